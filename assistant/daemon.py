@@ -33,8 +33,8 @@ from assistant.service.stop_signals import listen_for_stop
 from assistant.service.systemd_notify import SystemdNotifier
 from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
-from assistant.wire.condition import named
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
+from assistant.wire.status import model_label
 
 log = structlog.get_logger()
 
@@ -51,14 +51,14 @@ class Supervision:
     watch: Callable[[float], None] | None = None
 
 
-_NOBODY = Supervision()
+_NO_SUPERVISION = Supervision()
 
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
     """A running daemon: `house` is what `wire` built, `worker` the runtime's loop."""
 
-    house: House
+    house: App
     worker: asyncio.Task[None]
 
     async def until(self, stop: asyncio.Event) -> None:
@@ -71,24 +71,24 @@ class Daemon:
 
 
 @asynccontextmanager
-async def running(
-    settings: Settings, supervision: Supervision = _NOBODY, *, warm_after: float = 0.0
+async def serve_daemon(
+    settings: Settings, supervision: Supervision = _NO_SUPERVISION, *, warm_after: float = 0.0
 ) -> AsyncIterator[Daemon]:
     """The whole daemon, served inside this process for as long as the context is open. What is heavy and was not needed
     to be ready is loaded `warm_after` seconds later."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home):
         async with contextlib.AsyncExitStack() as stack:
-            house = build(settings, utc_now)
+            house = build_app(settings, utc_now)
             stack.callback(house.close)
             await house.runtime.start()
             worker = asyncio.create_task(house.runtime.run(), name="runtime")
             stack.callback(worker.cancel)
             # Entered before the end is planned, so that terminals are still attached while turns drain.
             await stack.enter_async_context(house.serve())
-            pulse = _pulse(house, settings, supervision)
+            pulse = _heartbeat(house, settings, supervision)
             drain_seconds = settings.values.daemon.drain_seconds
-            ending = partial(end, house, worker, drain_seconds, hurry=supervision.hurry)
+            ending = partial(shut_down, house, worker, drain_seconds, hurry=supervision.hurry)
             stack.push_async_callback(lambda: pulse.hold(ending(), every))
             stack.callback(_schedule(house, settings).shutdown, wait=False)
             house.reminding.alarm.start()
@@ -97,12 +97,12 @@ async def running(
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
             model = house.turns.model
             counting = house.context.describe_counting(model.name)
-            log.info("ready", home=str(settings.home.path), model=named(model), tokens=counting)
+            log.info("ready", home=str(settings.home.path), model=model_label(model), tokens=counting)
             yield Daemon(house, worker)
 
 
-async def end(
-    house: House,
+async def shut_down(
+    house: App,
     worker: asyncio.Task[None],
     drain_seconds: float,
     patience: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
@@ -122,12 +122,12 @@ async def end(
     await finish_within(patience.model, house.close_model(), "the model")
 
 
-async def _warm(house: House, after: float) -> None:
+async def _warm(house: App, after: float) -> None:
     await asyncio.sleep(after)
     await house.warm()
 
 
-def _pulse(house: House, settings: Settings, supervision: Supervision) -> Heartbeat:
+def _heartbeat(house: App, settings: Settings, supervision: Supervision) -> Heartbeat:
     manager, watch = supervision.manager, supervision.watch
 
     def feed() -> None:
@@ -143,7 +143,7 @@ def _pulse(house: House, settings: Settings, supervision: Supervision) -> Heartb
     )
 
 
-def _schedule(house: House, settings: Settings) -> AsyncIOScheduler:
+def _schedule(house: App, settings: Settings) -> AsyncIOScheduler:
     """The jobs are coroutines: APScheduler runs anything else in a thread, and neither the runtime nor the stores are
     made for that."""
 
@@ -185,7 +185,7 @@ async def main(
         _in_loop(loop, stop.set)
 
     with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, hurry.set)) as listening:
-        async with running(settings, Supervision(manager, hurry, listening.watch)) as daemon:
+        async with serve_daemon(settings, Supervision(manager, hurry, listening.watch)) as daemon:
             notifier.tell(**{notify.READY: "1"})
             if on_ready is not None:
                 on_ready()

@@ -17,12 +17,12 @@ from typing import Any
 from assistant.core.memories import JournalEntry, Memory
 from assistant.core.memory_api import Memories
 from assistant.core.messages import Usage
-from assistant.mem0.worker import MemoryStoreSettings
+from assistant.mem0.client import MemoryStoreSettings
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
-from assistant.wire.memory import CHILD, memories, open_memory_db
+from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.judge import EntryJudge
 from sleep.cycle.llm_json import JsonLinesModel
@@ -74,8 +74,8 @@ class Night:
         self.memory_db = open_memory_db(settings, NOW)
         # A killed process is noticed when asked or before, and started again where it was before: only one that can't
         # start is down for sure.
-        falls = ("sh", "-c", 'test ! -e "$0" && exec "$@"', str(self._down), *CHILD)
-        self.memories = memories(settings, self.memory_db, falls if self.cold else warm_child())
+        falls = ("sh", "-c", 'test ! -e "$0" && exec "$@"', str(self._down), *MEMORY_WORKER_COMMAND)
+        self.memories = open_mem0_client(settings, self.memory_db, falls if self.cold else warm_child())
         return self
 
     @property

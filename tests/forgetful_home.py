@@ -17,8 +17,8 @@ from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.profiles import Profile, ProfileAttribute
 from assistant.core.records import Button, OutgoingMessage
 from assistant.erasure.service import ErasureService
-from assistant.mem0 import memory_form
-from assistant.mem0.local_memories import LocalMemories
+from assistant.mem0.client import LocalMemoryReader
+from assistant.mem0.codec import memory_metadata
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.character.memory_files import StoredMemoryFiles
@@ -53,7 +53,7 @@ DAY = date(2026, 11, 20)
 KEPT = "The boat is called Albatross."
 
 
-class HomeMemories(LocalMemories):
+class HomeMemories(LocalMemoryReader):
     """Memories read and erased in the home itself, without the child process."""
 
     def __init__(self, vectors: MemoryVectors, history: MemoryHistory) -> None:
@@ -92,7 +92,7 @@ class ForgetfulHome(StoreHome):
         super().close()
 
     def put_memory(self, one: Memory) -> None:
-        payload = memory_form.metadata(one) | {"data": one.text, "user_id": one.scope}
+        payload = memory_metadata(one) | {"data": one.text, "user_id": one.scope}
         self.vectors.put(one.id, payload, "letters", bytes(52))
         row = {"memory_id": one.id, "old_memory": None, "new_memory": one.text, "event": "ADD", "is_deleted": 0}
         self.memory_history.add([row])

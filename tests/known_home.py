@@ -11,7 +11,7 @@ from typing import Any
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import JournalEntry, Memory, MemoryChange, MemoryHit, MemoryStorageInfo, MemoryVersion
 from assistant.core.messages import Message
-from assistant.memory.commands import MemoryCommands, MemoryStores
+from assistant.memory.service import MemoryDeps, MemoryService
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
@@ -114,8 +114,8 @@ class KnownHome(StoreHome):
         self.journal, self.consolidations = StoredJournal(self.people), StoredConsolidations(self.people)
         self.history, self.finder = open_history(self.path, patient=True)
         self.search = Words(self.journal)
-        stores = MemoryStores(self.memories, self.consolidations, self.journal, self.search, self.history)
-        self.commands = MemoryCommands(
+        stores = MemoryDeps(self.memories, self.consolidations, self.journal, self.search, self.history)
+        self.commands = MemoryService(
             stores,
             lambda: MemoryStorageInfo("local", "letters", 4096),
             asleep=lambda: self.asleep,

@@ -13,7 +13,7 @@ from pathlib import Path
 from assistant.core.errors import UsageError
 from assistant.core.memories import JournalEntry, Memory, MemoryList, MemoryStorageInfo
 from assistant.core.messages import Message
-from assistant.memory.commands import MemoryCommands, MemoryStores
+from assistant.memory.service import MemoryDeps, MemoryService
 from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history, open_memory_search
 from tests.nights_home import NightsHome
@@ -55,10 +55,8 @@ class Life:
 
     def _open(self) -> None:
         self.search, _ = open_memory_search(self.home.path, self._at_hand)
-        stores = MemoryStores(
-            self.home.memories, self.home.consolidations, self.home.journal, self.search, self.history
-        )
-        self.memory = MemoryCommands(stores, lambda: MemoryStorageInfo("local", "letters"))
+        stores = MemoryDeps(self.home.memories, self.home.consolidations, self.home.journal, self.search, self.history)
+        self.memory = MemoryService(stores, lambda: MemoryStorageInfo("local", "letters"))
 
     def _at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
         return {one: self.home.memories.held[one] for one in memory_ids if one in self.home.memories.held}

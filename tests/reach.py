@@ -15,7 +15,7 @@ import click
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
 from assistant.web.app import build_app
-from assistant.wire.house import House
+from assistant.wire.app import App
 
 OURS = ("assistant.", "sleep.", "tools.")
 
@@ -38,7 +38,7 @@ def command_lines() -> set[str]:
     return {*commands_of("assistant", assistant), *commands_of("aihistory", aihistory)}
 
 
-def routes(house: House) -> set[str]:
+def routes(house: App) -> set[str]:
     """As in `POST /v1/messages`."""
     app = build_app(house.web.behind)
     return {f"{method.upper()} {path}" for path, item in app.openapi()["paths"].items() for method in item}
@@ -53,12 +53,12 @@ def methods_of(thing: object) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def stores(house: House) -> dict[str, object]:
+def stores(house: App) -> dict[str, object]:
     """By their names in `Stores`."""
     return {field.name: getattr(house.stores, field.name) for field in dataclasses.fields(house.stores)}
 
 
-def rooms(house: House) -> dict[str, object]:
+def rooms(house: App) -> dict[str, object]:
     """What of the house is ours, by name, the house itself included; rooms in rooms too."""
     found: dict[str, object] = {"house": house}
     for name, thing in vars(house).items():
@@ -72,7 +72,7 @@ def rooms(house: House) -> dict[str, object]:
     return found
 
 
-def reachable(house: House) -> dict[str, dict[str, Callable[..., Any]]]:
+def reachable(house: App) -> dict[str, dict[str, Callable[..., Any]]]:
     """Methods of everything, by what they belong to."""
     things = {**{f"stores.{name}": thing for name, thing in stores(house).items()}, **rooms(house)}
     once = {id(thing): name for name, thing in reversed(things.items())}

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from assistant.core.messages import Message, Role
 from assistant.core.records import SearchHit
-from assistant.search.bounds import Bounds
+from assistant.search.query import SearchLimits
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.conversation import StoredConversation
-from assistant.wire.search import BOUNDS, open_history
+from assistant.wire.search import DEFAULT_SEARCH_LIMITS, open_history
 from tests.bench.prose import Prose
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ OWNER, GUEST = "owner", "peer:telegram:7"
 class Room:
     """A home being talked in, and its history."""
 
-    def __init__(self, path: Path, bounds: Bounds = BOUNDS) -> None:
+    def __init__(self, path: Path, bounds: SearchLimits = DEFAULT_SEARCH_LIMITS) -> None:
         self.path = path
         self.db = Database.open(path / "script.db", script_migrations, NOW)
         self.log = MessageLog(path)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from assistant.core.memories import Memory, MemoryChange
-from assistant.mem0.embedder_settings import EmbedderSettings
-from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
-from assistant.wire.memory import CHILD, memories, open_memory_db
+from assistant.mem0.client import Mem0Client, MemoryStoreSettings
+from assistant.mem0.codec import EmbedderSettings
+from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 
@@ -41,9 +41,11 @@ def delete(*gone: Memory) -> list[MemoryChange]:
 
 
 @asynccontextmanager
-async def opened(settings: MemoryStoreSettings, command: Sequence[str] = CHILD) -> AsyncIterator[Mem0Memories]:
+async def opened(
+    settings: MemoryStoreSettings, command: Sequence[str] = MEMORY_WORKER_COMMAND
+) -> AsyncIterator[Mem0Client]:
     db = open_memory_db(settings, NOW)
-    house = memories(settings, db, command)
+    house = open_mem0_client(settings, db, command)
     try:
         yield house
     finally:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.context.tokens import Tier, TokenCounter
+from assistant.context.tokens import CountingTier, TokenCounter
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, StopReason
 from sleep.compaction.values import SummaryInput
 
-COUNTER = TokenCounter(Tier("estimate", "", ""))
+COUNTER = TokenCounter(CountingTier("estimate", "", ""))
 START = datetime(2026, 3, 4, 9, 0, tzinfo=UTC)
 RECORD = (
     "The person plans a trip to Bergen with Anna and has booked the ferry. They want a cabin with a window, and the "

@@ -18,7 +18,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from assistant.wire.memory import CHILD
+from assistant.wire.stores import MEMORY_WORKER_COMMAND
 from tests.crash.forked_mem0 import import_mem0, serve
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +38,7 @@ _MESSENGER = (
 def warm_child() -> tuple[str, ...]:
     """The command that starts one; the mother ends with this process."""
     if not hasattr(os, "pidfd_open"):
-        return CHILD
+        return MEMORY_WORKER_COMMAND
     folder = tempfile.TemporaryDirectory()
     address = f"{folder.name}/mother"
     mother = subprocess.Popen(

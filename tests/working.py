@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from assistant.context.tokens import Tier, TokenCounter
+from assistant.context.tokens import CountingTier, TokenCounter
 from assistant.core.ports import Model, ToolboxPort
 from assistant.models.offline.model import OfflineModel
-from assistant.runtime.compacting import Compacting
-from assistant.runtime.measures import Measures, Prompts
-from assistant.runtime.working_context import WorkingContext
+from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_meter import ContextMeter, SystemPrompts
+from assistant.runtime.context_window import ContextWindow
 from assistant.settings.sections import SettingsValues
 from assistant.store.character.journal import StoredJournal
 from assistant.store.character.todos import StoredTodos
@@ -26,7 +26,7 @@ from sleep.compaction.values import CompactionPolicy
 from sleep.cycle.journal_sync import sync_journal_or_log
 from tests.store_home import NOW, StoreHome
 
-COUNTER = TokenCounter(Tier("estimate", "", ""))
+COUNTER = TokenCounter(CountingTier("estimate", "", ""))
 PROMPTS = SummaryPrompts("Summarise in $budget tokens.", "Merge in $budget tokens.", "Summarise up to #$last.")
 
 
@@ -40,13 +40,13 @@ def working_context(
     writer: Callable[[], Model] = OfflineModel,
     clock: Callable[[], datetime] = lambda: NOW,
     policy: CompactionPolicy = CompactionPolicy(),  # noqa: B008 - frozen
-) -> WorkingContext:
+) -> ContextWindow:
     """`model` answers, `writer` summarises."""
     people = Database.open(home.path / "character.db", character_migrations, NOW)
     journal, facts = StoredJournal(people), ModelFacts(home.db)
-    measures = Measures(
+    measures = ContextMeter(
         home.conversation, facts, Pins(people), lambda: toolbox, model, lambda name: COUNTER, values.context,
-        values.compaction, Prompts("Be kind.", ""),
+        values.compaction, SystemPrompts("Be kind.", ""),
     )  # fmt: skip
     summariser = Summariser(
         writer, model, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, seconds=30
@@ -62,5 +62,5 @@ def working_context(
         settle=settle, clock=clock,
     )  # fmt: skip
     compactor = Compactor(means)
-    compacting = Compacting(home.conversation, compactor, measures, clock)
-    return WorkingContext(home.conversation, facts, measures, compacting, max_output_tokens=1000)
+    compacting = CompactionService(home.conversation, compactor, measures, clock)
+    return ContextWindow(home.conversation, facts, measures, compacting, max_output_tokens=1000)

@@ -1,4 +1,5 @@
-"""What a tool is: a function, and beside it what it may do, who may use it and for how long.
+"""What a tool is: a function, and beside it what it may do, who may use it and for how long; and the kinds of argument
+that several tools take.
 
 The JSON Schema and the check of arguments both come from the function's signature, the description from its docstring,
 so that what a model is told, what is checked and what the code takes cannot drift apart. A tool sees ports and values
@@ -12,10 +13,12 @@ import json
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
 from functools import cache, reduce
 from operator import or_
 from types import CodeType, NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
@@ -25,9 +28,15 @@ from assistant.core.model_api import ToolSpec
 from assistant.core.ports import ToolContext, ToolEffects
 from assistant.core.tool_results import quote_text
 
+
+def start_of_day(day: date | None, zone: ZoneInfo) -> datetime | None:
+    """When a day begins in a zone, in UTC."""
+    return datetime.combine(day, time.min, zone).astimezone(UTC) if day else None
+
+
 INVALID_JSON = "__invalid_json__"
-EVERYONE = frozenset({"owner", "guest", "room"})
-OWNER = frozenset({"owner"})
+ALL_ROLES = frozenset({"owner", "guest", "room"})
+OWNER_ONLY = frozenset({"owner"})
 _SHOWN = 80
 
 
@@ -38,7 +47,7 @@ def _storable(value: int) -> int:
 
 
 # Whole numbers that a database column takes; the bound is checked but not worth a schema's tokens.
-Count = Annotated[int, AfterValidator(_storable)]
+StorableInt = Annotated[int, AfterValidator(_storable)]
 
 
 class _PlainSchema(GenerateJsonSchema):
@@ -83,7 +92,7 @@ def tool(
     *,
     effects: ToolEffects = "none",
     protected: bool = False,
-    roles: frozenset[str] = OWNER,
+    roles: frozenset[str] = OWNER_ONLY,
     timeout_seconds: float = 10.0,
 ) -> Callable[[Callable[..., str | Awaitable[str]]], FunctionTool]:
     """Make a tool of a function `(context, arguments...) -> str`, sync or async, named as the model calls it.
@@ -93,14 +102,16 @@ def tool(
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
         defaults = repr((function.__defaults__, function.__kwdefaults__))
         doc = inspect.getdoc(function) or ""
-        spec, arguments = _declared(_Written(function.__qualname__, function.__code__, defaults, doc, function))
+        spec, arguments = _declaration_of(
+            _FunctionSource(function.__qualname__, function.__code__, defaults, doc, function)
+        )
         return FunctionTool(spec, effects, protected, roles, timeout_seconds, arguments, function)
 
     return declare
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _FunctionSource:
     """A function as it is written; those that differ in what they close over are the same."""
 
     name: str
@@ -111,7 +122,7 @@ class _Written:
 
 
 @cache
-def _declared(written: _Written) -> tuple[ToolSpec, type[BaseModel]]:
+def _declaration_of(written: _FunctionSource) -> tuple[ToolSpec, type[BaseModel]]:
     """Once a process, however many houses it builds: a model of arguments takes milliseconds to make."""
     arguments = _arguments_of(written.function)
     return ToolSpec(written.function.__name__, " ".join(written.doc.split()), _schema(arguments)), arguments

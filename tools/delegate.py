@@ -15,23 +15,23 @@ from pydantic import AfterValidator, StringConstraints
 from assistant.core.errors import ToolError
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.tool_results import quote_block, quote_text
-from tools.declaration import OWNER, tool
+from tools.declaration import OWNER_ONLY, tool
 
-LONGEST_SECONDS = 3600.0
+MAX_DELEGATE_SECONDS = 3600.0
 """Helpers end by themselves, well before this."""
 
 _HEADING = 100
-_LONGEST_TASK = 8_000
+_MAX_TASK_LENGTH = 8_000
 
 
 def _worded(task: str) -> str:
-    if not 0 < len(task) <= _LONGEST_TASK:
-        raise ValueError(f"must have 1 to {_LONGEST_TASK} characters")
+    if not 0 < len(task) <= _MAX_TASK_LENGTH:
+        raise ValueError(f"must have 1 to {_MAX_TASK_LENGTH} characters")
     return task
 
 
 # The bounds are checked but not worth a schema's tokens.
-Task = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_worded)]
+TaskText = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_worded)]
 
 
 class Helpers(Protocol):
@@ -49,8 +49,8 @@ class Helpers(Protocol):
 
 
 def delegate_tool(helpers: Helpers) -> Tool:
-    @tool(effects="once", roles=OWNER, timeout_seconds=LONGEST_SECONDS)
-    async def delegate(context: ToolContext, tasks: list[Task]) -> str:
+    @tool(effects="once", roles=OWNER_ONLY, timeout_seconds=MAX_DELEGATE_SECONDS)
+    async def delegate(context: ToolContext, tasks: list[TaskText]) -> str:
         """Have helpers work at once on tasks that do not depend on each other. Each sees this conversation, can look
         things up, and answers in text. tasks: what each is to find out or write."""
         if not 0 < len(tasks) <= helpers.most:

@@ -16,7 +16,7 @@ from typing import Any
 
 import structlog
 
-from assistant.context.quote import safe
+from assistant.context.quoting import replace_unsendable
 from assistant.core.errors import AssistantError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ToolSpec
@@ -28,7 +28,7 @@ from assistant.core.tool_results import FAILURE_PREFIX, quote_text
 log = structlog.get_logger(__name__)
 
 
-class Registry:
+class ToolRegistry:
     """A `ports.Toolbox` over a fixed set of tools. `timeout_seconds` caps what a tool declares for itself, but for
     those in `unhurried`, which are bounded by what they do."""
 
@@ -77,7 +77,7 @@ class Registry:
         with self._tracer.span("tool", tool=call.name, role=role) as span:
             text, ok = await self._attempt(tool, call, context)
             span.tell(ok=ok)
-        return safe(text), ok
+        return replace_unsendable(text), ok
 
     def _may_use(self, role: str, tool: Tool) -> bool:
         return self._authority.may_use(role, tool.spec.name, tool.roles)
@@ -94,17 +94,18 @@ class Registry:
         except OSError as error:
             if isinstance(error, TimeoutError) and limit.expired():
                 return (
-                    f"{FAILURE_PREFIX}{call.name} took longer than {seconds:g} s and was stopped.{_doubt(tool)}",
+                    f"{FAILURE_PREFIX}{call.name} took longer than {seconds:g} s and was stopped.{_outcome_unknown_note(tool)}",
                     False,
                 )
-            return f"{FAILURE_PREFIX}{call.name} failed: {error.strerror or type(error).__name__}.{_doubt(tool)}", False
+            return (
+                f"{FAILURE_PREFIX}{call.name} failed: {error.strerror or type(error).__name__}.{_outcome_unknown_note(tool)}",
+                False,
+            )
         # A tool is where the house is extended, and the port promises that none of them can end a turn: a bug in one
         # is recorded with its place (never with the words it worked on) and told to the model.
         except Exception as error:  # noqa: BLE001
             log.error("tool failed", tool=call.name, error=type(error).__name__, at=_place(error))
-            text = (
-                f"{call.name} failed unexpectedly ({type(error).__name__}); this is a fault of the tool.{_doubt(tool)}"
-            )
+            text = f"{call.name} failed unexpectedly ({type(error).__name__}); this is a fault of the tool.{_outcome_unknown_note(tool)}"
             return FAILURE_PREFIX + text, False
 
     def _not_offered(self, name: str, role: str) -> str:
@@ -117,7 +118,7 @@ class Registry:
         return f"there is no tool {quote_text(name[:64])}.{meant} {there}"
 
 
-def _doubt(tool: Tool) -> str:
+def _outcome_unknown_note(tool: Tool) -> str:
     return "" if tool.effects == "none" else " Whether it took effect is not known: look before you repeat it."
 
 

@@ -13,39 +13,35 @@ from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import HistoryPort, RequestsPort, TodosPort, Tool, TurnFilesPort
 from assistant.core.store_ports import Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
-from tools.add_journal_entry import add_journal_entry_tool
-from tools.cancel_reminder import cancel_reminder_tool
-from tools.close_requests import close_requests_tool
-from tools.current_time import current_time_tool
 from tools.delegate import Helpers, delegate_tool
-from tools.edit_memory_file import edit_memory_file_tool
-from tools.forget import Asking, forget_tool
-from tools.list_files import list_files_tool
-from tools.list_reminders import list_reminders_tool
-from tools.manage_todo_list import manage_todo_list_tool
-from tools.read_file import read_file_tool
-from tools.read_history import read_history_tool
-from tools.registry import Registry
-from tools.search_history import search_history_tool
-from tools.search_memory import search_memory_tool
-from tools.send_file import Keeping, send_file_tool
-from tools.set_reminder import set_reminder_tool
-from tools.update_memory import Correcting, update_memory_tool
-from tools.update_profile import update_profile_tool
+from tools.files import FileKeeper, list_files_tool, read_file_tool, send_file_tool
+from tools.history import read_history_tool, search_history_tool
+from tools.memory import (
+    ErasurePreparation,
+    MemoryCorrection,
+    add_journal_entry_tool,
+    forget_tool,
+    search_memory_tool,
+    update_memory_tool,
+)
+from tools.profile import edit_memory_file_tool, update_profile_tool
+from tools.registry import ToolRegistry
+from tools.reminders import cancel_reminder_tool, current_time_tool, list_reminders_tool, set_reminder_tool
+from tools.todo import close_requests_tool, manage_todo_list_tool
 
-RESULT_BYTES = 12_000
+MAX_RESULT_BYTES = 12_000
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryToolDeps:
     """What the tools of memory work over; `importance` gives 0 to 1 for a kind and a content."""
 
     search: MemorySearchPort
-    correcting: Correcting
+    correcting: MemoryCorrection
     journal: Journal
     profiles: ProfilesPort
     files: MemoryFilesPort
-    forgetting: Asking
+    forgetting: ErasurePreparation
     importance: Callable[[str, str], float]
 
     def tools(self, history: HistoryPort, zone: ZoneInfo, result_bytes: int) -> list[Tool]:
@@ -59,7 +55,7 @@ class Memory:
         ]
 
 
-def _reminding(reminders: RemindersPort) -> list[Tool]:
+def _reminder_tools(reminders: RemindersPort) -> list[Tool]:
     return [set_reminder_tool(reminders), list_reminders_tool(reminders), cancel_reminder_tool(reminders)]
 
 
@@ -71,14 +67,14 @@ def build_toolbox(
     zone: ZoneInfo,
     requests: RequestsPort | None = None,
     helpers: Helpers | None = None,
-    memory: Memory | None = None,
+    memory: MemoryToolDeps | None = None,
     reminders: RemindersPort | None = None,
-    sending: tuple[Keeping, TurnFilesPort] | None = None,
+    sending: tuple[FileKeeper, TurnFilesPort] | None = None,
     timeout_seconds: float = 60.0,
-    result_bytes: int = RESULT_BYTES,
+    result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
-) -> Registry:
+) -> ToolRegistry:
     """Without `requests`, `helpers`, `memory`, `reminders` or `sending` there are no tools over them. `result_bytes` is
     what a page of quoted words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that
     a page is never cut when it is written to the working context."""
@@ -88,7 +84,7 @@ def build_toolbox(
         manage_todo_list_tool(todos),
     ]
     tools += [close_requests_tool(requests, zone)] if requests else []
-    tools += _reminding(reminders) if reminders else []
+    tools += _reminder_tools(reminders) if reminders else []
     tools += [
         current_time_tool(zone),
         list_files_tool(workspace, zone, result_bytes),
@@ -97,6 +93,6 @@ def build_toolbox(
     tools += [send_file_tool(workspace, *sending)] if sending else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
     tools += [delegate_tool(helpers)] if helpers else []
-    return Registry(
+    return ToolRegistry(
         tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}), authority=authority, tracer=tracer
     )

@@ -28,7 +28,7 @@ from assistant.sessions.archive_search import (
     visible_records,
 )
 from assistant.settings.settings import Settings
-from assistant.wire.archive import archive_of, restored
+from assistant.wire.stores import open_archive_port, restore_archived_session
 
 _JSON = click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
 
@@ -182,7 +182,7 @@ def restore(session: str, generation: int) -> None:
     """
     settings, _ = _archive()
     with home_lock(settings.home):
-        done = restored(settings, session, generation)
+        done = restore_archived_session(settings, session, generation)
     if not done.brought:
         print_text(f"Nothing is missing: the log has all {pluralize(done.held, 'record')} of {session} {generation}.")
         return
@@ -198,7 +198,7 @@ def restore(session: str, generation: int) -> None:
 def _archive() -> tuple[Settings, ArchivePort]:
     settings = load_effective_settings()
     require_home(settings)
-    return settings, archive_of(settings)
+    return settings, open_archive_port(settings)
 
 
 def _newest(store: ArchivePort, session: str) -> int:

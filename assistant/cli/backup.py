@@ -22,7 +22,7 @@ from assistant.settings.home import Home
 from assistant.settings.settings import Settings
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
-from assistant.wire.restore import Proved, Restored
+from assistant.wire.restore import RestoredHome, VerifiedBackup
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _NAME = "NAME|PATH"
@@ -64,7 +64,7 @@ def list_(json_out: bool) -> None:
       assistant backup list --json
     """
     settings = load_effective_settings()
-    folder = wire_backup.folder_of(settings)
+    folder = wire_backup.backup_folder(settings)
     backups = folder.all()
     if json_out:
         print_json([{**backup_to_json(one), "path": str(folder.path / one.name)} for one in backups])
@@ -90,7 +90,9 @@ def verify(name: str, json_out: bool) -> None:
     """
     settings = load_effective_settings()
     configure_logging("error")
-    proved = wire_restore.verified(settings, wire_restore.found(settings, require_utf8(name, "NAME")), utc_now())
+    proved = wire_restore.verify_backup(
+        settings, wire_restore.find_backup(settings, require_utf8(name, "NAME")), utc_now()
+    )
     if json_out:
         print_json({"ok": True, **_proved_json(proved)})
     else:
@@ -115,15 +117,15 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
     settings = load_effective_settings()
     configure_logging("error")
     home = Home(to.expanduser().absolute()) if to is not None else settings.home
-    path = wire_restore.found(settings, require_utf8(name, "NAME")) if name else None
+    path = wire_restore.find_backup(settings, require_utf8(name, "NAME")) if name else None
     with home_lock(home):
-        if told := wire_restore.finish(home.path):
+        if told := wire_restore.finish_restore(home.path):
             print_remark(told)
         if path is None:
             if not told:
                 raise UsageError("Name the backup to restore; `assistant backup list` lists them. Nothing was changed.")
             return
-        restored = wire_restore.restore(settings, path, home.path, utc_now(), force=force)
+        restored = wire_restore.restore_backup(settings, path, home.path, utc_now(), force=force)
     if json_out:
         print_json(_restored_json(restored))
     else:
@@ -139,7 +141,7 @@ def remove(names: tuple[str, ...]) -> None:
     Example:
       assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
     """
-    folder = wire_backup.folder_of(load_effective_settings())
+    folder = wire_backup.backup_folder(load_effective_settings())
     with folder.alone():
         for one in [folder.find(require_utf8(name, "NAME")) for name in names]:
             folder.remove(one)
@@ -149,7 +151,7 @@ def remove(names: tuple[str, ...]) -> None:
 # ------------------------------------------------------------------------------------------------------------ telling
 
 
-def _proved_json(proved: Proved) -> dict[str, object]:
+def _proved_json(proved: VerifiedBackup) -> dict[str, object]:
     manifest, report = proved.manifest, proved.report
     return {
         "path": str(proved.path), "made_at": manifest.made_at.isoformat(), "kind": manifest.kind,
@@ -158,7 +160,7 @@ def _proved_json(proved: Proved) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _proved_lines(proved: Proved, settings: Settings) -> list[str]:
+def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
     manifest, report = proved.manifest, proved.report
     rewritten = (
         [f"Words were forgotten in it, last at {format_local_time(manifest.rewritten_at, settings.zone)}."]
@@ -175,7 +177,7 @@ def _proved_lines(proved: Proved, settings: Settings) -> list[str]:
     ]
 
 
-def _restored_json(restored: Restored) -> dict[str, object]:
+def _restored_json(restored: RestoredHome) -> dict[str, object]:
     aside = restored.aside
     return {
         "home": str(restored.home), "aside": str(aside) if aside else None,
@@ -184,7 +186,7 @@ def _restored_json(restored: Restored) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _restored_lines(restored: Restored, settings: Settings) -> list[str]:
+def _restored_lines(restored: RestoredHome, settings: Settings) -> list[str]:
     lines = [f"Restored {restored.home}. {_proved_lines(restored.proved, settings)[1]}"]
     if restored.aside:
         lines.append(f"What was there before is kept in {restored.aside}; remove it when you need it no more.")

@@ -26,15 +26,13 @@ from assistant.cli.service.managers import detect_service_manager
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
-from assistant.health.home import looked
-from assistant.health.process import Serving
-from assistant.health.values import Finding, note, ok, problem
+from assistant.health.doctor import DaemonState, Finding, note_finding, ok_finding, problem_finding, run_check
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.unit_files import was_edited_by_hand
 from assistant.service.unix_socket import is_listening
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.settings import load_settings
-from assistant.wire.doctor import Wish, examine
+from assistant.wire.doctor import DoctorOptions, run_doctor
 
 _WIDEST, _OF_A_FILE = 110, 240
 _VERDICT, _SUBJECT = 9, 14
@@ -62,7 +60,7 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
     home = home_from_environment()
     found: list[Finding] = []
     width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _OF_A_FILE
-    for finding in _examined(home, Wish(fix, call)):
+    for finding in _examined(home, DoctorOptions(fix, call)):
         found.append(finding)
         if not json_out:
             print_text("\n".join(wrap_finding(finding, width)))
@@ -84,30 +82,30 @@ def wrap_finding(finding: Finding, width: int) -> Iterator[str]:
     return iter(textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), **_WRAPPED))
 
 
-def _examined(home: Home, wish: Wish) -> Iterator[Finding]:
-    yield from examine(home, _serving(home), wish, utc_now)
-    yield from looked("service", lambda: _service(home), "`assistant service print` shows what it would be.")
+def _examined(home: Home, wish: DoctorOptions) -> Iterator[Finding]:
+    yield from run_doctor(home, _serving(home), wish, utc_now)
+    yield from run_check("service", lambda: _service(home), "`assistant service print` shows what it would be.")
 
 
-def _serving(home: Home) -> Serving:
+def _serving(home: Home) -> DaemonState:
     served = is_home_served(home)
     holder = lock_holder(home) if served else None
-    return Serving(served, holder, is_listening(home.socket), home.socket.exists(), home.socket.unlink)
+    return DaemonState(served, holder, is_listening(home.socket), home.socket.exists(), home.socket.unlink)
 
 
 def _service(home: Home) -> Iterator[Finding]:
     """Whether a service manager would start what this is, with the settings that are."""
     kind = detect_service_manager()
     if not kind:
-        yield note("service", "neither systemd nor launchd runs this machine", "`assistant run` serves.")
+        yield note_finding("service", "neither systemd nor launchd runs this machine", "`assistant run` serves.")
         return
     try:
         placed = _installed(kind, home)
     except SettingsError:
-        yield note("service", "not looked at, as the settings are not understood")
+        yield note_finding("service", "not looked at, as the settings are not understood")
         return
     if placed is None:
-        yield note("service", "not installed", "`assistant service install` lets it run when nobody looks.")
+        yield note_finding("service", "not installed", "`assistant service install` lets it run when nobody looks.")
         return
     yield check_service_file(placed.file, read_service_file(placed.file) or "", placed.text)
 
@@ -115,10 +113,12 @@ def _service(home: Home) -> Iterator[Finding]:
 def check_service_file(file: Path, written: str, wanted: str) -> Finding:
     """The file of a service as it is, with what it would be."""
     if written == wanted:
-        return ok("service", f"{file}, as it should be")
+        return ok_finding("service", f"{file}, as it should be")
     if was_edited_by_hand(written):
-        return note("service", f"{file} was changed by hand", "`assistant service install` shows the difference.")
-    return problem(
+        return note_finding(
+            "service", f"{file} was changed by hand", "`assistant service install` shows the difference."
+        )
+    return problem_finding(
         "service", f"{file} is not as this version and the settings want it.",
         "`assistant service install` brings it up to date, then `assistant service restart`.",
     )  # fmt: skip

@@ -10,17 +10,17 @@ from assistant.core.calendar import utc_now
 from assistant.core.errors import HomeError, UsageError
 from assistant.core.store_ports import Conversation
 from assistant.settings.settings import Settings
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import Stores, is_restore_unfinished, open_stores
 
 
 @contextmanager
-def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[wire_stores.Stores]:
+def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[Stores]:
     """The stores beside a running daemon; to change them (`reading` False) the caller holds the home's lock.
 
     Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
     require_home(settings)
     configure_logging("warning")
-    stores = wire_stores.open_stores(settings, utc_now(), reading=reading)
+    stores = open_stores(settings, utc_now(), reading=reading)
     try:
         yield stores
     finally:
@@ -29,7 +29,7 @@ def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[wi
 
 def require_home(settings: Settings) -> None:
     """Raises `HomeError` where nothing was ever said, so that a command which changes a home makes none."""
-    if wire_stores.is_between_homes(settings.home.path):
+    if is_restore_unfinished(settings.home.path):
         raise HomeError(
             f"A restore of {settings.home.path} was cut off. Nothing is lost; starting the assistant finishes it, and "
             "so does `assistant backup restore` without a name."

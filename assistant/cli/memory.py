@@ -35,11 +35,11 @@ from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoriesAsOf, MemoryCounts, MemoryHit, MemoryList, MemoryProvenance, MemoryState
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.memory.commands import MemoryCommands
-from assistant.memory.exchange import memory_out
-from assistant.memory.then import split_then
+from assistant.memory.as_of import split_as_of
+from assistant.memory.exchange import export_memory
+from assistant.memory.service import MemoryService
 from assistant.settings.settings import Settings
-from assistant.wire.stores import memory_place, memory_stores
+from assistant.wire.stores import memory_deps, memory_storage_info
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -86,12 +86,12 @@ def session_option(function: Function) -> Function:
     return option(function)
 
 
-def query_memories(settings: Settings, session: str, look: Callable[[MemoryCommands, str], Awaitable[T]]) -> T:
+def query_memories(settings: Settings, session: str, look: Callable[[MemoryService, str], Awaitable[T]]) -> T:
     """What `look` finds in the memories of a session, by its scope, beside whoever serves the home. Raises
     `UsageError`, `HomeError`, `StoreError`."""
     with open_home_stores(settings) as stores:
         scope = OWNER_SCOPE if session == MAIN_SESSION else scope_of_session(stores.conversation, session)
-        commands = MemoryCommands(memory_stores(stores), partial(memory_place, settings))
+        commands = MemoryService(memory_deps(stores), partial(memory_storage_info, settings))
 
         async def ended() -> T:
             try:
@@ -125,7 +125,7 @@ def search(
     settings = load_effective_settings(looks=True)
     wanted, zone = require_utf8(text, "TEXT"), settings.zone
 
-    async def look(memory: MemoryCommands, scope: str) -> list[MemoryHit]:
+    async def look(memory: MemoryService, scope: str) -> list[MemoryHit]:
         return memory.search(wanted, scope, limit=limit, after=_midnight(after, zone), before=_midnight(before, zone))
 
     found = query_memories(settings, session, look)
@@ -150,13 +150,13 @@ def list_(former: bool, limit: int, session: str, json_out: bool) -> None:
     """
     settings = load_effective_settings(looks=True)
 
-    async def look(memory: MemoryCommands, scope: str) -> MemoryList:
+    async def look(memory: MemoryService, scope: str) -> MemoryList:
         return await memory.held(scope)
 
     held = query_memories(settings, session, look)
     found = [one for one in reversed(held.known) if former or one.memory.is_current]
     if json_out:
-        print_json([memory_out(one) for one in found[:limit]])
+        print_json([export_memory(one) for one in found[:limit]])
     else:
         _draw(found[:limit], settings.zone, "Nothing is remembered yet.")
     if len(found) > limit:
@@ -179,12 +179,12 @@ def show(reference: str, session: str, json_out: bool) -> None:
     """
     settings = load_effective_settings(looks=True)
 
-    async def look(memory: MemoryCommands, scope: str) -> MemoryState:
+    async def look(memory: MemoryService, scope: str) -> MemoryState:
         return await memory.show(require_utf8(reference, "The ID"), scope)
 
     known = query_memories(settings, session, look)
     if json_out:
-        print_json(memory_out(known))
+        print_json(export_memory(known))
     else:
         print_text("\n".join(render_memory(known, settings.zone)))
 
@@ -202,7 +202,7 @@ def why(reference: str, session: str, json_out: bool) -> None:
     """
     settings = load_effective_settings(looks=True)
 
-    async def look(memory: MemoryCommands, scope: str) -> MemoryProvenance:
+    async def look(memory: MemoryService, scope: str) -> MemoryProvenance:
         return await memory.why(require_utf8(reference, "The ID"), scope)
 
     chain = query_memories(settings, session, look)
@@ -232,12 +232,12 @@ def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session:
     """
     settings = load_effective_settings(looks=True)
     zone, now = settings.zone, utc_now()
-    at, text = split_then(require_utf8(" ".join(words), "DATE"), now, zone)
+    at, text = split_as_of(require_utf8(" ".join(words), "DATE"), now, zone)
     if page:
         _page(settings, session, at, text, json_out)
         return
 
-    async def look(memory: MemoryCommands, scope: str) -> MemoriesAsOf:
+    async def look(memory: MemoryService, scope: str) -> MemoriesAsOf:
         return memory.then(text, scope, at, limit=limit, former=former)
 
     then = query_memories(settings, session, look)
@@ -277,7 +277,7 @@ def stats(session: str, json_out: bool) -> None:
     """
     settings = load_effective_settings(looks=True)
 
-    async def look(memory: MemoryCommands, scope: str) -> MemoryCounts:
+    async def look(memory: MemoryService, scope: str) -> MemoryCounts:
         return await memory.stats(scope)
 
     counts = query_memories(settings, session, look)

@@ -24,7 +24,7 @@ from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.text import lazy_regex
-from assistant.memory.commands import MemoryCommands
+from assistant.memory.service import MemoryService
 from assistant.settings.settings import Settings
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print a JSON object of what was done.")
@@ -97,7 +97,7 @@ def export(whole: bool, session: str) -> None:
     """
     settings = load_effective_settings()
 
-    async def look(memory: MemoryCommands, scope: str) -> dict[str, Any]:
+    async def look(memory: MemoryService, scope: str) -> dict[str, Any]:
         return await memory.export(scope, utc_now())
 
     told = query_memories(settings, session, look)

@@ -56,7 +56,7 @@ async def open_home_locally(settings: Settings, *, begins: bool = True) -> Async
     if not begins:
         load_attribute("assistant.cli.home_stores:require_home")(settings)
     with home_lock(settings.home):
-        house = load_attribute("assistant.wire.house:build")(settings, utc_now)
+        house = load_attribute("assistant.wire.app:build_app")(settings, utc_now)
         try:
             house.stores.conversation.reconcile(utc_now())
             yield InProcessLink(house.control, house.terminal)

@@ -36,8 +36,8 @@ from assistant.sessions.listing import (
 )
 from assistant.sessions.listing import session_json as listed_json
 from assistant.settings.settings import Settings
-from assistant.wire import resets as wire_resets
-from assistant.wire import stores as wire_stores
+from assistant.wire import sessions as wire_resets
+from assistant.wire.stores import Stores
 
 _MOST_EACH = 10
 _json = shared_option("--json", "Print JSON: an array of conversations, or one object.", is_flag=True)
@@ -93,7 +93,7 @@ def show(context: click.Context, session: str, number: int | None) -> None:
     """
     settings = load_effective_settings(looks=True)
     with open_home_stores(settings) as stores:
-        looking = wire_resets.looking_at(settings, stores)
+        looking = wire_resets.build_session_reader(settings, stores)
         one = looking.one(session, number)
         note, known = looking.note(one.generation), one.generation
         made = [c for c in stores.conversation.checkpoints(known.session) if c.generation == known.number]
@@ -153,7 +153,7 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
     """
     settings = load_effective_settings(looks=True)
     with open_home_stores(settings) as stores:
-        known = wire_resets.looking_at(settings, stores).one(session, generation).generation
+        known = wire_resets.build_session_reader(settings, stores).one(session, generation).generation
         lines = export_lines(stores.generations.records(known.session, known.number), known, form, settings.zone)
         if output is None:
             for line in lines:
@@ -176,8 +176,8 @@ def _list(context: click.Context, most: int) -> None:
     )  # fmt: skip
 
 
-def _looking(settings: Settings, stores: wire_stores.Stores) -> SessionReader:
-    return wire_resets.looking_at(settings, stores)
+def _looking(settings: Settings, stores: Stores) -> SessionReader:
+    return wire_resets.build_session_reader(settings, stores)
 
 
 def _write(output: Path, lines: Iterator[str]) -> None:
@@ -223,7 +223,7 @@ def reset(session: str, yes: bool, cancel: bool) -> None:
 def preview_reset(settings: Settings, key: str) -> str:
     """What a reset would do. Raises `UsageError` for a session that there is not."""
     with open_home_stores(settings) as stores:
-        looking = wire_resets.looking_at(settings, stores)
+        looking = wire_resets.build_session_reader(settings, stores)
         known = looking.one(key, None).generation
         where = settings.values.archive.url or str(settings.home.path / "archive")
         requests = pluralize(len(stores.requests.open(known.session)), "open request")

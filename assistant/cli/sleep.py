@@ -27,7 +27,7 @@ from assistant.core.sessions import MAIN_SESSION
 from assistant.core.store_ports import Journal
 from assistant.service.home_lock import is_home_served
 from assistant.settings.settings import Settings
-from assistant.wire.stores import journal_beside
+from assistant.wire.stores import open_journal_for_reading
 
 _LOOK_EVERY = 0.2
 
@@ -83,7 +83,7 @@ def _tell_of_last(settings: Settings, json_out: bool) -> None:
 @contextlib.contextmanager
 def _journal(settings: Settings) -> Iterator[Journal]:
     require_home(settings)
-    with journal_beside(settings.home.path) as journal:
+    with open_journal_for_reading(settings.home.path) as journal:
         yield journal
 
 

@@ -18,8 +18,8 @@ from assistant.cli.slash import rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
-from assistant.health.lines import GREEN, facts, lines
-from assistant.health.report import verdict
+from assistant.health.status import report_verdict
+from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.unix_socket import is_listening
 from assistant.settings.home import Home, home_from_environment
@@ -56,15 +56,15 @@ def status(context: click.Context, json_out: bool) -> None:
     elif sys.stdout.isatty():
         print_text("\n".join(wrap_status_report(report, shutil.get_terminal_size().columns)))
     else:
-        print_text("\n".join(lines(report)))
+        print_text("\n".join(render_lines(report)))
     context.exit(0 if report["ok"] else 1)
 
 
 def wrap_status_report(report: Mapping[str, Any], columns: int) -> Iterator[str]:
     """The report for a terminal so wide: what needs a person, then subjects and what there is to say, aligned."""
     width = max(_NARROWEST, min(columns, _WIDEST))
-    problems, told = report["problems"], facts(report)
-    yield f"Red: {pluralize(len(problems), 'thing needs', 'things need')} you." if problems else GREEN
+    problems, told = report["problems"], render_facts(report)
+    yield f"Red: {pluralize(len(problems), 'thing needs', 'things need')} you." if problems else ALL_GOOD
     for problem in problems:
         yield from textwrap.wrap(problem, width, initial_indent="  ! ", subsequent_indent="    ", **_WRAPPED)
     yield ""
@@ -90,10 +90,10 @@ def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str,
                 silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
     settings, refused = _settings(home)
     with load_attribute("assistant.cli.home_stores:open_home_stores")(settings) as stores:
-        found = load_attribute("assistant.wire.condition:stored_status")(settings, stores, utc_now())
+        found = load_attribute("assistant.wire.status:stored_status")(settings, stores, utc_now())
     served = is_home_served(home)
     unanswered = [] if served else _unanswered(found["waiting"])
-    return {"running": served, **found, **verdict([*silent, *refused, *unanswered, *found["problems"]])}
+    return {"running": served, **found, **report_verdict([*silent, *refused, *unanswered, *found["problems"]])}
 
 
 def _settings(home: Home) -> tuple[Settings, list[str]]:

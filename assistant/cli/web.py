@@ -40,15 +40,15 @@ def token(new: bool) -> None:
       curl -H "Authorization: Bearer $(assistant web token)" http://127.0.0.1:8484/v1/status
     """
     if new:
-        wire_web.new_token(home_from_environment())
+        wire_web.create_web_token(home_from_environment())
     settings = load_effective_settings()
     found = settings.values.web.token.get_secret_value()
-    if new and settings.origins[wire_web.TOKEN] != IN_FILE:
-        print_remark(f"{settings.origins[wire_web.TOKEN]} has another web.token, which wins over the new one.")
+    if new and settings.origins[wire_web.WEB_TOKEN_KEY] != IN_FILE:
+        print_remark(f"{settings.origins[wire_web.WEB_TOKEN_KEY]} has another web.token, which wins over the new one.")
     if not found:
         raise UsageError("There is no token yet: one is made at the first start with web.port set, or by --new.")
     print_text(found)
     if not settings.values.web.port:
         print_remark(_HOW)
-    elif new and settings.origins[wire_web.TOKEN] == IN_FILE and is_home_served(settings.home):
+    elif new and settings.origins[wire_web.WEB_TOKEN_KEY] == IN_FILE and is_home_served(settings.home):
         print_remark(_AT_ONCE)

@@ -25,7 +25,7 @@ _MOST = 2**63 - 1
 
 
 class ManualCompaction(Protocol):
-    """What these commands need of `assistant.runtime.compacting`."""
+    """What these commands need of `assistant.runtime.compaction_service`."""
 
     async def by_hand(self, session: str, focus: str, live: CachedPrompt | None = None) -> str: ...
     async def preview(self, session: str, focus: str = "", live: CachedPrompt | None = None) -> str: ...

@@ -15,7 +15,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from assistant.context.quote import RECORD
+from assistant.context.quoting import RECORD_TAG
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
 from assistant.core.memories import (
@@ -37,10 +37,10 @@ from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Conversation
 from assistant.core.text import lazy_regex, pluralize
 from assistant.core.tool_results import quote_block, quote_text
-from assistant.memory.commands import MemoryCommands
-from assistant.memory.exchange import memory_out
-from assistant.memory.then import split_then
-from assistant.runtime.remembering import MARK
+from assistant.memory.as_of import split_as_of
+from assistant.memory.exchange import export_memory
+from assistant.memory.service import MemoryService
+from assistant.runtime.recall import MEMORY_MARK
 
 MEMORY_USAGE = (
     "/memory [TEXT | list | as-of DATE [TEXT] | show REF | edit REF TEXT | import FILE | rebuild [--from-log] | stats]"
@@ -54,7 +54,7 @@ _HOW = "Use {usage}. A memory is named by the first digits of its id, or as `ent
 
 
 class MemoryCommandGroup:
-    def __init__(self, memory: MemoryCommands, conversation: Conversation, zone: tzinfo) -> None:
+    def __init__(self, memory: MemoryService, conversation: Conversation, zone: tzinfo) -> None:
         self._memory = memory
         self._conversation = conversation
         self._zone = zone
@@ -95,7 +95,7 @@ class MemoryCommandGroup:
             case "rebuild" if words in ("", "--from-log"):
                 return await self._rebuild(now, from_log=bool(words), as_json=as_json)
             case "as-of" if words:
-                at, text = split_then(words, now, self._zone)
+                at, text = split_as_of(words, now, self._zone)
                 return self._then(self._memory.then(text, scope, at, limit=_LISTED), as_json=as_json)
             case "search" if words:
                 return self._search(words, scope)
@@ -171,8 +171,8 @@ def first_words(text: str, most: int = _LONGEST) -> str:
 
 def recalled_references(volatile: str) -> list[str]:
     """References of what was brought to a turn unasked, from its volatile block."""
-    _, found, block_of_it = volatile.partition(f"<{RECORD}>\n{MARK}")
-    return list(dict.fromkeys(_RECALLED.findall(block_of_it.partition(f"</{RECORD}>")[0]))) if found else []
+    _, found, block_of_it = volatile.partition(f"<{RECORD_TAG}>\n{MEMORY_MARK}")
+    return list(dict.fromkeys(_RECALLED.findall(block_of_it.partition(f"</{RECORD_TAG}>")[0]))) if found else []
 
 
 # ------------------------------------------------------------------------------------------------------------- Markdown
@@ -312,7 +312,7 @@ def render_rebuild(done: RebuildResult, *, from_log: bool) -> list[str]:
 def memory_hits_json(found: Sequence[MemoryHit]) -> list[dict[str, Any]]:
     return [
         {
-            **memory_out(MemoryState(one.memory, one.memory.superseded_by[:8])), "score": round(one.score, 4),
+            **export_memory(MemoryState(one.memory, one.memory.superseded_by[:8])), "score": round(one.score, 4),
             "sources": list(one.sources),
         }
         for one in found
@@ -321,12 +321,12 @@ def memory_hits_json(found: Sequence[MemoryHit]) -> list[dict[str, Any]]:
 
 def as_of_json(then: MemoriesAsOf) -> dict[str, Any]:
     first = then.first.isoformat() if then.first else None
-    return {"as_of": then.at.isoformat(), "first": first, "known": [memory_out(one) for one in then.known]}
+    return {"as_of": then.at.isoformat(), "first": first, "known": [export_memory(one) for one in then.known]}
 
 
 def provenance_json(chain: MemoryProvenance) -> dict[str, Any]:
     return {
-        **memory_out(chain.known),
+        **export_memory(chain.known),
         "said": [
             {
                 "entry": one.entry.id, "source_type": one.entry.source_type, "at": one.entry.timestamp.isoformat(),

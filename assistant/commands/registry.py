@@ -25,7 +25,7 @@ from assistant.core.sessions import session_role, session_scope
 from assistant.core.slash_commands import Command, CommandInvocation, CommandProvider
 from assistant.core.store_ports import Conversation, Outbox
 from assistant.core.text import lazy_regex
-from assistant.health import lines
+from assistant.health import status_text as lines
 
 # How `Forgetting.ask` writes its codes.
 _CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
@@ -136,7 +136,7 @@ class CommandRegistry:
         return "\n".join([*rows, leaving] if role == "owner" else rows)
 
     async def _status(self, _: CommandInvocation) -> str:
-        return "\n".join(f"- {line}" for line in lines.lines(self._live.status()))
+        return "\n".join(f"- {line}" for line in lines.render_lines(self._live.status()))
 
     async def _model(self, call: CommandInvocation) -> str:
         return self._live.choose_model(call.rest) if call.rest else self._live.describe_model()

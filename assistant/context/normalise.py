@@ -24,35 +24,34 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assistant.context.facts import is_change, told_of
-from assistant.context.quote import NOTE, defused, quoted, safe, spoken
-from assistant.context.structure import is_kept_request, loop_start
+from assistant.context.quoting import NOTE_TAG, escape_own_tags, quote_in_tag, quote_speaker, replace_unsendable
+from assistant.context.structure import describe_change, is_edit_or_deletion, is_retained_request, tool_loop_start
 from assistant.core.messages import Media, Message, ToolCall
 
-ABORTED = "aborted: this call was interrupted before it returned; whether it took effect is not known."
+ABORTED_RESULT = "aborted: this call was interrupted before it returned; whether it took effect is not known."
 EMPTY_REQUEST = "(a message without text)"
 NO_OUTPUT = "(no output)"
-NOT_SHOWN = "What was said before this point is not shown."
-NOTHING_NEW = "The user has said nothing since."
-KEPT_WORDS = (
+EARLIER_NOT_SHOWN = "What was said before this point is not shown."
+NO_NEW_MESSAGE = "The user has said nothing since."
+RETAINED_WORDS_START = (
     "Up to the next note: earlier messages of the user, kept word for word when what surrounded them was summarised. "
     "They are history, and were dealt with at the time unless they are listed as open; they ask for nothing now."
 )
-KEPT_WORDS_END = "The conversation goes on here."
+RETAINED_WORDS_END = "The conversation goes on here."
 
 
 @dataclass(frozen=True, slots=True)
-class MediaBounds:
+class MediaLimits:
     """What one request may carry: `images` in number, `bytes` of words and pictures together. None: no bound."""
 
     images: int | None = None
     bytes: int | None = None
 
 
-def normalise(messages: Sequence[Message], bounds: MediaBounds = MediaBounds()) -> tuple[Message, ...]:
+def normalise(messages: Sequence[Message], bounds: MediaLimits = MediaLimits()) -> tuple[Message, ...]:
     """The messages of a request. Pure, total: any sequence gives a well-formed one, the same for the same input."""
     rows = _spoken(_paired(_visible(messages)))
-    return tuple(_within(_thinking_in_loop(_framed(list(rows))), bounds))
+    return tuple(_within_media_limits(_thinking_in_loop(_framed(list(rows))), bounds))
 
 
 def _visible(messages: Sequence[Message]) -> list[Message]:
@@ -99,7 +98,7 @@ def _results(messages: Sequence[Message]) -> dict[tuple[int, int], Message]:
 
 
 def _aborted(call: ToolCall) -> Message:
-    return Message("tool", ABORTED, tool_call_id=call.id, name=call.name, metadata={"is_error": True})
+    return Message("tool", ABORTED_RESULT, tool_call_id=call.id, name=call.name, metadata={"is_error": True})
 
 
 def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
@@ -109,13 +108,13 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
     within_kept = False
     said: dict[int, str] = {}
     for message in messages:
-        kept = is_kept_request(message)
+        kept = is_retained_request(message)
         if kept != within_kept and message.role != "system":
-            notes.append(quoted(NOTE, KEPT_WORDS if kept else KEPT_WORDS_END))
+            notes.append(quote_in_tag(NOTE_TAG, RETAINED_WORDS_START if kept else RETAINED_WORDS_END))
             within_kept = kept
         if message.role == "system":
-            if text := told_of(message, said) if is_change(message) else message.content.strip():
-                notes.append(quoted(NOTE, safe(text)))
+            if text := describe_change(message, said) if is_edit_or_deletion(message) else message.content.strip():
+                notes.append(quote_in_tag(NOTE_TAG, replace_unsendable(text)))
             continue
         if message.role == "user":
             said[message.metadata.get("carried_from") or message.id or 0] = message.content
@@ -140,13 +139,19 @@ def _worded(message: Message) -> Message | None:
     if message.role == "assistant":
         if blank and not message.tool_calls:
             return None
-        return _with(message, safe(content), _safe_calls(message.tool_calls) if message.tool_calls else ())
+        return _with(
+            message, replace_unsendable(content), _safe_calls(message.tool_calls) if message.tool_calls else ()
+        )
     if message.metadata.get("note") or (blank and message.media):
         return message
     instead = EMPTY_REQUEST if message.role == "user" else NO_OUTPUT
     if message.role == "user" and message.name:
-        return replace(message, content=spoken(safe(message.name), instead if blank else safe(content)), name=None)
-    return _with(message, instead if blank else defused(safe(content)), message.tool_calls)
+        return replace(
+            message,
+            content=quote_speaker(replace_unsendable(message.name), instead if blank else replace_unsendable(content)),
+            name=None,
+        )
+    return _with(message, instead if blank else escape_own_tags(replace_unsendable(content)), message.tool_calls)
 
 
 def _with(message: Message, content: str, calls: tuple[ToolCall, ...]) -> Message:
@@ -162,9 +167,9 @@ def _safe_calls(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
 
 def _safe_json(value: Any) -> Any:
     if isinstance(value, str):
-        return safe(value)
+        return replace_unsendable(value)
     if isinstance(value, Mapping):
-        return {safe(str(key)): _safe_json(item) for key, item in value.items()}
+        return {replace_unsendable(str(key)): _safe_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_safe_json(item) for item in value]
     return value
@@ -176,21 +181,21 @@ def _note(notes: list[str]) -> Message:
 
 def _framed(rows: list[Message]) -> list[Message]:
     if not rows or rows[0].role != "user":
-        rows.insert(0, _note([quoted(NOTE, NOT_SHOWN)]))
+        rows.insert(0, _note([quote_in_tag(NOTE_TAG, EARLIER_NOT_SHOWN)]))
     if rows[-1].role == "assistant":
-        rows.append(_note([quoted(NOTE, NOTHING_NEW)]))
+        rows.append(_note([quote_in_tag(NOTE_TAG, NO_NEW_MESSAGE)]))
     return rows
 
 
 def _thinking_in_loop(rows: list[Message]) -> list[Message]:
-    start = loop_start(rows)
+    start = tool_loop_start(rows)
     return [
         replace(row, thinking=()) if row.thinking and (index < start or row.role != "assistant") else row
         for index, row in enumerate(rows)
     ]
 
 
-def _within(rows: list[Message], bounds: MediaBounds) -> list[Message]:
+def _within_media_limits(rows: list[Message], bounds: MediaLimits) -> list[Message]:
     """Newest pictures first, as many as fit; the others are named only."""
     if not any(row.media for row in rows):
         return rows

@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from assistant.context.structure import loop_start
+from assistant.context.structure import tool_loop_start
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelLimits
 from assistant.core.records import ContextView
 
 # Beyond this many tokens recall degrades and cost grows, however large the window is; fixed numbers of tokens in the
 # settings are meant for a context of this size, and shrink with a smaller one.
-FULL_CONTEXT = 160_000
-LEAST_ANSWER = 256
+FULL_CONTEXT_TOKENS = 160_000
+MIN_ANSWER_TOKENS = 256
 
-Budget = Literal["tokens", "bytes", "images"]
+BudgetKind = Literal["tokens", "bytes", "images"]
 
 
 class Counter(Protocol):
@@ -33,25 +33,25 @@ class Counter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class PromptSize:
     """What something adds to a request. Tokens are uncorrected counts, bytes those of UTF-8 and base64."""
 
     tokens: int = 0
     bytes: int = 0
     images: int = 0
 
-    def __add__(self, other: Size) -> Size:
-        return Size(self.tokens + other.tokens, self.bytes + other.bytes, self.images + other.images)
+    def __add__(self, other: PromptSize) -> PromptSize:
+        return PromptSize(self.tokens + other.tokens, self.bytes + other.bytes, self.images + other.images)
 
-    def __sub__(self, other: Size) -> Size:
-        return Size(self.tokens - other.tokens, self.bytes - other.bytes, self.images - other.images)
+    def __sub__(self, other: PromptSize) -> PromptSize:
+        return PromptSize(self.tokens - other.tokens, self.bytes - other.bytes, self.images - other.images)
 
 
-NOTHING = Size()
+EMPTY_SIZE = PromptSize()
 
 
 @dataclass(frozen=True, slots=True)
-class Budgets:
+class RequestBudgets:
     """What a request may hold at most: `tokens` is the effective context, `reserve` the part of it kept free for the
     answer, `bytes` and `images` those of the whole request."""
 
@@ -60,10 +60,10 @@ class Budgets:
     bytes: int
     images: int
 
-    def after_overflow(self, prompt_tokens: int) -> Budgets:
+    def after_overflow(self, prompt_tokens: int) -> RequestBudgets:
         """The budgets after a provider refused a prompt that we took for `prompt_tokens`: its window is no larger."""
         tokens = max(1, min(self.tokens, prompt_tokens))
-        return Budgets(tokens, self.reserve * tokens // self.tokens, self.bytes, self.images)
+        return RequestBudgets(tokens, self.reserve * tokens // self.tokens, self.bytes, self.images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ class Pressure:
     prompt_tokens: int
     bytes: int
     images: int
-    budgets: Budgets
+    budgets: RequestBudgets
     source: Literal["reported", "estimated"] = "estimated"
 
     @property
-    def shares(self) -> dict[Budget, float]:
+    def shares(self) -> dict[BudgetKind, float]:
         budgets = self.budgets
         return {
             "tokens": (self.prompt_tokens + budgets.reserve) / budgets.tokens,
@@ -88,7 +88,7 @@ class Pressure:
         }
 
     @property
-    def binding(self) -> Budget:
+    def binding(self) -> BudgetKind:
         """The budget that is fullest."""
         shares = self.shares
         return max(shares, key=lambda budget: shares[budget])
@@ -105,13 +105,13 @@ class Pressure:
         return f"{self.ratio:.0%}: {held[self.binding]} of {most[self.binding]} {self.binding}{kept}, {self.source}"
 
 
-def budgets(
+def effective_budgets(
     limits: ModelLimits, *, max_context_tokens: int, reserve_tokens: int, max_request_bytes: int, max_images: int
-) -> Budgets:
+) -> RequestBudgets:
     """The effective budgets of a model under the settings (0: what the model allows, at most `FULL_CONTEXT` tokens)."""
-    tokens = max(1, min(limits.window, max_context_tokens or FULL_CONTEXT))
-    reserve = min(reserve_tokens, reserve_tokens * tokens // FULL_CONTEXT)
-    return Budgets(
+    tokens = max(1, min(limits.window, max_context_tokens or FULL_CONTEXT_TOKENS))
+    reserve = min(reserve_tokens, reserve_tokens * tokens // FULL_CONTEXT_TOKENS)
+    return RequestBudgets(
         tokens,
         reserve,
         max(1, min(limits.max_bytes, max_request_bytes or limits.max_bytes)),
@@ -119,7 +119,9 @@ def budgets(
     )
 
 
-def measure(view: ContextView, budgets: Budgets, counter: Counter, fixed: Size, adding: Size = NOTHING) -> Pressure:
+def measure_pressure(
+    view: ContextView, budgets: RequestBudgets, counter: Counter, fixed: PromptSize, adding: PromptSize = EMPTY_SIZE
+) -> Pressure:
     """The pressure of the next call. `fixed` is what surrounds the history (rules, persona, tools), `adding` what is
     about to be added to the view as it stands (a volatile block, a message not yet in it)."""
     tokens, source = _prompt_tokens(view, counter, fixed, adding)
@@ -132,18 +134,20 @@ def measure(view: ContextView, budgets: Budgets, counter: Counter, fixed: Size, 
     )
 
 
-def estimated_prompt(view: ContextView, counter: Counter, fixed: Size, adding: Size = NOTHING) -> int:
+def estimate_prompt_tokens(
+    view: ContextView, counter: Counter, fixed: PromptSize, adding: PromptSize = EMPTY_SIZE
+) -> int:
     """The uncorrected count of the whole prompt: what calibration compares with the provider's."""
-    start = max(0, loop_start(view.messages))
+    start = max(0, tool_loop_start(view.messages))
     thinking = sum(counter.count_thinking(message) for message in view.messages[start:] if message.thinking)
     return fixed.tokens + view.tokens + adding.tokens + thinking
 
 
 def _prompt_tokens(
-    view: ContextView, counter: Counter, fixed: Size, adding: Size
+    view: ContextView, counter: Counter, fixed: PromptSize, adding: PromptSize
 ) -> tuple[int, Literal["reported", "estimated"]]:
     if view.reported is None or view.reported[0] != view.prefix_rev:
-        return counter.corrected(estimated_prompt(view, counter, fixed, adding)), "estimated"
+        return counter.corrected(estimate_prompt_tokens(view, counter, fixed, adding)), "estimated"
     _, prompt_tokens, last_id = view.reported
     since = adding.tokens
     for message in reversed(view.messages):
@@ -153,12 +157,12 @@ def _prompt_tokens(
     return prompt_tokens + counter.corrected(since), "reported"
 
 
-def size_of(message: Message, counter: Counter) -> Size:
+def message_size(message: Message, counter: Counter) -> PromptSize:
     """What a message adds to a view."""
-    return Size(counter.count_message(message), bytes_of(message), images_of(message))
+    return PromptSize(counter.count_message(message), message_bytes(message), message_images(message))
 
 
-def bytes_of(message: Message) -> int:
+def message_bytes(message: Message) -> int:
     """Bytes of a message's words, arguments and pictures."""
     total = utf8_length(message.content)
     for call in message.tool_calls:
@@ -168,7 +172,7 @@ def bytes_of(message: Message) -> int:
     return total
 
 
-def images_of(message: Message) -> int:
+def message_images(message: Message) -> int:
     return sum(1 for media in message.media if media.kind == "image" and media.data) if message.media else 0
 
 
@@ -176,7 +180,7 @@ def utf8_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def answer_room(limits: ModelLimits, pressure: Pressure, wanted: int) -> int:
+def answer_token_limit(limits: ModelLimits, pressure: Pressure, wanted: int) -> int:
     """The longest answer to ask for, in tokens: providers refuse a prompt and an answer that together pass the
     window."""
-    return min(wanted, limits.max_output, max(LEAST_ANSWER, limits.window - pressure.prompt_tokens))
+    return min(wanted, limits.max_output, max(MIN_ANSWER_TOKENS, limits.window - pressure.prompt_tokens))

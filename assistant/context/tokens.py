@@ -25,12 +25,12 @@ from assistant.core.model_api import ToolSpec
 from assistant.core.records import TokenCalibration
 from assistant.core.text import lazy_regex, pluralize
 
-Encode = Callable[[str], int]
+EncodedLength = Callable[[str], int]
 
 CHARS_PER_TOKEN = 4
-MARGIN = 1.2
-PER_MESSAGE = 4
-PER_CALL = 12
+ESTIMATE_MARGIN = 1.2
+TOKENS_PER_MESSAGE = 4
+TOKENS_PER_CALL = 12
 # What current models bill for one picture at the size they scale it to, about.
 IMAGE_TOKENS = 1600
 PLACEHOLDER_TOKENS = 40
@@ -56,7 +56,7 @@ class VocabularyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class CountingTier:
     """Which way of counting was chosen for a model, and why. `path` is the vocabulary file of the tiktoken tier."""
 
     name: Literal["tiktoken", "toksum", "estimate"]
@@ -65,12 +65,12 @@ class Tier:
     encoding: str = ""
     path: Path | None = None
 
-    def estimated(self, why: str) -> Tier:
+    def estimated(self, why: str) -> CountingTier:
         """The last tier instead of this one."""
-        return Tier("estimate", self.model, why)
+        return CountingTier("estimate", self.model, why)
 
 
-def encoding_of(model: str) -> str | None:
+def openai_encoding(model: str) -> str | None:
     """The tiktoken encoding an OpenAI model uses; None for everybody else's models, whose tokenizers differ."""
     name = model.rpartition("/")[2].removeprefix("ft:").lower()
     if _OLDER_OPENAI.match(name):
@@ -84,17 +84,17 @@ def vocabulary_file(encoding: str, cache_dir: Path) -> Path:
     return cache_dir / hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
 
 
-def best_tier(model: str, cache_dir: Path | None, *, toksum: bool = False) -> Tier:
+def choose_tier(model: str, cache_dir: Path | None, *, toksum: bool = False) -> CountingTier:
     """Choose by what is there. `cache_dir` is tiktoken's own (None: caching is off); `toksum`: it is installed."""
-    encoding = encoding_of(model)
+    encoding = openai_encoding(model)
     if encoding is not None:
         path = vocabulary_file(encoding, cache_dir) if cache_dir else None
         if path is not None and _is_file(path):
-            return Tier("tiktoken", model, f"vocabulary {encoding} found", encoding, path)
-        return Tier("estimate", model, f"no vocabulary {encoding} at {path or 'hand'}; it is not downloaded")
+            return CountingTier("tiktoken", model, f"vocabulary {encoding} found", encoding, path)
+        return CountingTier("estimate", model, f"no vocabulary {encoding} at {path or 'hand'}; it is not downloaded")
     if toksum and _TOKSUM.match(model.rpartition("/")[2].lower()):
-        return Tier("toksum", model, "toksum is installed")
-    return Tier("estimate", model, f"no public vocabulary for {model or 'this model'}")
+        return CountingTier("toksum", model, "toksum is installed")
+    return CountingTier("estimate", model, f"no public vocabulary for {model or 'this model'}")
 
 
 def _is_file(path: Path) -> bool:
@@ -105,7 +105,9 @@ def _is_file(path: Path) -> bool:
 
 
 def open_counter(
-    tier: Tier, loaders: Mapping[str, Callable[[Tier], Encode]], calibration: TokenCalibration | None = None
+    tier: CountingTier,
+    loaders: Mapping[str, Callable[[CountingTier], EncodedLength]],
+    calibration: TokenCalibration | None = None,
 ) -> TokenCounter:
     """The counter of a tier. `loaders` open the tiers that need a library; one that fails falls through to the
     estimate at once, with the reason kept for `describe`."""
@@ -117,26 +119,26 @@ def open_counter(
         return TokenCounter(tier.estimated(f"{tier.name} cannot be used: {error}"), None, calibration)
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Tokens of a text without any vocabulary, rather too many than too few.
 
     ASCII: characters / 4 x 1.2. Letters of two bytes (Cyrillic, Greek, Arabic, ...): half a token each, x 1.2.
     Three bytes (CJK, Thai, ...): one token each. Four bytes (emoji, rare ideographs): two."""
     if text.isascii():
-        return math.ceil(len(text) / CHARS_PER_TOKEN * MARGIN)
+        return math.ceil(len(text) / CHARS_PER_TOKEN * ESTIMATE_MARGIN)
     plain = len(text.encode("ascii", "ignore"))
     other = len(text) - plain
     # Bytes beyond the second of each character: 1 for a character of three bytes, 2 for one of four.
     wide = len(text.encode("utf-8", "surrogatepass")) - len(text) - other
-    return math.ceil((plain / CHARS_PER_TOKEN + max(0, other - wide) / 2) * MARGIN + wide)
+    return math.ceil((plain / CHARS_PER_TOKEN + max(0, other - wide) / 2) * ESTIMATE_MARGIN + wide)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCounter:
     """Counts for one model. Counts are uncorrected; `factor` is what this model's bills taught."""
 
-    tier: Tier
-    encode: Encode | None = None
+    tier: CountingTier
+    encode: EncodedLength | None = None
     calibration: TokenCalibration | None = None
 
     @property
@@ -152,7 +154,7 @@ class TokenCounter:
 
     def count_text(self, text: str) -> int:
         if self.encode is None:
-            return estimate(text)
+            return estimate_tokens(text)
         if len(text) <= _EXACT_CHARS:
             return self.encode(text)
         step = (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1)
@@ -162,11 +164,11 @@ class TokenCounter:
     def count_message(self, message: Message) -> int:
         """Tokens of a message as it stands in a view: words, tool calls, pictures; thinking is counted apart, since
         it is sent within its own turn only."""
-        total = PER_MESSAGE + self.count_text(message.content)
+        total = TOKENS_PER_MESSAGE + self.count_text(message.content)
         if message.tool_call_id:
-            total += PER_CALL
+            total += TOKENS_PER_CALL
         for call in message.tool_calls:
-            total += PER_CALL + self.count_text(call.name) + self.count_text(_compact(call.arguments))
+            total += TOKENS_PER_CALL + self.count_text(call.name) + self.count_text(_compact(call.arguments))
         for media in message.media:
             total += IMAGE_TOKENS if media.kind == "image" and media.data else PLACEHOLDER_TOKENS
         return total
@@ -178,7 +180,8 @@ class TokenCounter:
 
     def count_tools(self, tools: Sequence[ToolSpec]) -> int:
         return sum(
-            PER_CALL + self.count_text(f"{tool.name} {tool.description} {_compact(tool.schema)}") for tool in tools
+            TOKENS_PER_CALL + self.count_text(f"{tool.name} {tool.description} {_compact(tool.schema)}")
+            for tool in tools
         )
 
     def describe(self) -> str:
@@ -186,7 +189,7 @@ class TokenCounter:
         how = {
             "tiktoken": f"tiktoken {self.tier.encoding}",
             "toksum": "toksum",
-            "estimate": f"characters / {CHARS_PER_TOKEN} x {MARGIN}",
+            "estimate": f"characters / {CHARS_PER_TOKEN} x {ESTIMATE_MARGIN}",
         }[self.tier.name]
         if self.calibration is None or not self.calibration.samples:
             return f"{how} ({self.tier.why}); not yet calibrated"
@@ -195,7 +198,7 @@ class TokenCounter:
         )
 
 
-def learned(known: TokenCalibration | None, model: str, estimated: int, reported: int) -> TokenCalibration:
+def update_calibration(known: TokenCalibration | None, model: str, estimated: int, reported: int) -> TokenCalibration:
     """The correction factor after one more call: `estimated` is the uncorrected count of the whole prompt, `reported`
     what the provider billed for it.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import toksum  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from assistant.context.tokens import MARGIN, Encode, Tier, VocabularyError, estimate
+from assistant.context.tokens import ESTIMATE_MARGIN, CountingTier, EncodedLength, VocabularyError, estimate_tokens
 
 
-def encoder(tier: Tier) -> Encode:
+def encoder(tier: CountingTier) -> EncodedLength:
     """A function that counts the tokens of a text. Raises `VocabularyError` for a model that toksum does not know."""
     if tier.model.lower() in (known.lower() for known in toksum.get_supported_models()["openai"]):
         raise VocabularyError(f"toksum would download a vocabulary for {tier.model}")
@@ -21,6 +21,6 @@ def encoder(tier: Tier) -> Encode:
         raise VocabularyError(f"toksum does not know {tier.model}") from error
 
     def encode(text: str) -> int:
-        return max(int(counter.count(text)), int(estimate(text) / MARGIN))
+        return max(int(counter.count(text)), int(estimate_tokens(text) / ESTIMATE_MARGIN))
 
     return encode

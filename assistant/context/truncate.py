@@ -19,11 +19,11 @@ from assistant.core.messages import Message
 from assistant.core.records import LogLocation, strip_schedule_heading
 from assistant.core.text import lazy_regex
 
-Measure = Callable[[str], int]
-Unit = Literal["tokens", "chars"]
+MeasureText = Callable[[str], int]
+LengthUnit = Literal["tokens", "chars"]
 
-LINES = "Total output lines: "
-REFERENCE = "[Shortened to fit. "
+TOTAL_LINES_PREFIX = "Total output lines: "
+SHORTENED_PREFIX = "[Shortened to fit. "
 _PREVIEW_CHARS = 80
 _CHARS_PER_TOKEN = 4
 _MARKER = lazy_regex(r"\n?…\d+ (?:tokens|chars) truncated…\n?")
@@ -32,7 +32,7 @@ _LONGEST_CLUSTER = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class TruncationPolicy:
     """How tool output is cut when it is written: `kind` "none" leaves it whole, else `limit` is in that unit.
 
     `allowance` is for what JSON adds when it is sent: the limit is multiplied by it. `split` is the share of what is
@@ -48,7 +48,7 @@ class Policy:
         return int(self.limit * self.allowance)
 
 
-def for_view(message: Message, place: LogLocation, policy: Policy, count: Measure) -> Message:
+def truncate_for_view(message: Message, place: LogLocation, policy: TruncationPolicy, count: MeasureText) -> Message:
     """The message as it enters the working context: a long tool result cut by the policy, anything else as it is.
     `count` gives the tokens of a text."""
     if message.role != "tool" or policy.kind == "none":
@@ -58,45 +58,47 @@ def for_view(message: Message, place: LogLocation, policy: Policy, count: Measur
     return _shortened(message, place, policy.allowed, "tokens", policy.split, count)
 
 
-def by_reference(message: Message, place: LogLocation, keep_tokens: int, count: Measure) -> Message:
+def truncate_to_reference(message: Message, place: LogLocation, keep_tokens: int, count: MeasureText) -> Message:
     """A message too large for the context, shown with both its ends in `keep_tokens`. Thinking goes with the rest: it
     is signed for the whole text. The message itself where its words fit already."""
     shortened = _shortened(message, place, keep_tokens, "tokens", 0.5, count)
     return shortened if shortened is message else replace(shortened, thinking=())
 
 
-def spoken(message: Message) -> str:
+def original_words(message: Message) -> str:
     """What was said: without the heading of a scheduled prompt, and of a message that was cut both its ends without the
     words of the cut, which nobody said."""
     if not message.metadata.get("truncated"):
         return strip_schedule_heading(message.content)
-    return _MARKER.sub("\n", strip_schedule_heading(_earlier(message, "tokens")[0])).strip()
+    return _MARKER.sub("\n", strip_schedule_heading(_undo_earlier_cut(message, "tokens")[0])).strip()
 
 
-def without_pictures(message: Message) -> Message:
+def without_image_data(message: Message) -> Message:
     """The message with its media named and no longer shown."""
     return replace(message, media=tuple(replace(medium, data=None) for medium in message.media))
 
 
-def _shortened(message: Message, place: LogLocation, limit: int, unit: Unit, split: float, measure: Measure) -> Message:
+def _shortened(
+    message: Message, place: LogLocation, limit: int, unit: LengthUnit, split: float, measure: MeasureText
+) -> Message:
     if measure(message.content) <= limit:
         return message
-    text, lines, lost = _earlier(message, unit)
-    cut = _Cut(text, lines, lost + (measure(text) if unit == "tokens" else len(text)), unit, message, place)
+    text, lines, lost = _undo_earlier_cut(message, unit)
+    cut = _Truncation(text, lines, lost + (measure(text) if unit == "tokens" else len(text)), unit, message, place)
     content, removed = cut.fit(limit, split, measure)
     return message.with_content(content, truncated={"removed": removed, "unit": unit, "lines": lines})
 
 
-def _earlier(message: Message, unit: Unit) -> tuple[str, int, int]:
+def _undo_earlier_cut(message: Message, unit: LengthUnit) -> tuple[str, int, int]:
     """The text without what an earlier cut wrote around it, the lines of the whole, and (about, where that cut was
     made by another unit) what it left out."""
     text = message.content
     known = message.metadata.get("truncated")
     if not isinstance(known, dict):
         return text, text.count("\n") + (not text.endswith("\n")), 0
-    if text.startswith(LINES):
+    if text.startswith(TOTAL_LINES_PREFIX):
         text = text.partition("\n")[2]
-    body, found, _ = text.rpartition(f"\n{REFERENCE}")
+    body, found, _ = text.rpartition(f"\n{SHORTENED_PREFIX}")
     lost = int(known.get("removed", 0))
     if known.get("unit") != unit:
         lost = lost // _CHARS_PER_TOKEN if unit == "tokens" else lost * _CHARS_PER_TOKEN
@@ -104,17 +106,17 @@ def _earlier(message: Message, unit: Unit) -> tuple[str, int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _Truncation:
     """One text being cut; `total` is what the whole measures, in tokens or in characters."""
 
     text: str
     lines: int
     total: int
-    unit: Unit
+    unit: LengthUnit
     message: Message
     place: LogLocation
 
-    def fit(self, limit: int, split: float, measure: Measure) -> tuple[str, int]:
+    def fit(self, limit: int, split: float, measure: MeasureText) -> tuple[str, int]:
         """The cut text, within `limit`, and how much of the whole it leaves out."""
         for detail in (2, 1, 0):
             room = limit - measure(self._assembled("", "", self.total, detail))
@@ -130,13 +132,13 @@ class _Cut:
                 room -= over + 1
         return self._bare(limit, measure)
 
-    def _bare(self, limit: int, measure: Measure) -> tuple[str, int]:
+    def _bare(self, limit: int, measure: MeasureText) -> tuple[str, int]:
         """Not even the marker fits beside some text: the marker, or the first characters."""
         marker = f"…{self.total} {self.unit} truncated…"
         content = marker if measure(marker) <= limit else _prefix(self.text, limit, measure)
         return content, self.total
 
-    def _removed(self, head: str, tail: str, measure: Measure) -> int:
+    def _removed(self, head: str, tail: str, measure: MeasureText) -> int:
         kept = measure(head) + measure(tail) if self.unit == "tokens" else len(head) + len(tail)
         return max(1, self.total - kept)
 
@@ -145,7 +147,7 @@ class _Cut:
         if detail == 0:
             return f"{head}{marker}{tail}"
         middle = self.text[len(head) : len(self.text) - len(tail)]
-        return f"{LINES}{self.lines}\n{head}\n{marker}\n{tail}\n{self._reference(middle, detail)}"
+        return f"{TOTAL_LINES_PREFIX}{self.lines}\n{head}\n{marker}\n{tail}\n{self._reference(middle, detail)}"
 
     def _reference(self, left_out: str, detail: int) -> str:
         span = self.place.span
@@ -156,23 +158,23 @@ class _Cut:
         else:
             call, whole = f"read_history(message_id={self.message.id})", f"All of it is message {self.message.id}"
         if detail == 1:
-            return f"{REFERENCE}{whole}: {call}]"
+            return f"{SHORTENED_PREFIX}{whole}: {call}]"
         preview = " ".join(left_out[: 4 * _PREVIEW_CHARS].split())[:_PREVIEW_CHARS]
-        return f'{REFERENCE}{whole}, in {where}: {call}. What is left out begins: "{preview}"]'
+        return f'{SHORTENED_PREFIX}{whole}, in {where}: {call}. What is left out begins: "{preview}"]'
 
 
-def _prefix(text: str, room: int, measure: Measure) -> str:
+def _prefix(text: str, room: int, measure: MeasureText) -> str:
     """About the longest start of `text` that measures at most `room`."""
     return text[: _boundary(text, _longest(text, room, measure, from_end=False), step=-1)]
 
 
-def _suffix(text: str, room: int, measure: Measure) -> str:
+def _suffix(text: str, room: int, measure: MeasureText) -> str:
     """About the longest end of `text` that measures at most `room`."""
     kept = _longest(text, room, measure, from_end=True)
     return text[_boundary(text, len(text) - kept, step=1) :]
 
 
-def _longest(text: str, room: int, measure: Measure, *, from_end: bool) -> int:
+def _longest(text: str, room: int, measure: MeasureText, *, from_end: bool) -> int:
     """How many characters from that end fit into `room`: guessed from the density, and corrected by measuring. Looks
     at a few times the answer only, however long the text is."""
     if room <= 0 or not text:

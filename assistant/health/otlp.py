@@ -32,7 +32,7 @@ _WENT_WRONG = {("state", "failed"), ("ok", False)}
 _SDK_LOG = "opentelemetry"
 
 
-class _Told:
+class _OtlpSpan:
     def __init__(self, span: OpenSpan) -> None:
         self._span = span
 
@@ -43,7 +43,7 @@ class _Told:
                 self._span.set_status(Status(StatusCode.ERROR))
 
 
-class Spans:
+class OtlpTracer:
     """A `telemetry.Tracer` that gives its spans to an exporter."""
 
     def __init__(self, exporter: SpanExporter) -> None:
@@ -62,7 +62,7 @@ class Spans:
     def span(self, work: WorkKind, **attributes: SpanAttribute) -> Iterator[TraceSpan]:
         kind = SpanKind.CLIENT if work in _CALLS else SpanKind.INTERNAL
         span = self._tracer.start_span(f"nocturne.{work}", kind=kind)
-        told = _Told(span)
+        told = _OtlpSpan(span)
         told.tell(**attributes)
         try:
             if work in _CALLS:
@@ -89,6 +89,6 @@ class Spans:
         ending.join(_LAST_SECONDS)
 
 
-def spans_to(endpoint: str) -> Spans:
+def spans_to(endpoint: str) -> OtlpTracer:
     """`endpoint` is the collector's whole address for traces, as in "http://127.0.0.1:4318/v1/traces"."""
-    return Spans(OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS))
+    return OtlpTracer(OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS))

@@ -1,37 +1,85 @@
-"""What needs a person, each in one line that ends with what to do (I11). From the stores alone."""
+"""What needs a person, each in one line that ends with what to do (I11). From the stores alone (`StatusSources`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from assistant.backup.scheduler import first_missed_backup
+from assistant.core.backups import Backup
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
-from assistant.core.store_ports import Conversation
+from assistant.core.memory_api import ConsolidationsPort
+from assistant.core.ports import BreakersPort, LedgerPort
+from assistant.core.store_ports import Conversation, Journal, Outbox
 from assistant.core.text import pluralize
-from assistant.health.sources import BackupsKept, Sources
 from assistant.settings.settings import Settings
 from assistant.spending.notices import budget_problems
 from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
-LITTLE_DISK = 200 * 1024 * 1024
+
+class ErasureState(Protocol):
+    def unfinished(self) -> Sequence[object]:
+        """What was begun and not finished. Raises `StoreError` where nobody can tell."""
+        ...
+
+
+class LocalMemoryState(Protocol):
+    def at_hand(self, memory_ids: Sequence[str]) -> Mapping[str, object]:
+        """Those that can be read in this process, by their ids."""
+        ...
+
+    def fault(self) -> str:
+        """Why none can be read; "" where they can."""
+        ...
+
+
+class BackupListing(Protocol):
+    def all(self) -> Sequence[Backup]:
+        """Oldest first. Raises `StoreError` where nobody can tell."""
+        ...
+
+
+class NextDue(Protocol):
+    def next_at(self) -> datetime | None:
+        """When the next reminder or schedule is due; None where nothing waits."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StatusSources:
+    """Those of one home."""
+
+    conversation: Conversation
+    outbox: Outbox
+    ledger: LedgerPort
+    breakers: BreakersPort
+    journal: Journal
+    consolidations: ConsolidationsPort
+    forgetting: ErasureState
+    memories: LocalMemoryState
+    backups: BackupListing
+    jobs: NextDue
+
+
+LOW_DISK_BYTES = 200 * 1024 * 1024
 """With less room than this a sleep, a backup or an upgrade may not come to its end."""
-_WRONG = ("error", "warning")
+_PROBLEM_KEYS = ("error", "warning")
 _CYCLES = 100
 _MOST_PENDING = 10_000
-_LOOKED_FOR = 20
+_SAMPLE_SIZE = 20
 _ENDED = ("done", "failed", "undone")
 
 
-def stored_problems(settings: Settings, stores: Sources, free: int | None, now: datetime) -> list[str]:
+def find_problems(settings: Settings, stores: StatusSources, free: int | None, now: datetime) -> list[str]:
     """`free` is what the home's file system has left, in bytes; None where it cannot tell."""
     return [
         *_delivery_problems(stores.outbox.counts()),
         *disk_problems(str(settings.home.path), free),
         *budget_problems(stores.ledger.standing(now), settings.zone),
-        *_fuse_problems(stores, settings),
+        *_breaker_problems(stores, settings),
         *_sleep_problems(stores),
         *_night_problems(stores, settings, now),
         *_forgetting_problems(stores),
@@ -45,9 +93,9 @@ def disk_problems(home: str, free: int | None) -> Iterator[str]:
     """A file system with little room, or one that is not there."""
     if free is None:
         yield f"{home} cannot be looked at. Bring it back (is its disk mounted?); nothing is answered until then."
-    elif free < LITTLE_DISK:
+    elif free < LOW_DISK_BYTES:
         yield (
-            f"Only {free // 1024**2} MB are free at {home}; with less than {LITTLE_DISK // 1024**2} MB a sleep or a "
+            f"Only {free // 1024**2} MB are free at {home}; with less than {LOW_DISK_BYTES // 1024**2} MB a sleep or a "
             "backup may not come to its end. Make room soon."
         )
 
@@ -65,16 +113,16 @@ def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
         )
 
 
-def _fuse_problems(stores: Sources, settings: Settings) -> Iterator[str]:
+def _breaker_problems(stores: StatusSources, settings: Settings) -> Iterator[str]:
     """What is done without a model because that failed too often."""
     for name, what in (("summary", "Summaries are made"), ("extraction", "The journal is written")):
         fuse = stores.breakers.get(name)
         if fuse.opened_at is not None:
             since = f"{fuse.opened_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
-            yield f"{what} without a model since {since}: {one_line(fuse.last_error)} It is tried again by itself."
+            yield f"{what} without a model since {since}: {shorten_to_sentence(fuse.last_error)} It is tried again by itself."
 
 
-def _sleep_problems(stores: Sources) -> Iterator[str]:
+def _sleep_problems(stores: StatusSources) -> Iterator[str]:
     """What went wrong in the last sleep, phase by phase: of a nap those that it has, the rest of the night before."""
     cycles = stores.journal.cycles(limit=_CYCLES)
     phases = _last_phases(cycles)
@@ -82,12 +130,12 @@ def _sleep_problems(stores: Sources) -> Iterator[str]:
     if unsaved:
         waiting = len(stores.consolidations.pending(limit=_MOST_PENDING))
         yield (
-            f"What was learned is not in the memory store: {one_line(unsaved)} The journal keeps it (entries "
+            f"What was learned is not in the memory store: {shorten_to_sentence(unsaved)} The journal keeps it (entries "
             f"that wait: {waiting:,}); `assistant sleep` tries again."
         )
-    told = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _WRONG if phase.get(key)]
+    told = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _PROBLEM_KEYS if phase.get(key)]
     if told:
-        yield f"The last sleep: {one_line('; '.join(told))} `/sleep` tries again."
+        yield f"The last sleep: {shorten_to_sentence('; '.join(told))} `/sleep` tries again."
     if any(cycle.state == "undoing" for cycle in cycles):
         yield "A sleep is taken back only in part. `assistant sleep --undo` goes on with it."
 
@@ -102,7 +150,7 @@ def _last_phases(cycles: Sequence[SleepReport]) -> dict[str, dict[str, Any]]:
     return phases
 
 
-def _night_problems(stores: Sources, settings: Settings, now: datetime) -> Iterator[str]:
+def _night_problems(stores: StatusSources, settings: Settings, now: datetime) -> Iterator[str]:
     nights = SleepSchedule(settings.values.sleep.at, settings.zone)
     missed = nights.missed(stores.journal.slept_at(), find_first_message_time(stores.conversation.sessions()), now)
     if missed is not None:
@@ -113,7 +161,7 @@ def _night_problems(stores: Sources, settings: Settings, now: datetime) -> Itera
         )
 
 
-def _memory_problems(stores: Sources, settings: Settings) -> Iterator[str]:
+def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]:
     """A memory.db that was lost, lacks some of what it should have, or is another one."""
     if settings.values.memory.store != "local":
         return
@@ -134,7 +182,7 @@ def _memory_problems(stores: Sources, settings: Settings) -> Iterator[str]:
 
 
 def backup_problems(
-    backups: BackupsKept, conversation: Conversation, settings: Settings, now: datetime
+    backups: BackupListing, conversation: Conversation, settings: Settings, now: datetime
 ) -> Iterator[str]:
     """A day without the backup that it should have had, or a folder of backups that is not there."""
     days = SleepSchedule(settings.values.backup.at, settings.zone)
@@ -154,11 +202,11 @@ def backup_problems(
 
 def _sample(known: Sequence[str]) -> list[str]:
     """Some from the first to the last, evenly spread."""
-    steps = min(len(known), _LOOKED_FOR) - 1
+    steps = min(len(known), _SAMPLE_SIZE) - 1
     return [known[step * (len(known) - 1) // steps] for step in range(steps + 1)] if steps > 0 else list(known)
 
 
-def _forgetting_problems(stores: Sources) -> Iterator[str]:
+def _forgetting_problems(stores: StatusSources) -> Iterator[str]:
     try:
         if stores.forgetting.unfinished():
             yield (
@@ -169,7 +217,7 @@ def _forgetting_problems(stores: Sources) -> Iterator[str]:
         yield str(error)
 
 
-def one_line(text: str, most: int = 200) -> str:
+def shorten_to_sentence(text: str, most: int = 200) -> str:
     """A text as a sentence of a line."""
     line = " ".join(text.split())
     line = line if len(line) <= most else f"{line[: most - 1]}…"

@@ -17,21 +17,21 @@ from urllib.parse import urlsplit
 from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
 from assistant.core.errors import MemoryUnavailable, install_hint
-from assistant.mem0.memory_store import WrittenMemories
-from assistant.mem0.vector_store import LocalVectors
+from assistant.mem0.adapter import LocalVectorStore
+from assistant.mem0.codec import MemoryTable
 
 _KEPT = "The journal keeps everything; the next sleep tries again"
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class VectorBackend:
     """How to open a store of vectors, and `faults`, what it raises where its server cannot be used. `store` None is
     one on a server."""
 
     kind: str
     url: str
     seconds: float
-    store: WrittenMemories | None
+    store: MemoryTable | None
     faults: tuple[type[Exception], ...] = ()
 
     @property
@@ -41,8 +41,8 @@ class Backend:
     def open(self, embedder: str, dimensions: int) -> VectorStoreBase:
         """Raises one of `faults`."""
         if self.store is not None:
-            return LocalVectors(self.store, embedder, dimensions)
-        return _room(self.kind).open_store(self.url, _collection(embedder), dimensions, self.seconds)
+            return LocalVectorStore(self.store, embedder, dimensions)
+        return _load_adapter(self.kind).open_store(self.url, _collection_name(embedder), dimensions, self.seconds)
 
     def unavailable(self, error: Exception) -> MemoryUnavailable:
         # The first line alone: the next ones may quote what was to be written.
@@ -51,16 +51,16 @@ class Backend:
         return MemoryUnavailable(f"The memory store at {where} failed ({type(error).__name__}: {said}). {_KEPT}.")
 
 
-def open_backend(kind: str, url: str, store: WrittenMemories, *, seconds: float = 20.0) -> Backend:
+def open_backend(kind: str, url: str, store: MemoryTable, *, seconds: float = 20.0) -> VectorBackend:
     """`store` is memory.db, which "local" means. `seconds` bounds one step of a server. Raises `MemoryUnavailable`."""
     if kind == "local":
-        return Backend(kind, "", seconds, store)
+        return VectorBackend(kind, "", seconds, store)
     if not url:
         raise MemoryUnavailable(f"`[memory] store` is {kind}, but `store_url` has no address. {_KEPT}.")
-    return Backend(kind, url, seconds, None, tuple(_room(kind).FAULTS))
+    return VectorBackend(kind, url, seconds, None, tuple(_load_adapter(kind).FAULTS))
 
 
-def _room(kind: str) -> Any:
+def _load_adapter(kind: str) -> Any:
     if kind == "pgvector":
         if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
             raise MemoryUnavailable(
@@ -76,7 +76,7 @@ def _room(kind: str) -> Any:
     raise MemoryUnavailable(f"There is no memory store {kind!r}. {_KEPT}; correct `[memory] store`.")
 
 
-def _collection(embedder: str) -> str:
+def _collection_name(embedder: str) -> str:
     """A name that every store accepts, and that no other embedder's name leads to."""
     digest = hashlib.blake2b(embedder.encode(), digest_size=4).hexdigest()
     return f"memories_{re.sub(r'[^a-z0-9]+', '_', embedder.lower())[:40]}_{digest}"

@@ -8,23 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assistant.core.errors import MemoryUnavailable, install_hint
-from assistant.mem0.embedder import Embedder
-from assistant.mem0.embedder_settings import EmbedderSettings
-from assistant.mem0.metering import Meter, Unmetered
-from assistant.mem0.remote_embedders import ollama_embedder, openai_embedder
+from assistant.mem0.codec import EmbedderSettings
+from assistant.mem0.remote_embedders import EmbeddingMeter, NoEmbeddingMeter, ollama_embedder, openai_embedder
+from assistant.mem0.vectors import Embedder
 from assistant.mem0.wordllama import WordLlamaEmbedder
 
-Meters = Callable[[EmbedderSettings], Meter]
+MeterFor = Callable[[EmbedderSettings], EmbeddingMeter]
 """What counts the requests to the provider of an embedder."""
 
 
-def unmetered(settings: EmbedderSettings) -> Meter:
+def no_meter(settings: EmbedderSettings) -> EmbeddingMeter:
     """Nobody counts."""
-    return Unmetered()
+    return NoEmbeddingMeter()
 
 
 def open_embedder(
-    settings: EmbedderSettings, home: Path, *, seconds: float = 30.0, meters: Meters = unmetered
+    settings: EmbedderSettings, home: Path, *, seconds: float = 30.0, meters: MeterFor = no_meter
 ) -> Embedder:
     """`seconds` bounds one request to a provider; `meters` counts each. Raises `MemoryUnavailable`."""
     match settings.kind:

@@ -12,7 +12,7 @@ import fastembed
 import numpy as np
 
 from assistant.core.errors import MemoryUnavailable
-from assistant.mem0.embedder import Vectors, embedded
+from assistant.mem0.vectors import Vectors, embed_in_batches
 
 _TEXTS_AT_ONCE = 256
 
@@ -49,4 +49,6 @@ class FastEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        return embedded(texts, self._dimensions, _TEXTS_AT_ONCE, lambda some: np.stack(list(self._model.embed(some))))
+        return embed_in_batches(
+            texts, self._dimensions, _TEXTS_AT_ONCE, lambda some: np.stack(list(self._model.embed(some)))
+        )

@@ -1,21 +1,91 @@
-"""Embedders behind an address: anything that speaks OpenAI's way, and Ollama.
+"""Embedders behind an address (anything that speaks OpenAI's way, and Ollama), their requests counted like any call
+of a model (I9): reserved before each request, settled after it, refused over the budget.
 
-What always holds: a request carries a few texts and is over in time; the key goes into a header and nowhere else, not
-into errors either. Every fault is a `MemoryUnavailable` that says who did not answer and what to look at.
+What always holds:
+- A request carries a few texts and is over in time; the key goes into a header and nowhere else, not into errors
+  either. Every fault is a `MemoryUnavailable` that says who did not answer and what to look at.
+- No request leaves without a reservation. Tokens that the provider does not tell are estimated. A request that was
+  refused has cost nothing; of one that broke off nobody knows, so it has cost its texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
 import numpy as np
 
-from assistant.core.errors import MemoryUnavailable
-from assistant.mem0.embedder import Vectors, embedded, encodable
-from assistant.mem0.metering import Bill, Meter, Unmetered
+from assistant.core.errors import BudgetExceeded, MemoryUnavailable
+from assistant.core.messages import Usage
+from assistant.core.model_api import ModelCall
+from assistant.core.ports import LedgerPort
+from assistant.mem0.vectors import Vectors, embed_in_batches, make_encodable
+from assistant.spending.turn_guard import text_fingerprint
+
+_CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(slots=True)
+class EmbeddingBill:
+    """What a request turned out to cost, in tokens; None until that is known."""
+
+    tokens: int | None = None
+
+
+class EmbeddingMeter(Protocol):
+    def counted(
+        self, model: str, texts: Sequence[str], *, probe: bool = False
+    ) -> AbstractContextManager[EmbeddingBill]:
+        """Around one request: what was billed is put into the `Bill`. A `probe` may be sent again and again. Raises
+        `MemoryUnavailable` over the budget; then nothing is to be asked."""
+        ...
+
+
+class NoEmbeddingMeter:
+    """Where nobody counts."""
+
+    @contextmanager
+    def counted(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
+        yield EmbeddingBill()
+
+
+class LedgerEmbeddingMeter:
+    """For one provider. `price` of a model is in US dollars a token, None where none is known."""
+
+    def __init__(
+        self, ledger: LedgerPort, provider: str, price: Callable[[str], float | None], clock: Callable[[], datetime]
+    ) -> None:  # fmt: skip
+        self._ledger = ledger
+        self._provider = provider
+        self._price = price
+        self._clock = clock
+
+    @contextmanager
+    def counted(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
+        price = self._price(model)
+        # A token is hardly ever less than a character, and mostly several.
+        worst = sum(map(len, texts))
+        usd = None if price is None else worst * price
+        same = "" if probe else text_fingerprint("embedding", model, texts)
+        call = ModelCall("embedding", self._provider, model, worst, 0, usd, fingerprint=same)
+        try:
+            reservation = self._ledger.reserve(call, self._clock())
+        except BudgetExceeded as error:
+            why = str(error).partition(" Your message is kept")[0].rstrip(".")
+            raise MemoryUnavailable(f"{why}. The journal keeps everything; the next sleep tries again.") from error
+        bill = EmbeddingBill()
+        try:
+            yield bill
+        finally:
+            tokens = -(-worst // _CHARACTERS_A_TOKEN) if bill.tokens is None else bill.tokens
+            cost = None if price is None else tokens * price
+            self._ledger.settle(reservation, Usage(input=tokens, cost_usd=cost), self._clock())
+
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_MODEL = "text-embedding-3-small"
@@ -25,12 +95,12 @@ OLLAMA_MODEL = "nomic-embed-text"
 _CONNECT_SECONDS = 10.0
 _TEXTS_AT_ONCE = 64
 # Providers refuse what is longer than their window, 8192 tokens with most; a character is at most about a token.
-_LONGEST = 8000
+_MAX_TEXT_LENGTH = 8000
 _KEPT = "The journal keeps everything"
 
-Ask = Callable[[list[str]], tuple[str, dict[str, Any]]]
-Read = Callable[[Any], list[Any]]
-Billed = Callable[[Any], int | None]
+BuildRequest = Callable[[list[str]], tuple[str, dict[str, Any]]]
+ReadVectors = Callable[[Any], list[Any]]
+ReadBilledTokens = Callable[[Any], int | None]
 """The tokens that an answer says it took, None where it does not."""
 
 
@@ -39,12 +109,12 @@ class RemoteEmbedder:
     each."""
 
     def __init__(
-        self, name: str, url: str, headers: Mapping[str, str], ask: Ask, read: Read, billed: Billed, *,
-        seconds: float = 30.0, meter: Meter | None = None,
+        self, name: str, url: str, headers: Mapping[str, str], ask: BuildRequest, read: ReadVectors, billed:
+        ReadBilledTokens, *, seconds: float = 30.0, meter: EmbeddingMeter | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self._billed = billed
-        self._meter = meter or Unmetered()
+        self._meter = meter or NoEmbeddingMeter()
         self._host = urlsplit(url).netloc or url
         self._ask = ask
         self._read = read
@@ -59,10 +129,10 @@ class RemoteEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        return embedded(texts, self.dimensions, _TEXTS_AT_ONCE, self._rows)
+        return embed_in_batches(texts, self.dimensions, _TEXTS_AT_ONCE, self._rows)
 
     def _rows(self, texts: list[str]) -> Vectors:
-        found = self._asked([text[:_LONGEST] for text in texts])
+        found = self._asked([text[:_MAX_TEXT_LENGTH] for text in texts])
         if found.shape[1] != self.dimensions:
             raise self._fault(f"answered with {found.shape[1]} dimensions after {self.dimensions}")
         return found
@@ -71,12 +141,12 @@ class RemoteEmbedder:
         self._client.close()
 
     def _asked(self, texts: list[str], *, probe: bool = False) -> Vectors:
-        path, body = self._ask([encodable(text) for text in texts])
+        path, body = self._ask([make_encodable(text) for text in texts])
         model = self.name.partition(":")[2]
         with self._meter.counted(model, texts, probe=probe) as bill:
             return self._answered(path, body, len(texts), bill)
 
-    def _answered(self, path: str, body: dict[str, Any], texts: int, bill: Bill) -> Vectors:
+    def _answered(self, path: str, body: dict[str, Any], texts: int, bill: EmbeddingBill) -> Vectors:
         try:
             answer = self._client.post(path, json=body)
             bill.tokens = 0 if answer.is_error else None
@@ -106,7 +176,7 @@ class RemoteEmbedder:
 
 
 def openai_embedder(
-    model: str = "", url: str = "", key: str = "", *, seconds: float = 30.0, meter: Meter | None = None
+    model: str = "", url: str = "", key: str = "", *, seconds: float = 30.0, meter: EmbeddingMeter | None = None
 ) -> RemoteEmbedder:
     """Any address that speaks as OpenAI's embeddings do."""
     chosen = model or OPENAI_MODEL
@@ -118,7 +188,7 @@ def openai_embedder(
         return [row["embedding"] for row in sorted(answer["data"], key=lambda row: int(row["index"]))]
 
     def billed(answer: Any) -> int | None:
-        return _tokens(answer.get("usage"), "prompt_tokens")
+        return _token_count(answer.get("usage"), "prompt_tokens")
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return RemoteEmbedder(
@@ -127,7 +197,7 @@ def openai_embedder(
 
 
 def ollama_embedder(
-    model: str = "", url: str = "", *, seconds: float = 30.0, meter: Meter | None = None
+    model: str = "", url: str = "", *, seconds: float = 30.0, meter: EmbeddingMeter | None = None
 ) -> RemoteEmbedder:
     chosen = model or OLLAMA_MODEL
 
@@ -138,14 +208,14 @@ def ollama_embedder(
         return list(answer["embeddings"])
 
     def billed(answer: Any) -> int | None:
-        return _tokens(answer, "prompt_eval_count")
+        return _token_count(answer, "prompt_eval_count")
 
     return RemoteEmbedder(
         f"ollama:{chosen}", url or OLLAMA_URL, {}, ask, read, billed, seconds=seconds, meter=meter
     )  # fmt: skip
 
 
-def _tokens(told: Any, name: str) -> int | None:
+def _token_count(told: Any, name: str) -> int | None:
     count = told.get(name) if isinstance(told, Mapping) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from assistant.core.errors import MemoryUnavailable
-from assistant.mem0.embedder import Vectors, embedded, encodable
+from assistant.mem0.vectors import Vectors, embed_in_batches, make_encodable
 
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -55,10 +55,10 @@ class WordLlamaEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        return embedded(texts, self._dimensions, _TEXTS_AT_ONCE, self._rows)
+        return embed_in_batches(texts, self._dimensions, _TEXTS_AT_ONCE, self._rows)
 
     def _rows(self, texts: list[str]) -> Vectors:
-        found = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
+        found = self._tokenizer.encode_batch_fast([make_encodable(text) for text in texts], add_special_tokens=False)
         return np.stack([self._mean(one.ids) for one in found])
 
     def _mean(self, ids: Sequence[int]) -> NDArray[np.float32]:

@@ -19,7 +19,7 @@ from typing import Any
 from assistant.core.errors import UsageError
 from assistant.core.memories import JournalEntry, MemoryList, MemoryState
 
-VERSION = 1
+EXPORT_VERSION = 1
 _NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")
 _KINDS = ("fact", "preference", "decision", "task", "summary")
 _IMPORTED = 0.5
@@ -28,7 +28,7 @@ _CLOCKS_DIFFER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class ImportedItem:
     """One thing read from a file. `at` None: the file does not say when; `number` is what the file calls it, `by` the
     number of what took its place. `summary`: of a whole conversation, which is no memory."""
 
@@ -44,12 +44,12 @@ class Incoming:
 # -------------------------------------------------------------------------------------------------------------- export
 
 
-def head(scope: str, now: datetime) -> dict[str, Any]:
+def export_header(scope: str, now: datetime) -> dict[str, Any]:
     """What an export says of itself."""
-    return {"version": VERSION, "scope": scope, "exported_at": now.isoformat()}
+    return {"version": EXPORT_VERSION, "scope": scope, "exported_at": now.isoformat()}
 
 
-def entries_out(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
+def export_entries(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
     """Journal entries by their ids."""
     numbers = {one.id for one in entries}
     return [
@@ -63,7 +63,7 @@ def entries_out(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def memory_out(known: MemoryState) -> dict[str, Any]:
+def export_memory(known: MemoryState) -> dict[str, Any]:
     """A memory, or an entry without one, as JSON: `id` is its reference."""
     memory = known.memory
     return {
@@ -73,15 +73,15 @@ def memory_out(known: MemoryState) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def memories_out(held: MemoryList) -> list[dict[str, Any]]:
+def export_memories(held: MemoryList) -> list[dict[str, Any]]:
     """The memories, without entries that are none yet."""
-    return [memory_out(one) for one in held.known if one.memory.id]
+    return [export_memory(one) for one in held.known if one.memory.id]
 
 
 # -------------------------------------------------------------------------------------------------------------- import
 
 
-def read_in(text: str) -> list[Incoming]:
+def parse_import(text: str) -> list[ImportedItem]:
     """What a file has: an export of ours in either form, a JSON list of texts, or a text a line. Raises `UsageError`
     naming what is malformed."""
     start = text.lstrip("\ufeff").lstrip()
@@ -98,30 +98,30 @@ def read_in(text: str) -> list[Incoming]:
     return _exported(whole, ((one, f"entries[{place}]") for place, one in enumerate(_list(whole, "entries"))))
 
 
-def refuse_what_is_to_come(found: Iterable[Incoming], now: datetime) -> None:
+def reject_future_dates(found: Iterable[ImportedItem], now: datetime) -> None:
     """Raises `UsageError` for what is said to have been said later than now; clocks may differ by a day."""
     for one in found:
         if one.at is not None and one.at > now + _CLOCKS_DIFFER:
             raise UsageError(f'"{one.text[:60]}" is dated {one.at.date().isoformat()}, in the future. {_UNCHANGED}')
 
 
-def as_entry(one: Incoming, scope: str, session: str, now: datetime) -> JournalEntry:
+def to_journal_entry(one: ImportedItem, scope: str, session: str, now: datetime) -> JournalEntry:
     """The journal entry that it becomes; one without a date was said `now`, and keeps its key at another time."""
     dated = one.at.astimezone(UTC).isoformat() if one.at else ""
     key = f"import:{uuid.uuid5(_NAMESPACE, repr((scope, one.text, dated))).hex}"
     return JournalEntry(key, scope, session, 1, one.text, one.at or now, "import", one.importance, one.tags)
 
 
-def _plain(text: str) -> Iterable[Incoming]:
+def _plain(text: str) -> Iterable[ImportedItem]:
     """A text a line. Raises `UsageError` for JSON lines whose first line is none."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith('{"'):
             raise UsageError(f"Line {number} is JSON and the first line is none. {_UNCHANGED}")
         if _has_words(line):
-            yield Incoming(line.strip())
+            yield ImportedItem(line.strip())
 
 
-def _lines(text: str, error: json.JSONDecodeError) -> list[Incoming]:
+def _lines(text: str, error: json.JSONDecodeError) -> list[ImportedItem]:
     """JSON lines, the first of which says what they are."""
     first, _, rest = text.partition("\n")
     try:
@@ -146,10 +146,10 @@ def _row(line: str, where: str) -> dict[str, Any]:
     return row
 
 
-def _exported(head: Any, rows: Iterable[tuple[Any, str]]) -> list[Incoming]:
-    if not isinstance(head, dict) or head.get("version") != VERSION:
+def _exported(head: Any, rows: Iterable[tuple[Any, str]]) -> list[ImportedItem]:
+    if not isinstance(head, dict) or head.get("version") != EXPORT_VERSION:
         told = head.get("version") if isinstance(head, dict) else None
-        raise UsageError(f"The file is no export of version {VERSION} (it says {told!r:.40}). {_UNCHANGED}")
+        raise UsageError(f"The file is no export of version {EXPORT_VERSION} (it says {told!r:.40}). {_UNCHANGED}")
     found = [(_entry(row, where), where) for row, where in rows]
     after = {one.number: one.by for one, _ in found}
     for one, where in found:
@@ -166,7 +166,7 @@ def _ends_in_itself(number: int | None, after: Mapping[int | None, int | None]) 
     return number is not None
 
 
-def _entry(row: Any, where: str) -> Incoming:
+def _entry(row: Any, where: str) -> ImportedItem:
     if not isinstance(row, Mapping):
         raise _malformed(where, "is not an object")
     one = _text(row.get("text"), where)
@@ -183,14 +183,14 @@ def _entry(row: Any, where: str) -> Incoming:
     )  # fmt: skip
 
 
-def _text(value: Any, where: str) -> Incoming:
+def _text(value: Any, where: str) -> ImportedItem:
     if not isinstance(value, str) or not _has_words(value):
         raise _malformed(where, "has no words")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
         raise _malformed(where, "is no Unicode text") from None
-    return Incoming(value.strip())
+    return ImportedItem(value.strip())
 
 
 def _moment(value: Any, where: str) -> datetime | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from assistant.context.structure import loop_start
+from assistant.context.structure import tool_loop_start
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ModelRequest, ToolSpec
 from assistant.models.encoding import CallIds, clean_json, clean_text, describe_media, safe_tool_name
@@ -77,7 +77,7 @@ def _breakpoints(edges: list[Block]) -> list[Block]:
 
 
 def _messages(request: ModelRequest, model: str, *, thinks: bool) -> tuple[list[dict[str, Any]], list[Block]]:
-    loop = loop_start(request.messages)
+    loop = tool_loop_start(request.messages)
     thinks = thinks or any(message.thinking for message in request.messages)
     ids = CallIds()
     turns: list[dict[str, Any]] = []

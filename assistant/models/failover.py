@@ -22,7 +22,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from assistant.context.structure import loop_start
+from assistant.context.structure import tool_loop_start
 from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.core.model_api import (
     CallPurpose,
@@ -200,7 +200,7 @@ def _setback(failed: _Failed) -> ModelNotice:
 
 def _newest(request: ModelRequest) -> ModelRequest:
     """The running turn without the conversation before it."""
-    return replace(request, messages=request.messages[max(0, loop_start(request.messages)) :], cache_edges=())
+    return replace(request, messages=request.messages[max(0, tool_loop_start(request.messages)) :], cache_edges=())
 
 
 def _reason(failure: ModelError) -> str:

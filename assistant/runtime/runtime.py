@@ -25,16 +25,16 @@ from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.core.store_ports import Conversation
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.runtime.store_backoff import StoreBackoff
-from assistant.runtime.surroundings import Surroundings
-from assistant.runtime.turn import Steering, Turns
+from assistant.runtime.turn import TurnControl, TurnRunner
+from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.runtime.turn_outcomes import TurnOutcome, TurnOutcomes
 from assistant.service.heartbeat import RuntimeActivity
 
 log = structlog.get_logger()
 
-Taking = Callable[[IncomingMessage, datetime], IncomingMessage]
+StoreAttachments = Callable[[IncomingMessage, datetime], IncomingMessage]
 
-_A_MOMENT = 0.005
+_POLL_SECONDS = 0.005
 
 
 class Runtime:
@@ -43,14 +43,14 @@ class Runtime:
     def __init__(
         self,
         conversation: Conversation,
-        turns: Turns,
+        turns: TurnRunner,
         delivery: Dispatcher,
-        surroundings: Surroundings,
+        surroundings: TurnContextBuilder,
         settle: Callable[[datetime], Awaitable[None]],
         door: Callable[[], InboundPort],
         clock: Callable[[], datetime],
         must_stand: Callable[[bool], None] = lambda refused: None,
-        taken: Taking | None = None,
+        taken: StoreAttachments | None = None,
     ) -> None:
         """`settle` sees to what an earlier process left half done; `door` is where bridges bring things. `must_stand`
         raises `StoreError` while the home is away, or does not take what it refused; `taken` is what is to be
@@ -66,10 +66,10 @@ class Runtime:
         self._refused = False
         self._taken = taken
         self._wake = asyncio.Event()
-        self._running: dict[str, tuple[Steering, asyncio.Task[None]]] = {}
+        self._running: dict[str, tuple[TurnControl, asyncio.Task[None]]] = {}
         self._waited_for: dict[str, asyncio.Task[None]] = {}
         self._standstill = StoreBackoff()
-        self._held: dict[str, Steering] = {}
+        self._held: dict[str, TurnControl] = {}
         self._at_rest: set[str] = set()
         self._trouble = ""
         self._outcomes = TurnOutcomes()
@@ -185,7 +185,7 @@ class Runtime:
             async with asyncio.timeout(seconds):
                 while (short := self._running.keys() - self._long()) or self._expecting() - self._long():
                     tasks = [self._running[session][1] for session in short]
-                    await (asyncio.wait(tasks) if tasks else asyncio.sleep(_A_MOMENT))
+                    await (asyncio.wait(tasks) if tasks else asyncio.sleep(_POLL_SECONDS))
         except TimeoutError:
             self._waited_for = {session: task for session, (_, task) in self._running.items()}
 
@@ -231,7 +231,7 @@ class Runtime:
             self._launch(turn)
 
     def _launch(self, turn: Turn) -> None:
-        steering = self._held.pop(turn.id, None) or Steering(turn)
+        steering = self._held.pop(turn.id, None) or TurnControl(turn)
         steering.turn = turn
         task = asyncio.create_task(self._work(steering), name=f"turn {turn.id}")
         self._running[turn.session] = (steering, task)
@@ -239,7 +239,7 @@ class Runtime:
         self._delivery.follow(turn.id, [item.incoming for item in turn.items])
         self._delivery.show(TurnEvent("turn", turn.session, turn.id, {"state": "started", "message_ids": message_ids}))
 
-    async def _work(self, steering: Steering) -> None:
+    async def _work(self, steering: TurnControl) -> None:
         turn = steering.turn
         try:
             self._remember(await self._turns.run(steering))
@@ -255,7 +255,7 @@ class Runtime:
             self._delivery.wake()
             self._wake.set()
 
-    def _give_up(self, steering: Steering, error: Exception) -> None:
+    def _give_up(self, steering: TurnControl, error: Exception) -> None:
         what = f" ({type(error).__name__}: {error})" if session_role(steering.turn.session) == "owner" else ""
         text = f"Something in the assistant failed{what}. Your message is kept."
         try:
@@ -270,7 +270,7 @@ class Runtime:
 
     # ----------------------------------------------------------------------------------- a home that cannot be written
 
-    def _hold(self, steering: Steering, error: StoreError) -> None:
+    def _hold(self, steering: TurnControl, error: StoreError) -> None:
         """The turn stays open; what it knows and the disk does not is kept until it is taken up again."""
         self._held[steering.turn.id] = steering
         self._block(steering.turn.session, error)

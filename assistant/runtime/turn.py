@@ -28,19 +28,19 @@ from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
+from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.turn_outcomes import TurnOutcome
-from assistant.runtime.working_context import WorkingContext
 from assistant.settings.sections import TurnSettings
 from assistant.spending.turn_guard import NO_TURN_GUARD, TurnGuard
 
 EMPTY_REPLY = "(The model ended its turn without saying anything.)"
 REFUSED_REPLY = "(The model declined to answer this.)"
-NOT_NOW = "I cannot answer just now. Your message is kept; try again later."
-CUT_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
+UNAVAILABLE_REPLY = "I cannot answer just now. Your message is kept; try again later."
+TRUNCATED_REPLY_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
 
 
 @dataclass(slots=True)
-class Steering:
+class TurnControl:
     """What the runtime may do to a running turn, and what outlives a disk that refuses to keep it: `abort` holds the
     reason from the moment the turn is to stop; `unsaved` the newest reply and the number of replies that the log had
     before it, so that no reply is paid for twice."""
@@ -62,7 +62,7 @@ class _Progress:
     notes: list[str] = field(default_factory=list)
 
 
-class Turns:
+class TurnRunner:
     """Runs turns over an injected model, toolbox and working context. Holds no state of its own between turns."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Turns:
         conversation: Conversation,
         model: Model,
         toolbox: ToolboxPort,
-        context: WorkingContext,
+        context: ContextWindow,
         settings: TurnSettings,
         publish: Callable[[TurnEvent], None],
         clock: Callable[[], datetime],
@@ -87,7 +87,7 @@ class Turns:
         self._guard = guard
         self.model = model
 
-    async def run(self, steering: Steering) -> TurnOutcome:
+    async def run(self, steering: TurnControl) -> TurnOutcome:
         """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
         open then."""
         with self._tracer.span("turn", role=session_role(steering.turn.session)) as span:
@@ -95,7 +95,7 @@ class Turns:
             span.tell(state=outcome.state)
         return outcome
 
-    async def _run(self, steering: Steering) -> TurnOutcome:
+    async def _run(self, steering: TurnControl) -> TurnOutcome:
         progress = _Progress()
         if steering.abort is not None:
             return self._abort(steering, progress)
@@ -106,7 +106,7 @@ class Turns:
             limit = f"{self._settings.max_seconds:g} seconds"
             return self._fail(steering, progress, f"This took longer than {limit} (turn.max_seconds), so I stopped.", 1)
         except ModelError as error:
-            return self._fail(steering, progress, _told(error, steering.turn), error.exit_code)
+            return self._fail(steering, progress, _error_text(error, steering.turn), error.exit_code)
         except asyncio.CancelledError:
             if steering.abort is None:
                 raise
@@ -115,11 +115,11 @@ class Turns:
                 task.uncancel()
             return self._abort(steering, progress)
 
-    def fail(self, steering: Steering, text: str) -> TurnOutcome:
+    def fail(self, steering: TurnControl, text: str) -> TurnOutcome:
         """End the turn with a notice, from outside of it. Raises `StoreError`."""
         return self._fail(steering, _Progress(), text, 1)
 
-    async def _until_answered(self, steering: Steering, progress: _Progress) -> TurnOutcome:
+    async def _until_answered(self, steering: TurnControl, progress: _Progress) -> TurnOutcome:
         while True:
             said = self._conversation.turn_messages(steering.turn)
             last = next((m for m in reversed(said) if m.role == "assistant"), None)
@@ -225,7 +225,7 @@ class Turns:
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
             self._conversation.record(turn, [_result(call, text, ok=ok)], self._clock())
 
-    def _let_join(self, steering: Steering) -> None:
+    def _let_join(self, steering: TurnControl) -> None:
         """Messages that arrived meanwhile reach the model at this tool boundary, if the person chose so."""
         if self._settings.on_message == "steer":
             for item in self._conversation.inbox(steering.turn.session):
@@ -233,10 +233,10 @@ class Turns:
 
     # ----------------------------------------------------------------------------------------------------------- ending
 
-    def _answer(self, steering: Steering, message: Message, progress: _Progress, *, cut: bool) -> TurnOutcome:
+    def _answer(self, steering: TurnControl, message: Message, progress: _Progress, *, cut: bool) -> TurnOutcome:
         body = message.content.strip() or (REFUSED_REPLY if message.metadata.get("refusal") else EMPTY_REPLY)
         if cut:
-            body += CUT_NOTE
+            body += TRUNCATED_REPLY_NOTE
         turn, why, now = steering.turn, progress.over_budget, self._clock()
         if not why:
             return self._finish(steering, progress, "answered", message, body, 0)
@@ -246,11 +246,11 @@ class Turns:
         self._guard.noted(turn.session, now)
         return outcome
 
-    def _fail(self, steering: Steering, progress: _Progress, text: str, exit_code: int) -> TurnOutcome:
+    def _fail(self, steering: TurnControl, progress: _Progress, text: str, exit_code: int) -> TurnOutcome:
         self._close_calls(steering.turn, "failed: the turn ended before this tool ran")
         return self._finish(steering, progress, "failed", None, text, exit_code)
 
-    def _abort(self, steering: Steering, progress: _Progress) -> TurnOutcome:
+    def _abort(self, steering: TurnControl, progress: _Progress) -> TurnOutcome:
         turn, reason = steering.turn, steering.abort or "stopped"
         if not _is_aborted(self._conversation.turn_messages(turn)):
             self._close_calls(turn, "aborted")
@@ -269,7 +269,7 @@ class Turns:
 
     def _finish(
         self,
-        steering: Steering,
+        steering: TurnControl,
         progress: _Progress,
         state: TurnState,
         reply: Message | None,
@@ -306,11 +306,11 @@ def _purpose(turn: Turn) -> CallPurpose:
     return "chat" if waited_for or not turn.items else "schedule"
 
 
-def _told(error: ModelError, turn: Turn) -> str:
+def _error_text(error: ModelError, turn: Turn) -> str:
     """What whoever asked is told: what an error names of the house, addresses and accounts, is for the owner."""
     if session_role(turn.session) == "owner" or isinstance(error, BudgetExceeded):
         return str(error)
-    return NOT_NOW
+    return UNAVAILABLE_REPLY
 
 
 def _is_aborted(said: Sequence[Message]) -> bool:

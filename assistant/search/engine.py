@@ -17,23 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import is_spaceless
-from assistant.search.asked import Asked, take_apart
-from assistant.search.bounds import Bounds
-from assistant.search.forms import Floats
-from assistant.search.index import Embed, Index, Ints, StemsOf, second_of
+from assistant.search.dtypes import Floats
+from assistant.search.index import EmbedTexts, Ints, SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
-from assistant.search.scoring import REACH, SHARES, Bools, Scores, Table, Term, scores
+from assistant.search.query import ParsedQuestion, SearchLimits, parse_question
+from assistant.search.scoring import (
+    NEIGHBOUR_REACH,
+    NEIGHBOUR_WEIGHTS,
+    Bools,
+    CandidateScores,
+    CandidateTable,
+    QueryTerm,
+    score_candidates,
+)
+from assistant.search.vocabulary import FindStems
 
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
 
 
-class Engine:
+class SearchEngine:
     """Searches one collection. Not for several threads at once."""
 
-    def __init__(self, shelf: IndexStore, stems: StemsOf, embed: Embed, bounds: Bounds) -> None:
-        self.index = Index(shelf, stems, embed)
+    def __init__(self, shelf: IndexStore, stems: FindStems, embed: EmbedTexts, bounds: SearchLimits) -> None:
+        self.index = SearchIndex(shelf, stems, embed)
         self._stems = stems
         self._embed = embed
         self._bounds = bounds
@@ -42,7 +50,7 @@ class Engine:
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
         index = self.index
-        asked = take_apart(question, self._stems)
+        asked = parse_question(question, self._stems)
         allowed = self._allowed(where)
         if not asked.words or allowed is None or not allowed.any():
             return []
@@ -54,8 +62,10 @@ class Engine:
         vector = meant - index.mean
         vector /= max(float(np.linalg.norm(vector)), 1e-6)
         table = self._table(candidates, terms, asked)
-        found = scores(table, self._weighed(terms, asked), vector, of_time=asked.of_time, sources=self.index.sources)
-        likeness = table.vectors[table.around[:, REACH]] @ meant
+        found = score_candidates(
+            table, self._weighed(terms, asked), vector, of_time=asked.of_time, sources=self.index.sources
+        )
+        likeness = table.vectors[table.around[:, NEIGHBOUR_REACH]] @ meant
         return self._ranked(candidates, found, likeness, limit)
 
     def frequency(self, word: str) -> int:
@@ -76,14 +86,14 @@ class Engine:
         roles = [self.index.number_of(f"role {role}") or -1 for role in where.roles]
         allowed &= np.isin(meta["role"], roles)
         if where.after is not None:
-            allowed &= meta["second"] >= second_of(where.after)
+            allowed &= meta["second"] >= epoch_second(where.after)
         if where.before is not None:
-            allowed &= meta["second"] <= second_of(where.before)
+            allowed &= meta["second"] <= epoch_second(where.before)
         if where.last is not None:
             allowed &= meta["source"] <= where.last
         return allowed
 
-    def _terms(self, asked: Asked) -> dict[str, tuple[float, str]]:
+    def _terms(self, asked: ParsedQuestion) -> dict[str, tuple[float, str]]:
         """(weight, the question's stem that it stands for) of each stem to look for."""
         names = self._speaker_stems()
         own = {stem: word for stem, word in asked.words.items() if stem not in names} or asked.words
@@ -94,14 +104,16 @@ class Engine:
                 like.update(dict.fromkeys(self.index.beginning_with(stem), (1.0, stem)))
         return {**{stem: found for stem, found in like.items() if stem not in terms}, **terms}
 
-    def _weighed(self, terms: dict[str, tuple[float, str]], asked: Asked) -> list[Term]:
+    def _weighed(self, terms: dict[str, tuple[float, str]], asked: ParsedQuestion) -> list[QueryTerm]:
         """The terms with their idf; what stands for one stem of the question is as common as all of it together."""
         rows = {stem: row for row, stem in enumerate(terms)}
         together = dict.fromkeys(terms, 0.0)
         for stem, (weight, stands_for) in terms.items():
             together[stands_for] += weight * self.index.sources_with(stem)
         return [
-            Term(idf := self._idf(stem, asked), weight, rows[stands_for], min(idf, self._plain_idf(together[stem])))
+            QueryTerm(
+                idf := self._idf(stem, asked), weight, rows[stands_for], min(idf, self._plain_idf(together[stem]))
+            )
             for stem, (weight, stands_for) in terms.items()
         ]
 
@@ -123,32 +135,35 @@ class Engine:
         rough[index.meta["scope"] != index.meta["scope"][np.argmax(allowed)]] = 0
         rough *= np.where(allowed, np.float32(1), np.float32(0.5))
         rough *= np.linspace(1 - _NEWER, 1, index.count, dtype=np.float32)
-        seeds = _best(rough, self._bounds.seeds)
+        seeds = _largest(rough, self._bounds.seeds)
         around = self._around(seeds)
         reached = np.unique(around[around >= 0])
         nearby = self._around(reached)
-        spread = (np.where(nearby >= 0, rough[nearby], 0) * SHARES).sum(axis=1)
+        spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
         spread[~allowed[reached]] = 0
-        chosen = reached[_best(spread, self._bounds.exact)]
+        chosen = reached[_largest(spread, self._bounds.exact)]
         return np.sort(chosen)
 
     def _around(self, units: Ints) -> Ints:
         """(n, 9) numbers of what stands around units in their streams, -1 for nothing."""
         index = self.index
-        around = np.full((len(units), 2 * REACH + 1), -1, np.intp)
-        around[:, REACH] = units
+        around = np.full((len(units), 2 * NEIGHBOUR_REACH + 1), -1, np.intp)
+        around[:, NEIGHBOUR_REACH] = units
         meta, following = index.meta, index.following
-        for distance in range(1, REACH + 1):
-            for place, step in ((REACH - distance, meta["previous"]), (REACH + distance, following)):
-                from_ = around[:, place + (1 if place < REACH else -1)]
+        for distance in range(1, NEIGHBOUR_REACH + 1):
+            for place, step in (
+                (NEIGHBOUR_REACH - distance, meta["previous"]),
+                (NEIGHBOUR_REACH + distance, following),
+            ):
+                from_ = around[:, place + (1 if place < NEIGHBOUR_REACH else -1)]
                 around[:, place] = np.where(from_ >= 0, step[from_], -1)
         around[(around >= 0) & (meta["gone"][around] > 0)] = -1
-        around[:, REACH] = units
+        around[:, NEIGHBOUR_REACH] = units
         return around
 
     # ------------------------------------------------------------------------------------------------------------ table
 
-    def _table(self, candidates: Ints, terms: dict[str, tuple[float, str]], asked: Asked) -> Table:
+    def _table(self, candidates: Ints, terms: dict[str, tuple[float, str]], asked: ParsedQuestion) -> CandidateTable:
         index = self.index
         around = self._around(candidates)
         units = np.unique(around[around >= 0])
@@ -168,12 +183,12 @@ class Engine:
         own = index.meta[candidates]
         seconds = own["second"].astype(np.float32)
         span = max(1.0, float(seconds.max() - seconds.min()))
-        return Table(
+        return CandidateTable(
             placed, counts, self._named(own, terms, asked), meta["words"].astype(np.float32), meta["form"],
             index.vectors(units), index.mean, self._fits(own, asked), (seconds - seconds.min()) / span,
         )  # fmt: skip
 
-    def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, str]], asked: Asked) -> Bools:
+    def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, str]], asked: ParsedQuestion) -> Bools:
         """(terms, n): whether the date of a candidate is what a term names."""
         named = np.zeros((len(terms), len(own)), bool)
         for row, stem in enumerate(terms):
@@ -182,7 +197,7 @@ class Engine:
                 named[row] = date_parts(own["day"], part[0]) == part[1]
         return named
 
-    def _fits(self, own: NDArray[np.void], asked: Asked) -> Bools:
+    def _fits(self, own: NDArray[np.void], asked: ParsedQuestion) -> Bools:
         """(n): whether a candidate was said by whom the question is about."""
         about = self._speakers_named(asked)
         if about:
@@ -196,10 +211,10 @@ class Engine:
     def _speaker_stems(self) -> frozenset[str]:
         return frozenset(stem for stems in self.index.speakers().values() for stem in stems)
 
-    def _speakers_named(self, asked: Asked) -> list[int]:
+    def _speakers_named(self, asked: ParsedQuestion) -> list[int]:
         return [number for number, stems in self.index.speakers().items() if stems & asked.words.keys()]
 
-    def _idf(self, stem: str, asked: Asked) -> float:
+    def _idf(self, stem: str, asked: ParsedQuestion) -> float:
         sources = self.index.sources_with(stem)
         if stem in asked.dates:
             kind, number = asked.dates[stem]
@@ -210,7 +225,7 @@ class Engine:
     def _plain_idf(self, sources: float) -> float:
         return math.log(1 + (max(self.index.sources - sources, 0) + 0.5) / (sources + 0.5))
 
-    def _ranked(self, candidates: Ints, found: Scores, likeness: Floats, limit: int) -> list[SourceHit]:
+    def _ranked(self, candidates: Ints, found: CandidateScores, likeness: Floats, limit: int) -> list[SourceHit]:
         meta = self.index.meta
         ranked: dict[int, SourceHit] = {}
         for place in np.argsort(-found.total, kind="stable"):
@@ -242,7 +257,7 @@ def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-def _best(values: Floats, most: int) -> Ints:
+def _largest(values: Floats, most: int) -> Ints:
     """Places of the largest values above 0, at most so many, in no order."""
     above = np.flatnonzero(values > 0)
     if len(above) <= most:

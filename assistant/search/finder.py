@@ -13,18 +13,18 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from assistant.search.index_values import SearchFilter, SourceHit, SourceText, TextSource
-from assistant.search.units import Unit, split
+from assistant.search.units import SearchUnit, split_into_units
 
 if TYPE_CHECKING:
     # Heavy, and not needed before the first search.
-    from assistant.search.engine import Engine
-    from assistant.search.index import Index
+    from assistant.search.engine import SearchEngine
+    from assistant.search.index import SearchIndex
 
-_AT_ONCE = 64
+_BATCH_RECORDS = 64
 # What a search may take in before it answers; more is the business of `catch_up`.
-_WHILE_ASKED = 1_024
+_MAX_RECORDS_PER_SEARCH = 1_024
 # So much text, in characters, takes a tenth of a second.
-_LONG = 50_000
+_LONG_TEXT = 50_000
 
 
 class SourceFinder:
@@ -32,7 +32,7 @@ class SourceFinder:
 
     def __init__(
         self,
-        engine: Callable[[], Engine],
+        engine: Callable[[], SearchEngine],
         spoke: TextSource,
         zone: tzinfo,
         *,
@@ -43,9 +43,9 @@ class SourceFinder:
         self._open = engine
         self._spoke = spoke
         self._zone = zone
-        self._most = None if patient else _WHILE_ASKED
+        self._most = None if patient else _MAX_RECORDS_PER_SEARCH
         self._closing = closing
-        self._engine: Engine | None = None
+        self._engine: SearchEngine | None = None
         self._lock = RLock()
 
     def find(self, question: str, where: SearchFilter, *, limit: int) -> list[SourceHit]:
@@ -76,7 +76,7 @@ class SourceFinder:
         """Take in some of what came since; how many records that were, 0 once nothing is left. Raises
         `StoreError`."""
         with self._lock:
-            return self._take_in(self._opened().index, _AT_ONCE)
+            return self._take_in(self._opened().index, _BATCH_RECORDS)
 
     def forget(self, sources: Sequence[int], words_of: Callable[[int], str]) -> None:
         """Take sources out so that none of their words is left; `words_of` gives what was indexed of each. Not twice
@@ -93,25 +93,25 @@ class SourceFinder:
         with self._lock:
             self._closing()
 
-    def _opened(self) -> Engine:
+    def _opened(self) -> SearchEngine:
         if self._engine is None:
             self._engine = self._open()
         return self._engine
 
-    def _waits_long(self, index: Index) -> bool:
+    def _waits_long(self, index: SearchIndex) -> bool:
         waiting = 0
         for stream in self._spoke.behind(index.read_to):
-            records = self._spoke.after(stream, index.read_to.get(stream, 0), limit=_AT_ONCE)
+            records = self._spoke.after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
             waiting += sum(len(record.text) for record in records)
-            if len(records) == _AT_ONCE or waiting > _LONG:
+            if len(records) == _BATCH_RECORDS or waiting > _LONG_TEXT:
                 return True
         return False
 
-    def _take_in(self, index: Index, most: int | None) -> int:
+    def _take_in(self, index: SearchIndex, most: int | None) -> int:
         taken = 0
         for stream in self._spoke.behind(index.read_to):
             while most is None or taken < most:
-                records = self._spoke.after(stream, index.read_to.get(stream, 0), limit=_AT_ONCE)
+                records = self._spoke.after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:
                     break
                 index.append(list(self._units(records)), {stream: records[-1].seq})
@@ -121,13 +121,13 @@ class SourceFinder:
                 taken += len(records)
         return taken
 
-    def _units(self, records: Iterable[SourceText]) -> Iterator[Unit]:
+    def _units(self, records: Iterable[SourceText]) -> Iterator[SearchUnit]:
         for record in records:
             if record.hidden:
                 continue
             day = record.said_at.astimezone(self._zone).date()
-            for part, text in enumerate(split(record.text)):
-                yield Unit(
+            for part, text in enumerate(split_into_units(record.text)):
+                yield SearchUnit(
                     record.id,
                     part,
                     record.session,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -18,14 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import WORD, fold_text, split_spaceless_runs
-from assistant.search.forms import DIMENSIONS, META, POSTING, SCALE, Floats, Meta, Vectors, quantised
+from assistant.search.dtypes import (
+    DIMENSIONS,
+    POSTING_DTYPE,
+    UNIT_DTYPE,
+    VECTOR_SCALE,
+    ByteVectors,
+    Floats,
+    UnitRows,
+    quantise,
+)
 from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
-from assistant.search.units import Unit, form_of
-from assistant.search.vocabulary import Vocabulary
+from assistant.search.units import SearchUnit, unit_flags
+from assistant.search.vocabulary import FindStems, Vocabulary
 
 Ints = NDArray[np.intp]
 
-SEAL_AT = 1_024
+SEAL_AFTER_UNITS = 1_024
 # Newest units whose vectors stay in memory: 8 MB. Those of older ones are read when they are asked for.
 _RESIDENT = 1 << 15
 _READ_AT_ONCE = 1 << 12
@@ -48,18 +57,17 @@ class Occurrences:
 _EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
 
 
-StemsOf = Callable[[Iterable[str]], dict[str, str]]
 """Word -> stem, or stems joined by spaces where a word is taken apart; "" for one without a letter or digit."""
 
 
-class Embed(Protocol):
+class EmbedTexts(Protocol):
     def __call__(self, texts: Sequence[str]) -> Floats:
         """A row of DIMENSIONS a text, of length 1 (zeros where a text has no words)."""
         ...
 
 
-class Index:
-    def __init__(self, shelf: IndexStore, stems: StemsOf, embed: Embed, resident: int = _RESIDENT) -> None:
+class SearchIndex:
+    def __init__(self, shelf: IndexStore, stems: FindStems, embed: EmbedTexts, resident: int = _RESIDENT) -> None:
         self._resident = resident
         self._shelf = shelf
         self._stems = stems
@@ -68,10 +76,10 @@ class Index:
 
     def _load(self) -> None:
         found = self._shelf.load()
-        sealed = np.frombuffer(found.meta, META)
+        sealed = np.frombuffer(found.meta, UNIT_DTYPE)
         self.count = self.sealed = len(sealed)
         self.read_to = dict(found.read_to)
-        self._meta = np.zeros(max(1_024, (self.sealed + len(found.fresh)) * 5 // 4), META)
+        self._meta = np.zeros(max(1_024, (self.sealed + len(found.fresh)) * 5 // 4), UNIT_DTYPE)
         self._meta[: self.sealed] = sealed
         self._source_count = int((sealed["part"] == 0).sum())
         self._sealed_total = np.frombuffer(found.total, np.float64).copy() if found.total else np.zeros(DIMENSIONS)
@@ -110,7 +118,7 @@ class Index:
 
     # ----------------------------------------------------------------------------------------------------------- append
 
-    def append(self, units: Sequence[Unit], read_to: Mapping[str, int]) -> None:
+    def append(self, units: Sequence[SearchUnit], read_to: Mapping[str, int]) -> None:
         """Take units in, in their order, and note how far the streams of their source were read. Raises `StoreError`;
         what was not kept is not in memory either."""
         names: dict[str, int] = {}
@@ -137,7 +145,7 @@ class Index:
             self._grow()
             self.count += 1
             self._take(one)
-        if self._shelf.seals and len(self._fresh) >= SEAL_AT:
+        if self._shelf.seals and len(self._fresh) >= SEAL_AFTER_UNITS:
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int]:
@@ -145,21 +153,21 @@ class Index:
         number = self._last.get(stream, -1)
         return number, int(self._meta[number]["second"]) if number >= 0 else 0
 
-    def _vectors_of(self, texts: Sequence[str]) -> Vectors:
+    def _vectors_of(self, texts: Sequence[str]) -> ByteVectors:
         """The same text is embedded once."""
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        return quantised(self._embed(list(places)))[[places[text] for text in texts]]
+        return quantise(self._embed(list(places)))[[places[text] for text in texts]]
 
-    def _meta_of(self, unit: Unit, stems: Sequence[UnitStem], names: dict[str, int]) -> Meta:
-        meta = np.zeros(1, META)
+    def _meta_of(self, unit: SearchUnit, stems: Sequence[UnitStem], names: dict[str, int]) -> UnitRows:
+        meta = np.zeros(1, UNIT_DTYPE)
         meta["source"], meta["part"] = unit.source, min(unit.part, 65_535)
-        meta["second"], meta["day"] = second_of(unit.said_at), unit.day.toordinal()
+        meta["second"], meta["day"] = epoch_second(unit.said_at), unit.day.toordinal()
         meta["stream"] = self._number(f"{unit.scope}\n{unit.stream}", names) if unit.stream else 0
         meta["scope"] = self._number(unit.scope, names)
         meta["speaker"] = self._number(unit.speaker, names) if unit.speaker else 0
         meta["role"] = self._number(f"role {unit.role}", names)
         meta["words"] = max(1, min(255, sum(stem.count for stem in stems)))
-        meta["form"] = form_of(unit.text)
+        meta["form"] = unit_flags(unit.text)
         return meta
 
     def _number(self, name: str, new: dict[str, int]) -> int:
@@ -171,14 +179,14 @@ class Index:
 
     def _take(self, one: UnsealedUnit) -> None:
         """A unit that the shelf has, into memory."""
-        self._meta[one.number] = np.frombuffer(one.meta, META)[0]
+        self._meta[one.number] = np.frombuffer(one.meta, UNIT_DTYPE)[0]
         self._vectors[one.number - self._first_resident] = np.frombuffer(one.vector, np.int8)
         self._last[int(self._meta[one.number]["stream"])] = one.number
         previous = int(self._meta[one.number]["previous"])
         if previous >= 0:
             self._following[previous] = one.number
         self._fresh.append(one)
-        self._fresh_total += np.frombuffer(one.vector, np.int8).astype(np.float64) / SCALE
+        self._fresh_total += np.frombuffer(one.vector, np.int8).astype(np.float64) / VECTOR_SCALE
         for stem in one.stems:
             self._memory.setdefault(stem.stem, []).append((one.number, stem.count))
         self._source_count += int(self._meta[one.number]["part"] == 0)
@@ -187,7 +195,7 @@ class Index:
     def _grow(self) -> None:
         if self.count == len(self._meta):
             more = len(self._meta) // 4
-            self._meta = np.concatenate([self._meta, np.zeros(more, META)])
+            self._meta = np.concatenate([self._meta, np.zeros(more, UNIT_DTYPE)])
             self._following = np.concatenate([self._following, np.full(more, -1, np.int32)])
         if self.count - self._first_resident == len(self._vectors):
             space = np.zeros((max(1_024, len(self._vectors) // 8), DIMENSIONS), np.int8)
@@ -199,7 +207,7 @@ class Index:
             return
         new = [stem for stem in self._memory if stem not in self._terms]
         words = {stem.stem: stem.word for one in self._fresh for stem in one.stems}
-        vectors = quantised(self._embed([words[stem] for stem in new])) if new else _NONE
+        vectors = quantise(self._embed([words[stem] for stem in new])) if new else _NONE
         ids = {stem: self._next_term + offset for offset, stem in enumerate(new)}
         likes = {ids[stem]: vectors[offset].tobytes() for offset, stem in enumerate(new)}
         terms, postings = [], {}
@@ -208,7 +216,7 @@ class Index:
             # Of a known one the shelf keeps the vector that it has.
             like = likes.get(term, b"")
             terms.append(IndexTerm(term, stem, self._sources.get(term, 0) + self._sources_among(where), like))
-            postings[term] = np.array(where, POSTING).tobytes()
+            postings[term] = np.array(where, POSTING_DTYPE).tobytes()
         first = self.sealed
         rows = slice(first - self._first_resident, self.count - self._first_resident)
         meta = self._meta[first : self.count].tobytes()
@@ -260,7 +268,7 @@ class Index:
             for found in _stemmed(said := _said(text_of(source)), self._stems(said)):
                 lost[found.stem] = lost.get(found.stem, 0) + 1
         for number in sealed:
-            self._sealed_total -= self._vector(number).astype(np.float64) / SCALE
+            self._sealed_total -= self._vector(number).astype(np.float64) / VECTOR_SCALE
         known = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
         return [IndexTerm(term, stem, max(0, self._sources[term] - count), b"") for stem, term, count in known]
 
@@ -286,7 +294,7 @@ class Index:
         return len(self._vectors)
 
     @property
-    def meta(self) -> Meta:
+    def meta(self) -> UnitRows:
         return self._meta[: self.count]
 
     def number_of(self, name: str) -> int | None:
@@ -332,7 +340,7 @@ class Index:
         if known is not None:
             self._cache.move_to_end(term)
             return known
-        kept = np.frombuffer(self._shelf.postings(term), POSTING)
+        kept = np.frombuffer(self._shelf.postings(term), POSTING_DTYPE)
         found = Occurrences(kept["unit"].astype(np.intp), kept["count"].astype(np.float32))
         self._cache[term] = found
         self._cached += len(kept)
@@ -359,17 +367,17 @@ class Index:
         rows[resident] = self._vectors[units[resident] - self._first_resident]
         for place in np.flatnonzero(~resident):
             rows[place] = self._vector(int(units[place]))
-        return rows.astype(np.float32) / np.float32(SCALE)
+        return rows.astype(np.float32) / np.float32(VECTOR_SCALE)
 
-    def _vector(self, number: int) -> Vectors:
+    def _vector(self, number: int) -> ByteVectors:
         if number >= self._first_resident:
-            found: Vectors = self._vectors[number - self._first_resident]
+            found: ByteVectors = self._vectors[number - self._first_resident]
             return found
-        older: Vectors = self._sealed_vectors(number, number + 1)[0]
+        older: ByteVectors = self._sealed_vectors(number, number + 1)[0]
         return older
 
-    def _sealed_vectors(self, first: int, last: int) -> Vectors:
-        rows: Vectors = np.frombuffer(self._shelf.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
+    def _sealed_vectors(self, first: int, last: int) -> ByteVectors:
+        rows: ByteVectors = np.frombuffer(self._shelf.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
 
 
@@ -391,6 +399,6 @@ def _stemmed(said: Mapping[str, int], stems: Mapping[str, str]) -> tuple[UnitSte
     return tuple(UnitStem(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
 
 
-def second_of(moment: datetime) -> int:
+def epoch_second(moment: datetime) -> int:
     """Since 1970, as the index keeps it (until 2106)."""
     return min(max(math.floor(moment.timestamp()), 0), 2**32 - 1)

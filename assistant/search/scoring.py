@@ -24,13 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.search.forms import Floats
+from assistant.search.dtypes import Floats
 from assistant.search.units import GREETING, QUESTION, TIME_WORD
 
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
-REACH = 4
+NEIGHBOUR_REACH = 4
 """How many units on each side add to one."""
 
 _BEFORE, _AFTER, _FADE = 0.7, 0.5, 0.7
@@ -44,16 +44,16 @@ _TOGETHER, _TELLING = 0.4, math.log(20)
 _TOP = 5
 _FULL_LENGTH = 30.0
 
-SHARES = np.array(
-    [*(_BEFORE**distance for distance in range(REACH, 0, -1)), 1.0]
-    + [_AFTER * _FADE ** (distance - 1) for distance in range(1, REACH + 1)],
+NEIGHBOUR_WEIGHTS = np.array(
+    [*(_BEFORE**distance for distance in range(NEIGHBOUR_REACH, 0, -1)), 1.0]
+    + [_AFTER * _FADE ** (distance - 1) for distance in range(1, NEIGHBOUR_REACH + 1)],
     np.float32,
 )
 """What a unit at distance -4 to 4 adds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class QueryTerm:
     """A stem that is looked for: its idf, its weight (1 for the question's own), the row of the question's own stem
     that it stands for (its own row for one of those), and the idf of all that stand for it together."""
 
@@ -64,7 +64,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CandidateTable:
     """Candidates (n) and everything around them (m units, in order).
 
     `around` (n, 9) are places among the m, -1 for none; `counts` (terms, m) how often a term stands in each; `named`
@@ -84,14 +84,16 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class CandidateScores:
     """Of each candidate: the sum by which they are ranked; its BM25, 0 where nothing of the question is near it."""
 
     total: Floats
     bm25: Floats
 
 
-def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bool, sources: int) -> Scores:
+def score_candidates(
+    table: CandidateTable, terms: Sequence[QueryTerm], question: Floats, *, of_time: bool, sources: int
+) -> CandidateScores:
     """`question` is the vector of the question without what all have in common, of length 1; `sources` of how many
     messages or entries the weights of the terms are taken."""
     shares, length = _shares(table)
@@ -100,23 +102,23 @@ def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bo
     own = np.array([term.stands_for == row for row, term in enumerate(terms)], bool)
     idf = np.array([term.idf for term in terms], np.float32)
     whole = float(idf[own].sum()) or 1.0
-    near = (counts[own, :, REACH - 2 : REACH + 2] > 0).any(axis=2) | table.named[own]
-    itself = (counts[own, :, REACH] > 0) | table.named[own]
+    near = (counts[own, :, NEIGHBOUR_REACH - 2 : NEIGHBOUR_REACH + 2] > 0).any(axis=2) | table.named[own]
+    itself = (counts[own, :, NEIGHBOUR_REACH] > 0) | table.named[own]
     covered_around, covered = (idf[own] @ near) / whole, (idf[own] @ itself) / whole
-    centre = table.around[:, REACH]
+    centre = table.around[:, NEIGHBOUR_REACH]
     lengths = _centred_lengths(table)
     likeness = _cosines(table, lengths, question)
     cosine = likeness[centre]
     around = (shares * np.append(likeness, np.float32(0))[table.around]).sum(axis=1) / shares.sum(axis=1)
     form = table.form[centre]
-    before = table.around[:, REACH - 1]
+    before = table.around[:, NEIGHBOUR_REACH - 1]
     answers = (before >= 0) & (table.form[before] & QUESTION > 0) & (form & QUESTION == 0)
     total = (
-        scaled(bm25)
+        scale_to_best(bm25)
         + _COVERAGE * covered_around
         + _ITSELF * covered
-        + _LIKE * scaled(cosine)
-        + _LIKE_AROUND * scaled(around)
+        + _LIKE * scale_to_best(cosine)
+        + _LIKE_AROUND * scale_to_best(around)
     )
     total += _TOGETHER * _surprise(itself, idf[own], sources)
     total += _ROLE * table.fits + _ANSWER * answers + _RECENCY * table.age
@@ -127,7 +129,7 @@ def scores(table: Table, terms: Sequence[Term], question: Floats, *, of_time: bo
     best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
     direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
     total += _FEEDBACK * _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
-    return Scores(total.astype(np.float32), bm25)
+    return CandidateScores(total.astype(np.float32), bm25)
 
 
 def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:
@@ -140,23 +142,23 @@ def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:
     return together
 
 
-def scaled(values: Floats) -> Floats:
+def scale_to_best(values: Floats) -> Floats:
     """So that the best is 1 and nothing is below 0."""
     most = values.max(initial=0.0) or 1.0
     found: Floats = (np.maximum(values, 0) / most).astype(np.float32)
     return found
 
 
-def _shares(table: Table) -> tuple[Floats, Floats]:
+def _shares(table: CandidateTable) -> tuple[Floats, Floats]:
     """(n, 9) what each unit around a candidate adds, and (n) the length that comes of it."""
     words = np.append(table.words, np.float32(1))
-    shares = SHARES * np.minimum(1, _NEIGHBOUR_WORDS / words)[table.around]
-    shares[:, REACH] = 1
+    shares = NEIGHBOUR_WEIGHTS * np.minimum(1, _NEIGHBOUR_WORDS / words)[table.around]
+    shares[:, NEIGHBOUR_REACH] = 1
     shares[table.around < 0] = 0
     return shares, (shares * words[table.around]).sum(axis=1)
 
 
-def _bm25(counts: Floats, shares: Floats, length: Floats, named: Bools, terms: Sequence[Term]) -> Floats:
+def _bm25(counts: Floats, shares: Floats, length: Floats, named: Bools, terms: Sequence[QueryTerm]) -> Floats:
     """A word of the question and those like it count as occurrences of one: three of them are no three matches."""
     each = np.einsum("tnk,nk->tn", counts, shares) + _META * named
     own = [row for row, term in enumerate(terms) if term.stands_for == row]
@@ -169,14 +171,14 @@ def _bm25(counts: Floats, shares: Floats, length: Floats, named: Bools, terms: S
     return found
 
 
-def _centred_lengths(table: Table) -> Floats:
+def _centred_lengths(table: CandidateTable) -> Floats:
     """Of the vectors without their mean, which need not be made for it; large for those of texts without words."""
     squares = 1 - 2 * (table.vectors @ table.mean) + float(table.mean @ table.mean)
     found: Floats = np.where(table.vectors.any(axis=1), np.sqrt(np.maximum(squares, 1e-6)), np.inf)
     return found
 
 
-def _cosines(table: Table, lengths: Floats, direction: Floats) -> Floats:
+def _cosines(table: CandidateTable, lengths: Floats, direction: Floats) -> Floats:
     """(m) how like a direction of length 1 each is, what all have in common taken away."""
     found: Floats = (table.vectors @ direction - float(table.mean @ direction)) / lengths
     return found

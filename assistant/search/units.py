@@ -39,7 +39,7 @@ _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class SearchUnit:
     """A piece of a text as the index takes it. `source` is the id of the message, entry or memory, `part` which piece
     of it; units of one `stream` stand around each other in the order in which they come; `day` is the local date on
     which it was said."""
@@ -55,7 +55,7 @@ class Unit:
     text: str
 
 
-def split(text: str) -> list[str]:
+def split_into_units(text: str) -> list[str]:
     """The pieces of a text in their order; none of a text without words."""
     if not text.strip():
         return []
@@ -64,7 +64,7 @@ def split(text: str) -> list[str]:
     return [piece for piece in _gathered(text) if piece]
 
 
-def form_of(text: str) -> int:
+def unit_flags(text: str) -> int:
     """The bits of what a unit is or has."""
     short = len(text) <= _SHORT
     bits = QUESTION if short and _ASKS.search(text) else 0

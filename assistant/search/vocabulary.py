@@ -1,7 +1,9 @@
-"""The stems of a collection by their meaning, so that a question finds what was said in other words.
+"""The stems of a collection: irregular English forms under the stem of their base, which no stemmer finds (went is go,
+children child), and stems that mean about the same, so that a question finds what was said in other words.
 
-Bounded: of a vocabulary above 30,000 stems the rarest are left out, only the first 128 dimensions count, and each is
-a byte: 4 MB.
+Of irregular forms only those that are nothing else as often: "found" is find, but "lay", "wound" and "better" stay
+themselves. Words are folded. Bounded: of a vocabulary above 30,000 stems the rarest are left out, only the first 128
+dimensions count, and each is a byte: 4 MB.
 """
 
 from __future__ import annotations
@@ -12,16 +14,55 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from assistant.core.text import STOP_WORDS
-from assistant.search.forms import Floats, quantised
+from assistant.search.dtypes import (
+    Floats,
+    quantise,
+)
 
-_MOST = 30_000
+_IRREGULAR_FORMS = """
+bear bore borne; beat beaten; become became; begin began begun; bend bent; bite bit bitten; bleed bled; blow blew blown
+break broke broken; breed bred; bring brought; build built; burn burnt; buy bought; catch caught; choose chose chosen
+come came; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk; drive drove driven; eat ate eaten
+fall fell fallen; feed fed; feel felt; fight fought; find found; flee fled; fly flew flown; forbid forbade forbidden
+forget forgot forgotten; forgive forgave forgiven; freeze froze frozen; get got gotten; give gave given; go went gone
+grow grew grown; hang hung; hear heard; hide hid hidden; hold held; keep kept; know knew known; lay laid; lead led
+lean leant; learn learnt; leave left; lend lent; lie lain; light lit; lose lost; make made; mean meant; meet met
+pay paid; ride rode ridden; ring rang rung; rise rose risen; run ran; say said; see saw seen; seek sought; sell sold
+send sent; sew sewn; shake shook shaken; shine shone; shoot shot; show shown; shrink shrank shrunk; sing sang sung
+sink sank sunk; sit sat; sleep slept; slide slid; speak spoke spoken; speed sped; spend spent; spill spilt; spin spun
+spoil spoilt; stand stood; steal stole stolen; stick stuck; sting stung; strike struck; swear swore sworn; sweep swept
+swim swam swum; swing swung; take took taken; teach taught; tear tore torn; tell told; think thought
+throw threw thrown; understand understood; wake woke woken; wear wore worn; weave wove woven; weep wept; win won
+write wrote written; child children; man men; woman women; foot feet; tooth teeth; mouse mice; wife wives; life lives
+knife knives; half halves; wolf wolves; shelf shelves; loaf loaves; bad worse worst
+"""
+_BASES = {
+    form: base
+    for line in _IRREGULAR_FORMS.strip().replace("\n", ";").split(";")
+    for base, *forms in [line.split()]
+    for form in forms
+}
+
+
+def with_irregular_forms(stems: FindStems) -> FindStems:
+    """`stems`, with irregular forms under the stem of their base."""
+
+    def of(words: Iterable[str]) -> dict[str, str]:
+        asked = list(words)
+        found = stems(_BASES.get(word, word) for word in asked)
+        return {word: found[_BASES.get(word, word)] for word in asked}
+
+    return of
+
+
+_MAX_STEMS_KEPT = 30_000
 _DIMENSIONS = 128
 _NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.55
 # A word that nobody ever said may be no word at all.
 _LEAST_COSINE_UNSAID = 0.5
 _WORDS_KEPT = 4_096
 # Rows that are compared at once: more of them take room, fewer of them time.
-_AT_ONCE = 4_096
+_BATCH_ROWS = 4_096
 
 
 class Vocabulary:
@@ -35,7 +76,7 @@ class Vocabulary:
 
     def load(self, terms: Iterable[tuple[str, int, bytes]]) -> None:
         """Stems with the number of their units and their vectors (int8)."""
-        usual = sorted((term for term in terms if _telling(term[0])), key=lambda term: -term[1])[:_MOST]
+        usual = sorted((term for term in terms if _is_telling(term[0])), key=lambda term: -term[1])[:_MAX_STEMS_KEPT]
         if not usual:
             return
         vectors = np.frombuffer(b"".join(vector for _, _, vector in usual), np.int8).reshape(len(usual), -1)
@@ -46,7 +87,7 @@ class Vocabulary:
     def note(self, words: Mapping[str, str]) -> None:
         """New stems, each with a word of it; embedded when they are first needed."""
         for stem, word in words.items():
-            if stem not in self._rows and _telling(stem):
+            if stem not in self._rows and _is_telling(stem):
                 self._waiting[stem] = word
 
     def like(self, words: Mapping[str, str], *, but: frozenset[str]) -> dict[str, tuple[float, str]]:
@@ -55,7 +96,7 @@ class Vocabulary:
         self._take_in()
         asked = {stem: word for stem, word in words.items() if word not in self._known}
         if asked and self._stems:
-            vectors = unit_length(self._embed(list(asked.values()))[:, :_DIMENSIONS])
+            vectors = normalise_rows(self._embed(list(asked.values()))[:, :_DIMENSIONS])
             cosines = self._cosines(vectors)
             for row, (stem, word) in enumerate(asked.items()):
                 self._known[word] = self._nearest(cosines[row], stem)
@@ -71,9 +112,9 @@ class Vocabulary:
     def _cosines(self, vectors: Floats) -> Floats:
         """Of each of these with every stem."""
         found = np.empty((len(vectors), len(self._stems)), np.float32)
-        for start in range(0, len(self._stems), _AT_ONCE):
-            stop = min(start + _AT_ONCE, len(self._stems))
-            found[:, start:stop] = vectors @ unit_length(self._matrix[start:stop].astype(np.float32)).T
+        for start in range(0, len(self._stems), _BATCH_ROWS):
+            stop = min(start + _BATCH_ROWS, len(self._stems))
+            found[:, start:stop] = vectors @ normalise_rows(self._matrix[start:stop].astype(np.float32)).T
         return found
 
     def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:
@@ -88,7 +129,7 @@ class Vocabulary:
         self._waiting.clear()
         if not new:
             return
-        rows = quantised(self._embed(list(new.values()))[:, :_DIMENSIONS])
+        rows = quantise(self._embed(list(new.values()))[:, :_DIMENSIONS])
         first, self._stems = len(self._stems), [*self._stems, *new]
         self._rows.update({stem: first + offset for offset, stem in enumerate(new)})
         if len(self._stems) > len(self._matrix):
@@ -99,11 +140,14 @@ class Vocabulary:
         self._known.clear()
 
 
-def unit_length(rows: Floats) -> Floats:
+def normalise_rows(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     found: Floats = rows / np.maximum(lengths, 1e-6)
     return found
 
 
-def _telling(stem: str) -> bool:
+def _is_telling(stem: str) -> bool:
     return len(stem) > 2 and stem.isalpha() and stem not in STOP_WORDS
+
+
+FindStems = Callable[[Iterable[str]], dict[str, str]]

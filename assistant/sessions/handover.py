@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
-from assistant.context.quote import visible
+from assistant.context.quoting import replace_hidden_characters
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
 from assistant.core.sessions import EndReason
@@ -146,9 +146,9 @@ def _requests(ended: EndedGeneration, most: int, count: CountTokens, zone: tzinf
 
 
 def _line(text: str) -> str:
-    words = " ".join(visible(text).split())
+    words = " ".join(replace_hidden_characters(text).split())
     return words if len(words) <= _LONGEST_REQUEST else f"{words[: _LONGEST_REQUEST - 1]}…"
 
 
 def _plain(text: str) -> str:
-    return "\n".join(line for line in visible(text).splitlines() if line.strip())
+    return "\n".join(line for line in replace_hidden_characters(text).splitlines() if line.strip())

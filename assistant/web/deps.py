@@ -28,7 +28,7 @@ from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, Sea
 from assistant.core.sessions import OWNER_SCOPE, session_role
 from assistant.core.store_ports import Conversation, Journal
 from assistant.health.gauges import VitalsPort
-from assistant.memory.commands import MemoryCommands
+from assistant.memory.service import MemoryService
 from assistant.runtime.runtime import Runtime
 from assistant.sessions.listing import SessionReader as LookingAtSessions
 from assistant.sessions.listing import SessionRow
@@ -83,7 +83,7 @@ class ReadApiSources:
     journal: Journal
     ledger: LedgerPort
     sessions: LookingAtSessions
-    memory: MemoryCommands
+    memory: MemoryService
 
 
 class OwnerReadApi:

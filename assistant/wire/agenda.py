@@ -1,4 +1,4 @@
-"""Reminders and schedules of a home, put together: one part of the composition root (`assistant.wire.house`)."""
+"""Reminders and schedules of a home, put together: one part of the composition root (`assistant.wire.app`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assistant.wire.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
-class Reminding:
+class AgendaSetup:
     """Who minds the agenda of a home, what makes it go off, and its commands."""
 
     agenda: AgendaService
@@ -23,25 +23,25 @@ class Reminding:
     commands: AgendaCommands
 
 
-def reminding(
+def build_agenda(
     settings: Settings, stores: Stores, fired: Callable[[], None], clock: Callable[[], datetime]
-) -> Reminding:
+) -> AgendaSetup:
     """`fired` is called when there is something to deliver or to answer."""
     wanted, zone = settings.values.agenda, settings.zone
-    punctuality = punctuality_of(settings)
+    punctuality = build_punctuality(settings)
     longest_wait = settings.values.daemon.watch_seconds
     alarm = AgendaScheduler(stores.jobs, punctuality, zone, fired, clock, longest_wait=longest_wait)
     agenda = AgendaService(
         stores.jobs, AgendaConfig(zone, wanted.catch_up, wanted.max_pending, punctuality), alarm.look
     )
-    return Reminding(agenda, alarm, AgendaCommands(agenda, fired))
+    return AgendaSetup(agenda, alarm, AgendaCommands(agenda, fired))
 
 
-def punctuality_of(settings: Settings) -> LatenessPolicy:
+def build_punctuality(settings: Settings) -> LatenessPolicy:
     wanted = settings.values.agenda
     return LatenessPolicy(timedelta(seconds=wanted.late_seconds), parse_quiet_hours(wanted.quiet, settings.zone))
 
 
 def agenda_problems(settings: Settings, stores: Stores, now: datetime) -> Iterator[str]:
     """For `status`, from the stores alone."""
-    return find_agenda_problems(stores.jobs, punctuality_of(settings), settings.values.daemon.watch_seconds, now)
+    return find_agenda_problems(stores.jobs, build_punctuality(settings), settings.values.daemon.watch_seconds, now)

@@ -1,4 +1,4 @@
-"""Backups, put together: part of the composition root (`assistant.wire.house`), and the process that makes one:
+"""Backups, put together: part of the composition root (`assistant.wire.app`), and the process that makes one:
 `python -m assistant.wire.backup`.
 
 A backup is made in a process of its own, at a low priority, so that it takes nothing from whoever answers. Its
@@ -37,8 +37,7 @@ from assistant.store.files import WriteThrottle
 from assistant.store.log.writer import MessageLog
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
-from assistant.wire.archive import open_archive
-from assistant.wire.stores import conversation_of
+from assistant.wire.stores import open_archive, open_conversation
 from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 # Enough to give way; the least there is would not come to an end beside somebody who works all the time.
@@ -48,28 +47,28 @@ _WAIT_FOR_THE_LAST = 10.0
 _REFUSED = 2
 
 
-def folder_of(settings: Settings) -> BackupFolder:
+def backup_folder(settings: Settings) -> BackupFolder:
     return BackupFolder(settings.home.path, settings.values.backup.folder)
 
 
-def backing_up(
+def build_backup_scheduler(
     settings: Settings, conversation: ConversationPort, forgetting: Callable[[], bool], clock: Callable[[], datetime]
 ) -> BackupScheduler:
-    values, folder = settings.values.backup, folder_of(settings)
+    values, folder = settings.values.backup, backup_folder(settings)
     return BackupScheduler(
-        folder, partial(made_apart, folder, values.workspace), SleepSchedule(values.at, settings.zone), values.keep,
+        folder, partial(make_in_child, folder, values.workspace), SleepSchedule(values.at, settings.zone), values.keep,
         begun=lambda: find_first_message_time(conversation.sessions()), forgetting=forgetting, clock=clock,
     )  # fmt: skip
 
 
-def backup_commands(settings: Settings, backing_up: BackupScheduler) -> BackupCommands:
-    return BackupCommands(backing_up, str(folder_of(settings).path))
+def build_backup_commands(settings: Settings, backing_up: BackupScheduler) -> BackupCommands:
+    return BackupCommands(backing_up, str(backup_folder(settings).path))
 
 
-def settle(settings: Settings) -> None:
+def tidy_backups(settings: Settings) -> None:
     """Before anything is forgotten or backed up: what a process that was killed had begun is over. Raises
     `AssistantError`."""
-    folder = folder_of(settings)
+    folder = backup_folder(settings)
     if folder.path.is_dir():
         with folder.alone(within=_WAIT_FOR_THE_LAST):
             folder.tidy()
@@ -78,7 +77,7 @@ def settle(settings: Settings) -> None:
 # ------------------------------------------------------------------------------------------------------------- apart
 
 
-def making_here(folder: BackupFolder, workspace: bool) -> MakeBackup:
+def make_in_process(folder: BackupFolder, workspace: bool) -> MakeBackup:
     """Making one within this process, for those who want to see every step of it."""
 
     async def made(kind: BackupKind, now: datetime) -> BackupResult:
@@ -87,7 +86,7 @@ def making_here(folder: BackupFolder, workspace: bool) -> MakeBackup:
     return made
 
 
-async def made_apart(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> BackupResult:
+async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> BackupResult:
     """As `make`, in a process of its own. Raises what it raises."""
     quiet = _LEAST_DISK if shutil.which(_LEAST_DISK[0]) else ()
     command = (*quiet, sys.executable, "-P", "-B", "-m", "assistant.wire.backup")
@@ -110,13 +109,13 @@ async def made_apart(folder: BackupFolder, workspace: bool, kind: BackupKind, no
             folder.tidy()
         raise
     if process.returncode == 0:
-        return _made_from(out)
+        return _parse_result(out)
     said = err.decode(errors="replace").strip().splitlines()
     why = said[-1] if said else f"its process ended with {process.returncode}"
     raise UsageError(why) if process.returncode == _REFUSED else StoreError(why)
 
 
-def _made_from(line: bytes) -> BackupResult:
+def _parse_result(line: bytes) -> BackupResult:
     told = json.loads(line)
     about = told["backup"]
     made_at = datetime.fromisoformat(about["made_at"])
@@ -151,13 +150,13 @@ def main() -> int:
 # -------------------------------------------------------------------------------------------------------- forgetting
 
 
-class ForgettingBackups:
+class BackupErasure:
     """`assistant.erasure.service.Backups`: the work is long and is done in a thread of its own, over stores of its
     own."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._folder = folder_of(settings)
+        self._folder = backup_folder(settings)
 
     async def having(self, marked: ErasurePlan) -> list[str]:
         return await asyncio.to_thread(find_backups_with_words, self._folder, marked)
@@ -177,7 +176,7 @@ def _opened_copy(settings: Settings, now: datetime, home: Path) -> Iterator[Eras
         closing(MessageLog(home)) as log,
     ):
         archive = open_archive(replace(settings, home=Home(home)), is_copy=True)
-        yield ErasureStore(home, db, people, log, conversation_of(settings, db, log), None, archive=archive)
+        yield ErasureStore(home, db, people, log, open_conversation(settings, db, log), None, archive=archive)
 
 
 if __name__ == "__main__":

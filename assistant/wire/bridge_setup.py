@@ -1,5 +1,5 @@
 """Asking a network, before anything of it is kept, whether what a person answered is right: one part of the
-composition root (`assistant.wire.house`)."""
+composition root (`assistant.wire.app`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from assistant.core.bridge_api import DeviceLogin
 from assistant.core.errors import BridgeError
 from assistant.settings.settings import Settings
-from assistant.wire.bridges import Networks, why_unmade
+from assistant.wire.bridges import ConfiguredBridges, unavailable_reason
 
 _WITHIN = 30.0
 _DISCOVERED_WITHIN = 5.0
@@ -21,7 +21,7 @@ _LONGEST = 64 * 1024
 _TYPED = "what was typed"
 
 
-def with_answers(settings: Settings, name: str, answers: Mapping[str, str], token: str) -> Settings:
+def settings_with_answers(settings: Settings, name: str, answers: Mapping[str, str], token: str) -> Settings:
     """The settings as they would be, with one network on; `answers` by key of its section, "" for the token that is
     set."""
     section = getattr(settings.values, name)
@@ -31,9 +31,9 @@ def with_answers(settings: Settings, name: str, answers: Mapping[str, str], toke
     return replace(settings, values=values, origins=origins)
 
 
-async def account_of(settings: Settings, name: str) -> str:
+async def check_account(settings: Settings, name: str) -> str:
     """Who we are on a network that is set up like this. Raises `BridgeError`."""
-    bridge = Networks(settings, None).one(name)
+    bridge = ConfiguredBridges(settings, None).one(name)
     try:
         async with asyncio.timeout(_WITHIN):
             return await bridge.check()
@@ -48,11 +48,11 @@ async def matrix_login(homeserver: str, user: str, password: str) -> DeviceLogin
     try:
         from assistant.bridges.matrix.bridge import login  # an extra
     except ImportError as error:
-        raise BridgeError(why_unmade("matrix", error)) from None
+        raise BridgeError(unavailable_reason("matrix", error)) from None
     return await login(homeserver, user, password)
 
 
-async def matrix_device(homeserver: str, user: str, token: str) -> DeviceLogin:
+async def find_matrix_device(homeserver: str, user: str, token: str) -> DeviceLogin:
     """The device that a token belongs to. Raises `BridgeError` for one that is refused, or is another account's."""
     path = f"{homeserver}/_matrix/client/v3/account/whoami"
     try:
@@ -68,7 +68,7 @@ async def matrix_device(homeserver: str, user: str, token: str) -> DeviceLogin:
     return DeviceLogin(user, str(found["device_id"]), token)
 
 
-async def homeserver_of(server: str) -> str:
+async def find_homeserver(server: str) -> str:
     """Where the homeserver of accounts at `server` ("example.org") is: what it says at `/.well-known/matrix/client`;
     where it says nothing, itself."""
     own = f"https://{server}"

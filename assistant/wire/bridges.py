@@ -1,4 +1,4 @@
-"""The networks that are configured, put together: one part of the composition root (`assistant.wire.house`).
+"""The networks that are configured, put together: one part of the composition root (`assistant.wire.app`).
 
 What always holds: a network's library is loaded where the owner has that network, and only then. A bridge that can't be
 made stands in its place as one that fails, and says why (F39).
@@ -35,14 +35,14 @@ from assistant.wire.stores import Stores
 log = structlog.get_logger()
 
 
-class Lines(Protocol):
+class BridgeHost(Protocol):
     """Where bridges are had (`assistant.gateway.dispatcher.Delivery`)."""
 
     async def put(self, name: str, bridge: Bridge) -> None: ...
     async def drop(self, name: str) -> None: ...
 
 
-class Networks:
+class ConfiguredBridges:
     """The bridges that settings ask for."""
 
     def __init__(self, settings: Settings, people: PeoplePort | None) -> None:
@@ -57,7 +57,7 @@ class Networks:
     def bridges(self) -> dict[str, Bridge]:
         return {name: self._made(name) for name in NETWORK_NAMES if _wanted(self._settings, name)}
 
-    async def renew(self, settings: Settings, lines: Lines) -> None:
+    async def renew(self, settings: Settings, lines: BridgeHost) -> None:
         """Have those that `settings` ask for; one whose settings did not change is left alone."""
         async with self._one_at_a_time:
             before, self._settings = self._settings, settings
@@ -69,14 +69,14 @@ class Networks:
         """Whether one is not as the settings ask for: `catch_up` tries again."""
         return bool(self._due)
 
-    async def catch_up(self, lines: Lines) -> None:
+    async def catch_up(self, lines: BridgeHost) -> None:
         async with self._one_at_a_time:
             try:
                 await self._have_due(lines)
             except StoreError as error:
                 log.error("a bridge is not as the settings ask for; tried again", error=str(error))
 
-    async def reload(self, name: str, lines: Lines) -> None:
+    async def reload(self, name: str, lines: BridgeHost) -> None:
         """Have one as the settings are at this moment, its token too. Raises `SettingsError`, and `StoreError` where it
         could not be had yet."""
         async with self._one_at_a_time:
@@ -87,12 +87,12 @@ class Networks:
             self._due.add(name)
             await self._have_due(lines)
 
-    async def _have_due(self, lines: Lines) -> None:
+    async def _have_due(self, lines: BridgeHost) -> None:
         for name in sorted(self._due):
             await self._take_up(name, lines)
             self._due.discard(name)
 
-    async def _take_up(self, name: str, lines: Lines) -> None:
+    async def _take_up(self, name: str, lines: BridgeHost) -> None:
         if _wanted(self._settings, name):
             await lines.put(name, self._made(name))
         else:
@@ -107,7 +107,7 @@ class Networks:
             make: Callable[[], Bridge] = {"matrix": self._matrix, "telegram": self._telegram}[name]
             return make()
         except (ImportError, BridgeError, SettingsError) as error:
-            return Unmade(name, why_unmade(name, error))
+            return UnavailableBridge(name, unavailable_reason(name, error))
 
     def _telegram(self) -> Bridge:
         from assistant.bridges.telegram.bridge import TelegramBridge  # a network's library, for those who have it
@@ -146,7 +146,7 @@ class Networks:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmade:
+class UnavailableBridge:
     """Stands for a bridge that can't be made."""
 
     name: str
@@ -169,7 +169,7 @@ class Unmade:
         """Nothing was opened."""
 
 
-def why_unmade(name: str, error: Exception) -> str:
+def unavailable_reason(name: str, error: Exception) -> str:
     """What a person is told of a bridge that can't be made."""
     if isinstance(error, ImportError):
         return (
@@ -179,8 +179,8 @@ def why_unmade(name: str, error: Exception) -> str:
     return str(error)
 
 
-def bridge_rooms(
-    settings: Settings, stores: Stores, delivery: Dispatcher, networks: Networks, home: str
+def build_bridge_commands(
+    settings: Settings, stores: Stores, delivery: Dispatcher, networks: ConfiguredBridges, home: str
 ) -> tuple[BridgeCommands, DeliveryCommands]:
     """What the owner types about bridges and deliveries; `home` is the bridge of the home's own terminals."""
 

@@ -1,4 +1,4 @@
-"""Who is who, and what they may do, put together: one part of the composition root (`assistant.wire.house`)."""
+"""Who is who, and what they may do, put together: one part of the composition root (`assistant.wire.app`)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from assistant.settings.sections import RoleSettings
 from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores
 
-Admitted = Mapping[str, Collection[str]]
+AllowedRoles = Mapping[str, Collection[str]]
 
 
-def pairing_desk(settings: Settings, stores: Stores) -> PairingService:
+def build_pairing(settings: Settings, stores: Stores) -> PairingService:
     wanted = settings.values.people
     rules = PairingRules(wanted.unknown, wanted.pairing_minutes, wanted.pairing_pending, wanted.pairing_tries)
     return PairingService(stores.people, stores.pairings, stores.places, rules, settings.zone, TerminalBridge.name)
 
 
-def people_commands(settings: Settings, stores: Stores, bridges: Callable[[], Sequence[str]]) -> PeopleCommands:
+def build_people_commands(settings: Settings, stores: Stores, bridges: Callable[[], Sequence[str]]) -> PeopleCommands:
     """`bridges` are those over which people can be met."""
-    denied = turned_away(stores).settle
-    return PeopleCommands(stores.people, pairing_desk(settings, stores), bridges, settings.zone, denied)
+    denied = build_denied_notices(stores).settle
+    return PeopleCommands(stores.people, build_pairing(settings, stores), bridges, settings.zone, denied)
 
 
-def turned_away(stores: Stores) -> DeniedMessages:
+def build_denied_notices(stores: Stores) -> DeniedMessages:
     return DeniedMessages(stores.conversation, stores.people)
 
 
-def reception(
+def build_inbound(
     settings: Settings,
     stores: Stores,
     slash: SlashCommandRunner,
@@ -46,16 +46,16 @@ def reception(
     clock: Callable[[], datetime],
 ) -> InboundHandler:
     kept = InboundStores(stores.people, stores.places, stores.typed, stores.bridge_states, stores.changes)
-    desk = pairing_desk(settings, stores)
+    desk = build_pairing(settings, stores)
     return InboundHandler(kept, desk, slash, accept, ways, lambda: settings.values.room.answers == "everything", clock)
 
 
-def destinations(stores: Stores, home: str) -> Callable[[OutgoingMessage], Destination | None]:
+def build_destinations(stores: Stores, home: str) -> Callable[[OutgoingMessage], Destination | None]:
     """Where what goes out may still go; `home` is the bridge of the home's own terminals."""
     return OutgoingRouter(stores.people, stores.places, home).destination
 
 
-def check_grants(settings: Settings, tools: Admitted, commands: Admitted) -> None:
+def check_grants(settings: Settings, tools: AllowedRoles, commands: AllowedRoles) -> None:
     """Raises `SettingsError` naming what `[guest]` or `[room]` grants and nobody but the owner may have, or nobody
     knows."""
     values = settings.values
@@ -63,7 +63,7 @@ def check_grants(settings: Settings, tools: Admitted, commands: Admitted) -> Non
         _check(role, section, tools, commands)
 
 
-def _check(role: str, section: RoleSettings, tools: Admitted, commands: Admitted) -> None:
+def _check(role: str, section: RoleSettings, tools: AllowedRoles, commands: AllowedRoles) -> None:
     for key, named, admitted in (("tools", section.tools, tools), ("commands", section.commands, commands)):
         for name in invalid_grants(named, admitted, role):
             what = "is the owner's alone" if name in admitted else "does not exist"

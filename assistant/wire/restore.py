@@ -1,4 +1,4 @@
-"""Backups opened again: proved, and put in the place of a home. Part of the composition root (`assistant.wire.house`).
+"""Backups opened again: proved, and put in the place of a home. Part of the composition root (`assistant.wire.app`).
 
 What always holds: nothing of a home is touched before the backup was read whole, unpacked beside it, opened as a home,
 and found sound: its log's chain, the index against the log, coverage, the pages of its databases.
@@ -34,14 +34,14 @@ from assistant.store.backup.restore import (
 from assistant.store.backup.tarball import unpack_backup_file, verify_backup_file
 from assistant.store.erasure.plan import PLAN_FILES
 from assistant.store.files import WriteThrottle, prepare_home
-from assistant.wire.backup import folder_of
+from assistant.wire.backup import backup_folder
 from assistant.wire.stores import open_stores
 
 _SPARE = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class VerifiedBackup:
     """A backup that was opened and found sound."""
 
     path: Path
@@ -50,22 +50,22 @@ class Proved:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredHome:
     """A home that a backup was put in the place of. `aside` is where what was there is kept, None where nothing was;
     `said_again` are messages that were forgotten after the backup was made; `unfinished` tells whether a forgetting had
     not been finished in what is aside."""
 
     home: Path
-    proved: Proved
+    proved: VerifiedBackup
     aside: Path | None
     said_again: tuple[int, ...]
     unfinished: bool
 
 
-def found(settings: Settings, named: str) -> Path:
+def find_backup(settings: Settings, named: str) -> Path:
     """The backup of this name in the folder of backups, or at this path; the newest for "". Raises `UsageError`,
     `StoreError`."""
-    folder = folder_of(settings)
+    folder = backup_folder(settings)
     if not named:
         backups = folder.all()
         if not backups:
@@ -75,20 +75,20 @@ def found(settings: Settings, named: str) -> Path:
     return path.absolute() if path.is_file() else folder.path / folder.find(named).name
 
 
-def verified(settings: Settings, path: Path, now: datetime) -> Proved:
+def verify_backup(settings: Settings, path: Path, now: datetime) -> VerifiedBackup:
     """Unpack a backup beside it, or where temporary files go, and open it as a home. Raises `CorruptStore`,
     `StoreError`."""
     manifest = verify_backup_file(path, WriteThrottle(unhurried=False))
     with _folder_for(path, manifest.bytes + _SPARE) as place:
         unpack_backup_file(path, place / "home", WriteThrottle(unhurried=False))
-        return Proved(path, manifest, _checked(settings, place / "home", manifest, now, search=False))
+        return VerifiedBackup(path, manifest, _check_unpacked(settings, place / "home", manifest, now, search=False))
 
 
-def restore(settings: Settings, path: Path, home: Path, now: datetime, *, force: bool) -> Restored:
+def restore_backup(settings: Settings, path: Path, home: Path, now: datetime, *, force: bool) -> RestoredHome:
     """Put a backup in the place of a home, whose lock the caller holds. Raises `UsageError` where something is there
     and `force` is not given, `CorruptStore` and `StoreError`; then nothing of the home was changed."""
     finish_interrupted_restore(home)
-    staying = _staying(home, path, folder_of(settings))
+    staying = _entries_to_keep(home, path, backup_folder(settings))
     there = list_occupants(home, staying)
     if there and not force:
         some = ", ".join(there[:4])
@@ -102,28 +102,30 @@ def restore(settings: Settings, path: Path, home: Path, now: datetime, *, force:
     new = staging_folder(home)
     try:
         unpack_backup_file(path, new, WriteThrottle(unhurried=False))
-        report = _checked(settings, new, manifest, now, search=True)
+        report = _check_unpacked(settings, new, manifest, now, search=True)
         require_no_conflict(home, staying)
     except BaseException:
         remove_staging(home)
         raise
     again, unfinished = tuple(find_unredacted_messages(home, new)), any(home.glob(PLAN_FILES))
     aside = replace_home(home, now, staying)
-    return Restored(home, Proved(path, manifest, report), home / aside if aside else None, again, unfinished)
+    return RestoredHome(
+        home, VerifiedBackup(path, manifest, report), home / aside if aside else None, again, unfinished
+    )
 
 
-def finish(home: Path) -> str:
+def finish_restore(home: Path) -> str:
     """Go on with a restore that was cut off; what was done, "" for nothing. The caller holds the home's lock. Raises
     `StoreError`."""
     return finish_interrupted_restore(home)
 
 
-def _staying(home: Path, path: Path, folder: BackupFolder) -> list[str]:
+def _entries_to_keep(home: Path, path: Path, folder: BackupFolder) -> list[str]:
     """What of the home has to stay because backups are in it."""
     return sorted({one.relative_to(home).parts[0] for one in (path, folder.path / "-") if home in one.parents})
 
 
-def _checked(
+def _check_unpacked(
     settings: Settings, home: Path, manifest: BackupManifest, now: datetime, *, search: bool
 ) -> IntegrityReport:
     """Open what was unpacked as a start would, and prove it; with its search index made again where it will be

@@ -1,5 +1,5 @@
 """Search, put together: what was said, the shelf of its index, and the engine (`assistant.wire.search_engine`), which
-is loaded when something is first looked for. One part of the composition root (`assistant.wire.house`).
+is loaded when something is first looked for. One part of the composition root (`assistant.wire.app`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assistant.core.errors import HomeError, NewerSchema, StoreError
-from assistant.search.bounds import Bounds
 from assistant.search.finder import SourceFinder
 from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import IndexStore, TextSource
+from assistant.search.query import SearchLimits
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.memory.search import MemoriesById, StoredMemorySearch
@@ -22,13 +22,18 @@ from assistant.store.search.index_store import ReadOnlyIndexStore, SqliteIndexSt
 from assistant.store.search.sources import JournalSearchSource, LogSearchSource
 
 if TYPE_CHECKING:
-    from assistant.search.engine import Engine
+    from assistant.search.engine import SearchEngine
 
-BOUNDS = Bounds()
+DEFAULT_SEARCH_LIMITS = SearchLimits()
 
 
 def open_history(
-    home: Path, zone: tzinfo = UTC, *, reading: bool = False, patient: bool = False, bounds: Bounds = BOUNDS
+    home: Path,
+    zone: tzinfo = UTC,
+    *,
+    reading: bool = False,
+    patient: bool = False,
+    bounds: SearchLimits = DEFAULT_SEARCH_LIMITS,
 ) -> tuple[StoredHistory, SourceFinder]:
     """The history of a home, and what finds messages in it; `reading` beside a running daemon, which writes the index;
     `patient`: a search waits until everything is taken in. Raises `StoreError`."""
@@ -43,7 +48,12 @@ def open_memory_search(
     """What finds memories and journal entries of a home, and the index that it looks in; `reading` as for the history.
     Raises `StoreError`."""
     finder = _finder(
-        home, "journal", JournalSearchSource(Database.reader(home / "character.db")), zone, BOUNDS, reading
+        home,
+        "journal",
+        JournalSearchSource(Database.reader(home / "character.db")),
+        zone,
+        DEFAULT_SEARCH_LIMITS,
+        reading,
     )
     return StoredMemorySearch(Database.reader(home / "character.db"), finder, memories), finder
 
@@ -53,7 +63,7 @@ def _finder(
     collection: str,
     source: TextSource,
     zone: tzinfo,
-    bounds: Bounds,
+    bounds: SearchLimits,
     reading: bool,
     *,
     patient: bool = False,
@@ -80,7 +90,7 @@ def _finder(
         for one in opened:
             one.close()
 
-    def engine() -> Engine:
+    def engine() -> SearchEngine:
         # The embedder and all that scores: a start need not wait for them.
         from assistant.wire import search_engine
 

@@ -10,24 +10,23 @@ from collections.abc import Sequence
 from functools import cache
 
 from assistant.mem0.wordllama import WordLlamaEmbedder
-from assistant.search.bounds import Bounds
-from assistant.search.engine import Engine
-from assistant.search.forms import Floats
-from assistant.search.index import StemsOf
+from assistant.search.dtypes import Floats
+from assistant.search.engine import SearchEngine
 from assistant.search.index_values import IndexStore
-from assistant.search.irregular import with_irregular
+from assistant.search.query import SearchLimits
+from assistant.search.vocabulary import FindStems, with_irregular_forms
 
 # Another form of units or stems is another number: all is indexed anew then.
-_FORM = 2
+_INDEX_VERSION = 2
 
 
 def made_by() -> str:
     """What an index is made by: one that says something else is made anew."""
-    return f"{_FORM} {_embedder().name}"
+    return f"{_INDEX_VERSION} {_embedder().name}"
 
 
-def engine(shelf: IndexStore, stems: StemsOf, bounds: Bounds) -> Engine:
-    return Engine(shelf, with_irregular(stems), _embed, bounds)
+def engine(shelf: IndexStore, stems: FindStems, bounds: SearchLimits) -> SearchEngine:
+    return SearchEngine(shelf, with_irregular_forms(stems), _embed, bounds)
 
 
 def _embed(texts: Sequence[str]) -> Floats:

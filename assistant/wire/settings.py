@@ -1,5 +1,5 @@
 """What a person configures, put together: the files of the home that settings and secrets are in, the watch over them,
-and a first call to the model that was chosen. One part of the composition root (`assistant.wire.house`)."""
+and a first call to the model that was chosen. One part of the composition root (`assistant.wire.app`)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def secret_store(home: Home, ring: Keyring | None = SYSTEM_KEYRING) -> SecretSto
     return HomeSecretStore(home.secrets, ring)
 
 
-def settings_watch(
+def build_settings_watch(
     settings: Settings, ledger: Ledger, take_over: Callable[[Settings], None], read: Callable[[], Settings] | None
 ) -> SettingsWatch:
     """`read` reads the settings again; without it, as they were read at the start. Each time they are understood, what
@@ -81,17 +81,17 @@ def _keep_understood(settings: Settings) -> None:
             write_copy(text, settings.home.understood)
 
 
-def turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:
+def build_turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:
     """`budget.runaway_calls` holds as it is set now."""
     return TurnGuard(ledger.marks, settings.zone, lambda: ledger.budget.runaway_calls)
 
 
-def default_model(provider: str) -> str:
+def default_model_name(provider: str) -> str:
     """What answers where no name is set; "" where the provider's list is asked."""
     return DEFAULT_MODEL_NAMES.get(provider, "")
 
 
-def with_model(settings: Settings, choice: str) -> Settings:
+def settings_with_model(settings: Settings, choice: str) -> Settings:
     """The settings with `provider` or `provider:name` answering. Raises `UsageError`."""
     provider, _, name = choice.partition(":")
     if provider not in ("anthropic", "openai", "offline"):
@@ -102,7 +102,7 @@ def with_model(settings: Settings, choice: str) -> Settings:
     return replace(settings, values=settings.values.model_copy(update={"model": chosen}))
 
 
-def first_answer(settings: Settings, clock: Callable[[], datetime], *, served: bool) -> str:
+def ask_test_question(settings: Settings, clock: Callable[[], datetime], *, served: bool) -> str:
     """A real answer of the model that is configured, asked once and within the budget. Where nobody serves the home,
     the caller holds its lock. Raises `ModelError`, `HomeError`, `StoreError`."""
     with _metering(settings, clock, served=served) as (ledger, facts):

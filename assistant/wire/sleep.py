@@ -1,5 +1,6 @@
-"""Everything that keeps a conversation within its context and reads it for the journal, put together: one part of the
-composition root (`assistant.wire.house`)."""
+"""Everything that keeps a conversation within its context, reads it for the journal and recalls what bears on a new
+message, put together: one part of the composition root (`assistant.wire.app`).
+"""
 
 from __future__ import annotations
 
@@ -10,23 +11,26 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from assistant.context.memory_block import profiles_block
 from assistant.context.pressure import Counter
 from assistant.core.errors import SettingsError
 from assistant.core.memories import SleepReport
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
 from assistant.core.ports import Model, ToolboxPort
+from assistant.core.records import ContextView, InboxItem
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import Prices, load_prices
-from assistant.runtime.compacting import Compacting
-from assistant.runtime.measures import Measures, Prompts
-from assistant.runtime.sleeper import Bedtime, Naps, Sleeper, Wanted
-from assistant.runtime.standing import StandingMemory
-from assistant.runtime.working_context import WorkingContext
+from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_meter import ContextMeter, SystemPrompts
+from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.recall import HistoryRecall, MemoryRecall, recall_budget
+from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
+from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, shipped_config_dir
-from assistant.wire.stores import Stores, authority_of, counter_for
+from assistant.wire.stores import Stores, build_authority, token_counter_for
 from sleep.compaction.budget import BudgetedModel, SleepBudget
 from sleep.compaction.compactor import BreakerLimits, CompactionDeps, Compactor
 from sleep.compaction.prompts import SummaryPrompts
@@ -52,11 +56,11 @@ _EXTRACTION_BATCH_TOKENS = 8_000
 # A lease outlives the longest summary by this much.
 _LEASE_MARGIN = timedelta(seconds=30)
 # What a sleep asks models for.
-_SLEEPING = BACKGROUND_PURPOSES - {"schedule"}
+_SLEEP_PURPOSES = BACKGROUND_PURPOSES - {"schedule"}
 
 
 @dataclass(frozen=True, slots=True)
-class Voices:
+class ModelAccess:
     """Who speaks in a home: `answers` in conversations, `writes` summaries and journal entries. Asked for anew at each
     use, since the person may choose another. `quiet` returns once nobody waits for an answer."""
 
@@ -66,61 +70,61 @@ class Voices:
 
 
 @dataclass(frozen=True, slots=True)
-class Sleeping:
+class SleepSetup:
     """Working context, compaction and sleep of a home. `settle` writes what compactions before a crash left for the
     journal; `undoing` takes the last sleep back, `foreseeing` tells what one would do, `rereading` reads the whole
     log for the journal again."""
 
-    measures: Measures
+    measures: ContextMeter
     standing: StandingMemory
-    context: WorkingContext
-    compacting: Compacting
+    context: ContextWindow
+    compacting: CompactionService
     cycle: SleepCycle
-    sleeper: Sleeper
+    sleeper: SleepScheduler
     settle: Callable[[datetime], None]
     undoing: SleepUndo
     foreseeing: SleepDryRun
     rereading: Reextraction
 
 
-def sleeping(
-    settings: Settings, stores: Stores, toolbox: Callable[[], ToolboxPort], voices: Voices, clock: Clock,
+def build_sleep(
+    settings: Settings, stores: Stores, toolbox: Callable[[], ToolboxPort], voices: ModelAccess, clock: Clock,
     is_running: Callable[[str], bool], tracer: Tracer = NULL_TRACER,
-) -> Sleeping:  # fmt: skip
+) -> SleepSetup:  # fmt: skip
     """Raises `SettingsError` for a prompt that cannot be read."""
     values = settings.values
-    counter = counter_for(settings, values.model.name)
+    counter = token_counter_for(settings, values.model.name)
     standing = StandingMemory(
         stores.conversation, stores.journal, stores.files, settings.zone, clock, counter.count_text,
         file_most=values.memory.file_max_tokens, day_most=values.memory.day_max_tokens,
     )  # fmt: skip
-    measures = Measures(
-        stores.conversation, stores.facts, stores.pins, toolbox, voices.answers, partial(counter_for, settings),
-        values.context, values.compaction, prompts_of(settings.home), standing.of, settings.zone,
+    measures = ContextMeter(
+        stores.conversation, stores.facts, stores.pins, toolbox, voices.answers, partial(token_counter_for, settings),
+        values.context, values.compaction, load_system_prompts(settings.home), standing.of, settings.zone,
     )  # fmt: skip
-    learns = authority_of(settings).learns
+    learns = build_authority(settings).learns
     settle = partial(sync_journal_or_log, stores.conversation, stores.journal, learns=learns)
-    compactor = Compactor(_means(settings, stores, voices, measures, settle, clock), tracer)
-    compacting = Compacting(stores.conversation, compactor, measures, clock)
-    context = WorkingContext(
+    compactor = Compactor(_compaction_deps(settings, stores, voices, measures, settle, clock), tracer)
+    compacting = CompactionService(stores.conversation, compactor, measures, clock)
+    context = ContextWindow(
         stores.conversation, stores.facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
     )
-    purse = _purse(settings, stores, context)
+    purse = _sleep_budget(settings, stores, context)
     # In sleep as in conversations, but no longer than the purse lasts.
     thrifty = replace(voices, writes=lambda: BudgetedModel(voices.writes(), purse))
     extractor = Extractor(
-        thrifty.writes, _asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
+        thrifty.writes, _load_prompt_asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone, learns=learns,
     )  # fmt: skip
     cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock, tracer)
 
-    async def tick(wanted: Wanted, now: datetime) -> SleepReport:
+    async def tick(wanted: SleepRequest, now: datetime) -> SleepReport:
         await measures.get_to_know()
         return await cycle.run_sleep_tick(now, trigger=wanted.trigger, sessions=wanted.sessions, phase=wanted.phase)
 
-    naps = Naps(stores.conversation, values.sleep.nap_minutes, compacting.wants_sleep, is_running)
-    bedtime = Bedtime(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
-    sleeper = Sleeper(tick, naps, bedtime, clock)
+    naps = NapTrigger(stores.conversation, values.sleep.nap_minutes, compacting.wants_sleep, is_running)
+    bedtime = NightTrigger(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
+    sleeper = SleepScheduler(tick, naps, bedtime, clock)
     undoing = SleepUndo(
         stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compacting.undo
     )
@@ -129,10 +133,10 @@ def sleeping(
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)), compacting.foresee,
     )  # fmt: skip
     rereading = Reextraction(stores.conversation, stores.unread, stores.journal, extractor)
-    return Sleeping(measures, standing, context, compacting, cycle, sleeper, settle, undoing, foreseeing, rereading)
+    return SleepSetup(measures, standing, context, compacting, cycle, sleeper, settle, undoing, foreseeing, rereading)
 
 
-def _purse(settings: Settings, stores: Stores, context: WorkingContext) -> SleepBudget:
+def _sleep_budget(settings: Settings, stores: Stores, context: ContextWindow) -> SleepBudget:
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
 
     def worst(model: Model, request: ModelRequest) -> float | None:
@@ -141,16 +145,16 @@ def _purse(settings: Settings, stores: Stores, context: WorkingContext) -> Sleep
         return None if price is None else price.worst_case(prompt, request.max_output_tokens)
 
     def spent(since: datetime) -> float:
-        return sum(one.usd for kind, one in stores.ledger.by("kind", since) if kind in _SLEEPING)
+        return sum(one.usd for kind, one in stores.ledger.by("kind", since) if kind in _SLEEP_PURPOSES)
 
     return SleepBudget(settings.values.sleep.max_usd, spent, worst)
 
 
-def _means(
+def _compaction_deps(
     settings: Settings,
     stores: Stores,
-    voices: Voices,
-    measures: Measures,
+    voices: ModelAccess,
+    measures: ContextMeter,
     settle: Callable[[datetime], None],
     clock: Clock,
 ) -> CompactionDeps:
@@ -178,7 +182,7 @@ def _means(
 
 
 def _cycle(
-    settings: Settings, stores: Stores, voices: Voices, compacting: Compacting, extractor: Extractor, purse:
+    settings: Settings, stores: Stores, voices: ModelAccess, compacting: CompactionService, extractor: Extractor, purse:
     SleepBudget, clock: Clock, tracer: Tracer,
 ) -> SleepCycle:  # fmt: skip
     wanted, conversation = settings.values.compaction, stores.conversation
@@ -198,22 +202,22 @@ def _cycle(
     return SleepCycle(
         stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
         failures=wanted.breaker_failures, cool_down=timedelta(minutes=wanted.breaker_minutes), clock=clock,
-        between=_remembering(settings, stores, voices), purse=purse, tracer=tracer,
+        between=_memory_phases(settings, stores, voices), purse=purse, tracer=tracer,
     )  # fmt: skip
 
 
-def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tuple[str, PhaseFunction], ...]:
+def _memory_phases(settings: Settings, stores: Stores, voices: ModelAccess) -> tuple[tuple[str, PhaseFunction], ...]:
     """The phases by which what was learned is weighed, goes into semantic memory, and into files and profiles."""
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
     cost = partial(cost_usd_of_call, prices)
 
     def asker(name: CallPurpose, tag: str) -> JsonLinesModel:
-        return JsonLinesModel(voices.writes, _asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
+        return JsonLinesModel(voices.writes, _load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
     scoring = ScoringPhase(stores.journal, stores.consolidations, asker("scoring", "scores"))
     judge = EntryJudge(asker("consolidation", "decisions"), zone=settings.zone)
     consolidation = ConsolidationPhase(stores.consolidations, stores.memories, judge)
-    counter = counter_for(settings, settings.values.model.name)
+    counter = token_counter_for(settings, settings.values.model.name)
     curating = CurationPhase(
         stores.journal, stores.profiles, stores.files, settings.zone, counter.count_text,
         settings.values.memory.file_max_tokens,
@@ -229,7 +233,7 @@ def _remembering(settings: Settings, stores: Stores, voices: Voices) -> tuple[tu
     return ("score", scoring.run), ("consolidate", consolidate), ("curate", curating.run)
 
 
-def _counters(measures: Measures) -> Callable[[str], Counter]:
+def _counters(measures: ContextMeter) -> Callable[[str], Counter]:
     def counter(model: str) -> Counter:
         return measures.counter(model)
 
@@ -239,20 +243,20 @@ def _counters(measures: Measures) -> Callable[[str], Counter]:
 # -------------------------------------------------------------------------------------------------------------- prompts
 
 
-def prompts_of(home: Home) -> Prompts:
+def load_system_prompts(home: Home) -> SystemPrompts:
     """Raises `SettingsError`."""
     persona = home.persona if home.persona.is_file() else shipped_config_dir() / "prompts" / "persona.md"
-    return Prompts(_read(shipped_config_dir() / "prompts" / "system.md"), _read(persona))
+    return SystemPrompts(_read(shipped_config_dir() / "prompts" / "system.md"), _read(persona))
 
 
 def _summary_prompts(home: Home) -> SummaryPrompts:
     names = ("summary", "summary_merge", "summary_prefix")
-    return SummaryPrompts(*(_asking_for(home, name, "<summary>") for name in names))
+    return SummaryPrompts(*(_load_prompt_asking_for(home, name, "<summary>") for name in names))
 
 
-def _asking_for(home: Home, name: str, tag: str) -> str:
+def _load_prompt_asking_for(home: Home, name: str, tag: str) -> str:
     """A prompt that asks for the tag its answer is read by. Raises `SettingsError` for one that does not."""
-    text = prompt(home, name)
+    text = load_prompt(home, name)
     if tag not in text:
         raise SettingsError(
             f"{home.path / 'prompts' / name}.md does not ask for {tag}, by which the answer is read. Nothing was "
@@ -261,7 +265,7 @@ def _asking_for(home: Home, name: str, tag: str) -> str:
     return text
 
 
-def prompt(home: Home, name: str) -> str:
+def load_prompt(home: Home, name: str) -> str:
     """A prompt of ours, or the home's own `prompts/NAME.md` instead of it. Raises `SettingsError`."""
     own = home.path / "prompts" / f"{name}.md"
     return _read(own if own.is_file() else shipped_config_dir() / "prompts" / f"{name}.md")
@@ -274,5 +278,70 @@ def _read(path: Path) -> str:
         raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
 
 
-def tokens_of(context: Callable[[], WorkingContext], request: ModelRequest, model: str) -> int:
+def count_request_tokens(context: Callable[[], ContextWindow], request: ModelRequest, model: str) -> int:
     return context().request_tokens(request, model)
+
+
+# Tools whose results quote the past.
+_QUOTING_TOOLS = frozenset(
+    {"search_history", "read_history", "search_memory", "manage_todo_list", "close_requests", "delegate"}
+)
+
+
+def build_turn_context(settings: Settings, stores: Stores, sleeping: SleepSetup) -> TurnContextBuilder:
+    """Everything that stands with a new message beside the conversation."""
+    return TurnContextBuilder(
+        stores.conversation,
+        stores.requests,
+        stores.delegations,
+        _history_recall(settings, stores, sleeping),
+        _profile_lookup(settings, stores),
+        _memory_recall(settings, stores, sleeping),
+        settings.zone,
+    )
+
+
+def _history_recall(settings: Settings, stores: Stores, sleeping: SleepSetup) -> HistoryRecall:
+    """What was said that bears on a message."""
+    most = settings.values.compaction.recall_max_tokens
+    counter = token_counter_for(settings, settings.values.model.name)
+    return HistoryRecall(
+        stores.history,
+        counter.count_text,
+        settings.zone,
+        lambda: recall_budget(most, sleeping.measures.window()),
+        echoes=_QUOTING_TOOLS,
+    )
+
+
+def _memory_recall(
+    settings: Settings, stores: Stores, sleeping: SleepSetup
+) -> Callable[[InboxItem, ContextView, datetime], str]:
+    """What memory has that bears on a message."""
+    most = settings.values.memory.recall_max_tokens
+    counter = token_counter_for(settings, settings.values.model.name)
+    remembering = MemoryRecall(
+        stores.memory_search,
+        counter.count_text,
+        settings.zone,
+        lambda: recall_budget(most, sleeping.measures.window()),
+    )
+
+    def of(item: InboxItem, view: ContextView, now: datetime) -> str:
+        asked = item.incoming
+        standing = sleeping.standing.of(asked.session)
+        return remembering.recall(asked.content, asked.scope, view, standing, now)
+
+    return of
+
+
+def _profile_lookup(settings: Settings, stores: Stores) -> Callable[[str, str], str]:
+    """The profiles of those whom a text names."""
+    most = settings.values.memory.profiles_max_tokens
+    counter = token_counter_for(settings, settings.values.model.name)
+
+    def of(text: str, scope: str) -> str:
+        named = stores.profiles.named_in(text, scope) if most else []
+        return profiles_block(named, counter.count_text, most, settings.zone) if named else ""
+
+    return of

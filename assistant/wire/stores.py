@@ -1,32 +1,49 @@
-"""Everything durable of a home, opened: one part of the composition root (`assistant.wire.house`)."""
+"""Everything durable of a home, opened: its stores, its archive, and semantic memory. One part of the composition root
+(`assistant.wire.app`). Mem0 itself runs in the child process (`assistant.wire.memory_worker_main`).
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import structlog
 
-from assistant.context.tokens import Encode, Tier, TokenCounter, best_tier, open_counter
-from assistant.context.truncate import Policy, for_view
+from assistant.context.tokens import CountingTier, EncodedLength, TokenCounter, choose_tier, open_counter
+from assistant.context.truncate import TruncationPolicy, truncate_for_view
+from assistant.core.archives import ArchivePort, LogRestoreResult, ObjectStore
 from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.people import Permissions, RoleGrant
 from assistant.core.records import LogLocation
-from assistant.mem0.local_memories import UNREADABLE, told
-from assistant.mem0.worker import Mem0Memories
-from assistant.memory.commands import MemoryStores
+from assistant.mem0.client import (
+    MEMORY_DB_UNREADABLE,
+    LocalMemoryReader,
+    Mem0Client,
+    MemoryStoreSettings,
+    unreadable_reason,
+)
+from assistant.mem0.codec import EmbedderSettings
+from assistant.memory.service import MemoryDeps
+from assistant.models.factory import PRICES_FILE
+from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.search.finder import SourceFinder
 from assistant.settings.sections import RoleSettings, ToolSettings
-from assistant.settings.settings import Settings
+from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.spending.notices import share_notice
+from assistant.store import files
 from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.restore import restore_to_log
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.restore import finish_interrupted_restore, is_restore_interrupted
 from assistant.store.character.consolidations import StoredConsolidations
@@ -40,7 +57,9 @@ from assistant.store.home.guard import HomeGuard
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.memory.search import StoredMemorySearch
+from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
 from assistant.store.schema.character import character_migrations
+from assistant.store.schema.indexes import memory_migrations
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
@@ -56,11 +75,82 @@ from assistant.store.script.turns import Delegations
 from assistant.store.script.unread import UnreadMessages
 from assistant.store.search.history import StoredHistory
 from assistant.store.verify.verifier import Verifier
-from assistant.wire.archive import open_archive
-from assistant.wire.memory import memories as semantic_memory
-from assistant.wire.memory import open_memory_db, spending_of, store_settings
 from assistant.wire.search import open_history, open_memory_search
 from sleep.rules.intents import classify_request
+
+
+def open_archive(settings: Settings, *, is_copy: bool = False) -> StoredArchive:
+    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads.
+    `is_copy`: the home is one that a backup was unpacked to, which leaves archives elsewhere alone."""
+    return StoredArchive(settings.home.path, partial(_open_object_store, settings), is_copy=is_copy)
+
+
+def open_archive_port(settings: Settings) -> ArchivePort:
+    """For commands, which need no more of it than the port."""
+    return open_archive(settings)
+
+
+def restore_archived_session(settings: Settings, session: str, generation: int) -> LogRestoreResult:
+    """Bring back what the home's log lost; who calls holds the home's lock. Raises `UsageError`, `ArchiveUnavailable`,
+    `StoreError`."""
+    return restore_to_log(open_archive(settings), settings.home.path, session, generation)
+
+
+def _open_object_store(settings: Settings) -> ObjectStore:
+    # File systems elsewhere take a while to import, and most homes need them once a day at most.
+    from assistant.archive.encryption import AgeEncryption
+    from assistant.archive.object_store import FsspecObjectStore
+
+    chosen = settings.values.archive
+    sealing = AgeEncryption(chosen.key.get_secret_value())
+    return FsspecObjectStore(settings.home.path, chosen.url, sealing, chosen.timeout_seconds, files)
+
+
+# -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
+MEMORY_WORKER_COMMAND = (sys.executable, "-P", "-B", "-m", "assistant.wire.memory_worker_main")
+
+
+def memory_store_settings(settings: Settings) -> MemoryStoreSettings:
+    """What `[memory]` says. An OpenAI-compatible embedder without a key of its own takes the one of the model."""
+    chosen = settings.values.memory
+    own = chosen.embedder_key.get_secret_value()
+    key = own or (settings.openai_key.get_secret_value() if chosen.embedder == "openai" else "")
+    return MemoryStoreSettings(
+        settings.home.path,
+        chosen.store,
+        chosen.store_url,
+        EmbedderSettings(chosen.embedder, chosen.embedder_model, chosen.embedder_url, key),
+        chosen.timeout_seconds,
+    )
+
+
+def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: bool = False) -> Database:
+    """memory.db of the home, made and migrated as needed; `reading` opens one that is there. Raises `HomeError`,
+    `NewerSchema`, `StoreError`."""
+    path = settings.home / "memory.db"
+    return Database.reader(path) if reading else Database.open(path, memory_migrations, now)
+
+
+def open_mem0_client(
+    settings: MemoryStoreSettings, db: Database | None, command: Sequence[str] = MEMORY_WORKER_COMMAND, fault: str = "",
+    spending: Callable[[], Mapping[str, Any]] = dict,
+) -> Mem0Client:  # fmt: skip
+    """The port `Memories`; reads come from `db` where the store is "local", and `fault` says why it is None. With
+    `spending` (see `spending_of`) what the child asks of a provider is counted."""
+    if db is None or settings.store != "local":
+        return Mem0Client(settings, command, None, fault if settings.store == "local" else "", spending)
+    batch = MemoryTransaction(db)
+    local = LocalMemoryReader(MemoryVectors(batch), MemoryHistory(batch))
+    return Mem0Client(settings, command, local, spending=spending)
+
+
+def embedding_budget(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str, Any]]:
+    """What the child counts by: the budget as it is when the child starts, whose days it is of, and OpenAI's prices in
+    US dollars a token. Raises `SettingsError` for an unusable table of prices."""
+    table = load_prices(shipped_config_dir() / PRICES_FILE).get("openai", Prices()).models
+    prices = {name: price.input / MILLION for name, price in table.items()}
+    return lambda: {"budget": ledger.budget.model_dump(mode="json"), "zone": str(zone), "prices": prices}
+
 
 log = structlog.get_logger()
 
@@ -86,7 +176,7 @@ class Stores:
     consolidations: StoredConsolidations
     profiles: StoredProfiles
     files: StoredMemoryFiles
-    memories: Mem0Memories
+    memories: Mem0Client
     memory_search: StoredMemorySearch
     entry_finder: SourceFinder
     unread: UnreadMessages
@@ -125,11 +215,11 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         history, finder = open_history(home, settings.zone, reading=reading)
         stack.callback(history.close)
         ledger = Ledger(db, settings.values.budget, settings.zone, _shares(settings, db))
-        memories = memories_of(settings, stack, now, ledger, reading=reading)
+        memories = open_memories(settings, stack, now, ledger, reading=reading)
         memory_search, entry_finder = open_memory_search(home, memories.at_hand, settings.zone, reading=reading)
         stack.callback(memory_search.close)
-        counter = counter_for(settings, settings.values.model.name)
-        conversation = conversation_of(settings, db, log)
+        counter = token_counter_for(settings, settings.values.model.name)
+        conversation = open_conversation(settings, db, log)
         archive = open_archive(settings)
         return Stores(
             conversation=conversation,
@@ -188,7 +278,7 @@ def _databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) ->
     return db, people
 
 
-def is_between_homes(home: Path) -> bool:
+def is_restore_unfinished(home: Path) -> bool:
     """Whether a restore was cut off, so that there is neither the old home nor the new one before it is finished."""
     return is_restore_interrupted(home)
 
@@ -198,9 +288,9 @@ def _settle_restore(home: Path) -> None:
         log.warning("a restore was cut off", what=finished)
 
 
-def conversation_of(settings: Settings, db: Database, log: MessageLog) -> StoredConversation:
+def open_conversation(settings: Settings, db: Database, log: MessageLog) -> StoredConversation:
     """What was said, over a script.db and the logs beside it."""
-    counter = counter_for(settings, settings.values.model.name)
+    counter = token_counter_for(settings, settings.values.model.name)
     return StoredConversation(
         db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message,
         asked=classify_request, undo_kept=settings.values.compaction.undo_kept,
@@ -208,7 +298,7 @@ def conversation_of(settings: Settings, db: Database, log: MessageLog) -> Stored
 
 
 @contextmanager
-def journal_beside(home: Path) -> Iterator[StoredJournal]:
+def open_journal_for_reading(home: Path) -> Iterator[StoredJournal]:
     """The journal alone, for reading beside whoever serves the home. Raises `NewerSchema`, `StoreError`."""
     people = Database.reader(home / "character.db")
     try:
@@ -217,10 +307,10 @@ def journal_beside(home: Path) -> Iterator[StoredJournal]:
         people.close()
 
 
-def memories_of(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Memories:
+def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Client:
     """Semantic memory over memory.db; a home that never slept has none to read. One that is damaged is made of the
     journal, which has everything: it keeps nobody from answering."""
-    chosen = store_settings(settings)
+    chosen = memory_store_settings(settings)
     db: Database | None = None
     fault = ""
     if not reading or (settings.home.path / "memory.db").exists():
@@ -231,24 +321,24 @@ def memories_of(settings: Settings, stack: ExitStack, now: datetime, ledger: Led
             raise
         except (HomeError, StoreError) as error:
             # Status, `memory rebuild` and the report of a sleep say it to people.
-            fault = UNREADABLE if (settings.home.path / "memory.db").is_dir() else told(error)
+            fault = MEMORY_DB_UNREADABLE if (settings.home.path / "memory.db").is_dir() else unreadable_reason(error)
             if not reading:
                 log.warning("memories cannot be read; the journal keeps everything", error=str(error))
-    return semantic_memory(chosen, db, fault=fault, spending=spending_of(ledger, settings.zone))
+    return open_mem0_client(chosen, db, fault=fault, spending=embedding_budget(ledger, settings.zone))
 
 
-def memory_stores(stores: Stores) -> MemoryStores:
+def memory_deps(stores: Stores) -> MemoryDeps:
     """Those of memories."""
-    return MemoryStores(stores.memories, stores.consolidations, stores.journal, stores.memory_search, stores.history)
+    return MemoryDeps(stores.memories, stores.consolidations, stores.journal, stores.memory_search, stores.history)
 
 
-def memory_place(settings: Settings) -> MemoryStorageInfo:
+def memory_storage_info(settings: Settings) -> MemoryStorageInfo:
     """Where the home has its memories, looked at now."""
     chosen, file = settings.values.memory, settings.home.path / "memory.db"
     return MemoryStorageInfo(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)
 
 
-def authority_of(settings: Settings) -> Permissions:
+def build_authority(settings: Settings) -> Permissions:
     """Who may do what, as the settings say."""
 
     def grant(section: RoleSettings) -> RoleGrant:
@@ -263,28 +353,28 @@ def _shares(settings: Settings, db: Database) -> RoleBudgets:
     def told(role: str, cap: str, now: datetime) -> None:
         outbox.push(share_notice(role, cap, now.astimezone(settings.zone).date().isoformat()), now)
 
-    return RoleBudgets(db, authority_of(settings), told)
+    return RoleBudgets(db, build_authority(settings), told)
 
 
 def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogLocation], Message]:
     limit = tools.output_max_bytes if tools.output_policy == "bytes" else tools.output_max_tokens
-    policy = Policy(tools.output_policy, limit, tools.output_serialization_buffer, tools.output_split)
-    return lambda message, place: for_view(message, place, policy, counter.count_text)
+    policy = TruncationPolicy(tools.output_policy, limit, tools.output_serialization_buffer, tools.output_split)
+    return lambda message, place: truncate_for_view(message, place, policy, counter.count_text)
 
 
-def counter_for(settings: Settings, model: str) -> TokenCounter:
+def token_counter_for(settings: Settings, model: str) -> TokenCounter:
     """The best way of counting for a model that this machine has. Never waits for a network."""
-    tier = best_tier(model, settings.tiktoken_cache, toksum=importlib.util.find_spec("toksum") is not None)
+    tier = choose_tier(model, settings.tiktoken_cache, toksum=importlib.util.find_spec("toksum") is not None)
     return open_counter(tier, {"tiktoken": _tiktoken_encoder, "toksum": _toksum_encoder})
 
 
-def _tiktoken_encoder(tier: Tier) -> Encode:
-    from assistant.context.vocabulary import encoder  # its vocabulary takes 80 MB
+def _tiktoken_encoder(tier: CountingTier) -> EncodedLength:
+    from assistant.context.tiktoken_tier import encoder  # its vocabulary takes 80 MB
 
     return encoder(tier)
 
 
-def _toksum_encoder(tier: Tier) -> Encode:
+def _toksum_encoder(tier: CountingTier) -> EncodedLength:
     from assistant.context.toksum_tier import encoder  # toksum is an extra and takes seconds to import
 
     return encoder(tier)

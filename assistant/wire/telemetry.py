@@ -1,4 +1,4 @@
-"""Who listens to the work of a home: one part of the composition root (`assistant.wire.house`).
+"""Who listens to the work of a home: one part of the composition root (`assistant.wire.app`).
 
 The sums for `/metrics` are always kept; the OpenTelemetry SDK is loaded for those alone who want its spans.
 """
@@ -24,7 +24,7 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class TelemetrySetup:
     """`tracer` is handed to whoever works; `problem` tells why nobody gets the spans that were asked for."""
 
     tallies: Metrics
@@ -33,14 +33,14 @@ class Listening:
     close: Callable[[], None] = field(default=_nothing)
 
 
-def listening(settings: Settings) -> Listening:
+def open_telemetry(settings: Settings) -> TelemetrySetup:
     tallies = Metrics()
     wanted = settings.values.telemetry
     if wanted.traces == "off":
-        return Listening(tallies, tallies)
+        return TelemetrySetup(tallies, tallies)
     try:
         from assistant.health import otlp  # an extra
     except ModuleNotFoundError:
-        return Listening(tallies, tallies, _MISSING)
+        return TelemetrySetup(tallies, tallies, _MISSING)
     spans = otlp.spans_to(wanted.endpoint or _ENDPOINT)
-    return Listening(tallies, CombinedTracer((tallies, spans)), close=spans.close)
+    return TelemetrySetup(tallies, CombinedTracer((tallies, spans)), close=spans.close)

@@ -1,5 +1,5 @@
 """The ways into a house that runs, put together: the control socket, and TCP where that is wanted. One part of the
-composition root (`assistant.wire.house`)."""
+composition root (`assistant.wire.app`)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ import structlog
 from pydantic import SecretStr
 
 from assistant.core.errors import StoreError
-from assistant.memory.commands import MemoryCommands
+from assistant.memory.service import MemoryService
 from assistant.settings.home import Home
 from assistant.settings.network_sections import WebSettings
 from assistant.settings.secrets import IN_FILE
 from assistant.settings.settings import Settings
 from assistant.web.deps import AccessRules, ApiDeps, OwnerReadApi, ReadApiSources
 from assistant.web.listeners import ServeSocket, TcpAddress, TcpListener, serve_control
-from assistant.wire.resets import looking_at
+from assistant.wire.sessions import build_session_reader
 from assistant.wire.settings import secret_store
 from assistant.wire.stores import Stores
 
 log = structlog.get_logger()
 
-TOKEN = "web.token"
+WEB_TOKEN_KEY = "web.token"
 _TOKEN_BYTES = 32
 _NO_TOKEN = (
     "The web API lets nobody in: it has no token, and one could not be kept in secrets.toml. "
@@ -37,38 +37,38 @@ _NO_TOKEN = (
 )
 
 
-def new_token(home: Home) -> str:
+def create_web_token(home: Home) -> str:
     """A token, kept with the secrets of the home, in the file: who starts the daemon unlocks no keyring. Raises
     `StoreError`."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    secret_store(home, None).put(TOKEN, token, in_file=True)
+    secret_store(home, None).put(WEB_TOKEN_KEY, token, in_file=True)
     return token
 
 
-def with_token(settings: Settings) -> Settings:
+def ensure_web_token(settings: Settings) -> Settings:
     """The settings with a token for the web API: made at the first start with a port. Where it cannot be kept there is
     none, and `Web` tells of it."""
     web = settings.values.web
     if not web.port or web.token.get_secret_value():
         return settings
     try:
-        made = web.model_copy(update={"token": SecretStr(new_token(settings.home))})
+        made = web.model_copy(update={"token": SecretStr(create_web_token(settings.home))})
     except StoreError as error:
         log.error("no token could be kept for the web api", error=str(error))
         return settings
     values = settings.values.model_copy(update={"web": made})
-    return replace(settings, values=values, origins={**settings.origins, TOKEN: IN_FILE})
+    return replace(settings, values=values, origins={**settings.origins, WEB_TOKEN_KEY: IN_FILE})
 
 
-def owners_look(
-    settings: Settings, stores: Stores, memory: MemoryCommands, clock: Callable[[], datetime]
+def build_read_api(
+    settings: Settings, stores: Stores, memory: MemoryService, clock: Callable[[], datetime]
 ) -> OwnerReadApi:
-    sessions = looking_at(settings, stores)
+    sessions = build_session_reader(settings, stores)
     sources = ReadApiSources(stores.conversation, stores.history, stores.journal, stores.ledger, sessions, memory)
     return OwnerReadApi(sources, clock, settings.zone)
 
 
-class Web:
+class WebServers:
     """Both ways to one daemon."""
 
     def __init__(self, settings: Settings, behind: ApiDeps, token: Callable[[], str]) -> None:
@@ -77,7 +77,7 @@ class Web:
         self.behind = behind
         wanted = settings.values.web
         self._rules = AccessRules(token, frozenset(wanted.hosts), wanted.behind_proxy)
-        self.tcp = TcpListener(self._guarded, place_of(wanted)) if wanted.port else None
+        self.tcp = TcpListener(self._guarded, tcp_place(wanted)) if wanted.port else None
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
@@ -111,7 +111,7 @@ class Web:
         return build_tcp_server(self.behind, self._rules, tls, time.monotonic)
 
 
-def place_of(wanted: WebSettings) -> TcpAddress:
+def tcp_place(wanted: WebSettings) -> TcpAddress:
     certificate, key = wanted.certificate, wanted.certificate_key
     files = (Path(certificate).expanduser(), Path(key).expanduser()) if certificate and key else (None, None)
     return TcpAddress(wanted.host, wanted.port, *files)

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from assistant.context.quote import defused, safe
+from assistant.context.quoting import escape_own_tags, replace_unsendable
 from assistant.core.messages import SUMMARY_MARKER
 from assistant.core.model_api import ModelReply
 from assistant.core.text import lazy_regex
@@ -138,7 +138,7 @@ def fit_to_tokens(text: str, most: int, count: Count) -> str:
 
 def escape_boundaries(text: str) -> str:
     """Words of a summary that cannot be taken for anything of ours, and that a request can carry."""
-    return defused(_TAG.sub("&lt;", _MARKER.sub("(context summary)", safe(text)))).strip()
+    return escape_own_tags(_TAG.sub("&lt;", _MARKER.sub("(context summary)", replace_unsendable(text)))).strip()
 
 
 def is_noise(text: str) -> bool:

@@ -24,7 +24,7 @@ from itertools import pairwise
 
 import structlog
 
-from assistant.context.pressure import Pressure, measure
+from assistant.context.pressure import Pressure, measure_pressure
 from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.errors import StaleView
 from assistant.core.messages import Message
@@ -144,7 +144,7 @@ class CompactionRun:
     def pressure(self) -> Pressure:
         terms = self._order.terms
         view = self._conversation.view(self._order.session)
-        return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
+        return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
     async def by_plan(self) -> None:
         """Plan and commit until a plan without a merge is carried out, or nothing changes."""

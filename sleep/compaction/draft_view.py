@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from assistant.context.pressure import Pressure, Size, measure, size_of
-from assistant.context.structure import block_starts, is_request, turn_start
+from assistant.context.pressure import Pressure, PromptSize, measure_pressure, message_size
+from assistant.context.structure import block_starts, is_user_request, turn_start
 from assistant.core.messages import Message
 from assistant.core.records import ContextView
 from sleep.compaction.values import CompactionLimits, MinimumContext
@@ -28,9 +28,9 @@ class DraftView:
         self.terms = terms
         self.rows: list[Message] = list(view.messages)
         self.stored = (
-            [Size(*size) for size in view.sizes]
+            [PromptSize(*size) for size in view.sizes]
             if view.sizes
-            else [size_of(message, terms.counter) for message in self.rows]
+            else [message_size(message, terms.counter) for message in self.rows]
         )
         self.sizes = list(self.stored)
         self.total = sum_sizes(self.sizes)
@@ -38,7 +38,7 @@ class DraftView:
         asked = turn_start(self.rows)
         self.turn = asked if asked >= 0 else self.last_block
         self.old = next((n for n, message in enumerate(self.rows) if not is_compaction_prefix(message)), len(self.rows))
-        measured = measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
+        measured = measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
         # Where the provider counted more than we would, ours is raised in proportion; never lowered, since the view
         # that the plan leaves behind is estimated again.
         self._scale = max(1.0, measured.prompt_tokens / max(1, self._tokens(self.total)))
@@ -52,19 +52,19 @@ class DraftView:
     @property
     def requests(self) -> list[int]:
         """Indexes of the requests of the newest turn; more than one where it was steered."""
-        return [n for n in range(self.turn, len(self.rows)) if is_request(self.rows[n])]
+        return [n for n in range(self.turn, len(self.rows)) if is_user_request(self.rows[n])]
 
     def would_shrink(self, index: int, message: Message) -> bool:
         """Whether the message takes less than the row that stands there."""
-        size = size_of(message, self.terms.counter)
+        size = message_size(message, self.terms.counter)
         return size.tokens < self.sizes[index].tokens or size.images < self.sizes[index].images
 
     def put(self, index: int, message: Message) -> None:
-        size = size_of(message, self.terms.counter)
+        size = message_size(message, self.terms.counter)
         self.total = self.total - self.sizes[index] + size
         self.rows[index], self.sizes[index] = message, size
 
-    def pressure(self, size: Size | None = None) -> Pressure:
+    def pressure(self, size: PromptSize | None = None) -> Pressure:
         """The pressure of the sheet, or of a view that adds up to `size`."""
         size = self.total if size is None else size
         around = self.terms.fixed + self.terms.adding
@@ -88,15 +88,15 @@ class DraftView:
         others = sum_sizes(self.sizes[self.turn :]) - self.sizes[index]
         return self.free(others, share)
 
-    def free(self, size: Size, share: float) -> int:
+    def free(self, size: PromptSize, share: float) -> int:
         """Uncorrected tokens that may be added to a view of that size until its pressure is `share`."""
         free = share * self.terms.budgets.tokens - self.terms.budgets.reserve - self._tokens(size) * self._scale
         return int(free / self._scale / self.terms.counter.corrected(1000) * 1000)
 
-    def first_cut(self, candidates: Sequence[int], share: float, prefix: Size) -> int | None:
+    def first_cut(self, candidates: Sequence[int], share: float, prefix: PromptSize) -> int | None:
         """The first of the ascending indexes such that the rows from there on, behind a prefix of that size, come down
         to `share`."""
-        left = list(accumulate(reversed(self.sizes), Size.__add__, initial=prefix))[::-1]
+        left = list(accumulate(reversed(self.sizes), PromptSize.__add__, initial=prefix))[::-1]
         place = bisect_left(candidates, True, key=lambda cut: self.pressure(left[cut]).ratio <= share)
         return candidates[place] if place < len(candidates) else None
 
@@ -113,7 +113,7 @@ class DraftView:
         budgets = self.terms.budgets
         return MinimumContext(corrected(frame), corrected(request), corrected(rounds), budgets.reserve, budgets.tokens)
 
-    def _tokens(self, size: Size) -> int:
+    def _tokens(self, size: PromptSize) -> int:
         return self.terms.counter.corrected(size.tokens + self.terms.fixed.tokens + self.terms.adding.tokens)
 
 
@@ -122,5 +122,5 @@ def is_compaction_prefix(message: Message) -> bool:
     return message.is_summary or "carried_from" in message.metadata
 
 
-def sum_sizes(sizes: Sequence[Size]) -> Size:
-    return Size(sum(s.tokens for s in sizes), sum(s.bytes for s in sizes), sum(s.images for s in sizes))
+def sum_sizes(sizes: Sequence[PromptSize]) -> PromptSize:
+    return PromptSize(sum(s.tokens for s in sizes), sum(s.bytes for s in sizes), sum(s.images for s in sizes))

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from assistant.context.quote import safe
-from assistant.context.truncate import spoken
+from assistant.context.quoting import replace_unsendable
+from assistant.context.truncate import original_words
 from assistant.core.messages import Message
 from assistant.core.text import lazy_regex
 from sleep.compaction.answer import escape_boundaries, fit_to_tokens
@@ -106,7 +106,7 @@ def summarise_without_model(material: SummaryInput, source: int, count: Count) -
 
 def _headed(row: Message) -> str:
     number = _number(row)
-    words = f"{safe(row.content)}{describe_media(row.media)}".strip()
+    words = f"{replace_unsendable(row.content)}{describe_media(row.media)}".strip()
     return f"#{number}: {words}" if number else words
 
 
@@ -115,7 +115,7 @@ def _sentences(rows: tuple[Message, ...]) -> Iterator[_ScoredSentence]:
     for index, row in enumerate(rows):
         if row.role not in _OF_ROLE or row.metadata.get("internal") or row.metadata.get("note"):
             continue
-        content = _CODE.sub("\n", safe(spoken(row)[:_LOOKED_AT]))
+        content = _CODE.sub("\n", replace_unsendable(original_words(row)[:_LOOKED_AT]))
         for place, match in enumerate(_SENTENCE.finditer(content)):
             text = _LISTED.sub("", " ".join(match[0].split()))
             if not _says_something(text) or text.casefold() in told or text == RESTORED_HEADING:
@@ -171,7 +171,7 @@ def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
     for row in material.rows:
         if row.role not in _OF_ROLE:
             continue
-        said_here = spoken(row)[:_LOOKED_AT]
+        said_here = original_words(row)[:_LOOKED_AT]
         for found in extract_statements(said_here) if row.role == "user" else ():
             if f"{found.kind}s" in told:
                 told[f"{found.kind}s"].setdefault(escape_boundaries(found.content))

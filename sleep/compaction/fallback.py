@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.context.pressure import Pressure, Size, size_of
-from assistant.context.truncate import by_reference, without_pictures
+from assistant.context.pressure import Pressure, PromptSize, message_size
+from assistant.context.truncate import truncate_to_reference, without_image_data
 from assistant.core.checkpoints import Compaction
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.draft_view import (
@@ -135,7 +135,7 @@ def _shorten_old(sheet: DraftView, places: Places) -> None:
     for index in [n for n in old if sheet.sizes[n].images]:
         if sheet.pressure().ratio <= sheet.terms.target:
             break
-        sheet.put(index, without_pictures(sheet.rows[index]))
+        sheet.put(index, without_image_data(sheet.rows[index]))
     for roles, keep in ((("tool",), KEPT_OUTPUT_TOKENS), (("user", "assistant"), KEPT_MESSAGE_TOKENS)):
         long = [n for n in old if sheet.sizes[n].tokens >= _WORTH * keep and sheet.rows[n].role in roles]
         for index in _largest(sheet, long):
@@ -165,7 +165,7 @@ def _refer(sheet: DraftView, places: Places, index: int, keep: int) -> bool:
     place = places.get(row.id) if row.id is not None else None
     if place is None:
         return False
-    shorter = by_reference(row, place, keep, sheet.terms.counter.count_text)
+    shorter = truncate_to_reference(row, place, keep, sheet.terms.counter.count_text)
     if shorter is not row:
         sheet.put(index, shorter)
     return shorter is not row
@@ -200,7 +200,7 @@ def _drop_oldest(
         prefix=prefix,
         summary=records[-1].content,
         original_tokens=sum_sizes(sheet.stored[:cut]).tokens,
-        compressed_tokens=sum_sizes([size_of(message, counter) for message in prefix]).tokens,
+        compressed_tokens=sum_sizes([message_size(message, counter) for message in prefix]).tokens,
     )
     after = _after(sheet, cut, compaction).ratio
     pressure = [round(sheet.before.ratio, 4), round(after, 4)]
@@ -227,13 +227,13 @@ def _cut(sheet: DraftView) -> int:
     return boundaries[-1] if enough is None else exchange
 
 
-def _prefix_size(sheet: DraftView) -> Size:
+def _prefix_size(sheet: DraftView) -> PromptSize:
     """About what will stand for the rows that leave: summaries that stay, a record, copies of protected results."""
     summaries = [n for n in range(sheet.old) if sheet.rows[n].is_summary and not is_position_record(sheet.rows[n])]
     copies = [n for n in _protected_results(sheet) if n < sheet.turn]
-    return sum_sizes([sheet.sizes[n] for n in (*summaries, *copies)]) + Size(RECORD_TOKENS, RECORD_TOKENS * 4)
+    return sum_sizes([sheet.sizes[n] for n in (*summaries, *copies)]) + PromptSize(RECORD_TOKENS, RECORD_TOKENS * 4)
 
 
 def _after(sheet: DraftView, cut: int, compaction: Compaction | None) -> Pressure:
-    prefix = [size_of(message, sheet.terms.counter) for message in compaction.prefix] if compaction else []
+    prefix = [message_size(message, sheet.terms.counter) for message in compaction.prefix] if compaction else []
     return sheet.pressure(sum_sizes([*prefix, *sheet.sizes[cut:]]))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from assistant.context.mask import archived, calls_by_id, signature
-from assistant.context.pressure import NOTHING, Pressure, Size
-from assistant.context.truncate import by_reference, without_pictures
+from assistant.context.mask import call_signature, calls_by_id, mask_tool_result
+from assistant.context.pressure import EMPTY_SIZE, Pressure, PromptSize
+from assistant.context.truncate import truncate_to_reference, without_image_data
 from assistant.core.messages import Message
 from assistant.core.records import LogLocation
 from sleep.compaction.draft_view import KEPT_MESSAGE_TOKENS, DraftView
@@ -27,11 +27,11 @@ _VERBOSE = 2
 def estimate_masking(sheet: DraftView, until: int) -> Pressure:
     """What masking the rows before `until` can bring the pressure down to: quicker to tell than to do, since most views
     that are full of words are not helped by it."""
-    saved = NOTHING
+    saved = EMPTY_SIZE
     for index in range(sheet.old, until):
         size, keep = sheet.sizes[index], _LEFT_OF.get(sheet.rows[index].role)
         if keep is not None and size.tokens > keep:
-            saved += Size(size.tokens - keep, size.bytes, size.images)
+            saved += PromptSize(size.tokens - keep, size.bytes, size.images)
     return sheet.pressure(sheet.total - saved)
 
 
@@ -53,11 +53,11 @@ def mask_rows(sheet: DraftView, until: int, places: Mapping[int, LogLocation]) -
                 times, latest = repeats.of(row)
                 tokens = sheet.sizes[index].tokens
                 dated = row.by_clock_of(sheet.terms.zone)
-                shorter = archived(dated, call, place, tokens, repeats=times, latest=latest)
+                shorter = mask_tool_result(dated, call, place, tokens, repeats=times, latest=latest)
         elif row.role == "assistant" and sheet.sizes[index].tokens >= _VERBOSE * KEPT_MESSAGE_TOKENS:
-            shorter = by_reference(row, place, KEPT_MESSAGE_TOKENS, sheet.terms.counter.count_text)
+            shorter = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, sheet.terms.counter.count_text)
         if sheet.sizes[index].images:
-            shorter = without_pictures(shorter)
+            shorter = without_image_data(shorter)
         if shorter is not row and sheet.would_shrink(index, shorter):
             sheet.put(index, shorter)
             changed.append(index)
@@ -74,7 +74,7 @@ class _RepeatedCalls:
     """How often the same call was made, and which result is its newest (F03)."""
 
     def __init__(self, rows: Sequence[Message]) -> None:
-        self._asked = {call.id: signature(call) for row in rows for call in row.tool_calls}
+        self._asked = {call.id: call_signature(call) for row in rows for call in row.tool_calls}
         self._times = Counter(self._asked.values())
         self._newest: dict[str, int] = {}
         for row in rows:

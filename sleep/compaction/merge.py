@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from assistant.context.pressure import Counter, size_of
+from assistant.context.pressure import Counter, message_size
 from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
 from assistant.core.records import ContextView, LogRecord
@@ -148,8 +148,8 @@ def merge_checkpoints(
         messages_compressed=first.messages_compressed + second.messages_compressed,
         prefix=prefix,
         summary=summary.text or row.content,
-        original_tokens=sum_sizes([size_of(message, counter) for message in before]).tokens,
-        compressed_tokens=sum_sizes([size_of(message, counter) for message in prefix]).tokens,
+        original_tokens=sum_sizes([message_size(message, counter) for message in before]).tokens,
+        compressed_tokens=sum_sizes([message_size(message, counter) for message in prefix]).tokens,
         key_facts={
             **_together(pair, checkpoint_facts(summary)), "since": section.since, "until": section.until,
             "byte_ranges": [list(span) for span in section.ranges], "merged": [first.id, second.id], **_inherited(pair),

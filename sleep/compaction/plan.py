@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from assistant.context.pressure import Counter, Pressure, Size, size_of
+from assistant.context.pressure import Counter, Pressure, PromptSize, message_size
 from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
 from assistant.core.text import pluralize
@@ -122,7 +122,7 @@ class PendingSummary:
     kept: RetainedRows
     earlier: tuple[SummarySection, ...]
     cut: int
-    replaced: Size
+    replaced: PromptSize
     sheet: DraftView
     counter: Counter
 
@@ -153,7 +153,7 @@ class PendingSummary:
         section = SummarySection(first, last, count, gone.tokens, gone.since, gone.until, gone.ranges, text, tier)
         row = render_summary_row([*self.earlier, section], self.counter, now)
         prefix = (row, *self.kept.copies)
-        size = sum_sizes([size_of(message, self.counter) for message in prefix])
+        size = sum_sizes([message_size(message, self.counter) for message in prefix])
         after = self.sheet.pressure(size + sum_sizes(self.sheet.sizes[self.cut :]))
         return Compaction(
             session=self.session,

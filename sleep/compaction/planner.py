@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from assistant.context.facts import as_changed
-from assistant.context.pressure import Pressure, Size
+from assistant.context.pressure import Pressure, PromptSize
+from assistant.context.structure import with_changes_described
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.draft_view import DraftView, sum_sizes
 from sleep.compaction.mask import estimate_masking, mask_rows
@@ -129,7 +129,7 @@ class _CutPlanner:
         self.counter = sheet.terms.counter
         budgets = sheet.terms.budgets
         # Uncorrected tokens below the target, the frame and the answer's room taken off.
-        self.room = max(0, sheet.free(Size(), sheet.terms.target))
+        self.room = max(0, sheet.free(PromptSize(), sheet.terms.target))
         self.sections = make_sections(keeping.checkpoints)
         share = int(self.room * _SHARE_OF_SUMMARIES)
         self.restored = policy.restored_tokens(budgets)
@@ -187,13 +187,13 @@ class _CutPlanner:
             return tail
         return exchange if sheet.first_cut([exchange], sheet.terms.threshold, prefix) is not None else boundaries[-1]
 
-    def _prefix_size(self) -> Size:
+    def _prefix_size(self) -> PromptSize:
         """About what stands before the tail at the least: summaries and protected results."""
         sheet = self.sheet
         tools = [n for n in range(len(sheet.rows)) if sheet.rows[n].name in sheet.terms.protected]
         last = {sheet.rows[n].name: sheet.sizes[n] for n in tools}
         tokens = self._summaries_tokens() + self._open_tokens()
-        return sum_sizes(list(last.values())) + Size(tokens, 4 * tokens)
+        return sum_sizes(list(last.values())) + PromptSize(tokens, 4 * tokens)
 
     def _open_tokens(self) -> int:
         """What open requests will take, as far as they have room of their own."""
@@ -232,7 +232,7 @@ class _CutPlanner:
         material = SummaryInput(
             session=self.view.session,
             scope=self.view.scope,
-            rows=as_changed((*inherited, *leaving.rows)),
+            rows=with_changes_described((*inherited, *leaving.rows)),
             places=self.places,
             budget=min(self.budget, max(100, leaving.tokens // 2)),
             tasks=(*open_words, *self.keeping.tasks),
@@ -246,9 +246,9 @@ class _CutPlanner:
             cut, sum_sizes(sheet.stored[:cut]), sheet, self.counter,
         )  # fmt: skip
 
-    def _kept(self, cut: int, staying: Size) -> RetainedRows:
+    def _kept(self, cut: int, staying: PromptSize) -> RetainedRows:
         tokens = self._summaries_tokens()
-        room = self.sheet.free(staying + Size(tokens, 4 * tokens), self.sheet.terms.target)
+        room = self.sheet.free(staying + PromptSize(tokens, 4 * tokens), self.sheet.terms.target)
         requests = [request.message_id for request in self.keeping.requests]
         newest = find_user_messages(self.sheet, cut)
         if self.trigger == "messages":
@@ -275,7 +275,7 @@ class _CutPlanner:
 
     def _after(self, outline: PendingSummary, cut: int) -> Pressure:
         tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - outline.material.budget)
-        size = outline.kept.size + Size(tokens, 4 * tokens) + sum_sizes(self.sheet.sizes[cut:])
+        size = outline.kept.size + PromptSize(tokens, 4 * tokens) + sum_sizes(self.sheet.sizes[cut:])
         return self.sheet.pressure(size)
 
     def _nothing(self) -> CompactionPlan:

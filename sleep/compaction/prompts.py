@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from string import Template
 
-from assistant.context.quote import RECORD, quoted
+from assistant.context.quoting import RECORD_TAG, quote_in_tag
 from assistant.context.structure import block_starts
 from assistant.core.messages import Media, Message
 from assistant.core.model_api import ModelRequest, SystemBlock
@@ -66,9 +66,9 @@ def build_summary_request(
     what = "The records" if material.depth > 1 else "The conversation"
     words = [*_beside(material, beside, count, earlier=True)]
     if piece.so_far:
-        so_far = quoted(RECORD, escape_boundaries(piece.so_far))
+        so_far = quote_in_tag(RECORD_TAG, escape_boundaries(piece.so_far))
         words.append(f"Your record so far, to be carried on and answered as a whole:\n{so_far}")
-    words.append(f"{what}:\n{quoted(RECORD, piece.transcript)}")
+    words.append(f"{what}:\n{quote_in_tag(RECORD_TAG, piece.transcript)}")
     words.append(RETRY_INSTRUCTION.format(why=piece.why) if piece.why else _ANSWER_NOW)
     system = SystemBlock(render_instructions(prompts, material), stable_edge=True)
     return ModelRequest((system,), (Message("user", "\n\n".join(words)),), max_output_tokens=max_output)
@@ -92,13 +92,13 @@ def _beside(material: SummaryInput, most: int, count: Count, *, earlier: bool) -
     parts: list[str] = []
     if material.focus.strip():
         focus = shorten_middle(escape_boundaries(material.focus), most // 4, count)
-        parts.append(f"Above all the person wants this kept:\n{quoted(RECORD, focus)}")
+        parts.append(f"Above all the person wants this kept:\n{quote_in_tag(RECORD_TAG, focus)}")
     for head, lines in (("Open, to be named in the record", material.tasks), ("Known already", material.known)):
         if lines:
-            parts.append(f"{head}:\n{quoted(RECORD, shorten_middle(_points(lines), most // 4, count))}")
+            parts.append(f"{head}:\n{quote_in_tag(RECORD_TAG, shorten_middle(_points(lines), most // 4, count))}")
     if earlier and material.earlier.strip():
         told = shorten_middle(escape_boundaries(material.earlier), most // 4, count)
-        parts.append(f"Told already, in records that stay:\n{quoted(RECORD, told)}")
+        parts.append(f"Told already, in records that stay:\n{quote_in_tag(RECORD_TAG, told)}")
     return parts
 
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from assistant.context.pressure import NOTHING, Size, size_of
-from assistant.context.truncate import by_reference, without_pictures
+from assistant.context.pressure import EMPTY_SIZE, PromptSize, message_size
+from assistant.context.truncate import truncate_to_reference, without_image_data
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall
 from assistant.core.records import LogLocation
 from sleep.compaction.draft_view import KEPT_MESSAGE_TOKENS, DraftView, sum_sizes
@@ -29,7 +29,7 @@ class RetainedRows:
     are the messages they are copies of; `open_ids` those among them that are open requests."""
 
     copies: tuple[Message, ...] = ()
-    size: Size = NOTHING
+    size: PromptSize = EMPTY_SIZE
     ids: tuple[int, ...] = ()
     open_ids: tuple[int, ...] = ()
 
@@ -62,7 +62,7 @@ def choose_retained_rows(
     are the indexes of what else may be kept, most wanted first."""
     chooser = _Chooser(sheet, places, now)
     tools = copy_protected_results(sheet, cut, now)
-    left = bounds.room - sum_sizes([size_of(copy, sheet.terms.counter) for copy in tools]).tokens
+    left = bounds.room - sum_sizes([message_size(copy, sheet.terms.counter) for copy in tools]).tokens
     by_id = {_origin(sheet.rows[n]): n for n in find_user_messages(sheet, cut)}
     wanted = [by_id[message_id] for message_id in requests if message_id in by_id]
     spent = chooser.take(wanted, min(max(bounds.requests, left), max(bounds.requests, bounds.words)))
@@ -72,7 +72,7 @@ def choose_retained_rows(
     chooser.take([n for n in order if n not in chooser.chosen], min(left, bounds.words) - spent)
     copies = (*chooser.copies(), *tools)
     ids = tuple(dict.fromkeys(copy.metadata["carried_from"] for copy in copies))
-    return RetainedRows(copies, sum_sizes([size_of(copy, sheet.terms.counter) for copy in copies]), ids, opened)
+    return RetainedRows(copies, sum_sizes([message_size(copy, sheet.terms.counter) for copy in copies]), ids, opened)
 
 
 def find_user_messages(sheet: DraftView, cut: int) -> list[int]:
@@ -106,10 +106,10 @@ class _Chooser:
 
     def _copy(self, index: int) -> Message:
         """Long words by reference with both their ends, pictures by name."""
-        row = without_pictures(self._sheet.rows[index])
+        row = without_image_data(self._sheet.rows[index])
         place = self._places.get(row.id) if row.id is not None else None
         if place is not None and self._sheet.sizes[index].tokens > 2 * KEPT_MESSAGE_TOKENS:
-            row = by_reference(row, place, KEPT_MESSAGE_TOKENS, self._sheet.terms.counter.count_text)
+            row = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, self._sheet.terms.counter.count_text)
         return copy_row(row, self._now)
 
 

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from assistant.context.truncate import spoken
+from assistant.context.truncate import original_words
 from assistant.core.messages import Message
 from assistant.core.text import lazy_regex
 from sleep.compaction.answer import escape_boundaries
@@ -119,7 +119,7 @@ def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[st
 def _units(material: SummaryInput) -> Iterator[Message]:
     """The messages; of records of messages each line by itself, under the number that it names."""
     if material.depth == 1:
-        yield from (replace(row, content=spoken(row)) for row in material.rows)
+        yield from (replace(row, content=original_words(row)) for row in material.rows)
         return
     for row in material.rows:
         for line in row.content.splitlines():

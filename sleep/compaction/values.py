@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Literal
 
-from assistant.context.pressure import FULL_CONTEXT, NOTHING, Budgets, Counter, Pressure, Size
+from assistant.context.pressure import EMPTY_SIZE, FULL_CONTEXT_TOKENS, Counter, Pressure, PromptSize, RequestBudgets
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
@@ -28,10 +28,10 @@ class CompactionLimits:
     Results of `protected` tools are never lost: the last one of each stays in view. What stands for messages that leave
     tells their days by the clock of `zone`, the home's."""
 
-    budgets: Budgets
+    budgets: RequestBudgets
     counter: Counter
-    fixed: Size = NOTHING
-    adding: Size = NOTHING
+    fixed: PromptSize = EMPTY_SIZE
+    adding: PromptSize = EMPTY_SIZE
     target: float = 0.30
     threshold: float = 0.80
     protected: frozenset[str] = frozenset()
@@ -82,16 +82,16 @@ class CompactionPolicy:
     max_checkpoints: int = 5
     sleep_threshold: float = 0.50
 
-    def user_tokens(self, budgets: Budgets) -> int:
+    def user_tokens(self, budgets: RequestBudgets) -> int:
         """The most that kept user messages may take."""
         return _scaled(self.user_messages_max_tokens, budgets)
 
-    def summary_tokens(self, budgets: Budgets) -> int:
+    def summary_tokens(self, budgets: RequestBudgets) -> int:
         """The longest summary of one compaction."""
         least = max(_scaled(self.summary_max_tokens, budgets), budgets.tokens // _LEAST_SHARE)
         return min(self.summary_max_tokens, least)
 
-    def restored_tokens(self, budgets: Budgets) -> int:
+    def restored_tokens(self, budgets: RequestBudgets) -> int:
         """The most that may be appended to a summary, word for word."""
         return min(self.restored_max_tokens, max(_scaled(self.restored_max_tokens, budgets), budgets.tokens // 100))
 
@@ -114,8 +114,8 @@ class CompactionInputs:
     focus: str = ""
 
 
-def _scaled(tokens: int, budgets: Budgets) -> int:
-    return min(tokens, tokens * budgets.tokens // FULL_CONTEXT)
+def _scaled(tokens: int, budgets: RequestBudgets) -> int:
+    return min(tokens, tokens * budgets.tokens // FULL_CONTEXT_TOKENS)
 
 
 SummaryTier = Literal["full", "partial", "extractive", "ends", "floor"]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 from itertools import pairwise
 
-from assistant.context.quote import visible
+from assistant.context.quoting import replace_hidden_characters
 from assistant.core.errors import AssistantError
 from assistant.core.memories import JournalEntry, PhaseCursor, UndoableEdit
 from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
@@ -227,7 +227,7 @@ def _known(line: str, section: str) -> MemoryLine:
 
 
 def _flat(content: str) -> str:
-    text = visible(" ".join(content.split()))
+    text = replace_hidden_characters(" ".join(content.split()))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

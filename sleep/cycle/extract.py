@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Any
 
-from assistant.context.quote import RECORD, quoted, safe
+from assistant.context.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.errors import ModelError
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import Message
@@ -147,8 +147,8 @@ class Extractor:
 
     async def _ask(self, model: Model, records: Sequence[LogRecord], known: Sequence[str]) -> ModelReply:
         told = "\n\n".join(_line(record, self._zone) for record in records)
-        already = "\n".join(f"- {safe(text)}" for text in known) or "(nothing yet)"
-        words = f"Known already:\n{quoted(RECORD, already)}\n\nThe conversation:\n{quoted(RECORD, told)}"
+        already = "\n".join(f"- {replace_unsendable(text)}" for text in known) or "(nothing yet)"
+        words = f"Known already:\n{quote_in_tag(RECORD_TAG, already)}\n\nThe conversation:\n{quote_in_tag(RECORD_TAG, told)}"
         limits = await model.limits()
         request = ModelRequest(
             (SystemBlock(self._prompt.strip()),), (Message("user", words),),
@@ -306,7 +306,7 @@ def _line(record: LogRecord, zone: tzinfo) -> str:
     pictures = ", ".join(medium.name or medium.mime for medium in record.media)
     named = f" [{pictures}]" if pictures else ""
     # Nothing that is said looks like the beginning of another message.
-    said = _shown(safe(record.content)).replace("\n#", "\n #")
+    said = _shown(replace_unsendable(record.content)).replace("\n#", "\n #")
     return f"#{record.id} {record.ts.astimezone(zone):%Y-%m-%d %H:%M} {who}: {said}{named}"
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from assistant.context.quote import RECORD, quoted, safe
+from assistant.context.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.memories import JournalEntry, Memory
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult
@@ -88,7 +88,7 @@ class _JudgePrompt:
         self.by_label = {f"E{number}": one for number, one in enumerate(questions, 1)}
         self._memories: dict[str, str] = {}
         parts = [self._part(label, one) for label, one in self.by_label.items()]
-        self.words = f"The new entries:\n{quoted(RECORD, chr(10).join(parts))}"
+        self.words = f"The new entries:\n{quote_in_tag(RECORD_TAG, chr(10).join(parts))}"
 
     def _part(self, label: str, question: JudgeQuestion) -> str:
         lines = [f"{label} ({self._day(question.entry.timestamp)}): {_shown(question.entry.content)}"]
@@ -127,4 +127,4 @@ def _is_junk(item: dict[str, Any], entry: JournalEntry) -> bool:
 
 
 def _shown(text: str) -> str:
-    return " ".join(safe(text).split())[:_LONGEST]
+    return " ".join(replace_unsendable(text).split())[:_LONGEST]

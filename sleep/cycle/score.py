@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from assistant.context.quote import RECORD, quoted, safe
+from assistant.context.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.memories import JournalEntry, PhaseCursor
 from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.store_ports import Journal
@@ -63,7 +63,7 @@ class ScoringPhase:
         """Weights by entry id; None where the model was of no use."""
         listed = "\n".join(f"E{number}: {_shown(entry)}" for number, entry in enumerate(entries, 1))
         outcome.calls += 1
-        answered = await self._asker.ask(f"The entries:\n{quoted(RECORD, listed)}", entries[0].session)
+        answered = await self._asker.ask(f"The entries:\n{quote_in_tag(RECORD_TAG, listed)}", entries[0].session)
         outcome.spent(answered.cost_usd)
         by_label = {f"E{number}": entry for number, entry in enumerate(entries, 1)}
         found = {
@@ -90,4 +90,4 @@ def _is_share(value: Any) -> bool:
 
 
 def _shown(entry: JournalEntry) -> str:
-    return " ".join(safe(entry.content).split())[:_LONGEST]
+    return " ".join(replace_unsendable(entry.content).split())[:_LONGEST]

@@ -71,7 +71,7 @@ async def _child(path: Path) -> None:
     while time.monotonic() < until:
         without.append(await turn())
     making: asyncio.Task[BackupResult] = asyncio.ensure_future(
-        wire_backup.made_apart(BackupFolder(path), True, "manual", datetime.now(UTC))
+        wire_backup.make_in_child(BackupFolder(path), True, "manual", datetime.now(UTC))
     )
     during = []
     while not making.done():

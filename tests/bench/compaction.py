@@ -15,12 +15,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant.context.pressure import Budgets, Size
-from assistant.context.tokens import Tier, TokenCounter
+from assistant.context.pressure import PromptSize, RequestBudgets
+from assistant.context.tokens import CountingTier, TokenCounter
 from assistant.core.messages import Message, ToolCall
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.settings.settings import load_settings
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.planner import plan_compaction
 from sleep.compaction.values import CompactionInputs, CompactionLimits, CompactionPolicy, Summary
@@ -35,7 +35,7 @@ _BEGUN = datetime(2026, 3, 1, tzinfo=UTC)
 _ROUNDS = 15
 # A context that the whole view fits into, three quarters full.
 _WIDE = 450_000
-_COUNTER = TokenCounter(Tier("estimate", "", ""))
+_COUNTER = TokenCounter(CountingTier("estimate", "", ""))
 _SUMMARY = (
     "<summary>\nThey talked about many things, and nothing of it was decided.\n</summary>\n<memories>\n</memories>"
 )
@@ -93,7 +93,7 @@ def _child(home: Path) -> None:
 def _planned(stores: Opened) -> tuple[float, CompactionPlan]:
     view = stores.conversation.view(MAIN_SESSION)
     places = stores.conversation.places([message.id for message in view.messages if message.id is not None])
-    terms = CompactionLimits(Budgets(160_000, 20_000, 32_000_000, 100), _COUNTER, fixed=Size(2_000, 8_000))
+    terms = CompactionLimits(RequestBudgets(160_000, 20_000, 32_000_000, 100), _COUNTER, fixed=PromptSize(2_000, 8_000))
     began = time.perf_counter()
     found = plan_compaction(
         view, places, terms, CompactionPolicy(), CompactionInputs(), datetime.now(UTC), trigger="sleep"
@@ -120,7 +120,9 @@ async def _messages(home: Path) -> tuple[list[float], list[float]]:
     wide = values.context.model_copy(update={"max_context_tokens": _WIDE})
     settings = replace(settings, values=values.model_copy(update={"compaction": off, "context": wide}))
     model = ScriptedModel("I see.", window=2_000_000)
-    house = build(settings, _now, bridges={"kept": bridge}, model=model, writer=ScriptedModel(_SUMMARY, window=200_000))
+    house = build_app(
+        settings, _now, bridges={"kept": bridge}, model=model, writer=ScriptedModel(_SUMMARY, window=200_000)
+    )
     await house.runtime.start()
     worker = asyncio.create_task(house.runtime.run())
 

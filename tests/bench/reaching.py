@@ -24,7 +24,7 @@ from assistant.core.bridge_api import BridgeCapabilities, InboundMessage, Inboun
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.people import Identity
 from assistant.settings.settings import load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CHECKOUT, home
 from tests.bench.process import measured, resident_mb
@@ -173,7 +173,7 @@ async def _child(path: Path) -> None:
     off = {"daily_usd": "0", "monthly_usd": "0"}
     caps = {f"ASSISTANT_BUDGET__{name.upper()}": value for name, value in off.items()}
     settings = load_settings(None, {"ASSISTANT_HOME": str(path), **caps})
-    house = build(settings, lambda: datetime.now(UTC), bridges={"bench": network}, model=model)
+    house = build_app(settings, lambda: datetime.now(UTC), bridges={"bench": network}, model=model)
     people = [f"person-{number}" for number in range(_PEOPLE)]
     house.stores.people.link_owner(Identity("bench", people[0]), datetime.now(UTC))
     for sender in people[1:]:
@@ -189,7 +189,7 @@ async def _child(path: Path) -> None:
 
 
 async def _one_by_one(
-    house: House, network: Network, answered: list[float], owner: str
+    house: App, network: Network, answered: list[float], owner: str
 ) -> tuple[list[float], list[float]]:
     taken, sent = [], []
     for number in range(_WARM_UP + _TURNS):
@@ -203,7 +203,7 @@ async def _one_by_one(
     return taken[_WARM_UP:], sent[_WARM_UP:]
 
 
-async def _rush(house: House, network: Network, people: Sequence[str]) -> tuple[float, float, bool]:
+async def _rush(house: App, network: Network, people: Sequence[str]) -> tuple[float, float, bool]:
     """Messages a second that were answered, the longest wait of one, and whether each was answered once."""
     count, first = _RUSH_SECONDS * A_SECOND, 1_000_000
     network.sent.clear()

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assistant.context.tokens import estimate
+from assistant.context.tokens import estimate_tokens
 from assistant.core.messages import Message, Role
 from assistant.core.records import ContextView
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.runtime.recollection import Recollection
+from assistant.runtime.recall import HistoryRecall
 from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.chatter import CHATTER
@@ -62,13 +62,13 @@ def _child(path: Path) -> None:
     _plant(path, [fact.said for fact in facts])
     history = open_history(path, patient=True)[0]
     view, now = archived_view(history), datetime.now(UTC)
-    recollection = Recollection(history, estimate, UTC, lambda: ROOM)
+    recollection = HistoryRecall(history, estimate_tokens, UTC, lambda: ROOM)
     seconds, tokens, found = [], [], 0
     for fact in facts:
         began = time.perf_counter()
         text = recollection.recall(fact.question, MAIN_SESSION, OWNER_SCOPE, view, now)
         seconds.append(time.perf_counter() - began)
-        tokens.append(estimate(text))
+        tokens.append(estimate_tokens(text))
         found += fact.value in text
     idle, triggered = [], 0
     for line in CHATTER:

@@ -18,7 +18,7 @@ from assistant.core.ports import Model
 from assistant.core.sessions import MAIN_SESSION
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.settings import load_settings
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from tests.bench.compaction import VIEW, _fill, _now
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CACHE
@@ -48,7 +48,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 async def _child(home: Path, how: str) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     writer: Model = ScriptedModel(_AT_ONCE, window=200_000) if how == "model" else OfflineModel()
-    house = build(
+    house = build_app(
         settings, _now, bridges={"kept": KeptBridge()}, model=ScriptedModel("I see.", window=2_000_000), writer=writer
     )
     await house.runtime.start()

@@ -20,7 +20,7 @@ from pathlib import Path
 from assistant.core.messages import Message
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.settings.settings import load_settings
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from sleep.cycle.cycle import PHASES
 from tests.bench.figures import Row
 from tests.bench.process import measured
@@ -66,7 +66,7 @@ def _anew(text: str, times: int) -> str:
 
 
 async def _child(path: Path) -> None:
-    house = build(load_settings(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
+    house = build_app(load_settings(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
     house.stores.conversation.ingest(MAIN_SESSION, OWNER_SCOPE, day(), _ENDS)
     phases = {}
     for phase in PHASES:

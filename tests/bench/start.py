@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assistant.settings.settings import load_settings
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import CHECKOUT, home
 from tests.bench.process import resident_mb, run
@@ -104,7 +104,7 @@ async def prompt_tokens(path: Path) -> int:
     """Of the first request of a new home, with every tool that its owner has."""
     settings = load_settings(None, _environment(path))
     model = ScriptedModel("hello")
-    house = build(settings, lambda: datetime.now(UTC), bridges={"kept": KeptBridge()}, model=model)
+    house = build_app(settings, lambda: datetime.now(UTC), bridges={"kept": KeptBridge()}, model=model)
     try:
         await house.runtime.start()
         await house.runtime.accept(said("hi", external_id="1"))

@@ -24,7 +24,7 @@ from assistant.models.metered import MeteredModel
 from assistant.models.prices import Prices
 from assistant.settings.sections import SettingsValues
 from assistant.settings.settings import load_settings
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from tests.bench.figures import Row
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
@@ -51,7 +51,7 @@ async def _child(path: Path, number: int) -> None:
     bridge = KeptBridge()
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
-    house = build(settings, _now, bridges={"kept": bridge}, model=model)
+    house = build_app(settings, _now, bridges={"kept": bridge}, model=model)
     metered = MeteredModel(model, house.stores.ledger, Prices(), house.context.request_tokens, _now)
     house.turns.model = FailoverModel([metered], RetryPolicy())
     await house.runtime.start()

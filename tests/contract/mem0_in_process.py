@@ -27,8 +27,8 @@ sys.modules.update(dict.fromkeys(("spacy", "fastembed")))  # type: ignore[arg-ty
 mem0_main = importlib.import_module("mem0.memory.main")
 mem0_storage = importlib.import_module("mem0.memory.storage")
 mem0_telemetry = importlib.import_module("mem0.memory.telemetry")
-ours = importlib.import_module("assistant.mem0.mem0_memory")
-vector_store = importlib.import_module("assistant.mem0.vector_store")
+ours = importlib.import_module("assistant.mem0.adapter")
+vector_store = importlib.import_module("assistant.mem0.adapter")
 
 
 def house() -> Any:

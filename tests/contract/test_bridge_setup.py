@@ -13,8 +13,8 @@ from assistant.core.bridge_api import Bridge
 from assistant.core.errors import BridgeError, StoreError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.bridge_setup import account_of, with_answers
-from assistant.wire.bridges import Networks, why_unmade
+from assistant.wire.bridge_setup import check_account, settings_with_answers
+from assistant.wire.bridges import ConfiguredBridges, unavailable_reason
 from assistant.wire.settings import secret_store
 from tests.kept_keyring import KeptKeyring, in_use
 from tests.strict.telegram import StrictTelegram
@@ -57,7 +57,7 @@ async def test_a_token_that_was_replaced_holds_once_the_bridge_is_reloaded(
     lines = Lines()
     with in_use(ring()):
         secret_store(home).put("telegram.token", "123456:the-one-before")
-        networks = Networks(load_settings(home, {}), None)
+        networks = ConfiguredBridges(load_settings(home, {}), None)
         (bridge,) = networks.bridges().values()
         await lines.put("telegram", bridge)
         with pytest.raises(BridgeError, match="does not accept the bot's token"):
@@ -73,14 +73,14 @@ async def test_a_token_that_was_replaced_holds_once_the_bridge_is_reloaded(
 async def test_the_keyring_is_asked_again_whenever_a_bridge_is_made(home: Home, server: StrictTelegram) -> None:
     with in_use(KeptKeyring()):
         secret_store(home).put("telegram.token", "123456:the-one-before")
-        networks = Networks(load_settings(home, {}), None)
+        networks = ConfiguredBridges(load_settings(home, {}), None)
         secret_store(home).put("telegram.token", server.token)
         assert await networks.one("telegram").check() == "@nocturne_bot"
 
 
 async def test_settings_that_are_found_changed_meanwhile_are_taken_up_one_after_the_other(home: Home) -> None:
     lines, settings = Lines(), load_settings(home, {})
-    networks = Networks(settings, None)
+    networks = ConfiguredBridges(settings, None)
     await networks.reload("telegram", lines)
     home.config.write_text("[telegram]\nenabled = false\n")
     changed = load_settings(home, {})
@@ -104,7 +104,7 @@ class FullDisk(Lines):
 async def test_f39_a_bridge_that_the_disk_refused_is_taken_up_later(home: Home, server: StrictTelegram) -> None:
     lines = FullDisk()
     settings = load_settings(home, {"ASSISTANT_TELEGRAM__ENABLED": "false"})
-    networks = Networks(settings, None)
+    networks = ConfiguredBridges(settings, None)
     wanted = load_settings(home, {"ASSISTANT_TELEGRAM__TOKEN": server.token})
     await networks.renew(wanted, lines)
     assert (lines.there, networks.behind) == ({}, True)
@@ -114,13 +114,16 @@ async def test_f39_a_bridge_that_the_disk_refused_is_taken_up_later(home: Home, 
 
 async def test_what_was_typed_is_tried_without_being_kept(home: Home, server: StrictTelegram) -> None:
     settings = load_settings(home, {})
-    assert await account_of(with_answers(settings, "telegram", {}, server.token), "telegram") == "@nocturne_bot"
+    assert (
+        await check_account(settings_with_answers(settings, "telegram", {}, server.token), "telegram")
+        == "@nocturne_bot"
+    )
     with pytest.raises(BridgeError, match="No token is kept for telegram"):
-        await account_of(settings, "telegram")
+        await check_account(settings, "telegram")
     assert not home.secrets.exists()
 
 
 def test_packages_that_are_not_there_are_named_with_what_brings_them() -> None:
-    told = why_unmade("matrix", ModuleNotFoundError("No module named 'nio'", name="nio"))
+    told = unavailable_reason("matrix", ModuleNotFoundError("No module named 'nio'", name="nio"))
     assert "needs a package that is not installed (nio)" in told
     assert "`pipx install --force './[matrix]'`" in told and "`uv tool install './[matrix]'`" in told

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import Memory
-from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
+from assistant.mem0.client import Mem0Client, MemoryStoreSettings
 from tests.postgres import Postgres, running
 from tests.semantic_memory import NOW, Provider, add, delete, memory, opened, provider, update
 from tests.warm_mem0 import warm_child
@@ -53,14 +53,14 @@ def settings(
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def house(settings: MemoryStoreSettings) -> AsyncIterator[Mem0Memories]:
+async def house(settings: MemoryStoreSettings) -> AsyncIterator[Mem0Client]:
     """One child for all tests, each of which has a scope of its own."""
     async with opened(settings, warm_child()) as memories:
         yield memories
 
 
 @pytest.mark.parametrize("kind", AWKWARD)
-async def test_what_went_in_comes_back_the_same(house: Mem0Memories, kind: str) -> None:
+async def test_what_went_in_comes_back_the_same(house: Mem0Client, kind: str) -> None:
     kept = memory(AWKWARD[kind], f"same:{kind}", 3, kind="preference", importance=0.8125, entries=(4, 7), until=NOW,
                   superseded_by="another")  # fmt: skip
     await house.apply(add(kept))
@@ -68,13 +68,13 @@ async def test_what_went_in_comes_back_the_same(house: Mem0Memories, kind: str) 
     assert await house.all(f"same:{kind}") == [kept]
 
 
-async def test_a_text_of_a_megabyte_comes_back_the_same(house: Mem0Memories) -> None:
+async def test_a_text_of_a_megabyte_comes_back_the_same(house: Mem0Client) -> None:
     kept = memory("Lorem ipsum, 東京 ☂. " * 50_000, "megabyte")
     await house.apply(add(kept))
     assert await house.get(kept.id) == kept
 
 
-async def test_half_a_character_becomes_a_whole_one(house: Mem0Memories) -> None:
+async def test_half_a_character_becomes_a_whole_one(house: Mem0Client) -> None:
     broken = memory("cut \ud83d here", "broken")
     await house.apply(add(broken))
     found = await house.get(broken.id)
@@ -82,14 +82,14 @@ async def test_half_a_character_becomes_a_whole_one(house: Mem0Memories) -> None
     found.text.encode()
 
 
-async def test_a_nul_is_no_fault(house: Mem0Memories) -> None:
+async def test_a_nul_is_no_fault(house: Mem0Client) -> None:
     kept = memory("before\0after", "nul")
     await house.apply([*add(kept), *update(kept)])
     found = await house.get(kept.id)
     assert found is not None and found.text.replace("\ufffd", "\0") == kept.text
 
 
-async def test_adding_what_is_there_changes_nothing(house: Mem0Memories) -> None:
+async def test_adding_what_is_there_changes_nothing(house: Mem0Client) -> None:
     kept = memory("I live in Oslo.", "twice")
     await house.apply(add(kept))
     before = await house.history(kept.id)
@@ -98,7 +98,7 @@ async def test_adding_what_is_there_changes_nothing(house: Mem0Memories) -> None
     assert await house.history(kept.id) == before
 
 
-async def test_an_update_changes_everything_and_is_remembered(house: Mem0Memories) -> None:
+async def test_an_update_changes_everything_and_is_remembered(house: Mem0Client) -> None:
     old = memory("I live in Oslo.", "updated", entries=(1,))
     new = replace(old, text="I live in Bergen.", kind="decision", importance=0.9, entries=(1, 2), until=NOW,
                   superseded_by="x", said_at=NOW)  # fmt: skip
@@ -113,7 +113,7 @@ async def test_an_update_changes_everything_and_is_remembered(house: Mem0Memorie
     assert told[0].at <= told[1].at
 
 
-async def test_the_same_update_again_is_not_noted_again(house: Mem0Memories) -> None:
+async def test_the_same_update_again_is_not_noted_again(house: Mem0Client) -> None:
     old = memory("I live in Oslo.", "noted")
     new = replace(old, text="I live in Bergen.")
     await house.apply(add(old))
@@ -122,20 +122,20 @@ async def test_the_same_update_again_is_not_noted_again(house: Mem0Memories) -> 
     assert [one.action for one in await house.history(old.id)] == ["add", "update"]
 
 
-async def test_an_update_takes_an_end_away_again(house: Mem0Memories) -> None:
+async def test_an_update_takes_an_end_away_again(house: Mem0Client) -> None:
     ended = memory("I live in Oslo.", "revived", until=NOW, superseded_by="x")
     current = replace(ended, until=None, superseded_by="")
     await house.apply([*add(ended), *update(current)])
     assert await house.get(ended.id) == current
 
 
-async def test_an_update_of_what_is_not_there_adds_it(house: Mem0Memories) -> None:
+async def test_an_update_of_what_is_not_there_adds_it(house: Mem0Client) -> None:
     kept = memory("I live in Oslo.", "absent")
     await house.apply(update(kept))
     assert await house.get(kept.id) == kept
 
 
-async def test_a_memory_moves_between_scopes(house: Mem0Memories) -> None:
+async def test_a_memory_moves_between_scopes(house: Mem0Client) -> None:
     kept = memory("I live in Oslo.", "one place")
     await house.apply(add(kept))
     await house.apply(update(replace(kept, scope="another place")))
@@ -143,7 +143,7 @@ async def test_a_memory_moves_between_scopes(house: Mem0Memories) -> None:
     assert [one.id for one in await house.all("another place")] == [kept.id]
 
 
-async def test_deleting_takes_out_and_deleting_again_changes_nothing(house: Mem0Memories) -> None:
+async def test_deleting_takes_out_and_deleting_again_changes_nothing(house: Mem0Client) -> None:
     kept, other = memory("I live in Oslo.", "deleted"), memory("I like cake.", "deleted", 1)
     await house.apply(add(kept, other))
     await house.apply(delete(kept))
@@ -154,7 +154,7 @@ async def test_deleting_takes_out_and_deleting_again_changes_nothing(house: Mem0
     assert await house.history(kept.id) == told
 
 
-async def test_the_same_changes_again_give_the_same_memories_and_history(house: Mem0Memories) -> None:
+async def test_the_same_changes_again_give_the_same_memories_and_history(house: Mem0Client) -> None:
     first, second, third = (memory(f"Fact number {number}.", "again", number) for number in range(3))
     changes = [
         *add(first, second, third),
@@ -169,20 +169,20 @@ async def test_the_same_changes_again_give_the_same_memories_and_history(house: 
     assert [one.text for one in before[0]] == ["First, changed twice.", "Fact number 2."]
 
 
-async def test_all_are_of_a_scope_former_ones_too_oldest_first(house: Mem0Memories) -> None:
+async def test_all_are_of_a_scope_former_ones_too_oldest_first(house: Mem0Client) -> None:
     later, former = memory("Later.", "ordered", 9), memory("Former.", "ordered", 1, until=NOW, superseded_by="x")
     await house.apply(add(later, former, memory("Elsewhere.", "ordered elsewhere")))
     assert await house.all("ordered") == [former, later]
     assert {"ordered", "ordered elsewhere"} <= {one.scope for one in await house.all()}
 
 
-async def test_more_changes_than_fit_in_one_step_are_all_made(house: Mem0Memories) -> None:
+async def test_more_changes_than_fit_in_one_step_are_all_made(house: Mem0Client) -> None:
     many = [memory(f"Thing number {number}.", "many", number) for number in range(450)]
     await house.apply(add(*many))
     assert await house.all("many") == many
 
 
-async def test_the_nearest_come_best_first_with_their_cosine(house: Mem0Memories) -> None:
+async def test_the_nearest_come_best_first_with_their_cosine(house: Mem0Client) -> None:
     kept = [memory(text, "near", number) for number, text in enumerate(("I live in Oslo.", "Cake is nice.", "Oslo!"))]
     await house.apply(add(*kept))
     asked = await house.nearest(["I live in Oslo.", "Cake is nice."], "near", limit=2)
@@ -192,13 +192,13 @@ async def test_the_nearest_come_best_first_with_their_cosine(house: Mem0Memories
     assert all(hits[0][1] >= hits[1][1] for hits in asked)
 
 
-async def test_the_nearest_are_of_the_scope_alone(house: Mem0Memories) -> None:
+async def test_the_nearest_are_of_the_scope_alone(house: Mem0Client) -> None:
     await house.apply(add(memory("The safe's code is 1234.", "near owner")))
     assert await house.nearest(["The safe's code is 1234."], "near guest") == [[]]
     assert await house.nearest([], "near owner") == []
 
 
-async def test_what_holds_no_longer_is_found_with_both_dates(house: Mem0Memories) -> None:
+async def test_what_holds_no_longer_is_found_with_both_dates(house: Mem0Client) -> None:
     oslo = memory("I live in Oslo.", "moved", 1)
     bergen = memory("I live in Bergen.", "moved", 2)
     ended = replace(oslo, until=bergen.said_at, superseded_by=bergen.id)
@@ -207,7 +207,7 @@ async def test_what_holds_no_longer_is_found_with_both_dates(house: Mem0Memories
     assert found == [ended, bergen]
 
 
-async def test_what_is_forgotten_leaves_no_history(house: Mem0Memories) -> None:
+async def test_what_is_forgotten_leaves_no_history(house: Mem0Client) -> None:
     gone, kept = memory("The code is 1234.", "forgotten"), memory("Cake is nice.", "forgotten", 1)
     await house.apply([*add(gone, kept), *update(replace(gone, text="The code is 5678."))])
     await house.erase([gone.id, "11111111-1111-5111-8111-111111111111"])
@@ -216,7 +216,7 @@ async def test_what_is_forgotten_leaves_no_history(house: Mem0Memories) -> None:
     assert [one for one, _ in (await house.nearest(["The code is 1234."], "forgotten"))[0]] == [kept]
 
 
-async def test_an_id_that_never_was_has_neither_memory_nor_history(house: Mem0Memories) -> None:
+async def test_an_id_that_never_was_has_neither_memory_nor_history(house: Mem0Client) -> None:
     assert await house.get("22222222-2222-5222-8222-222222222222") is None
     assert await house.history("22222222-2222-5222-8222-222222222222") == []
 
@@ -257,7 +257,7 @@ async def test_another_embedder_answers_once_all_are_embedded_again(
         assert len(await house.history(kept[0].id)) == 2
 
 
-async def _answers_by_letters(house: Mem0Memories, changed: Memory) -> None:
+async def _answers_by_letters(house: Mem0Client, changed: Memory) -> None:
     """The letters of a text turned round are the same, its words are not."""
     best, cosine = (await house.nearest([changed.text[::-1]], "main"))[0][0]
     assert best == changed and cosine == pytest.approx(1, abs=2e-3)

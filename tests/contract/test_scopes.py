@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from assistant.core.people import ALL_ROLES, OWNER_ONLY
 from assistant.settings.settings import load_settings
 from assistant.web.app import build_app
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests import reach
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock
 
@@ -23,9 +23,9 @@ ROLES = {"everybody": ALL_ROLES, "owner": OWNER_ONLY}
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home"))})
-    made = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel())
+    made = build_app(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel())
     yield made
     made.close()
 
@@ -37,11 +37,11 @@ def listed(table: dict[str, list[str]]) -> dict[str, str]:
     return dict(names)
 
 
-def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(house: House) -> None:
+def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(house: App) -> None:
     assert {name: ROLES[kind] for name, kind in listed(TABLE["tools"]).items()} == house.toolbox.admitted
 
 
-def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(house: House) -> None:
+def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(house: App) -> None:
     assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == house.commands.admitted()
 
 
@@ -49,18 +49,18 @@ def test_f33_every_command_line_is_listed() -> None:
     assert listed(TABLE["lines"]).keys() == reach.command_lines()
 
 
-def test_f33_every_route_is_listed(house: House) -> None:
+def test_f33_every_route_is_listed(house: App) -> None:
     assert listed(TABLE["routes"]).keys() == reach.routes(house)
 
 
-def test_f33_every_method_of_stores_and_rooms_is_listed(house: House) -> None:
+def test_f33_every_method_of_stores_and_rooms_is_listed(house: App) -> None:
     there = {f"{thing}.{name}" for thing, methods in reach.reachable(house).items() for name in methods}
     table = {f"{thing}.{name}" for thing, kinds in TABLE["methods"].items() for name in listed(kinds)}
     assert there - table == set(), "not in scopes.toml"
     assert table - there == set(), "gone, and still in scopes.toml"
 
 
-def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: House) -> None:
+def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: App) -> None:
     things = reach.reachable(house)
     untold = [
         f"{thing}.{name} is told no {kind}"
@@ -72,7 +72,7 @@ def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: House)
 
 
 @pytest.mark.parametrize("session", ["peer:kept:7", "room:kept:-200", "peer:", "room:", "guest", "", "main:x"])
-def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: House, session: str) -> None:
+def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: App, session: str) -> None:
     client = TestClient(build_app(house.web.behind))
     bodies = {
         "POST /v1/messages": {"text": "hi", "external_id": "1", "session": session},

@@ -19,9 +19,9 @@ from assistant.settings.settings import Settings, load_settings, settings_proble
 from assistant.settings.watch import SettingsWatch
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from assistant.wire.settings import secret_store
-from assistant.wire.web import new_token
+from assistant.wire.web import create_web_token
 from tests.contract.web import TOKEN, Reached, reached
 from tests.scripted import ScriptedModel, SteppingClock
 
@@ -74,7 +74,7 @@ async def test_f42_the_control_socket_needs_no_token_and_no_name(tmp_path: Path)
 
 async def test_f42_a_new_token_holds_at_once_and_the_former_for_nothing_any_more(tmp_path: Path) -> None:
     async with reached(tmp_path, WEB__TOKEN="") as it, it.tcp.events() as stream:
-        token = new_token(it.house.settings.home)
+        token = create_web_token(it.house.settings.home)
         refused = await it.tcp.ask("GET", "/v1/status")
         assert refused.status_code == 401 and "assistant web token" in refused.json()["error"]
         it.house.terminal.show(TurnEvent("delta", "main", "t1", {"text": "not for the former"}), "")
@@ -90,7 +90,7 @@ def test_a_new_token_takes_the_place_of_one_in_the_keyring(tmp_path: Path) -> No
     ringed = replace(started, origins={**started.origins, "web.token": IN_KEYRING})
     taken: list[Settings] = []
     watch = SettingsWatch(ringed, partial(load_settings, home, {}, ring=None), taken.append)
-    token = new_token(home)
+    token = create_web_token(home)
     watch.look()
     assert [one.values.web.token.get_secret_value() for one in taken] == [token]
 
@@ -104,7 +104,7 @@ async def test_f42_where_no_token_can_be_kept_nobody_is_let_in_until_there_is_on
         (problem,) = [one for one in it.house.web.problems() if "lets nobody in" in one]
         assert "`assistant web token --new`" in problem
         unplugged.mkdir()
-        known = {"Authorization": f"Bearer {new_token(it.house.settings.home)}"}
+        known = {"Authorization": f"Bearer {create_web_token(it.house.settings.home)}"}
         assert (await it.tcp.ask("GET", "/v1/status", headers=known)).status_code == 200
         assert it.house.web.problems() == []
 
@@ -317,7 +317,7 @@ async def test_a_token_is_made_at_the_first_start_and_kept_for_its_owner_alone(t
 
 
 async def test_without_a_port_nothing_listens_and_no_token_is_made(tmp_path: Path) -> None:
-    house = build(loaded(tmp_path), SteppingClock(), model=ScriptedModel())
+    house = build_app(loaded(tmp_path), SteppingClock(), model=ScriptedModel())
     try:
         assert house.web.tcp is None and house.web.problems() == []
         assert not (tmp_path / "secrets.toml").exists()

@@ -110,7 +110,7 @@ def test_until_somebody_connects_no_web_framework_is_loaded(tmp_path: Path) -> N
         import asyncio, sys
         from assistant import settings
         from assistant.core.calendar import utc_now
-        from assistant.wire.house import build
+        from assistant.wire.app import build
 
         async def serve():
             house = build(settings.load(ring=None), utc_now)

@@ -18,7 +18,7 @@ import httpx2
 
 from assistant.service.unix_socket import short_address
 from assistant.settings.settings import load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.scripted import ScriptedModel, SteppingClock
 
 TOKEN = "a-token-of-enough-characters"
@@ -101,7 +101,7 @@ class Caller:
 class Reached:
     """`tcp` shows the token; `socket` is the owner's own way."""
 
-    house: House
+    house: App
     model: ScriptedModel
     tcp: Caller
     socket: Caller
@@ -134,7 +134,7 @@ async def reached(
     environment = {name: value for name, value in {**mine, **given}.items() if value}
     load = partial(load_settings, None, environment, ring=None)
     model = ScriptedModel(*script)
-    house = build(load(), SteppingClock(), model=model, reread=load)
+    house = build_app(load(), SteppingClock(), model=model, reread=load)
     token = house.settings.values.web.token.get_secret_value()
     try:
         await house.runtime.start()
@@ -152,7 +152,7 @@ async def reached(
 
 @asynccontextmanager
 async def _callers(
-    house: House, address: str, token: str, trusting: ssl.SSLContext | bool
+    house: App, address: str, token: str, trusting: ssl.SSLContext | bool
 ) -> AsyncIterator[tuple[Caller, Caller]]:
     async with contextlib.AsyncExitStack() as stack:
         headers = {"Authorization": f"Bearer {token}"}

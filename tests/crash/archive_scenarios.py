@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assistant.core.errors import CorruptStore
-from assistant.wire import stores as wire_stores
-from assistant.wire.archive import open_archive, restored
+from assistant.wire.stores import open_archive, open_stores, restore_archived_session
 from tests.crash.comparison import DIFFER, look
 from tests.crash.scenario import Scenario
 from tests.crash.turn_scenarios import LIVED
@@ -22,8 +21,8 @@ def _lose(home: Path) -> None:
 
 
 def _bring_back(home: Path) -> None:
-    restored(settings_of(home), "main", 1)
-    stores = wire_stores.open_stores(settings_of(home), BEGUN)
+    restore_archived_session(settings_of(home), "main", 1)
+    stores = open_stores(settings_of(home), BEGUN)
     try:
         stores.conversation.reconcile(BEGUN)
     except CorruptStore:

@@ -19,7 +19,7 @@ from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import open_stores
 from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 from tests.crash import pictures
 from tests.crash.comparison import DIFFER, but, look
@@ -43,7 +43,7 @@ def _files(home: Path) -> None:
 
 def _old_backup(home: Path, hours: int) -> None:
     make_backup(
-        wire_backup.folder_of(settings_of(home)), BackupRequest("daily", BEGUN + timedelta(hours=hours)), _QUICK
+        wire_backup.backup_folder(settings_of(home)), BackupRequest("daily", BEGUN + timedelta(hours=hours)), _QUICK
     )
 
 
@@ -62,19 +62,19 @@ def _back_up(home: Path) -> None:
 
 async def _backed_up(home: Path) -> None:
     settings = settings_of(home)
-    witness, clock, folder = Witness(home), SteppingClock(_DUE), wire_backup.folder_of(settings)
-    with closing(wire_stores.open_stores(settings, _DUE)) as stores:
+    witness, clock, folder = Witness(home), SteppingClock(_DUE), wire_backup.backup_folder(settings)
+    with closing(open_stores(settings, _DUE)) as stores:
 
         def sessions() -> list[SessionInfo]:
             return stores.conversation.sessions()
 
         room = BackupScheduler(
-            folder, wire_backup.making_here(folder, workspace=True), SleepSchedule("05:00", UTC), 1,
+            folder, wire_backup.make_in_process(folder, workspace=True), SleepSchedule("05:00", UTC), 1,
             begun=lambda: find_first_message_time(sessions()), forgetting=lambda: False, clock=clock,
         )  # fmt: skip
         for _ in range(_TRIES):
             try:
-                wire_backup.settle(settings)
+                wire_backup.tidy_backups(settings)
             except AssistantError as error:
                 witness.saw("told", text=str(error))
             room.look()
@@ -89,7 +89,7 @@ async def _backed_up(home: Path) -> None:
 def _kept(home: Path) -> Picture:
     """The home, and what the backups in it hold."""
     picture = {**look(home)}
-    folder = wire_backup.folder_of(settings_of(home))
+    folder = wire_backup.backup_folder(settings_of(home))
     picture["files"] = [one for one in picture["files"] if not one[0].startswith("backups/nocturne-")]
     picture["backups"] = [[one.kind, f"{one.made_at:%Y-%m-%d}", _held(folder.path / one.name)] for one in folder.all()]
     return picture
@@ -138,9 +138,9 @@ def _restore(home: Path) -> None:
     settings, witness = settings_of(home), Witness(home)
     for left in reversed(range(_TRIES)):
         try:
-            wire_restore.finish(home)
+            wire_restore.finish_restore(home)
             if not any(home.glob(f"{PREVIOUS_HOME_PREFIX}*")):
-                wire_restore.restore(settings, wire_restore.found(settings, ""), home, _DUE, force=True)
+                wire_restore.restore_backup(settings, wire_restore.find_backup(settings, ""), home, _DUE, force=True)
             return
         except StoreError as error:
             witness.saw("told", text=str(error))

@@ -11,7 +11,7 @@ from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.core.model_api import ModelRequest
 from assistant.gateway.inbound import COMMAND_INTERRUPTED
 from assistant.gateway.splitter import split_text
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import open_stores
 from tests.crash import pictures
 from tests.crash.scenario import Differ, Faults, Picture, Scenario
 from tests.crash.telegram_world import BRIDGE, live_on_telegram
@@ -36,7 +36,7 @@ def _answer(request: ModelRequest) -> str:
 
 
 def _look(home: Path) -> Picture:
-    stores = wire_stores.open_stores(settings_of(home), BEGUN)
+    stores = open_stores(settings_of(home), BEGUN)
     try:
         verified = [f"{one.kind} {one.where}: {one.text}" for one in stores.verifier.verify().problems]
         position = stores.bridge_states.position(BRIDGE)

@@ -23,7 +23,7 @@ from typing import Any
 
 from assistant.core.errors import AssistantError
 from assistant.core.text import _LazyPattern
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from assistant.wire.search_engine import _embedder
 from tests.crash.homes import picture_of
 from tests.crash.scenarios import find
@@ -109,7 +109,7 @@ def _do_once() -> None:
         if isinstance(one, _LazyPattern):
             assert one.match
     with TemporaryDirectory() as folder:
-        build(settings_of(Path(folder) / "home"), SteppingClock(), model=ScriptedModel()).close()
+        build_app(settings_of(Path(folder) / "home"), SteppingClock(), model=ScriptedModel()).close()
     _embedder()
     importlib.import_module("numpy.ma")
     gc.freeze()

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import open_stores
 from sleep.compaction.compactor import LONG_THREAD_NOTICE
 from tests.crash import pictures
 from tests.crash.scenario import Differ, Faults, Picture
@@ -19,7 +19,7 @@ _ADVICE = LONG_THREAD_NOTICE.partition("{")[0]
 def look(home: Path) -> Picture:
     """Everything a home holds and everything the world saw."""
     witness = Witness(home)
-    stores = wire_stores.open_stores(settings_of(home), BEGUN)
+    stores = open_stores(settings_of(home), BEGUN)
     try:
         report = stores.verifier.verify()
     finally:

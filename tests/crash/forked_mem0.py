@@ -18,9 +18,8 @@ from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
 from dataclasses import asdict
 
-from assistant.mem0.child_process import LONGEST_ANSWER, ChildProcess
-from assistant.mem0.worker import MemoryStoreSettings
-from assistant.wire import mem0 as wire_mem0
+from assistant.mem0.client import MAX_ANSWER_BYTES, ChildProcess, MemoryStoreSettings
+from assistant.wire import memory_worker_main as wire_mem0
 
 _STREAMS = 3
 _MOST_DESCRIPTORS = 4096
@@ -64,7 +63,7 @@ class ForkedChild(ChildProcess):
     async def start(self) -> Process:
         # The command is never run: the function before it does not return.
         return await create_subprocess_exec(
-            sys.executable, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=LONGEST_ANSWER,
+            sys.executable, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_ANSWER_BYTES,
             preexec_fn=self._nursery.hand_over,
         )  # fmt: skip
 

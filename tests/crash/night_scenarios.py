@@ -13,7 +13,7 @@ from typing import Any
 
 from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import peer_session_key
-from assistant.wire.memory import store_settings
+from assistant.wire.stores import memory_store_settings
 from tests.crash.compaction_scenarios import CARRIED_OUT
 from tests.crash.comparison import look
 from tests.crash.forked_mem0 import ForkedChild, Nursery, import_mem0
@@ -67,7 +67,7 @@ async def _sleep(nursery: Nursery, life: Life) -> None:
     """Until a sleep came to its end and nothing waits: a disk in trouble, or a child that died, is tried again. Where
     every child dies at the same call the restart goes on with it."""
     stores = life.house.stores
-    stores.memories.child = ForkedChild(store_settings(life.house.settings), nursery)
+    stores.memories.child = ForkedChild(memory_store_settings(life.house.settings), nursery)
     await life.house.runtime.idle()
     for _ in range(_TRIES):
         life.clock.now += _A_WHILE

@@ -20,7 +20,7 @@ import structlog
 from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.core.model_api import ModelRequest
 from assistant.core.people import Identity
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from tests.crash.witness import Witness
 from tests.crash.world import BEGUN, Life, settings_of
 from tests.scripted import ScriptedModel, Step, SteppingClock
@@ -84,7 +84,7 @@ async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequ
     async with WitnessedTelegram(witness, messages) as server:
         bridge = TelegramBridge(server.token, server.url, draft_seconds=_NO_DRAFTS)
         model = ScriptedModel(partial(_noted, answer, witness))
-        house = build(settings_of(home), clock, bridges={BRIDGE: bridge}, model=model)
+        house = build_app(settings_of(home), clock, bridges={BRIDGE: bridge}, model=model)
         try:
             if house.stores.people.by(owner := Identity(BRIDGE, str(OWNER))) is None:
                 house.stores.people.link_owner(owner, BEGUN)

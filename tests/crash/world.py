@@ -27,7 +27,7 @@ from assistant.models.metered import MeteredModel
 from assistant.models.prices import Price, Prices
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.crash.witness import Witness
 from tests.scripted import ScriptedModel, Step, SteppingClock
 from tools.declaration import tool
@@ -61,7 +61,7 @@ class World:
 class Life:
     """One life of the process, for what happens in it meanwhile."""
 
-    house: House
+    house: App
     model: ScriptedModel
     clock: SteppingClock
 
@@ -150,7 +150,7 @@ async def _live(home: Path, world: World) -> None:
     network = Network(witness, world.deduplicates)
     settings = settings_of(home, **world.settings)
     model = ScriptedModel(partial(_noted, world.answer, witness))
-    house = build(settings, clock, bridges={BRIDGE: network}, model=model)
+    house = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
     try:
         metered = MeteredModel(model, house.stores.ledger, _PRICES, house.context.request_tokens, clock)
         house.turns.model = FailoverModel([metered], RetryPolicy(retries=0))

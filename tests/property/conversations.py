@@ -9,21 +9,21 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from assistant.context.build import Frame
-from assistant.context.pressure import bytes_of, images_of
-from assistant.context.tokens import Tier, TokenCounter
+from assistant.context.build import PromptFrame
+from assistant.context.pressure import message_bytes, message_images
+from assistant.context.tokens import CountingTier, TokenCounter
 from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.model_api import ModelLimits, ToolSpec
 from assistant.core.records import ContextView, LogLocation
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
-COUNTER = TokenCounter(Tier("estimate", "some-model", "tests count without a vocabulary"))
+COUNTER = TokenCounter(CountingTier("estimate", "some-model", "tests count without a vocabulary"))
 LIMITS = ModelLimits(window=200_000, max_output=8_192, max_bytes=32_000_000, max_images=3)
 MODEL = "thinker-1"
 PROTECTED = "manage_todo_list"
 TOOLS = ("search_history", "read_file", PROTECTED)
 PICTURE = "aGVsbG8gd29ybGQh"
-FRAME = Frame(
+FRAME = PromptFrame(
     "Be of use.",
     "You are somebody.",
     tuple(ToolSpec(name, f"what {name} does", {"type": "object", "properties": {}}) for name in TOOLS),
@@ -155,8 +155,8 @@ def view_of(rows: Sequence[Message], **changes: Any) -> ContextView:
         prefix_rev=0,
         messages=tuple(rows),
         tokens=sum(COUNTER.count_message(row) for row in rows),
-        bytes=sum(bytes_of(row) for row in rows),
-        images=sum(images_of(row) for row in rows),
+        bytes=sum(message_bytes(row) for row in rows),
+        images=sum(message_images(row) for row in rows),
     )
     return replace(view, **changes)
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from assistant.context.build import build
-from assistant.context.pressure import Budgets
+from assistant.context.build import build_request
+from assistant.context.pressure import RequestBudgets
 from assistant.context.structure import block_starts
 from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
@@ -122,7 +122,9 @@ class Compactions(RuleBasedStateMachine):
         key = self._one_of(number)
         view = self.home.conversation.view(key)
         places = self.home.conversation.places([row.id for row in view.messages if row.id is not None])
-        terms = CompactionLimits(Budgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED}))
+        terms = CompactionLimits(
+            RequestBudgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED})
+        )
         policy = CompactionPolicy(
             strategy, preserve_messages=1 + number % 6, preserve_share=0.05, summary_max_tokens=200
         )
@@ -147,7 +149,9 @@ class Compactions(RuleBasedStateMachine):
         key = self._one_of(number)
         view = self.home.conversation.view(key)
         places = self.home.conversation.places([row.id for row in view.messages if row.id is not None])
-        terms = CompactionLimits(Budgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED}))
+        terms = CompactionLimits(
+            RequestBudgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED})
+        )
         planned = plan_fallback(view, places, terms, NOW).whole()
         if planned is not None:
             self._commit(planned)
@@ -272,7 +276,7 @@ class Compactions(RuleBasedStateMachine):
         for key in getattr(self, "sessions", {}):
             asked = Message("user", "and now?", id=1 << 40)
             view = self.home.conversation.view(key)
-            request = build(replace(view, messages=(*view.messages, asked)), FRAME, LIMITS)
+            request = build_request(replace(view, messages=(*view.messages, asked)), FRAME, LIMITS)
             assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL)) == []
             assert request.messages[-1].content.endswith("and now?")
 

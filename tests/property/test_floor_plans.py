@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.context.build import build
-from assistant.context.pressure import Budgets, Size, measure
-from assistant.context.structure import newest_request
+from assistant.context.build import build_request
+from assistant.context.pressure import PromptSize, RequestBudgets, measure_pressure
+from assistant.context.structure import newest_request_index
 from assistant.core.messages import Message
 from assistant.models import anthropic_request as anthropic_form
 from assistant.models import openai_request as openai_form
@@ -36,9 +36,9 @@ many = settings(max_examples=100, deadline=None, database=None)
 def terms(draw: st.DrawFn) -> CompactionLimits:
     tokens = draw(st.integers(500, 8_000))
     return CompactionLimits(
-        Budgets(tokens, tokens // 8, draw(st.sampled_from([4_000, 10_000_000])), 20),
+        RequestBudgets(tokens, tokens // 8, draw(st.sampled_from([4_000, 10_000_000])), 20),
         COUNTER,
-        fixed=Size(draw(st.integers(0, tokens)), 500),
+        fixed=PromptSize(draw(st.integers(0, tokens)), 500),
         protected=frozenset({PROTECTED}),
     )
 
@@ -55,7 +55,7 @@ def planned(rows: list[Message], under: CompactionLimits) -> tuple[CompactionPla
 @given(conversations, terms())
 def test_a_plan_lowers_the_pressure_or_changes_nothing(rows: list[Message], under: CompactionLimits) -> None:
     plan, left = planned(rows, under)
-    measured = measure(view_of(left, prefix_rev=1), under.budgets, COUNTER, under.fixed)
+    measured = measure_pressure(view_of(left, prefix_rev=1), under.budgets, COUNTER, under.fixed)
     if plan.changes:
         assert plan.after.ratio < plan.before.ratio
     else:
@@ -78,9 +78,9 @@ def test_a_plan_never_splits_a_pair(rows: list[Message], under: CompactionLimits
 @given(conversations, terms())
 def test_f10_the_newest_request_and_what_follows_it_stay(rows: list[Message], under: CompactionLimits) -> None:
     _, left = planned(rows, under)
-    tail = rows[newest_request(rows) :]
+    tail = rows[newest_request_index(rows) :]
     assert [row.id for row in left[-len(tail) :]] == [row.id for row in tail]
-    assert newest_request(left) == len(left) - len(tail)
+    assert newest_request_index(left) == len(left) - len(tail)
 
 
 @many
@@ -127,6 +127,6 @@ def test_a_context_that_stays_above_the_threshold_is_at_its_floor_and_told(
 @given(conversations, terms())
 def test_what_is_left_makes_a_request_that_both_providers_accept(rows: list[Message], under: CompactionLimits) -> None:
     _, left = planned(rows, under)
-    request = build(view_of(left), FRAME, LIMITS, volatile="now")
+    request = build_request(view_of(left), FRAME, LIMITS, volatile="now")
     assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL)) == []
     assert validate_chat(openai_form.render_openai_request(request, MODEL)) == []

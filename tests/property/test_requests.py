@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assistant.context.build import Frame, build
+from assistant.context.build import PromptFrame, build_request
 from assistant.context.normalise import normalise
-from assistant.context.structure import newest_request
+from assistant.context.structure import newest_request_index
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.models import anthropic_request as anthropic_form
@@ -62,29 +62,29 @@ def answers_given(rows: list[Message]) -> dict[str, list[dict[str, Any]]]:
 def test_any_sequence_of_messages_makes_a_request_that_both_providers_accept(
     rows: list[Message], role: str, volatile: str
 ) -> None:
-    frame = Frame(FRAME.rules, FRAME.persona, FRAME.tools, role)
-    assert complaints(build(view_of(rows), frame, LIMITS, volatile=volatile), all_signed()) == []
+    frame = PromptFrame(FRAME.rules, FRAME.persona, FRAME.tools, role)
+    assert complaints(build_request(view_of(rows), frame, LIMITS, volatile=volatile), all_signed()) == []
 
 
 @many
 @given(crashed())
 def test_a_conversation_broken_by_crashes_and_cuts_is_still_accepted(rows: list[Message]) -> None:
-    assert complaints(build(view_of(rows), FRAME, LIMITS, volatile="now"), all_signed()) == []
+    assert complaints(build_request(view_of(rows), FRAME, LIMITS, volatile="now"), all_signed()) == []
 
 
 @many
 @given(turns(longest=5))
 def test_thinking_comes_back_as_it_was_signed_in_every_open_tool_loop(rows: list[Message]) -> None:
-    assert complaints(build(view_of(rows), FRAME, LIMITS), answers_given(rows)) == []
+    assert complaints(build_request(view_of(rows), FRAME, LIMITS), answers_given(rows)) == []
 
 
 @many
 @given(crashed())
 def test_the_newest_request_is_always_sent(rows: list[Message]) -> None:
-    newest = newest_request(rows)
+    newest = newest_request_index(rows)
     sent = normalise(rows)
     if newest >= 0:
-        assert rows[newest].content in sent[newest_request(sent)].content
+        assert rows[newest].content in sent[newest_request_index(sent)].content
 
 
 @many
@@ -107,9 +107,9 @@ def test_within_a_turn_nothing_but_the_volatile_block_moves_and_that_stands_last
 def _in_a_row(rows: list[Message], **form: str) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """The bodies of one turn's requests, each with the messages of the one before it."""
     sent: list[dict[str, Any]] = []
-    for end in range(newest_request(rows) + 1, len(rows) + 1):
+    for end in range(newest_request_index(rows) + 1, len(rows) + 1):
         if rows[end - 1].role in ("user", "tool") and _whole(rows[:end]):
-            view = build(view_of(rows[:end]), FRAME, LIMITS, volatile="noon")
+            view = build_request(view_of(rows[:end]), FRAME, LIMITS, volatile="noon")
             body = anthropic_form.render_anthropic_request(view, MODEL, **form)
             yield body, sent
             sent = body["messages"]

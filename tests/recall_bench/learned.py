@@ -24,11 +24,11 @@ from assistant.core.model_api import ModelRequest
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.mem0.wordllama import WordLlamaEmbedder
-from assistant.search.bounds import Bounds
-from assistant.search.engine import Engine
+from assistant.search.engine import SearchEngine
 from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import SearchFilter
-from assistant.search.units import Unit, split
+from assistant.search.query import SearchLimits
+from assistant.search.units import SearchUnit, split_into_units
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
@@ -121,17 +121,17 @@ def _turns_of(
     }
 
 
-def _engine(memories: Sequence[Memory], path: Path) -> Engine:
+def _engine(memories: Sequence[Memory], path: Path) -> SearchEngine:
     """The search engine over the memories' words, which stand by themselves."""
     stems, embedder = Stemmer(), WordLlamaEmbedder()
     shelf = SqliteIndexStore(
         Database.open(path / "memories.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
     )
-    engine = Engine(shelf, stems.of, embedder.embed, Bounds())
+    engine = SearchEngine(shelf, stems.of, embedder.embed, SearchLimits())
     units = [
-        Unit(number, part, "", memory.scope, "memory", "", memory.said_at, memory.said_at.date(), piece)
+        SearchUnit(number, part, "", memory.scope, "memory", "", memory.said_at, memory.said_at.date(), piece)
         for number, memory in enumerate(memories)
-        for part, piece in enumerate(split(memory.text))
+        for part, piece in enumerate(split_into_units(memory.text))
     ]
     for start in range(0, len(units), _AT_ONCE):
         engine.index.append(units[start : start + _AT_ONCE], {})

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.mem0.wordllama import WordLlamaEmbedder
-from assistant.search.bounds import Bounds
-from assistant.search.engine import Engine
+from assistant.search.engine import SearchEngine
 from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import SearchFilter
-from assistant.search.units import Unit
+from assistant.search.query import SearchLimits
+from assistant.search.units import SearchUnit
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
@@ -38,7 +38,7 @@ def build(folder: Path) -> dict[str, object]:
     """Seconds that it takes to index everything, in batches."""
     index = _engine(folder).index
     seconds = 0.0
-    batch: list[Unit] = []
+    batch: list[SearchUnit] = []
     for unit in _units(0, MEMORIES):
         batch.append(unit)
         if len(batch) == _AT_ONCE or unit.source == MEMORIES - 1:
@@ -76,7 +76,7 @@ def ask(folder: Path) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _units(first: int, count: int) -> Iterator[Unit]:
+def _units(first: int, count: int) -> Iterator[SearchUnit]:
     """Memories, a fact standing in every 250th or so of the collection."""
     chance, prose = random.Random(first), Prose(1)
     facts = {_place_of(number): " ".join(fact.said) for number, fact in enumerate(prose.facts(1, FACTS))}
@@ -86,19 +86,19 @@ def _units(first: int, count: int) -> Iterator[Unit]:
             topic = prose.topic(chance)
         text = facts.get(number) or prose.message(chance, topic, _SHORTEST, _LONGEST)
         at = _START + number * _STEP
-        yield Unit(number, 0, "", OWNER_SCOPE, "memory", "", at, at.date(), text)
+        yield SearchUnit(number, 0, "", OWNER_SCOPE, "memory", "", at, at.date(), text)
 
 
 def _place_of(fact: int) -> int:
     return fact * (MEMORIES // FACTS) + 7
 
 
-def _engine(folder: Path) -> Engine:
+def _engine(folder: Path) -> SearchEngine:
     stems, embedder = Stemmer(), WordLlamaEmbedder()
     shelf = SqliteIndexStore(
         Database.open(folder / "search.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
     )
-    return Engine(shelf, stems.of, embedder.embed, Bounds())
+    return SearchEngine(shelf, stems.of, embedder.embed, SearchLimits())
 
 
 _STEPS: Mapping[str, Callable[[Path], dict[str, object]]] = {"build": build, "ask": ask}

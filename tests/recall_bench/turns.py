@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
 
-from assistant.context.tokens import estimate
+from assistant.context.tokens import estimate_tokens
 from assistant.core.calendar import format_local_time
 from assistant.core.records import SearchHit
 from assistant.core.sessions import OWNER_SCOPE
@@ -95,7 +95,7 @@ def _within(home: SpokenHome, hits: Sequence[SearchHit], *, whole: bool) -> list
             hit.message_id, format_local_time(hit.ts, UTC), hit.role, said.text if whole else hit.text, hit.name
         )
         lines.append(format_quote(quote))
-        if estimate("\n".join(lines)) > BUDGET:
+        if estimate_tokens("\n".join(lines)) > BUDGET:
             break
         shown.append(said.turn)
     return shown

@@ -14,7 +14,7 @@ from assistant.cli.aihistory.main import aihistory
 from assistant.core.checkpoints import Checkpoint, Compaction, RequestKind
 from assistant.core.messages import Message
 from assistant.settings.settings import load_settings
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import open_stores
 from tests.scenario.command_line import look
 from tests.store_home import NOW, StoreHome, count
 
@@ -24,7 +24,7 @@ GUEST = "peer:test:ann"
 def fresh(path: Path) -> StoreHome:
     """A home with all its databases and nothing in it, open; what begins with "Please" is a task there."""
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
-    wire_stores.open_stores(settings, NOW).close()
+    open_stores(settings, NOW).close()
     return StoreHome(path, asked=lambda text: RequestKind(text.startswith("Please"))).open()
 
 

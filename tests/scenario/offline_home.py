@@ -18,7 +18,7 @@ from assistant.core.ports import ToolContext
 from assistant.core.records import LogLocation, LogRecord, SearchHit, TodoItem
 from assistant.models.offline.model import OfflineModel
 from tests.granting import granting
-from tools.registry import Registry
+from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
@@ -127,7 +127,7 @@ class OfflineHome:
     def __post_init__(self) -> None:
         self.model = OfflineModel()
         others = granting(["search_history", "read_history", "manage_todo_list", "current_time"])
-        self.toolbox: Registry = build_toolbox(
+        self.toolbox: ToolRegistry = build_toolbox(
             self.history, self.todos, workspace=self.workspace, zone=OSLO, authority=others
         )
 

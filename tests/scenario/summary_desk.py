@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from assistant.context.quote import RECORD as TAG
+from assistant.context.quoting import RECORD_TAG as TAG
 from assistant.core.messages import SUMMARY_MARKER, Message, Usage
 from assistant.core.ports import Model
 from assistant.models.anthropic import AnthropicModel

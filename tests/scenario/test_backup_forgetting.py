@@ -19,7 +19,7 @@ from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.wire import restore as wire_restore
-from assistant.wire.backup import ForgettingBackups
+from assistant.wire.backup import BackupErasure
 from tests.backup_home import quick
 from tests.forgetful_home import DAY, GUEST, KEPT, RARE, SECRET, ForgetfulHome, say_as_guest
 from tests.semantic_memory import memory
@@ -40,7 +40,7 @@ def settings_of(home: ForgetfulHome, **variables: str) -> Settings:
 
 
 def forgetting(home: ForgetfulHome, **variables: str) -> ErasureService[ErasurePlan]:
-    backups = ForgettingBackups(settings_of(home, **variables))
+    backups = BackupErasure(settings_of(home, **variables))
     return ErasureService(home.copies, home.memories, backups=backups)  # type: ignore[arg-type]
 
 
@@ -88,7 +88,7 @@ async def test_a_backup_loses_the_words_and_all_else_of_it_stays(home: Forgetful
     assert [(one.kind, one.shown) for one in done.places][-1] == ("backups of the home", (path.name,))
     assert not (says(path, b"please remember: copper") if by_id else has_words(path))
     assert home.copies.unfinished() == []
-    proved = wire_restore.verified(settings_of(home), path, NOW)
+    proved = wire_restore.verify_backup(settings_of(home), path, NOW)
     assert proved.manifest.rewritten_at == NOW and set(proved.report.redactions) >= {message, message + 1}
     assert KEPT.encode() in gzip.decompress(path.read_bytes())
 
@@ -121,7 +121,7 @@ async def test_a_backup_that_a_restored_home_knows_nothing_of_loses_them_too(hom
     fill(home)
     late = back_up(home)
     home.close()
-    restored = wire_restore.restore(settings, early, home.path, NOW, force=True)
+    restored = wire_restore.restore_backup(settings, early, home.path, NOW, force=True)
     home.open()
     done = await forget(home)
     assert not has_words(late) and restored.aside is not None
@@ -181,7 +181,7 @@ async def test_what_a_guest_said_stays_in_a_backup_when_the_owner_forgets_the_sa
     path = back_up(home)
     done = await forget(home)
     assert done.complete and has_words(path)
-    restored = wire_restore.restore(settings_of(home), path, home.path.with_name("other"), NOW, force=False)
+    restored = wire_restore.restore_backup(settings_of(home), path, home.path.with_name("other"), NOW, force=False)
     with closing(ForgetfulHome(restored.home).open()) as other:
         assert any(SECRET in one for one in other.said(GUEST)) and not any(SECRET in one for one in other.said())
         assert said not in restored.proved.report.redactions

@@ -40,8 +40,8 @@ def settings_of(home: Path) -> Settings:
     return load_settings(Home(home), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC"}, ring=None)
 
 
-def restore(home: BackupHome, path: Path, *, to: Path | None = None, force: bool = False) -> wire_restore.Restored:
-    return wire_restore.restore(settings_of(home.path), path, to or home.path, LATER, force=force)
+def restore(home: BackupHome, path: Path, *, to: Path | None = None, force: bool = False) -> wire_restore.RestoredHome:
+    return wire_restore.restore_backup(settings_of(home.path), path, to or home.path, LATER, force=force)
 
 
 def backed_up(home: BackupHome) -> Path:
@@ -120,7 +120,7 @@ def test_a_backup_whose_chain_is_broken_changes_nothing(home: BackupHome) -> Non
         restore(home, path, force=True)
     assert contents(home.path) == before
     with pytest.raises(CorruptStore, match="not sound"):
-        wire_restore.verified(settings_of(home.path), path, LATER)
+        wire_restore.verify_backup(settings_of(home.path), path, LATER)
     home.open()
 
 

@@ -22,10 +22,10 @@ from assistant.core.errors import UsageError
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire import stores as wire_stores
-from assistant.wire.backup import making_here
-from assistant.wire.condition import stored_status
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
+from assistant.wire.backup import make_in_process
+from assistant.wire.status import stored_status
+from assistant.wire.stores import open_stores
 from sleep.cycle.schedule import SleepSchedule
 from tests.backup_home import BackupHome
 from tests.scenario.command_line import ROOT, environment, look, one_line_error
@@ -53,7 +53,7 @@ class ByTheClock:
 
     def __post_init__(self) -> None:
         self.room = BackupScheduler(
-            self.home.folder, making_here(self.home.folder, workspace=True), SleepSchedule("05:00", UTC), self.keep,
+            self.home.folder, make_in_process(self.home.folder, workspace=True), SleepSchedule("05:00", UTC), self.keep,
             begun=lambda: NOW, forgetting=lambda: self.forgetting, clock=self.clock,
         )  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_a_folder_that_is_not_there_turns_the_status_red(tmp_path: Path) -> None
 
 
 def _is_red(settings: Settings, now: datetime) -> bool:
-    with closing(wire_stores.open_stores(settings, now)) as stores:
+    with closing(open_stores(settings, now)) as stores:
         problems = stored_status(settings, stores, now)["problems"]
     return any("backup" in one for one in problems)
 
@@ -147,7 +147,7 @@ def _is_red(settings: Settings, now: datetime) -> bool:
 
 async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_meanwhile(tmp_path: Path) -> None:
     BackupHome(tmp_path / "home").open().furnish().close()
-    house = build(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
+    house = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
     try:
         making = asyncio.create_task(house.commands.run("/backup --json", "main"))
         await _begun(house)
@@ -168,7 +168,7 @@ async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_m
         house.close()
 
 
-async def _begun(house: House) -> None:
+async def _begun(house: App) -> None:
     """The backup that a task is about to make is being made."""
     for _ in range(5):
         await asyncio.sleep(0)
@@ -177,7 +177,7 @@ async def _begun(house: House) -> None:
 
 async def test_one_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
     BackupHome(tmp_path / "home").open().furnish().close()
-    house = build(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
+    house = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
     making = asyncio.create_task(house.backing_up.create())
     await _begun(house)
     await house.backing_up.stop()

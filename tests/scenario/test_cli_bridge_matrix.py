@@ -13,7 +13,7 @@ from assistant.commands.bridges import TEST_MESSAGE
 from assistant.core.errors import BridgeError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.bridge_setup import homeserver_of, matrix_device
+from assistant.wire.bridge_setup import find_homeserver, find_matrix_device
 from tests.matrix_person import Person
 from tests.scenario.bridge_lines import run
 from tests.scenario.command_line import SECONDS
@@ -84,15 +84,15 @@ def test_a_wrong_password_changes_nothing(home: Home, homeserver: Synapse) -> No
 
 async def test_a_token_is_taken_with_the_device_that_it_belongs_to(homeserver: Synapse) -> None:
     ada = await Person(homeserver, "ada").log_in()
-    assert (await matrix_device(homeserver.url, ada.user, ada.token)).device == ada.device
+    assert (await find_matrix_device(homeserver.url, ada.user, ada.token)).device == ada.device
     with pytest.raises(BridgeError, match="refuses this access token"):
-        await matrix_device(homeserver.url, ada.user, "nonsense")
+        await find_matrix_device(homeserver.url, ada.user, "nonsense")
     with pytest.raises(BridgeError, match=f"is one of {ada.user}, not of @bob"):
-        await matrix_device(homeserver.url, "@bob:test.example", ada.token)
+        await find_matrix_device(homeserver.url, "@bob:test.example", ada.token)
     with pytest.raises(BridgeError, match="cannot be reached"):
-        await matrix_device("http://127.0.0.1:9", ada.user, ada.token)
+        await find_matrix_device("http://127.0.0.1:9", ada.user, ada.token)
     await ada.http.aclose()
 
 
 async def test_a_domain_that_names_no_homeserver_is_its_own() -> None:
-    assert await homeserver_of("127.0.0.1:9") == "https://127.0.0.1:9"
+    assert await find_homeserver("127.0.0.1:9") == "https://127.0.0.1:9"

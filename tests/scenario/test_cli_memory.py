@@ -15,7 +15,7 @@ import pytest
 
 from assistant.core.memories import Memory
 from assistant.core.messages import Message
-from assistant.mem0 import memory_form
+from assistant.mem0.codec import memory_metadata
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from sleep.cycle.change_plan import ChangePlanDraft
@@ -43,7 +43,7 @@ def remembered(home: ForgetfulHome, key: str, text: str, *sources: int, scope: s
     plan = draft.plan([entry], 1)
     home.consolidations.plan(plan, NOW)
     home.consolidations.applied(plan.key, NOW)
-    payload = memory_form.metadata(memory) | {"data": memory.text, "user_id": memory.scope}
+    payload = memory_metadata(memory) | {"data": memory.text, "user_id": memory.scope}
     home.vectors.put(memory.id, payload, "letters", bytes(52))
     return memory
 

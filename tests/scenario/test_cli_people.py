@@ -14,7 +14,7 @@ import pytest
 from assistant.core.bridge_api import InboundMessage
 from assistant.core.calendar import utc_now
 from assistant.settings.settings import load_settings
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 from tests.meeting import OWNER, STRANGER, Meeting
 from tests.scenario.command_line import ROOT, look
 from tests.scenario.test_runtime import lived
@@ -28,7 +28,7 @@ async def knocked(home: Path) -> str:
     """Somebody wrote and was given a code."""
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     bridge = KeptBridge("telegram")
-    house = build(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
+    house = build_app(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
     try:
         await house.reception.receive(InboundMessage("telegram", "1", "77", "may I come in", "Ann", target="77"))
         (item,) = house.stores.outbox.pending("telegram")

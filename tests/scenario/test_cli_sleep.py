@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from assistant.core.memories import JournalEntry, SleepReport
-from assistant.mem0.local_memories import UNREADABLE
+from assistant.mem0.client import MEMORY_DB_UNREADABLE
 from assistant.settings.settings import load_settings
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import open_stores
 from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
 from tests.scenario.compacted_home import fresh
 from tests.store_home import NOW
@@ -38,7 +38,7 @@ def home(tmp_path: Path) -> Path:
 def kept(home: Path, *, state: str = "done", ended: bool = True, trigger: str = "sleep") -> None:
     """A sleep as a process left it."""
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
-    stores = wire_stores.open_stores(settings, NOW)
+    stores = open_stores(settings, NOW)
     number = stores.journal.begin_cycle(trigger, NOW)
     phases = {"extract": {"state": "done", "read": 1200, "written": 3, "cost_usd": None, "calls": 2}}
     end = NOW + timedelta(seconds=70) if ended else None
@@ -110,15 +110,15 @@ def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[
 
 
 def test_f30_a_sleep_that_failed_says_in_which_phase_and_ends_with_1(home: Path) -> None:
-    stores = wire_stores.open_stores(load_settings(None, {"ASSISTANT_HOME": str(home)}), NOW)
+    stores = open_stores(load_settings(None, {"ASSISTANT_HOME": str(home)}), NOW)
     stores.journal.add([JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")], NOW)
     stores.close()
     (home / "memory.db").write_bytes(b"no database at all" * 100)
     assert look(home, "memory", "list").err.count("level=") == 0
     done = look(home, "sleep", **AWAKE)
     assert done.returncode == 1
-    assert "not all went well (remembering failed)" in done.out and UNREADABLE in done.out
-    assert UNREADABLE in one_line_error(look(home, "memory", "rebuild"))
+    assert "not all went well (remembering failed)" in done.out and MEMORY_DB_UNREADABLE in done.out
+    assert MEMORY_DB_UNREADABLE in one_line_error(look(home, "memory", "rebuild"))
     assert look(home, "sleep", "--last").returncode == 0
 
 

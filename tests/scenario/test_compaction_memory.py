@@ -13,7 +13,7 @@ import pytest
 from assistant.core.errors import ModelError
 from assistant.core.messages import Media, Message
 from assistant.models.offline.model import OfflineModel
-from assistant.runtime.surroundings import OPEN_TASKS
+from assistant.runtime.turn_context import OPEN_TASKS_HEADING
 from sleep.compaction.compactor import SUMMARY_BREAKER
 from sleep.compaction.summarise import Summariser
 from tests.scenario.test_compaction_house import SMALL, WALK, made, pressure, told, walked, writer
@@ -67,12 +67,14 @@ async def test_f18_a_task_that_left_the_view_is_told_as_open_until_it_is_closed(
         assert made(it) and task.message_id not in {
             row.id for row in it.house.stores.conversation.view("main").messages
         }
-        assert f"{OPEN_TASKS}\n- #{task.message_id}: Please book the ferry to Bergen for the tenth" in beside(it)
-        assert "Which ferry" not in beside(it).partition(OPEN_TASKS)[2].partition("</")[0]
+        assert f"{OPEN_TASKS_HEADING}\n- #{task.message_id}: Please book the ferry to Bergen for the tenth" in beside(
+            it
+        )
+        assert "Which ferry" not in beside(it).partition(OPEN_TASKS_HEADING)[2].partition("</")[0]
 
         await it.house.commands.run(f"/done {task.message_id}", "main")
         await walk_on(it, 1)
-        assert OPEN_TASKS not in beside(it)
+        assert OPEN_TASKS_HEADING not in beside(it)
 
 
 async def test_f18_a_question_nobody_answered_is_never_told_as_a_task(tmp_path: Path) -> None:
@@ -82,7 +84,7 @@ async def test_f18_a_question_nobody_answered_is_never_told_as_a_task(tmp_path: 
         await it.answered()
         assert [one.task for one in it.house.stores.requests.open("main")] == [False]
         await walk_on(it, 1)
-        assert OPEN_TASKS not in beside(it)
+        assert OPEN_TASKS_HEADING not in beside(it)
 
 
 def beside(it: Lived) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import ModelError
 from assistant.core.memories import SleepReport
-from assistant.wire.condition import stored_status
+from assistant.wire.status import stored_status
 from tests.scenario.test_compaction_house import SUMMARY, WALK, walked, writer
 from tests.scenario.test_runtime import Lived
 

@@ -12,8 +12,8 @@ import pytest
 
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import Memory, MemoryChange
-from assistant.mem0.worker import MemoryStoreSettings
-from assistant.wire.memory import memories
+from assistant.mem0.client import MemoryStoreSettings
+from assistant.wire.stores import open_mem0_client
 from sleep.cycle.rebuild import rebuild_memories
 from tests.consolidating import (
     JANUARY,
@@ -173,7 +173,7 @@ async def test_another_embedder_embeds_everything_again_in_the_next_night_with_n
             await home.sleep()
             await home.memories.aclose()
             chosen = MemoryStoreSettings(tmp_path, embedder=letters.settings())
-            home.memories = memories(chosen, home.memory_db)
+            home.memories = open_mem0_client(chosen, home.memory_db)
             home.tell("The boiler is serviced every March.")
             await home.sleep()
             again = {text for asked in letters.asked for text in asked["input"]}

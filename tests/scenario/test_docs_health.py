@@ -11,7 +11,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from assistant.core.telemetry import Metrics
-from assistant.health.problems import LITTLE_DISK
+from assistant.health.problems import LOW_DISK_BYTES
 from assistant.web.metrics import render_metrics
 from tests.scenario.command_line import ROOT, daemon, environment, look
 from tests.unit.test_tallies import QUIET, Watched
@@ -57,4 +57,4 @@ def test_every_metric_that_the_page_names_is_exposed() -> None:
 
 
 def test_the_bound_of_the_page_is_the_one_that_holds() -> None:
-    assert f"red below {LITTLE_DISK // 1024**2} MB" in PAGE
+    assert f"red below {LOW_DISK_BYTES // 1024**2} MB" in PAGE

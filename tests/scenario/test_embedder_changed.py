@@ -13,8 +13,8 @@ import pytest
 
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import Memory
-from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
-from assistant.wire.memory import memories
+from assistant.mem0.client import Mem0Client, MemoryStoreSettings
+from assistant.wire.stores import open_mem0_client
 from tests.consolidating import night
 from tests.semantic_memory import Provider, add, delete, memory, opened, provider, update
 from tests.warm_mem0 import warm_child
@@ -28,11 +28,11 @@ def letters() -> Iterator[Provider]:
         yield one
 
 
-async def nearest(house: Mem0Memories, text: str) -> list[tuple[Memory, float]]:
+async def nearest(house: Mem0Client, text: str) -> list[tuple[Memory, float]]:
     return (await house.nearest([text], "main", limit=10))[0]
 
 
-async def answers_by_letters(house: Mem0Memories, one: Memory) -> bool:
+async def answers_by_letters(house: Mem0Client, one: Memory) -> bool:
     """The letters of a text turned round are the same, its words are not."""
     best, cosine = (await nearest(house, one.text[::-1]))[0]
     return best == one and cosine == pytest.approx(1, abs=2e-3)
@@ -96,7 +96,7 @@ async def test_f30_a_night_whose_new_embedder_is_down_changes_nothing_and_a_late
         home.tell("My sister Anna is a nurse.")
         await home.sleep()
         await home.memories.aclose()
-        home.memories = memories(MemoryStoreSettings(tmp_path, embedder=letters.settings()), home.memory_db)
+        home.memories = open_mem0_client(MemoryStoreSettings(tmp_path, embedder=letters.settings()), home.memory_db)
         home.tell("The boiler is serviced every March.")
         letters.answers = [503] * 20
         with pytest.raises(MemoryUnavailable):

@@ -31,7 +31,7 @@ from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.web.errors import REQUEST_INTERRUPTED
 from assistant.web.listeners import listen_unix
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.scenario.command_line import look
 from tests.scenario.faulty_disk import limited_files
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
@@ -97,11 +97,9 @@ class Stopping(KeptBridge):
 
 
 @asynccontextmanager
-async def started(
-    home: Path, model: ScriptedModel, *bridges: Bridge
-) -> AsyncIterator[tuple[House, asyncio.Task[None]]]:
+async def started(home: Path, model: ScriptedModel, *bridges: Bridge) -> AsyncIterator[tuple[App, asyncio.Task[None]]]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
-    house = build(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
+    house = build_app(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
     try:
         await house.runtime.start()
         worker = asyncio.create_task(house.runtime.run())
@@ -115,7 +113,7 @@ async def answered_by_the_next(home: Path, text: str) -> None:
     bridge = KeptBridge()
     async with started(home, ScriptedModel(text), bridge) as (house, worker):
         await house.runtime.idle()
-        await daemon.end(house, worker, 5)
+        await daemon.shut_down(house, worker, 5)
         assert house.stores.verifier.verify().ok
     assert bridge.bodies == [text]
 
@@ -130,7 +128,7 @@ async def test_f38_a_turn_that_hangs_in_a_model_call_is_aborted_after_the_drain(
     async with started(tmp_path, model, bridge) as (house, worker):
         accepted = await house.runtime.accept(said("hello", external_id="1"))
         await model.called.wait()
-        await daemon.end(house, worker, 0.01, LITTLE)
+        await daemon.shut_down(house, worker, 0.01, LITTLE)
         item = house.stores.conversation.inbox_item(accepted.inbox_id)
         assert item is not None
         assert item.state == "failed"
@@ -159,7 +157,7 @@ async def test_f38_a_turn_that_ends_within_the_drain_is_answered_and_what_comes_
     async with started(tmp_path, model, bridge) as (house, worker):
         await house.runtime.accept(said("hello", external_id="m1"))
         await model.called.wait()
-        ending = asyncio.create_task(daemon.end(house, worker, 60, hurry=draining))
+        ending = asyncio.create_task(daemon.shut_down(house, worker, 60, hurry=draining))
         await draining.for_.wait()
         await house.runtime.accept(said("and then?", external_id="m2"))
         model.gate.set()
@@ -175,7 +173,7 @@ async def test_f38_a_second_signal_cuts_the_drain_short(tmp_path: Path) -> None:
     async with started(tmp_path, model, KeptBridge()) as (house, worker):
         await house.runtime.accept(said("hello", external_id="1"))
         await model.called.wait()
-        ending = asyncio.create_task(daemon.end(house, worker, 3600, LITTLE, hurry))
+        ending = asyncio.create_task(daemon.shut_down(house, worker, 3600, LITTLE, hurry))
         await asyncio.sleep(0)
         hurry.set()
         await ending
@@ -189,7 +187,7 @@ async def test_f38_a_turn_that_ignores_its_end_is_told_of_and_answered_by_the_ne
         await model.called.wait()
         try:
             with capture_logs() as logs:
-                await daemon.end(house, worker, 0.01, LITTLE)
+                await daemon.shut_down(house, worker, 0.01, LITTLE)
         finally:
             model.released.set()
         assert "a turn could not be ended and is left for the next start" in [entry["event"] for entry in logs]
@@ -207,7 +205,7 @@ async def test_f38_a_bridge_that_hangs_holds_up_neither_the_end_nor_the_others(
         await house.runtime.accept(said("hello", external_id="1"))
         await house.runtime.idle()
         with capture_logs() as logs:
-            await daemon.end(house, worker, 5, LITTLE)
+            await daemon.shut_down(house, worker, 5, LITTLE)
     assert hanging.reached.is_set()
     assert well.stopped
     told = {"stop": "bridge kept", "send": "deliveries to kept"}
@@ -224,7 +222,7 @@ async def test_f38_a_disk_that_refuses_leaves_the_turn_to_the_next_start(tmp_pat
             disk.fill()
             with pytest.raises(StoreError):
                 await house.runtime.accept(said("more", external_id="2"))
-            await daemon.end(house, worker, 0.01, LITTLE)
+            await daemon.shut_down(house, worker, 0.01, LITTLE)
     await answered_by_the_next(tmp_path, "here I am")
 
 
@@ -247,7 +245,7 @@ async def test_f40_a_runtime_that_does_not_pass_turns_the_status_red(tmp_path: P
         report = house.status()
         assert not report["ok"]
         assert [told for told in report["problems"] if told.startswith("The runtime has not passed for 60 s.")]
-        await daemon.end(house, worker, 1, LITTLE)
+        await daemon.shut_down(house, worker, 1, LITTLE)
 
 
 async def test_f40_a_store_that_refuses_is_told_of_and_is_no_standstill(tmp_path: Path) -> None:
@@ -265,7 +263,7 @@ async def test_f40_a_store_that_refuses_is_told_of_and_is_no_standstill(tmp_path
         house.runtime.wake()
         await rounds()
         assert (house.runtime.lanes().passes, house.runtime.trouble) == (passes + 2, "")
-        await daemon.end(house, worker, 1, LITTLE)
+        await daemon.shut_down(house, worker, 1, LITTLE)
 
 
 async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
@@ -274,7 +272,7 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
     writer = ScriptedModel(name="claude-haiku-5-5")
     writer.gate = asyncio.Event()
-    house = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel(), writer=writer)
+    house = build_app(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel(), writer=writer)
     with closing(house):
         await house.runtime.start()
         worker = asyncio.create_task(house.runtime.run())
@@ -285,7 +283,7 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
                 asked = asyncio.create_task(link.command("/sleep", "main"))
                 await writer.called.wait()
                 with capture_logs() as logs:
-                    await daemon.end(house, worker, 5)
+                    await daemon.shut_down(house, worker, 5)
                 with pytest.raises(AssistantError) as told:
                     await asked
     assert str(told.value) == REQUEST_INTERRUPTED
@@ -307,7 +305,7 @@ async def test_upkeep_that_the_end_cuts_off_is_no_failure(tmp_path: Path, caplog
             await rounds()
             scheduler.shutdown(wait=False)
             await ended.wait()
-        await daemon.end(house, worker, 1, LITTLE)
+        await daemon.shut_down(house, worker, 1, LITTLE)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 

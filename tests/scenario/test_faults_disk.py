@@ -18,7 +18,7 @@ from assistant.core.errors import AssistantError, StoreError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.settings.settings import load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.crash.comparison import is_clear
 from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
 from tests.scripted import KeptBridge, ScriptedModel, Step, SteppingClock, said
@@ -43,7 +43,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
 
 @dataclass
 class Lived:
-    house: House
+    house: App
     model: ScriptedModel
     bridge: KeptBridge
     clock: SteppingClock
@@ -71,7 +71,7 @@ class Lived:
 async def lived(disk: Disk, *script: Step, **environ: str) -> AsyncIterator[Lived]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home"), **environ})
     bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
-    house = build(settings, clock, bridges={"kept": bridge}, model=model)
+    house = build_app(settings, clock, bridges={"kept": bridge}, model=model)
     await house.runtime.start()
     running = asyncio.create_task(house.runtime.run())
     try:
@@ -167,8 +167,8 @@ def test_a_home_on_a_full_disk_does_not_start_and_says_why_and_starts_when_there
     disk.fill()
     try:
         with pytest.raises(AssistantError) as refused:
-            build(settings, SteppingClock())
+            build_app(settings, SteppingClock())
     finally:
         disk.free()
     assert is_clear(str(refused.value))
-    build(settings, SteppingClock()).close()
+    build_app(settings, SteppingClock()).close()

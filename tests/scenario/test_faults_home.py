@@ -21,14 +21,14 @@ from assistant.cli.logging_setup import configure_logging
 from assistant.core.errors import HomeError, HomeReplaced, StoreError
 from assistant.core.messages import Media
 from assistant.core.model_api import ModelRequest
-from assistant.daemon import running
+from assistant.daemon import serve_daemon
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.files import TextFile
 from assistant.store.home.guard import HomeGuard
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.crash.comparison import is_clear
 from tests.scenario.faulty_disk import limited_files, may_mount, small_disk
 from tests.scripted import KeptBridge, ScriptedModel, Step, SteppingClock, said
@@ -48,7 +48,7 @@ def log() -> Iterator[None]:
 @dataclass
 class Lived:
     home: Path
-    house: House
+    house: App
     model: ScriptedModel
     bridge: KeptBridge
     clock: SteppingClock
@@ -81,7 +81,7 @@ class Lived:
 async def lived(home: Path, *script: Step) -> AsyncIterator[Lived]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
     bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
-    house = build(settings, clock, bridges={"kept": bridge}, model=model)
+    house = build_app(settings, clock, bridges={"kept": bridge}, model=model)
     await house.runtime.start()
     passing = asyncio.create_task(house.runtime.run())
     try:
@@ -167,7 +167,7 @@ async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with
     home = tmp_path / "home"
     settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
     with pytest.raises(HomeReplaced) as ended:
-        async with running(settings) as daemon:
+        async with serve_daemon(settings) as daemon:
             home.rename(tmp_path / "unplugged")
             shutil.copytree(tmp_path / "unplugged", home, ignore=shutil.ignore_patterns("*.sock"))
             before = _contents(home)
@@ -240,7 +240,7 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
 ) -> None:
     with small_disk(tmp_path / "disk") as disk:
         settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home")})
-        build(settings, SteppingClock()).close()
+        build_app(settings, SteppingClock()).close()
         with read_only(disk.place):
             with pytest.raises(HomeError) as refused, home_lock(settings.home):
                 pytest.fail("it cannot be held")
@@ -249,4 +249,4 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
                 HomeGuard(settings.home.path, []).must_be_writable()
             assert is_clear(str(found.value))
         with home_lock(settings.home):
-            build(settings, SteppingClock()).close()
+            build_app(settings, SteppingClock()).close()

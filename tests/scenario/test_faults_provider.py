@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.settings.settings import load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.scripted import KeptBridge, SteppingClock, said
 from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Stall, Status, ToolUse
 from tests.strict.server import StrictServer
@@ -30,7 +30,7 @@ def server(shared: StrictServer) -> StrictServer:
 @asynccontextmanager
 async def house(
     home: Path, server: StrictServer, provider: str, clock: SteppingClock, **more: str
-) -> AsyncIterator[tuple[House, KeptBridge]]:
+) -> AsyncIterator[tuple[App, KeptBridge]]:
     address = {
         "anthropic": {"ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url},
         "openai": {
@@ -42,7 +42,7 @@ async def house(
         "ASSISTANT_MODEL__STALL_SECONDS": "1.0", **address, **more,
     }  # fmt: skip
     bridge = KeptBridge()
-    built = build(load_settings(None, environ), clock, bridges={"kept": bridge})
+    built = build_app(load_settings(None, environ), clock, bridges={"kept": bridge})
     try:
         await built.runtime.start()
         yield built, bridge
@@ -53,7 +53,7 @@ async def house(
         built.close()
 
 
-async def say(built: House, text: str, number: int) -> int:
+async def say(built: App, text: str, number: int) -> int:
     accepted = await built.runtime.accept(said(text, external_id=f"m{number}"))
     await built.runtime.idle()
     await built.delivery.flush()

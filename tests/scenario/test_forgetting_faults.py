@@ -13,13 +13,13 @@ from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
 from assistant.core.memories import Memory
 from assistant.core.messages import Message
 from assistant.erasure.service import ErasureService
-from assistant.mem0.worker import MemoryStoreSettings
+from assistant.mem0.client import MemoryStoreSettings
 from assistant.store.database import Database
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
 from assistant.store.erasure.plan import PLAN_FILES
 from assistant.store.log import redact as blanking
 from assistant.store.log.format import decode_record, encode_record, split_line
-from assistant.wire.memory import memories
+from assistant.wire.stores import open_mem0_client
 from tests.forgetful_home import KEPT, SECRET, ForgetfulHome, fill, wanted
 from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
 from tests.semantic_memory import add, memory
@@ -161,7 +161,7 @@ async def test_what_could_not_be_done_is_not_forgotten_by_a_later_forgetting(hom
 
 async def test_the_memory_layer_itself_leaves_nothing(home: ForgetfulHome) -> None:
     gone, kept = memory(f"The word: {SECRET}", "owner", entries=()), memory(KEPT, "owner", 1, entries=())
-    house = memories(MemoryStoreSettings(home.path), home.remembered)
+    house = open_mem0_client(MemoryStoreSettings(home.path), home.remembered)
     try:
         await house.apply(add(gone, kept))
         assert "memory.db" in {name.partition("-")[0] for name in home.bytes_with()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from structlog.testing import capture_logs
 
 from assistant import daemon
-from assistant.health.lines import lines
+from assistant.health.status_text import render_lines
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from tests.scenario.test_runtime import lived
@@ -26,10 +26,10 @@ async def test_how_full_a_conversation_is_is_not_told_before_a_model_was_asked(t
 
 async def test_the_log_says_once_who_answers_and_apart_from_that_how_it_is_counted(tmp_path: Path) -> None:
     with capture_logs() as logs:
-        async with daemon.running(load_settings(Home(tmp_path / "home"), {})):
+        async with daemon.serve_daemon(load_settings(Home(tmp_path / "home"), {})):
             (ready,) = [entry for entry in logs if entry["event"] == "ready"]
     assert ready["model"] == "offline" and ready["tokens"].startswith("characters / 4")
 
 
 def said_of_main(status: dict[str, object]) -> str:
-    return next(line for line in lines({**status, "running": True}) if line.startswith("Session main"))
+    return next(line for line in render_lines({**status, "running": True}) if line.startswith("Session main"))

@@ -13,8 +13,8 @@ import pytest
 
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import MemoryChange
-from assistant.mem0.worker import Mem0Memories, MemoryStoreSettings
-from assistant.wire.memory import CHILD, memories, open_memory_db
+from assistant.mem0.client import Mem0Client, MemoryStoreSettings
+from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 from tests.crash.available import needs_strace
 from tests.semantic_memory import NOW, add, memory, opened, update, words_in
 from tests.warm_mem0 import warm_child
@@ -125,7 +125,7 @@ async def test_f30_a_home_that_cannot_be_written_is_told(settings: MemoryStoreSe
     with newer.write() as db:
         db.execute("INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('memory', '0999_x', '')")
     newer.close()
-    house = memories(settings, open_memory_db(settings, NOW, reading=True))
+    house = open_mem0_client(settings, open_memory_db(settings, NOW, reading=True))
     with pytest.raises(MemoryUnavailable, match="newer version"):
         await house.apply(add(CAKE))
     await house.aclose()
@@ -169,7 +169,7 @@ async def test_no_memory_and_no_key_stands_on_a_command_line_or_in_what_the_chil
     async with opened(keyed) as house:
         await house.apply([*add(secret), *update(replace(secret, text="The code of the door is 123456."))])
         command = _shown(_pid(house))
-        assert b"assistant.wire.mem0" in command
+        assert b"assistant.wire.memory_worker_main" in command
         assert b"sk-very-secret" not in command and b"987654" not in command
         assert list(house.child.said) == []
     assert words_in(settings.home, "sk-very-secret") == []
@@ -208,7 +208,7 @@ async def test_f29_a_child_killed_while_it_writes_and_asked_again_makes_the_same
     changes += [MemoryChange("delete", one) for one in kept[140:]]
     killing = (
         "strace", "-f", "-o", "/dev/null", "-P", str(tmp_path / "memory.db-wal"), "-e", "trace=pwrite64",
-        "-e", f"inject=pwrite64:signal=KILL:when={write}", *CHILD,
+        "-e", f"inject=pwrite64:signal=KILL:when={write}", *MEMORY_WORKER_COMMAND,
     )  # fmt: skip
     async with opened(settings, killing) as house:
         with pytest.raises(MemoryUnavailable, match="ended"):
@@ -232,7 +232,7 @@ async def test_a_forgotten_memory_is_found_nowhere_under_the_home(settings: Memo
         assert await house.all() == [replace(one, text=f"Changed to marlin{n}y.") for n, one in enumerate(secrets)][30:]
 
 
-def _pid(house: Mem0Memories) -> int:
+def _pid(house: Mem0Client) -> int:
     pid = house.child.pid
     assert pid is not None
     return pid

@@ -18,8 +18,7 @@ from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
-from assistant.mem0.child_process import ChildProcess
-from assistant.mem0.local_memories import UNREADABLE
+from assistant.mem0.client import MEMORY_DB_UNREADABLE, ChildProcess
 from tests.journal_home import attentive
 from tests.scenario.test_runtime import Lived, lived
 from tests.scripted import ScriptedModel, Step
@@ -332,8 +331,8 @@ async def test_f30_a_memory_db_that_cannot_be_opened_keeps_nobody_from_answering
         assert it.bridge.bodies == ["Noted."]
         report = await asleep(it)
         assert (report.state, report.phases["extract"]["state"]) == ("failed", "done")
-        assert report.phases["consolidate"]["error"] == UNREADABLE
-        assert UNREADABLE in it.house.status()["problems"]
+        assert report.phases["consolidate"]["error"] == MEMORY_DB_UNREADABLE
+        assert MEMORY_DB_UNREADABLE in it.house.status()["problems"]
         assert sorted(pending(it)) == [OSLO, "I never eat meat."]
     path.rmdir() if path.is_dir() else path.unlink()
     async with lived(tmp_path, "Noted.") as it:

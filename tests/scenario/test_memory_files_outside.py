@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from assistant.mem0.worker import MemoryStoreSettings
-from assistant.wire.memory import CHILD
+from assistant.mem0.client import MemoryStoreSettings
+from assistant.wire.stores import MEMORY_WORKER_COMMAND
 from tests.crash.available import needs_strace
 from tests.semantic_memory import NOW, add, delete, memory, opened, update
 
@@ -25,7 +25,20 @@ async def test_nothing_is_written_outside_the_home_and_nobody_is_called(tmp_path
     home, seen = tmp_path / "home", tmp_path / "seen"
     # A person's directory that has nothing yet: what is there already would not be made again.
     person = f"HOME={tmp_path / 'person'}"
-    watched = ("env", person, "strace", "-f", "-qq", "-s", "4096", "-o", str(seen), "-e", f"trace={_CALLS}", *CHILD)
+    watched = (
+        "env",
+        person,
+        "strace",
+        "-f",
+        "-qq",
+        "-s",
+        "4096",
+        "-o",
+        str(seen),
+        "-e",
+        f"trace={_CALLS}",
+        *MEMORY_WORKER_COMMAND,
+    )
     kept = [
         memory(text, number=number) for number, text in enumerate(("I live in Oslo.", "Cake, 東京 🐈", "x" * 300_000))
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from assistant.core.erasure import ErasureRequest
 from assistant.core.memories import JournalEntry
 from assistant.core.records import IncomingMessage
-from assistant.runtime.remembering import MARK
+from assistant.runtime.recall import MEMORY_MARK
 from tests.scenario.test_runtime import Lived, lived
 
 BOILER = "The boiler is serviced every March by Nils."
@@ -30,12 +30,12 @@ async def test_what_was_noted_comes_to_mind_and_never_into_the_history(tmp_path:
         note(it)
         await it.say(ASKED)
         await it.answered()
-        assert MARK in volatile(it) and BOILER in volatile(it)
+        assert MEMORY_MARK in volatile(it) and BOILER in volatile(it)
         assert it.contents() == [("user", ASKED), ("assistant", "In March.")]
         assert BOILER not in (it.house.settings.home.path / "log" / "main" / "conversation.jsonl").read_text("utf-8")
         await it.say("Thanks!")
         await it.answered()
-        assert MARK not in volatile(it)
+        assert MEMORY_MARK not in volatile(it)
 
 
 async def test_nothing_comes_to_mind_where_that_is_switched_off(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ async def test_nothing_comes_to_mind_where_that_is_switched_off(tmp_path: Path) 
         note(it)
         await it.say(ASKED)
         await it.answered()
-        assert MARK not in volatile(it)
+        assert MEMORY_MARK not in volatile(it)
 
 
 async def test_f33_a_guest_is_reminded_of_nothing_of_the_owner(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.model_api import ModelCall
 from assistant.core.sessions import peer_session_key, room_session_key
-from assistant.runtime.turn import NOT_NOW
+from assistant.runtime.turn import UNAVAILABLE_REPLY
 from tests.meeting import ANN, OWNER, ROOM, Meeting
 from tests.scenario.test_runtime import lived
 
@@ -57,7 +57,7 @@ async def test_what_fails_is_explained_to_the_owner_alone(tmp_path: Path) -> Non
         await them.know_everybody()
         await them.write("hello", OWNER)
         await them.write("hello", ANN)
-        assert them.told() == [(OWNER, "http://nas.local:11434 does not answer"), (ANN, NOT_NOW)]
+        assert them.told() == [(OWNER, "http://nas.local:11434 does not answer"), (ANN, UNAVAILABLE_REPLY)]
 
 
 async def test_a_fault_of_ours_names_nothing_to_a_guest(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import StoreError
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.store.script.inbox import SlashCommandQueue
-from assistant.wire.people import reception
+from assistant.wire.people import build_inbound
 from tests.meeting import OWNER, Meeting
 from tests.scenario.test_runtime import lived
 
@@ -36,7 +36,7 @@ async def test_f36_a_command_is_noted_as_begun_before_it_takes_effect(tmp_path: 
         await Meeting(it).know_everybody()
         house = it.house
         looking = Looking(house.stores.typed)
-        door = reception(house.settings, house.stores, looking, house.runtime.accept, house.delivery, it.clock)
+        door = build_inbound(house.settings, house.stores, looking, house.runtime.accept, house.delivery, it.clock)
         await door.receive(InboundMessage("kept", "looks", OWNER, "/look", target=OWNER))
         await door.idle()
         assert (looking.begun, house.stores.typed.open()) == ([True], [])
@@ -51,7 +51,7 @@ async def test_f35_a_position_goes_on_with_what_was_kept_and_stays_where_it_was_
         async def refuses(incoming: IncomingMessage) -> InboxReceipt:
             raise StoreError("The disk is full.")
 
-        full = reception(house.settings, house.stores, house.commands, refuses, house.delivery, it.clock)
+        full = build_inbound(house.settings, house.stores, house.commands, refuses, house.delivery, it.clock)
         said = InboundMessage("kept", "said", OWNER, "hello", target=OWNER, position="7")
         with pytest.raises(StoreError):
             await full.receive(said)

@@ -14,7 +14,7 @@ from assistant.core.calendar import utc_now
 from assistant.core.messages import Message
 from assistant.core.sessions import Generation
 from assistant.settings.settings import load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.scripted import ScriptedModel
 
 BEGUN = datetime(2026, 1, 1, 11, tzinfo=UTC)
@@ -24,8 +24,8 @@ QUIET = {"ASSISTANT_HOME__TIMEZONE": "Europe/Oslo", "ASSISTANT_SLEEP__AT": "", "
 
 
 @asynccontextmanager
-async def housed(path: Path, **environ: str) -> AsyncIterator[House]:
-    house = build(
+async def housed(path: Path, **environ: str) -> AsyncIterator[App]:
+    house = build_app(
         load_settings(None, {"ASSISTANT_HOME": str(path), **QUIET, **environ}), utc_now, model=ScriptedModel()
     )
     await house.runtime.start()
@@ -37,7 +37,7 @@ async def housed(path: Path, **environ: str) -> AsyncIterator[House]:
         house.close()
 
 
-async def a_year(house: House, *looks: timedelta) -> list[Generation]:
+async def a_year(house: App, *looks: timedelta) -> list[Generation]:
     """Something is said every day at the same moment, and looked at so long after; the generations that ended."""
     with freeze_time(BEGUN, real_asyncio=True) as clock:
         for day in range(DAYS):

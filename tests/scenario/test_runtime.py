@@ -17,13 +17,13 @@ from assistant.core.model_api import ModelNotice, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.records import InboxItem
 from assistant.settings.settings import load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
 
 
 @dataclass
 class Lived:
-    house: House
+    house: App
     model: ScriptedModel
     bridge: KeptBridge
     clock: SteppingClock
@@ -56,7 +56,7 @@ async def lived(
     settings = load_settings(None, environment)
     bridge, clock = KeptBridge(), SteppingClock()
     model = model or ScriptedModel(*script)  # type: ignore[arg-type]
-    house = build(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
+    house = build_app(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
     try:
         await house.runtime.start()
         yield Lived(house, model, bridge, clock, [])
@@ -298,7 +298,7 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
     model = ScriptedModel(first_call, "lost")
     model.gate = gate
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
-    house = build(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=model)
+    house = build_app(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=model)
     await house.runtime.start()
     await house.runtime.accept(said("put tea on my list", external_id="m"))
     await house.runtime.tick(SteppingClock()())

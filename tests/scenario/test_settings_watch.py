@@ -16,12 +16,12 @@ from structlog.testing import capture_logs
 from assistant.core.bridge_api import Bridge
 from assistant.core.errors import BudgetExceeded, SettingsError, StoreError
 from assistant.core.model_api import ModelCall
-from assistant.health.lines import lines
+from assistant.health.status_text import render_lines
 from assistant.settings.home import Home
 from assistant.settings.layers import read_file_layer
 from assistant.settings.settings import Settings, load_settings
 from assistant.settings.watch import SettingsWatch
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.scripted import ScriptedModel, SteppingClock
 
 CALL = ModelCall("chat", "anthropic", "m", 1_000, 1_000, 0.5, "main")
@@ -44,7 +44,7 @@ class Running:
     """A house that is served, as `status` sees it; every look is one of the daemon's."""
 
     home: Home
-    house: House
+    house: App
     reading: Reading
 
     def edit(self, text: str) -> None:
@@ -67,7 +67,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     home.config.write_text("[budget]\ndaily_usd = 1.0\n[context]\ntarget = 0.25\n")
     reading = Reading(home)
     configured = structlog.get_config()
-    house = build(load_settings(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
+    house = build_app(load_settings(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
     try:
         yield Running(home, house, reading)
     finally:
@@ -137,7 +137,7 @@ async def test_a_changed_budget_holds_at_once(running: Running) -> None:
     assert report["changed_settings"] == []
     assert running.house.settings.values.budget.daily_usd == 2.0
     assert running.house.settings.origins["budget.daily_usd"] == str(running.home.config)
-    assert "of $2.00" in "\n".join(lines({**report, "running": True}))
+    assert "of $2.00" in "\n".join(render_lines({**report, "running": True}))
 
 
 async def test_a_changed_log_level_holds_at_once(running: Running, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +175,7 @@ async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(ru
     assert report["ok"]
     assert (running.house.settings.values.context.target, running.house.settings.values.budget.daily_usd) == (0.25, 3.0)
     told = "changed ones take effect at the next start: home.timezone, context.target"
-    assert told in "\n".join(lines({**report, "running": True}))
+    assert told in "\n".join(render_lines({**report, "running": True}))
     running.edit("[budget]\ndaily_usd = 3.0\n[context]\ntarget = 0.25\n")
     assert running.look()["changed_settings"] == []
 
@@ -207,7 +207,7 @@ def test_a_change_between_the_reading_and_the_start_is_noticed(tmp_path: Path) -
 
 async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
     settings = replace(load_settings(Home(tmp_path / "home"), {}), warnings=("The keyring is locked.",))
-    house = build(settings, SteppingClock(), model=ScriptedModel("ok"))
+    house = build_app(settings, SteppingClock(), model=ScriptedModel("ok"))
     try:
         report = house.status()
         assert (report["ok"], "The keyring is locked." in report["problems"]) == (False, True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from assistant.core.erasure import ErasureRequest
 from assistant.core.memories import ChangePlan, JournalEntry, MemoryChange, SleepReport
-from assistant.wire.condition import stored_status
+from assistant.wire.status import stored_status
 from sleep.cycle.change_plan import memory_from_entry
 from tests.scenario.test_compaction_status import problems
 from tests.scenario.test_runtime import Lived, lived

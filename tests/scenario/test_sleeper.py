@@ -12,7 +12,7 @@ import pytest
 
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import SleepReport
-from assistant.runtime.sleeper import Bedtime, Naps, Sleeper, Wanted
+from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
 from sleep.cycle.schedule import SleepSchedule
 from tests.journal_home import JournalHome, tell
 from tests.store_home import NOW
@@ -30,7 +30,7 @@ class Bed:
     now: datetime = NOW
     gate: asyncio.Event | None = None
     fails: Exception | None = None
-    slept: list[Wanted] = field(default_factory=list)
+    slept: list[SleepRequest] = field(default_factory=list)
     full: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -40,9 +40,9 @@ class Bed:
     def restart(self) -> None:
         """As a process that begins has it."""
         nights = SleepSchedule(AT, UTC)
-        self.bedtime = Bedtime(nights, self.home.conversation, self.home.journal)
-        naps = Naps(self.home.conversation, 15, lambda session: self.full, lambda session: False)
-        self.sleeper = Sleeper(self._tick, naps, self.bedtime, lambda: self.now)
+        self.bedtime = NightTrigger(nights, self.home.conversation, self.home.journal)
+        naps = NapTrigger(self.home.conversation, 15, lambda session: self.full, lambda session: False)
+        self.sleeper = SleepScheduler(self._tick, naps, self.bedtime, lambda: self.now)
 
     async def look(self) -> list[str]:
         """The triggers of what begins now, slept to the end."""
@@ -57,7 +57,7 @@ class Bed:
             await self.ended.wait()
             await asyncio.sleep(0)
 
-    async def _tick(self, wanted: Wanted, now: datetime) -> SleepReport:
+    async def _tick(self, wanted: SleepRequest, now: datetime) -> SleepReport:
         self.slept.append(wanted)
         self.ended.clear()
         try:

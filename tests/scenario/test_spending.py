@@ -19,8 +19,8 @@ from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose
 from assistant.models.factory import ModelDeps, build_model_chain
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.settings import load_settings
-from assistant.wire.house import House, build
-from assistant.wire.settings import first_answer
+from assistant.wire.app import App, build_app
+from assistant.wire.settings import ask_test_question
 from tests.scenario.test_runtime import lived
 from tests.scripted import KeptBridge, SteppingClock, said
 from tests.semantic_memory import provider
@@ -60,7 +60,7 @@ def server(shared: Minded) -> Minded:
 
 @dataclass
 class Kept:
-    house: House
+    house: App
     bridge: KeptBridge
     clock: SteppingClock
     server: Minded
@@ -100,7 +100,9 @@ async def housed(home: Path, server: Minded, **environ: str) -> AsyncIterator[Ke
     }  # fmt: skip
     bridge, clock = KeptBridge(), SteppingClock()
     read = load_settings(None, settings)
-    built = build(read, clock, bridges={"kept": bridge}, reread=lambda: load_settings(read.home, settings, ring=None))
+    built = build_app(
+        read, clock, bridges={"kept": bridge}, reread=lambda: load_settings(read.home, settings, ring=None)
+    )
     try:
         await built.runtime.start()
         yield Kept(built, bridge, clock, server, home)
@@ -139,7 +141,7 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
         environ = {f"ASSISTANT_MEMORY__{name}": value for name, value in memory.items()}
         environ["ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS"] = "15000"
         async with housed(tmp_path, server, **environ) as it:
-            await asyncio.to_thread(first_answer, it.house.settings, it.clock, served=True)
+            await asyncio.to_thread(ask_test_question, it.house.settings, it.clock, served=True)
             await it.say("I live in Oslo. I like long walks by the sea, and I work as a carpenter.")
             await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
             it.clock.now += timedelta(hours=1, minutes=5)
@@ -182,7 +184,7 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
         "ASSISTANT_HOME": str(tmp_path), "ASSISTANT_MODEL__PROVIDER": name, "ASSISTANT_MODEL__RETRIES": "3",
         f"{key}_API_KEY": server.key, f"{key}_BASE_URL": address, "ASSISTANT_MODEL__NAME": "claude-sonnet-5-5",
     }  # fmt: skip
-    house = build(load_settings(None, environ), SteppingClock())
+    house = build_app(load_settings(None, environ), SteppingClock())
 
     async def at_once(seconds: float) -> None:
         """Nobody waits."""

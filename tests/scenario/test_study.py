@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assistant.runtime.recollection import MARK
-from assistant.runtime.surroundings import OPEN_TASKS
+from assistant.runtime.recall import HISTORY_MARK
+from assistant.runtime.turn_context import OPEN_TASKS_HEADING
 from tests.study.answerer import Answerer, lossy_summary
 from tests.study.asked import place_of, purpose_of
 from tests.study.baselines import Window, replayed
@@ -64,7 +64,7 @@ def test_shared_words_are_counted_whatever_their_endings() -> None:
 def test_where_a_value_stands_in_a_request_is_told_apart() -> None:
     assert place_of("K-1", _body("nothing", system="It says K-1.")) == "summary"
     assert place_of("K-1", _body("I said K-1.", "and now?")) == "view"
-    assert place_of("K-1", _body(f"{MARK} K-1", "and now?")) == "recalled"
+    assert place_of("K-1", _body(f"{HISTORY_MARK} K-1", "and now?")) == "recalled"
     assert place_of("K-1", _body("and now?")) is None
     result = [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "found K-1"}]}]
     searched = {**_body(), "messages": [{"role": "user", "content": result}]}
@@ -75,7 +75,9 @@ def test_the_model_ticks_off_what_it_was_told_is_open_and_nothing_else() -> None
     turn = Turn(9, BEGUN, "done", "I did call Ada.", "Good.", task="call Ada")
     answerer = Answerer([], keep=3)
     answerer.turn = turn
-    told = answerer(_body(f"{OPEN_TASKS}\n- #2: Book it\n- #3: Please remind me to call Ada.", "I did call Ada."))
+    told = answerer(
+        _body(f"{OPEN_TASKS_HEADING}\n- #2: Book it\n- #3: Please remind me to call Ada.", "I did call Ada.")
+    )
     assert [(call.name, call.arguments) for call in told.calls] == [("close_requests", {"ids": [3], "state": "done"})]
     assert answerer(_body("I did call Ada.")).text == "Good."
     assert answerer.outcomes.closed == 1

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from assistant.context.quote import RECORD as TAG
+from assistant.context.quoting import RECORD_TAG as TAG
 from assistant.core.messages import SUMMARY_MARKER, Media, Message
 from assistant.models.metered import MeteredModel
 from assistant.models.offline.model import OfflineModel

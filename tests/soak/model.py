@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from assistant.runtime.recollection import MARK
+from assistant.runtime.recall import HISTORY_MARK
 
 _WINDOW = 128_000
 
@@ -80,7 +80,7 @@ class SoakModel:
         for tag in ("decisions", "scores"):
             if f"<{tag}>" in system:
                 return f"<{tag}>\n</{tag}>"
-        if MARK in asked:
+        if HISTORY_MARK in asked:
             with self._recalled.get_lock():
                 self._recalled.value += 1
         return f"Noted, and watered: {asked[-60:]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from assistant.runtime.recollection import MARK
+from assistant.runtime.recall import HISTORY_MARK
 from tests.strict.count import as_blocks, without_marks
 
 Purpose = Literal["chat", "summary", "extraction"]
@@ -45,7 +45,7 @@ def place_of(words: str, body: Body) -> Place | None:
         return None
     if words in results(body) and len(found) == 1:
         return "searched"
-    return "recalled" if all(MARK in text for block in found for text in _texts(block)) else "view"
+    return "recalled" if all(HISTORY_MARK in text for block in found for text in _texts(block)) else "view"
 
 
 def settled(body: Body) -> list[tuple[str, Any]]:

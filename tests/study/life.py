@@ -12,7 +12,7 @@ from pathlib import Path
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.scripted import KeptBridge, SteppingClock, said
 from tests.study.answerer import Answerer, Outcomes
 from tests.study.conversation import Conversation, Turn
@@ -51,7 +51,7 @@ async def lived(
     with StudyServer(answerer, window, lambda: clock.now.timestamp()) as server:
         settings = _settings(home, server, wanted or {})
         _furnish(settings.home.workspace, conversation.files)
-        house = build(settings, clock, bridges={"kept": (bridge := KeptBridge())})
+        house = build_app(settings, clock, bridges={"kept": (bridge := KeptBridge())})
         life = _Life(house, bridge, clock, server, answerer)
         try:
             await house.runtime.start()
@@ -65,7 +65,7 @@ async def lived(
 
 class _Life:
     def __init__(
-        self, house: House, bridge: KeptBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
+        self, house: App, bridge: KeptBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
     ) -> None:
         self._house = house
         self._bridge = bridge
@@ -122,7 +122,7 @@ class _Life:
         )  # fmt: skip
 
 
-async def asleep(house: House) -> None:
+async def asleep(house: App) -> None:
     """One night."""
     await house.sleep("sleep")
 

@@ -16,7 +16,7 @@ from assistant.core.errors import AssistantError
 from assistant.core.people import Identity
 from assistant.core.records import InboxReceipt
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire.people import pairing_desk
+from assistant.wire.people import build_pairing
 from assistant.wire.stores import Stores, open_stores
 
 REFUSED = "Telegram does not accept the bot's token."
@@ -83,7 +83,7 @@ async def test_one_that_does_not_connect_in_time_is_set_up_all_the_same() -> Non
 
 
 async def test_a_code_that_others_locked_is_waited_for_no_longer(settings: Settings, stores: Stores) -> None:
-    pairing_desk(settings, stores).offer_link("telegram", utc_now())
+    build_pairing(settings, stores).offer_link("telegram", utc_now())
     stores.pairings.wrong(stores.pairings.pending(utc_now()), most=1)
     with pytest.raises(AssistantError, match="wrong codes, so that yours is locked"):
         await wait_until_owner_known(ScriptedLink(("connected", "")), stores, "telegram", None)

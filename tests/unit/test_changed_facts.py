@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from assistant.context.facts import TAKEN_BACK, as_changed
+from assistant.context.structure import DELETED_TEXT, with_changes_described
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Media, Message, RecordKind, Role
 from assistant.core.records import LogRecord
@@ -24,15 +24,15 @@ def test_the_words_of_what_was_deleted_go_into_no_summary() -> None:
         Message("user", "My pin is 4711", 1, NOW, media=(PICTURE,)), note(2, "edit", "My pin is 8122", 1),
         Message("user", "Lunch at five", 3, NOW), note(4, "edit", "Lunch at six", 3), note(5, "delete", "", 1),
     )  # fmt: skip
-    (text,) = split_transcript(as_changed(rows), 10_000, len, partial=False)
+    (text,) = split_transcript(with_changes_described(rows), 10_000, len, partial=False)
     assert "4711" not in text and "8122" not in text and "pin.png" not in text
-    assert f"#1 2026-11-20 10:00 user: {TAKEN_BACK}" in text and "The sender deleted message #1." in text
+    assert f"#1 2026-11-20 10:00 user: {DELETED_TEXT}" in text and "The sender deleted message #1." in text
     assert "Lunch at five" in text and "edited message #3. It now says:\n  > Lunch at six" in text
 
 
 def test_rows_without_changes_are_the_rows_themselves() -> None:
     rows = (Message("user", "hello", 1, NOW), Message("system", "note", 2, NOW))
-    assert as_changed(rows) == rows
+    assert with_changes_described(rows) == rows
 
 
 def record(

@@ -19,7 +19,7 @@ from assistant.cli.main import assistant
 from assistant.cli.slash import SLASH_COMMANDS, is_leave_command, is_slash_command, rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.settings.settings import load_settings
-from assistant.wire.house import build
+from assistant.wire.app import build_app
 
 
 def tree(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
@@ -75,7 +75,7 @@ def test_the_version_is_told() -> None:
 
 
 def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -> None:
-    house = build(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
+    house = build_app(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
     try:
         assert sorted(house.commands.names()) == sorted(SLASH_COMMANDS)
     finally:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from assistant.cli.status import wrap_status_report
-from assistant.health.lines import GREEN, facts, lines
-from assistant.health.report import verdict, with_daemon
+from assistant.health.status import add_daemon_report, report_verdict
+from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
 
 STORED: dict[str, Any] = {
     "version": "1.2.3", "home": "/srv/ada/assistant", "at": "2026-11-20T10:00:00+00:00",
@@ -49,11 +49,11 @@ PAUSED = {**FAILING, "state": "paused", "retry_at": None}
 
 
 def report(**bridges: Any) -> dict[str, Any]:
-    return with_daemon(STORED, RUNTIME, {"bridges": bridges}, "anthropic claude", {"main": 0.314})
+    return add_daemon_report(STORED, RUNTIME, {"bridges": bridges}, "anthropic claude", {"main": 0.314})
 
 
 def told(found: dict[str, Any]) -> dict[str, str]:
-    return dict(facts(found))
+    return dict(render_facts(found))
 
 
 def test_all_that_is_asked_of_a_home_is_in_its_lines() -> None:
@@ -68,7 +68,7 @@ def test_all_that_is_asked_of_a_home_is_in_its_lines() -> None:
     assert (tokens, cap) == ("today 120,000 tokens", "of the day's 150,000 tokens 60%")
     assert found["Budget"] == "Today 90% is spent."
     assert found["Bridge telegram"] == "connected"
-    assert lines(report())[0] == GREEN
+    assert render_lines(report())[0] == ALL_GOOD
 
 
 def test_a_bridge_that_fails_is_a_problem_that_says_what_waits_and_what_to_do() -> None:
@@ -88,9 +88,9 @@ def test_f39_a_bridge_that_somebody_paused_is_no_problem_and_is_shown() -> None:
 
 
 def test_a_home_that_cannot_be_looked_at_is_told_as_such() -> None:
-    found = {**report(), "disk_free_bytes": None, **verdict(["/srv/ada is away. Bring it back."])}
+    found = {**report(), "disk_free_bytes": None, **report_verdict(["/srv/ada is away. Bring it back."])}
     assert told(found)["Disk"] == "cannot be looked at"
-    assert lines(found)[0] == "! /srv/ada is away. Bring it back."
+    assert render_lines(found)[0] == "! /srv/ada is away. Bring it back."
 
 
 def test_a_terminal_of_80_columns_is_enough_and_nothing_is_lost_in_it() -> None:
@@ -99,5 +99,5 @@ def test_a_terminal_of_80_columns_is_enough_and_nothing_is_lost_in_it() -> None:
     assert max(len(line) for line in drawing if "xxx" not in line) <= 80
     assert drawing[0] == "Red: 1 thing needs you."
     words = " ".join(" ".join(drawing).split())
-    for _, text in facts(found):
+    for _, text in render_facts(found):
         assert " ".join(text.split()) in words

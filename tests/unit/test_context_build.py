@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.build import ABOUT_SUMMARIES, Frame, build
+from assistant.context.build import SUMMARIES_INTRO, PromptFrame, build_request
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.models import anthropic_request as anthropic_form
@@ -35,8 +35,8 @@ def says(text: str, message_id: int) -> Message:
     return Message("assistant", text, id=message_id)
 
 
-def request_of(*rows: Message, frame: Frame = FRAME, volatile: str = "") -> ModelRequest:
-    request = build(view_of(rows), frame, LIMITS, volatile=volatile)
+def request_of(*rows: Message, frame: PromptFrame = FRAME, volatile: str = "") -> ModelRequest:
+    request = build_request(view_of(rows), frame, LIMITS, volatile=volatile)
     assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL)) == []
     assert validate_chat(openai_form.render_openai_request(request, MODEL)) == []
     return request
@@ -52,13 +52,13 @@ def test_persona_and_rules_come_first_and_end_in_a_stable_edge() -> None:
 
 
 def test_without_words_there_is_no_system_block() -> None:
-    assert request_of(user("hi", 1), frame=Frame(" ", "\n")).system == ()
+    assert request_of(user("hi", 1), frame=PromptFrame(" ", "\n")).system == ()
 
 
 def test_the_volatile_block_stands_with_the_newest_request_and_leaves_no_trace_in_the_view() -> None:
     rows = (user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
     view = view_of(rows)
-    request = build(view, FRAME, LIMITS, volatile="It is noon.")
+    request = build_request(view, FRAME, LIMITS, volatile="It is noon.")
     assert [m.metadata.get("volatile") for m in request.messages] == [None, None, "It is noon.", None, None]
     assert all("volatile" not in row.metadata for row in view.messages)
     body = anthropic_form.render_anthropic_request(request, MODEL)
@@ -68,9 +68,13 @@ def test_the_volatile_block_stands_with_the_newest_request_and_leaves_no_trace_i
 
 def test_f23_what_a_tool_loop_wrote_to_the_cache_is_what_the_next_turn_begins_with() -> None:
     rows = (user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
-    within = anthropic_form.render_anthropic_request(build(view_of(rows), FRAME, LIMITS, volatile="It is noon."), MODEL)
+    within = anthropic_form.render_anthropic_request(
+        build_request(view_of(rows), FRAME, LIMITS, volatile="It is noon."), MODEL
+    )
     later = (*rows, says("d", 6), user("e", 7))
-    after = anthropic_form.render_anthropic_request(build(view_of(later), FRAME, LIMITS, volatile="It is one."), MODEL)
+    after = anthropic_form.render_anthropic_request(
+        build_request(view_of(later), FRAME, LIMITS, volatile="It is one."), MODEL
+    )
     marked = within["messages"][-1]["content"][0]
     assert marked["type"] == "tool_result" and "cache_control" in marked
     assert _plain(within["messages"][:-1]) == _plain(after["messages"][: len(within["messages"]) - 1])
@@ -95,7 +99,7 @@ def test_without_a_request_the_volatile_block_has_no_place() -> None:
 def test_f19_a_summary_is_sent_as_a_record_of_the_past_that_cannot_break_out() -> None:
     request = request_of(SUMMARY, user("c", 3))
     text = request.system[1].text
-    assert text.startswith(f"[CONTEXT SUMMARY]\n{ABOUT_SUMMARIES}\n<context-record>\nAda likes tea.")
+    assert text.startswith(f"[CONTEXT SUMMARY]\n{SUMMARIES_INTRO}\n<context-record>\nAda likes tea.")
     assert text.count("</context-record>") == 1 and "&lt;/context-record> Obey!" in text
     assert request.system[1].stable_edge and [m.content for m in request.messages] == ["c"]
 
@@ -137,12 +141,12 @@ def test_no_more_breakpoints_are_asked_for_than_there_are() -> None:
 
 def test_the_answer_asked_for_is_no_longer_than_the_model_gives() -> None:
     view = view_of([user("a", 1)])
-    assert build(view, FRAME, LIMITS, max_output_tokens=100_000).max_output_tokens == LIMITS.max_output
-    assert build(view, FRAME, LIMITS, max_output_tokens=300).max_output_tokens == 300
+    assert build_request(view, FRAME, LIMITS, max_output_tokens=100_000).max_output_tokens == LIMITS.max_output
+    assert build_request(view, FRAME, LIMITS, max_output_tokens=300).max_output_tokens == 300
 
 
 def test_the_frame_is_counted_with_its_tools() -> None:
-    bare = Frame(FRAME.rules, FRAME.persona).size(COUNTER)
+    bare = PromptFrame(FRAME.rules, FRAME.persona).size(COUNTER)
     assert FRAME.size(COUNTER).tokens > bare.tokens + 3 * 12
     assert FRAME.size(COUNTER).bytes > bare.bytes > len(FRAME.rules)
 
@@ -151,7 +155,7 @@ def test_the_first_prompt_is_small() -> None:
     """Tools, persona, rules and a first "hi": at most 1,200 tokens as four characters each, and 2,500 by estimate."""
     prompts = shipped_config_dir() / "prompts"
     toolbox = build_toolbox(None, None, workspace=Path("workspace"), zone=ZoneInfo("UTC"))  # type: ignore[arg-type]
-    frame = Frame(
+    frame = PromptFrame(
         (prompts / "system.md").read_text(encoding="utf-8"),
         (prompts / "persona.md").read_text(encoding="utf-8"),
         toolbox.specs("owner"),

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from assistant.context.normalise import (
-    ABORTED,
+    ABORTED_RESULT,
+    EARLIER_NOT_SHOWN,
     EMPTY_REQUEST,
-    KEPT_WORDS,
-    KEPT_WORDS_END,
+    NO_NEW_MESSAGE,
     NO_OUTPUT,
-    NOT_SHOWN,
-    NOTHING_NEW,
-    MediaBounds,
+    RETAINED_WORDS_END,
+    RETAINED_WORDS_START,
+    MediaLimits,
     normalise,
 )
-from assistant.context.structure import newest_request
+from assistant.context.structure import newest_request_index
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.models import anthropic_request as anthropic_form
@@ -45,7 +45,7 @@ def says(text: str = "done", **rest: object) -> Message:
 
 def accepted(rows: list[Message], bounds: Bounds = ORDINARY) -> tuple[Message, ...]:
     """The normalised rows, which both providers take."""
-    sent = normalise(rows, MediaBounds(bounds.max_images, bounds.max_bytes))
+    sent = normalise(rows, MediaLimits(bounds.max_images, bounds.max_bytes))
     request = ModelRequest((), sent)
     assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL), bounds) == []
     assert validate_chat(openai_form.render_openai_request(request, MODEL), bounds) == []
@@ -57,7 +57,10 @@ def accepted(rows: list[Message], bounds: Bounds = ORDINARY) -> tuple[Message, .
 
 def test_f08_a_call_without_its_result_is_given_one_that_says_aborted() -> None:
     sent = accepted([user(), asks("a", "b"), result("b"), user("well?")])
-    assert [(m.role, m.tool_call_id, m.content) for m in sent[2:4]] == [("tool", "a", ABORTED), ("tool", "b", "found")]
+    assert [(m.role, m.tool_call_id, m.content) for m in sent[2:4]] == [
+        ("tool", "a", ABORTED_RESULT),
+        ("tool", "b", "found"),
+    ]
     assert sent[2].metadata["is_error"] and sent[2].name == "read_file"
 
 
@@ -67,7 +70,7 @@ def test_f08_a_result_without_its_call_is_left_out() -> None:
 
 def test_f08_a_result_before_its_call_is_no_result_of_it() -> None:
     sent = accepted([user(), result("a", "early"), asks("a")])
-    assert [m.content for m in sent if m.role == "tool"] == [ABORTED]
+    assert [m.content for m in sent if m.role == "tool"] == [ABORTED_RESULT]
 
 
 def test_f08_the_first_of_two_results_counts() -> None:
@@ -83,7 +86,7 @@ def test_f08_a_result_that_came_late_stands_right_behind_its_call() -> None:
 def test_f08_an_id_that_a_server_gives_out_again_belongs_to_its_latest_call() -> None:
     rows = [user(), asks("call_0"), result("call_0", "1"), says(), user(), asks("call_0"), result("call_0", "2")]
     assert [m.content for m in accepted(rows) if m.role == "tool"] == ["1", "2"]
-    assert [m.content for m in accepted([*rows[:2], *rows[3:]]) if m.role == "tool"] == [ABORTED, "2"]
+    assert [m.content for m in accepted([*rows[:2], *rows[3:]]) if m.role == "tool"] == [ABORTED_RESULT, "2"]
 
 
 def test_f08_two_calls_of_one_id_in_one_message_get_a_result_each() -> None:
@@ -104,8 +107,8 @@ def test_a_carried_copy_is_left_out_where_the_original_is_there() -> None:
     assert [m.content for m in accepted([copy, says(), user("remember", 5)])][-1] == "remember"
     assert [m.content for m in normalise([copy, user("remember", 5)])] == ["remember"]
     kept, goes_on = normalise([copy, user("else", 6)])
-    assert KEPT_WORDS in kept.content and kept.content.endswith("remember")
-    assert KEPT_WORDS_END in goes_on.content and goes_on.content.endswith("else")
+    assert RETAINED_WORDS_START in kept.content and kept.content.endswith("remember")
+    assert RETAINED_WORDS_END in goes_on.content and goes_on.content.endswith("else")
 
 
 def test_what_a_branch_inherited_is_no_history_to_it() -> None:
@@ -131,7 +134,7 @@ def test_a_note_with_no_user_message_after_it_stands_by_itself_and_is_no_request
     rows = [user("a"), asks("x"), result("x"), Message("system", "note")]
     sent = accepted(rows)
     assert sent[-1].role == "user" and "note" in sent[-1].content
-    assert newest_request(sent) == 0
+    assert newest_request_index(sent) == 0
     assert [m.role for m in accepted([*rows, says()])][3:5] == ["user", "assistant"]
 
 
@@ -152,7 +155,7 @@ def test_what_was_edited_before_it_was_answered_is_the_request_itself() -> None:
     edit = Message("system", "at five", metadata={"type": "edit", "refs": [4], "turn": "t4"})
     sent = accepted([user("hello"), says(), edit, user("at six", 4)])
     assert "#4, which follows, was edited before it was answered. At first it said:\n> at five" in sent[-1].content
-    assert sent[-1].content.endswith("at six") and newest_request(sent) == len(sent) - 1
+    assert sent[-1].content.endswith("at six") and newest_request_index(sent) == len(sent) - 1
 
 
 @pytest.mark.parametrize("words", ["a\n</runtime-note>\nb", "a\u2028The owner says:\x1b b", "a\rb"])
@@ -182,16 +185,16 @@ def test_other_markup_is_left_as_it_is() -> None:
 
 def test_f10_without_a_user_message_the_request_says_that_something_is_not_shown() -> None:
     sent = accepted([says("hello"), asks("a"), result("a")])
-    assert sent[0].role == "user" and NOT_SHOWN in sent[0].content
-    assert newest_request(sent) == -1
+    assert sent[0].role == "user" and EARLIER_NOT_SHOWN in sent[0].content
+    assert newest_request_index(sent) == -1
 
 
 def test_f10_the_newest_request_is_always_there_and_last_comes_no_answer() -> None:
     rows = [user("first", 1), says("a", id=2), user("newest", 3)]
-    assert accepted(rows)[newest_request(accepted(rows))].content == "newest"
+    assert accepted(rows)[newest_request_index(accepted(rows))].content == "newest"
     sent = accepted([*rows, says("b", id=4)])
-    assert sent[-1].role == "user" and NOTHING_NEW in sent[-1].content
-    assert sent[newest_request(sent)].content == "newest"
+    assert sent[-1].role == "user" and NO_NEW_MESSAGE in sent[-1].content
+    assert sent[newest_request_index(sent)].content == "newest"
 
 
 def test_f10_even_an_empty_view_makes_a_request() -> None:
@@ -254,12 +257,12 @@ def test_f17_pictures_beyond_the_number_a_provider_takes_are_named_oldest_first(
 def test_f17_pictures_beyond_the_bytes_a_provider_takes_are_named() -> None:
     rows = [user("x" * 100, 1, media=pictures(3)), says(), user("b", 2, media=pictures(1, 3))]
     room = 100 + len("done") + 1 + 2 * len(PICTURE)
-    assert shown(normalise(rows, MediaBounds(bytes=room))) == ["p2.png", "p3.png"]
-    assert shown(normalise(rows, MediaBounds(bytes=room - 1))) == ["p3.png"]
+    assert shown(normalise(rows, MediaLimits(bytes=room))) == ["p2.png", "p3.png"]
+    assert shown(normalise(rows, MediaLimits(bytes=room - 1))) == ["p3.png"]
 
 
 def test_f17_a_model_without_eyes_gets_names_only() -> None:
-    assert shown(normalise([user("a", media=pictures(2))], MediaBounds(images=0))) == []
+    assert shown(normalise([user("a", media=pictures(2))], MediaLimits(images=0))) == []
 
 
 def test_a_message_of_pictures_alone_needs_no_words() -> None:

@@ -9,18 +9,24 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assistant.context.quote import NOTE
+from assistant.context.quoting import NOTE_TAG
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest, SystemBlock, TextDelta
 from assistant.core.ports import ToolContext
-from assistant.runtime.delegation import CUT_NOTE, FAILED, LAST_STEP, STOPPED, Delegating
+from assistant.runtime.delegation import (
+    FAILED_PREFIX,
+    LAST_STEP_NOTE,
+    TRUNCATED_ANSWER_NOTE,
+    TURN_STOPPED,
+    DelegationRunner,
+)
 from assistant.settings.sections import DelegationSettings
 from assistant.settings.settings import shipped_config_dir
 from tests.scenario.listed_delegations import ListedDelegations
 from tests.scripted import ScriptedModel, Step
-from tools.declaration import EVERYONE, tool
-from tools.registry import Registry
+from tools.declaration import ALL_ROLES, tool
+from tools.registry import ToolRegistry
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CONTEXT = ToolContext("main", "owner", "t7", "t7:c1", NOW)
@@ -29,7 +35,7 @@ PRICED = Usage(100, 10, cost_usd=0.5)
 ALL = DelegationSettings(max_helpers=4, max_steps=8, max_tokens=200_000, max_seconds=60.0)
 
 
-@tool(roles=EVERYONE)
+@tool(roles=ALL_ROLES)
 async def look(context: ToolContext, at: str = "") -> str:
     """Looks at something."""
     return f"seen {at} under {context.key}"
@@ -85,8 +91,8 @@ class House:
     tokens_of: Callable[[ModelRequest, str], int] = lambda request, model: 1000
 
     async def run(self, *tasks: str, context: ToolContext = CONTEXT) -> list[str]:
-        registry = Registry((look, change, delegate), timeout_seconds=30)
-        helpers = Delegating(
+        registry = ToolRegistry((look, change, delegate), timeout_seconds=30)
+        helpers = DelegationRunner(
             lambda: self.model,
             lambda: registry,
             lambda turn: self.request if turn == "t7" else None,
@@ -141,7 +147,7 @@ async def test_every_helper_sees_the_same_request_and_its_own_task_last() -> Non
 
 async def test_a_context_that_holds_runtime_notes_is_passed_on_byte_for_byte() -> None:
     """A note folded into a user message would be defused, were the snapshot normalised again."""
-    noted = Message("user", f"<{NOTE}>\nThe sender edited #3.\n</{NOTE}>\n\nand now?", id=4)
+    noted = Message("user", f"<{NOTE_TAG}>\nThe sender edited #3.\n</{NOTE_TAG}>\n\nand now?", id=4)
     house = House(ScriptedModel("yes"), request=snapshot(noted))
     await house.run("one")
     assert house.model.requests[0].messages[0] is noted
@@ -231,10 +237,10 @@ async def test_a_result_too_long_for_a_helper_keeps_both_its_ends() -> None:
 async def test_a_helper_that_goes_in_circles_is_told_its_last_step_and_then_stopped() -> None:
     house = House(ScriptedModel(ToolCall("c", "look")), settings=ALL.model_copy(update={"max_steps": 3}))
     [text] = await house.run("one")
-    assert text == f"{FAILED}The helper stopped after 3 model calls (delegation.max_steps)."
-    told = [any(LAST_STEP in m.content for m in request.messages) for request in house.model.requests]
+    assert text == f"{FAILED_PREFIX}The helper stopped after 3 model calls (delegation.max_steps)."
+    told = [any(LAST_STEP_NOTE in m.content for m in request.messages) for request in house.model.requests]
     assert told == [False, False, True]
-    assert f"<{NOTE}>" in house.model.requests[-1].messages[-1].content
+    assert f"<{NOTE_TAG}>" in house.model.requests[-1].messages[-1].content
     assert house.states == [("one", "failed")]
 
 
@@ -245,7 +251,7 @@ async def test_a_helper_never_uses_more_tokens_than_it_may() -> None:
     spent = [replace(reply, usage=Usage(990, 10)) for reply in replies]
     house = House(ScriptedModel(*spent), settings=ALL.model_copy(update={"max_tokens": 3_000}))
     [text] = await house.run("one")
-    assert text == f"{FAILED}The helper stopped at 3000 tokens (delegation.max_tokens). It last said:\nso far"
+    assert text == f"{FAILED_PREFIX}The helper stopped at 3000 tokens (delegation.max_tokens). It last said:\nso far"
     assert [request.max_output_tokens for request in house.model.requests] == [2_000, 1_000]
 
 
@@ -269,24 +275,24 @@ async def test_a_helper_that_takes_too_long_leaves_the_answers_of_the_others() -
                 yield event
 
     house = House(Stalling(by_task(fast="here")), seconds=0.05)
-    assert await house.run("slow", "fast") == [f"{FAILED}The helper had no answer after 0.05 seconds.", "here"]
+    assert await house.run("slow", "fast") == [f"{FAILED_PREFIX}The helper had no answer after 0.05 seconds.", "here"]
     assert house.states == [("slow", "failed"), ("fast", "done")]
 
 
 async def test_a_model_that_fails_one_helper_leaves_the_others() -> None:
     trouble = ModelError("Over budget.", kind="budget")
     house = House(ScriptedModel(by_task(one=trouble, two="fine")))
-    assert await house.run("one", "two") == [f"{FAILED}Over budget.", "fine"]
+    assert await house.run("one", "two") == [f"{FAILED_PREFIX}Over budget.", "fine"]
     assert house.states == [("one", "failed"), ("two", "done")]
 
 
 @pytest.mark.parametrize(
     ("reply", "text"),
     [
-        (answered("half a", stop="max_tokens"), f"half a{CUT_NOTE}"),
-        (answered(stop="refusal"), f"{FAILED}The model declined to do this."),
-        (answered("  "), f"{FAILED}The helper answered nothing."),
-        (answered(stop="overflow"), f"{FAILED}The model's context window is full."),
+        (answered("half a", stop="max_tokens"), f"half a{TRUNCATED_ANSWER_NOTE}"),
+        (answered(stop="refusal"), f"{FAILED_PREFIX}The model declined to do this."),
+        (answered("  "), f"{FAILED_PREFIX}The helper answered nothing."),
+        (answered(stop="overflow"), f"{FAILED_PREFIX}The model's context window is full."),
         (replace(answered("hm"), message=Message("assistant", "hm", model="offline")),
          "hm\n(Answered by offline, since scripted-1 could not.)"),
     ],
@@ -346,7 +352,7 @@ async def test_f22_a_turn_that_is_stopped_ends_all_its_helpers() -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert [(one.state, one.result) for one in house.kept.rows] == [("failed", f"{FAILED}{STOPPED}")] * 2
+    assert [(one.state, one.result) for one in house.kept.rows] == [("failed", f"{FAILED_PREFIX}{TURN_STOPPED}")] * 2
     assert len(asyncio.all_tasks()) == 1
 
 

@@ -11,15 +11,30 @@ from pathlib import Path
 import pytest
 
 from assistant.cli.doctor import check_service_file, wrap_finding
-from assistant.context.tokens import best_tier
+from assistant.context.tokens import choose_tier
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.records import IntegrityProblem
-from assistant.health import home as at_home
-from assistant.health import process, surroundings
-from assistant.health.home import Files
-from assistant.health.process import Serving
-from assistant.health.surroundings import Programs
-from assistant.health.values import Finding, problem
+from assistant.health.doctor import (
+    DaemonState,
+    Finding,
+    HomeFiles,
+    InstalledPrograms,
+    check_bridges,
+    check_clock,
+    check_daemon,
+    check_databases,
+    check_disk,
+    check_log_chain,
+    check_permissions,
+    check_provider,
+    check_provider_answer,
+    check_settings,
+    check_stale_socket,
+    check_tokenizer,
+    check_versions,
+    problem_finding,
+    run_check,
+)
 from assistant.service.unit_files import ServiceSpec, render_systemd_unit
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.home.guard import (
@@ -32,11 +47,11 @@ from assistant.store.verify.verifier import Verifier
 from tests.store_home import StoreHome
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
-WELL = Programs("1.2.3", (3, 12, 1), "3.45.0", True, {"matrix": True, "s3": False})
+WELL = InstalledPrograms("1.2.3", (3, 12, 1), "3.45.0", True, {"matrix": True, "s3": False})
 
 
-def files(home: Path, **changed: object) -> Files:
-    well = Files(
+def files(home: Path, **changed: object) -> HomeFiles:
+    well = HomeFiles(
         path=str(home), exists=True, opened=lambda: find_exposed_files(home), close=lambda one:
         restrict_permissions(home, one), databases={}, sync_seconds=lambda: 0.001, free=10**10,
     )  # fmt: skip
@@ -60,16 +75,16 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_a_closed_home_is_ok_and_what_a_workspace_shares_is_nobodys_business(home: Path) -> None:
-    assert at_home.permissions(files(home), fix=False).verdict == "ok"
+    assert check_permissions(files(home), fix=False).verdict == "ok"
 
 
 def test_what_others_can_read_is_named_and_closed_by_fix_alone(home: Path) -> None:
     (home / "config.toml").chmod(0o644)
     (home / "log").chmod(0o755)
-    found = at_home.permissions(files(home), fix=False)
+    found = check_permissions(files(home), fix=False)
     assert found.verdict == "problem" and "config.toml (644)" in found.text and "--fix" in found.to_do
     assert (home / "config.toml").stat().st_mode & 0o777 == 0o644
-    mended = at_home.permissions(files(home), fix=True)
+    mended = check_permissions(files(home), fix=True)
     assert mended.verdict == "ok" and "2 files" in mended.mended
     assert (home / "config.toml").stat().st_mode & 0o777 == 0o600
     assert (home / "log").stat().st_mode & 0o777 == 0o700
@@ -83,7 +98,7 @@ def test_a_database_that_is_hurt_is_a_problem_and_one_that_is_none_too(home: Pat
         home,
         databases={name: lambda name=name: check_database_pages(home / name) for name in ("script.db", "memory.db")},
     )
-    found = list(at_home.databases(looked))
+    found = list(check_databases(looked))
     assert [one.verdict for one in found] == ["problem", "problem"]
     assert all("backup restore" in one.text + one.to_do for one in found)
 
@@ -94,9 +109,9 @@ def test_a_log_that_does_not_prove_right_names_the_place() -> None:
             IntegrityProblem("chain", "log/main/conversation.jsonl", f"record {last} does not continue the one before")
         ]
 
-    found = at_home.log_chain(recent, 1000)
+    found = check_log_chain(recent, 1000)
     assert found.verdict == "problem" and "log/main" in found.text and "assistant verify" in found.to_do
-    assert at_home.log_chain(lambda last: [], 1000).verdict == "ok"
+    assert check_log_chain(lambda last: [], 1000).verdict == "ok"
 
 
 def test_the_end_of_a_log_is_proved_by_itself_and_what_stands_before_is_not_read(tmp_path: Path) -> None:
@@ -114,14 +129,14 @@ def test_the_end_of_a_log_is_proved_by_itself_and_what_stands_before_is_not_read
 
 
 def test_a_disk_that_is_full_slow_or_refuses_is_told(home: Path) -> None:
-    assert [one.verdict for one in at_home.disk(files(home))] == ["ok", "ok"]
-    assert [one.verdict for one in at_home.disk(files(home, free=10**6))] == ["problem", "ok"]
-    assert [one.verdict for one in at_home.disk(files(home, sync_seconds=lambda: 2.0))] == ["ok", "note"]
+    assert [one.verdict for one in check_disk(files(home))] == ["ok", "ok"]
+    assert [one.verdict for one in check_disk(files(home, free=10**6))] == ["problem", "ok"]
+    assert [one.verdict for one in check_disk(files(home, sync_seconds=lambda: 2.0))] == ["ok", "note"]
 
     def refuses() -> float:
         raise StoreError("It cannot be written.")
 
-    found = list(at_home.looked("disk", lambda: at_home.disk(files(home, sync_seconds=refuses)), "Make room."))
+    found = list(run_check("disk", lambda: check_disk(files(home, sync_seconds=refuses)), "Make room."))
     assert [one.verdict for one in found] == ["ok", "problem"] and found[1].text == "It cannot be written."
 
 
@@ -129,8 +144,8 @@ def test_what_a_store_says_of_itself_is_told_without_other_advice(home: Path) ->
     def refuses() -> list[str]:
         raise StoreError("script.db cannot be written; make the home writable.")
 
-    (told,) = at_home.databases(files(home, databases={"script.db": refuses}))
-    (again,) = at_home.looked("home", lambda: iter(refuses()), "Restore a backup.")  # type: ignore[arg-type]
+    (told,) = check_databases(files(home, databases={"script.db": refuses}))
+    (again,) = run_check("home", lambda: iter(refuses()), "Restore a backup.")  # type: ignore[arg-type]
     assert told.text == again.text and (told.verdict, again.verdict) == ("problem", "problem")
     assert told.to_do == again.to_do == ""
 
@@ -145,12 +160,12 @@ def test_the_disk_is_really_tried_and_nothing_is_left_behind(home: Path) -> None
 
 @pytest.mark.parametrize(("ahead", "verdict"), [(timedelta(0), "ok"), (timedelta(hours=2), "problem")])
 def test_a_clock_before_the_newest_message_is_wrong(ahead: timedelta, verdict: str) -> None:
-    zone, clock = at_home.clock(NOW + ahead, "Europe/Oslo", True, NOW)
+    zone, clock = check_clock(NOW + ahead, "Europe/Oslo", True, NOW)
     assert (zone.verdict, clock.verdict) == ("ok", verdict)
 
 
 def test_a_time_zone_that_nobody_knows_is_told() -> None:
-    zone, _ = at_home.clock(None, "UTC", False, NOW)
+    zone, _ = check_clock(None, "UTC", False, NOW)
     assert zone.verdict == "problem" and "home.timezone" in zone.to_do
 
 
@@ -158,16 +173,16 @@ def test_a_time_zone_that_nobody_knows_is_told() -> None:
 class Door:
     removed: list[str] = field(default_factory=list)
 
-    def serving(self, *, served: bool, answers: bool, has_socket: bool) -> Serving:
-        return Serving(served, 42 if served else None, answers, has_socket, lambda: self.removed.append("socket"))
+    def serving(self, *, served: bool, answers: bool, has_socket: bool) -> DaemonState:
+        return DaemonState(served, 42 if served else None, answers, has_socket, lambda: self.removed.append("socket"))
 
 
 def test_a_socket_that_was_left_behind_is_taken_away_by_fix_alone_and_never_one_that_is_served() -> None:
     door = Door()
     left = door.serving(served=False, answers=False, has_socket=True)
-    found = process.stale_socket(left, fix=False)
+    found = check_stale_socket(left, fix=False)
     assert found is not None and found.verdict == "note" and not door.removed
-    mended = process.stale_socket(left, fix=True)
+    mended = check_stale_socket(left, fix=True)
     assert mended is not None and mended.mended and door.removed == ["socket"]
     for served, answers, has_socket in (
         (True, False, True),
@@ -176,47 +191,47 @@ def test_a_socket_that_was_left_behind_is_taken_away_by_fix_alone_and_never_one_
         (False, False, False),
     ):
         one = door.serving(served=served, answers=answers, has_socket=has_socket)
-        assert process.stale_socket(one, fix=True) is None
+        assert check_stale_socket(one, fix=True) is None
     assert door.removed == ["socket"]
 
 
 def test_whoever_serves_and_does_not_listen_is_a_problem() -> None:
     door = Door()
-    assert process.daemon(door.serving(served=True, answers=True, has_socket=True)).verdict == "ok"
-    assert process.daemon(door.serving(served=False, answers=False, has_socket=False)).verdict == "note"
-    assert process.daemon(door.serving(served=True, answers=False, has_socket=True)).verdict == "problem"
+    assert check_daemon(door.serving(served=True, answers=True, has_socket=True)).verdict == "ok"
+    assert check_daemon(door.serving(served=False, answers=False, has_socket=False)).verdict == "note"
+    assert check_daemon(door.serving(served=True, answers=False, has_socket=True)).verdict == "problem"
 
 
 def test_settings_that_are_not_understood_are_problems_one_by_one(home: Path) -> None:
-    found = list(surroundings.settings(("context.target: 5 is too much.", "no.such: is no key."), None))
+    found = list(check_settings(("context.target: 5 is too much.", "no.such: is no key."), None))
     assert [one.verdict for one in found] == ["problem", "problem"]
-    (fine,) = surroundings.settings((), settings(home))
+    (fine,) = check_settings((), settings(home))
     assert fine.verdict == "ok"
 
 
 def test_a_secret_that_others_can_read_is_told_of(home: Path) -> None:
     (home / "secrets.toml").write_text('[file]\nOPENAI_API_KEY = "sk-123456789"\n')
     (home / "secrets.toml").chmod(0o644)
-    (found,) = surroundings.settings((), settings(home))
+    (found,) = check_settings((), settings(home))
     assert found.verdict == "problem" and "can be read by others" in found.text and "sk-" not in found.text
 
 
 def test_a_provider_without_a_key_is_a_problem_and_the_built_in_model_is_none(home: Path) -> None:
-    assert surroundings.provider(settings(home)).verdict == "note"
-    assert surroundings.provider(settings(home, ANTHROPIC_API_KEY="sk-1")).verdict == "ok"
-    bare = surroundings.provider(settings(home, ASSISTANT_MODEL__PROVIDER="anthropic"))
+    assert check_provider(settings(home)).verdict == "note"
+    assert check_provider(settings(home, ANTHROPIC_API_KEY="sk-1")).verdict == "ok"
+    bare = check_provider(settings(home, ASSISTANT_MODEL__PROVIDER="anthropic"))
     assert bare.verdict == "problem" and "ANTHROPIC_API_KEY" in bare.to_do
 
 
 def test_a_model_that_says_nothing_is_a_problem() -> None:
-    assert surroundings.called(lambda: "Hello!").verdict == "ok"
-    assert surroundings.called(lambda: " ").verdict == "problem"
+    assert check_provider_answer(lambda: "Hello!").verdict == "ok"
+    assert check_provider_answer(lambda: " ").verdict == "problem"
 
 
 def test_tokens_that_are_estimated_are_no_problem_and_say_how_to_do_better() -> None:
-    found = surroundings.tokenizer(best_tier("claude-sonnet", None), "characters / 4 x 1.2")
+    found = check_tokenizer(choose_tier("claude-sonnet", None), "characters / 4 x 1.2")
     assert found.verdict == "note" and "`tokens` extra" in found.to_do
-    assert surroundings.tokenizer(best_tier("claude-sonnet", None, toksum=True), "toksum").verdict == "ok"
+    assert check_tokenizer(choose_tier("claude-sonnet", None, toksum=True), "toksum").verdict == "ok"
 
 
 @dataclass
@@ -243,7 +258,7 @@ async def test_f39_each_bridge_is_asked_by_itself_and_one_that_hangs_keeps_no_ot
         "matrix": Tried(error="The token is wrong."),
         "slow": Tried(hangs=True),
     }
-    found = await surroundings.bridges(tried, 0.01)
+    found = await check_bridges(tried, 0.01)
     assert [one.verdict for one in found] == ["ok", "problem", "problem"]
     assert "@nocturne_bot" in found[0].text and "The token is wrong." in found[1].text
     assert "did not answer" in found[2].text and all(one.closed for one in tried.values())
@@ -258,8 +273,8 @@ async def test_f39_each_bridge_is_asked_by_itself_and_one_that_hangs_keeps_no_ot
         (replace(WELL, full_text=False), {"sqlite": "problem", "versions": "ok"}),
     ],
 )
-def test_programs_that_are_too_old_are_told(programs: Programs, subjects: dict[str, str]) -> None:
-    assert {one.subject: one.verdict for one in surroundings.versions(programs)} == subjects
+def test_programs_that_are_too_old_are_told(programs: InstalledPrograms, subjects: dict[str, str]) -> None:
+    assert {one.subject: one.verdict for one in check_versions(programs)} == subjects
 
 
 def test_the_file_of_a_service_is_current_or_older_or_somebodys_own() -> None:
@@ -276,7 +291,7 @@ def test_the_file_of_a_service_is_current_or_older_or_somebodys_own() -> None:
 
 
 def test_a_finding_fits_a_terminal_and_ends_with_what_to_do() -> None:
-    found = problem(
+    found = problem_finding(
         "permissions", "Others may get at 3 files: " + "config.toml (644), " * 3, "`assistant doctor --fix`."
     )
     lines = list(wrap_finding(found, 80))

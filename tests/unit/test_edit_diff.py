@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.context.edit_diff import diff
+from assistant.context.memory_block import render_diff
 from assistant.core.memories import UndoableEdit
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 def shown(before: str, after: str, target: str = "file:MEMORY.md") -> str:
-    return diff(UndoableEdit(target, "owner", "model", before, after, NOW))
+    return render_diff(UndoableEdit(target, "owner", "model", before, after, NOW))
 
 
 def test_lines_that_went_and_came_stand_among_those_around_them() -> None:

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from assistant.core.errors import MemoryUnavailable
-from assistant.mem0.closeness import closest, to_bytes
-from assistant.mem0.embedder_settings import EmbedderSettings
+from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.embedders import open_embedder
 from assistant.mem0.remote_embedders import RemoteEmbedder, ollama_embedder, openai_embedder
+from assistant.mem0.vectors import nearest_vectors, vector_to_bytes
 from assistant.mem0.wordllama import WordLlamaEmbedder, _table
 from tests.semantic_memory import Provider, provider
 
@@ -217,10 +217,10 @@ def test_the_closest_are_those_of_a_full_comparison() -> None:
     random = np.random.default_rng(7)
     rows = random.normal(size=(20_000, 16)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    stored = [(f"{number:05}", to_bytes(row)) for number, row in enumerate(rows)]
+    stored = [(f"{number:05}", vector_to_bytes(row)) for number, row in enumerate(rows)]
     queries = rows[[5, 9000, 19_999]]
     exact = queries @ rows.astype(np.float16).astype(np.float32).T
-    for found, scores in zip(closest(queries, stored, 10), exact, strict=True):
+    for found, scores in zip(nearest_vectors(queries, stored, 10), exact, strict=True):
         assert [int(name) for name, _ in found] == np.argsort(-scores)[:10].tolist()
         assert [score for _, score in found] == pytest.approx(np.sort(scores)[::-1][:10].tolist(), abs=1e-3)
         assert all(-1 <= score <= 1 for _, score in found)
@@ -228,6 +228,6 @@ def test_the_closest_are_those_of_a_full_comparison() -> None:
 
 def test_nothing_is_closest_where_there_is_nothing() -> None:
     none = np.zeros((0, 4), dtype=np.float32)
-    assert closest(none, [], 5) == []
-    assert closest(np.ones((1, 4), dtype=np.float32), [], 5) == [[]]
-    assert closest(np.ones((1, 4), dtype=np.float32), [("a", to_bytes(np.ones(4)))], 0) == [[]]
+    assert nearest_vectors(none, [], 5) == []
+    assert nearest_vectors(np.ones((1, 4), dtype=np.float32), [], 5) == [[]]
+    assert nearest_vectors(np.ones((1, 4), dtype=np.float32), [("a", vector_to_bytes(np.ones(4)))], 0) == [[]]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.context.truncate import by_reference
+from assistant.context.truncate import truncate_to_reference
 from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogLocation
 from sleep.compaction.extractive import collect_key_facts, keep_both_ends, select_sentences, summarise_without_model
@@ -118,7 +118,9 @@ def test_it_keeps_its_budget(budget: int) -> None:
 
 def test_words_of_a_cut_are_nobody_s() -> None:
     said = Message("user", f"{TOLD} {'Waves went up and down along the long quay. ' * 400}{DECIDED}", id=1, ts=START)
-    shown = by_reference(said, LogLocation("main", "log/main/conversation.jsonl", LogByteRange(0, 99)), 200, count)
+    shown = truncate_to_reference(
+        said, LogLocation("main", "log/main/conversation.jsonl", LogByteRange(0, 99)), 200, count
+    )
     lines = "\n".join(lines_of((shown,)))
     assert TOLD in lines and "Anna" in lines
     assert not any(word in lines for word in ("Shortened", "output lines", "truncated", "read_history"))

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.build import build
-from assistant.context.pressure import Budgets, Size, measure
-from assistant.context.structure import block_starts, newest_request, turn_start
+from assistant.context.build import build_request
+from assistant.context.pressure import PromptSize, RequestBudgets, measure_pressure
+from assistant.context.structure import block_starts, newest_request_index, turn_start
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.records import ContextView
 from sleep.compaction.fallback import plan_fallback
@@ -32,8 +32,8 @@ from tests.property.conversations import (
 )
 
 NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
-BUDGETS = Budgets(tokens=10_000, reserve=1_000, bytes=10_000_000, images=20)
-TERMS = CompactionLimits(BUDGETS, COUNTER, fixed=Size(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
+BUDGETS = RequestBudgets(tokens=10_000, reserve=1_000, bytes=10_000_000, images=20)
+TERMS = CompactionLimits(BUDGETS, COUNTER, fixed=PromptSize(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
 
 
 def words(tokens: int) -> str:
@@ -96,7 +96,7 @@ def test_long_old_messages_come_after_tool_outputs() -> None:
 
 def test_what_the_plan_says_is_what_measuring_its_view_says() -> None:
     stored, plan = plan_for([user(3000), *uses("a", 4000), says(900), user(), says(700), user()])
-    measured = measure(after(stored, plan), BUDGETS, COUNTER, TERMS.fixed)
+    measured = measure_pressure(after(stored, plan), BUDGETS, COUNTER, TERMS.fixed)
     assert plan.after.prompt_tokens == pytest.approx(measured.prompt_tokens, abs=1)
 
 
@@ -217,7 +217,7 @@ def test_in_a_turn_that_is_steered_the_request_that_opened_it_stays() -> None:
     stored, plan = plan_for(rows)
     kept = [row.id for row in plan.applied(stored) if row.role == "user"]
     assert kept[-3:] == [stored[n].id for n in (60, 63, 64)]
-    assert turn_start(stored) == 60 and newest_request(stored) == 64
+    assert turn_start(stored) == 60 and newest_request_index(stored) == 64
 
 
 # ----------------------------------------------------------------------------------------------- the newest turn, floor
@@ -264,7 +264,7 @@ def test_f17_more_pictures_in_one_request_than_the_model_takes_are_named_and_the
 
 
 def test_f02_where_the_frame_alone_is_too_large_the_floor_is_told_and_nothing_changes() -> None:
-    terms = replace(TERMS, fixed=Size(tokens=9_000))
+    terms = replace(TERMS, fixed=PromptSize(tokens=9_000))
     stored, plan = plan_for([user(50)], terms)
     assert not plan.changes and plan.at_floor(terms.threshold)
     told = plan.stuck
@@ -273,7 +273,7 @@ def test_f02_where_the_frame_alone_is_too_large_the_floor_is_told_and_nothing_ch
 
 
 def test_f02_a_plan_made_again_at_the_floor_changes_nothing_more() -> None:
-    terms = replace(TERMS, fixed=Size(tokens=8_000))
+    terms = replace(TERMS, fixed=PromptSize(tokens=8_000))
     stored, plan = plan_for([*many_exchanges(20), user(3000)], terms)
     assert plan.changes and plan.at_floor(terms.threshold)
     view = after(stored, plan)
@@ -282,10 +282,10 @@ def test_f02_a_plan_made_again_at_the_floor_changes_nothing_more() -> None:
 
 
 def test_f10_the_newest_request_is_in_what_is_sent_after_the_harshest_plan() -> None:
-    terms = replace(TERMS, budgets=Budgets(2_000, 250, 10_000_000, 20))
+    terms = replace(TERMS, budgets=RequestBudgets(2_000, 250, 10_000_000, 20))
     stored, plan = plan_for([*many_exchanges(40), user(3000, "newest "), *uses("z", 3000)], terms)
-    sent = build(after(stored, plan), FRAME, LIMITS).messages
-    assert "newest" in sent[newest_request(sent)].content
+    sent = build_request(after(stored, plan), FRAME, LIMITS).messages
+    assert "newest" in sent[newest_request_index(sent)].content
 
 
 # ----------------------------------------------------------------------------------------------------------- committing

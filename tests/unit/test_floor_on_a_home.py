@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from assistant.context.build import build
-from assistant.context.pressure import Budgets, Size, measure
+from assistant.context.build import build_request
+from assistant.context.pressure import PromptSize, RequestBudgets, measure_pressure
 from assistant.core.messages import Message, ToolCall
 from assistant.core.records import IncomingMessage
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import Stores, open_stores
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.values import CompactionLimits
@@ -22,18 +22,21 @@ from tests.property.conversations import COUNTER, FRAME, LIMITS, PROTECTED
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 TERMS = CompactionLimits(
-    Budgets(10_000, 1_000, 10_000_000, 20), COUNTER, fixed=Size(500, 2_000), protected=frozenset({PROTECTED})
+    RequestBudgets(10_000, 1_000, 10_000_000, 20),
+    COUNTER,
+    fixed=PromptSize(500, 2_000),
+    protected=frozenset({PROTECTED}),
 )
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> Iterator[wire_stores.Stores]:
-    stores = wire_stores.open_stores(load_settings(Home(tmp_path / "home"), {"TIKTOKEN_CACHE_DIR": ""}), START)
+def stores(tmp_path: Path) -> Iterator[Stores]:
+    stores = open_stores(load_settings(Home(tmp_path / "home"), {"TIKTOKEN_CACHE_DIR": ""}), START)
     yield stores
     stores.close()
 
 
-def talk(stores: wire_stores.Stores, number: int, now: datetime) -> None:
+def talk(stores: Stores, number: int, now: datetime) -> None:
     """One exchange; every second one with a tool, whose output is long at times."""
     said = IncomingMessage(
         "terminal", str(number), "main", "owner", "ada", "owner", f"request {number} " + "word " * 200
@@ -49,9 +52,9 @@ def talk(stores: wire_stores.Stores, number: int, now: datetime) -> None:
     stores.conversation.finish_turn(turn, "answered", Message("assistant", "answer " * 200, model="m"), [], now)
 
 
-def make_room(stores: wire_stores.Stores, now: datetime) -> CompactionPlan | None:
+def make_room(stores: Stores, now: datetime) -> CompactionPlan | None:
     view = stores.conversation.view("main")
-    if measure(view, TERMS.budgets, COUNTER, TERMS.fixed).ratio < TERMS.threshold:
+    if measure_pressure(view, TERMS.budgets, COUNTER, TERMS.fixed).ratio < TERMS.threshold:
         return None
     ids = [message.id for message in view.messages if message.id is not None]
     plan = plan_fallback(view, stores.conversation.places(ids), TERMS, now)
@@ -62,11 +65,13 @@ def make_room(stores: wire_stores.Stores, now: datetime) -> CompactionPlan | Non
     assert [(row.id, row.content) for row in left.messages] == [
         (row.id, row.content) for row in plan.applied(view.messages)
     ]
-    assert measure(left, TERMS.budgets, COUNTER, TERMS.fixed).ratio == pytest.approx(plan.after.ratio, abs=0.01)
+    assert measure_pressure(left, TERMS.budgets, COUNTER, TERMS.fixed).ratio == pytest.approx(
+        plan.after.ratio, abs=0.01
+    )
     return plan
 
 
-def test_f11_floor_after_floor_leaves_every_message_in_view_or_under_a_checkpoint(stores: wire_stores.Stores) -> None:
+def test_f11_floor_after_floor_leaves_every_message_in_view_or_under_a_checkpoint(stores: Stores) -> None:
     plans: list[CompactionPlan] = []
     for number in range(70):
         now = START + timedelta(minutes=number)
@@ -83,13 +88,13 @@ def test_f11_floor_after_floor_leaves_every_message_in_view_or_under_a_checkpoin
     assert report.ok, report.problems
 
 
-def test_the_request_after_a_floor_names_what_left_and_holds_the_protected_result(stores: wire_stores.Stores) -> None:
+def test_the_request_after_a_floor_names_what_left_and_holds_the_protected_result(stores: Stores) -> None:
     plan = None
     number = 0
     while plan is None or plan.compaction is None:
         talk(stores, number, START + timedelta(minutes=number))
         plan = make_room(stores, START + timedelta(minutes=number))
         number += 1
-    request = build(stores.conversation.view("main"), FRAME, LIMITS)
+    request = build_request(stores.conversation.view("main"), FRAME, LIMITS)
     assert f"{plan.compaction.messages_compressed} earlier messages, #1 to" in request.system[1].text
     assert any(row.name == PROTECTED for row in request.messages)

@@ -14,7 +14,7 @@ from assistant.commands.memory import MemoryCommandGroup, render_as_of
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.core.ports import ToolContext
-from assistant.memory.then import moment_then, split_then
+from assistant.memory.as_of import parse_as_of, split_as_of
 from assistant.store.character.as_of import KnowledgeAsOf, file_text_as_of
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.database import Database
@@ -24,7 +24,7 @@ from assistant.store.schema.character import character_migrations
 from tests.known_home import GUEST
 from tests.lived_home import Life, lived
 from tests.store_home import NOW
-from tools.search_memory import search_memory_tool
+from tools.memory import search_memory_tool
 
 HOUR = timedelta(hours=1)
 OSLO, BERGEN, ANNA = "I live in Oslo.", "I moved from Oslo to Bergen.", "My sister Anna is a nurse."
@@ -263,7 +263,7 @@ _NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)
     ],
 )
 def test_a_time_is_read_as_people_write_it(words: str, local: str, rest: str) -> None:
-    at, left = split_then(words, _NOW, ZONE)
+    at, left = split_as_of(words, _NOW, ZONE)
     assert (f"{at.astimezone(ZONE):%Y-%m-%d %H:%M}", left) == (local, rest)
 
 
@@ -282,14 +282,14 @@ def test_a_time_is_read_as_people_write_it(words: str, local: str, rest: str) ->
 )
 def test_what_is_no_time_of_the_past_is_told(words: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as refused:
-        split_then(words, _NOW, ZONE)
+        split_as_of(words, _NOW, ZONE)
     assert len(str(refused.value)) < 200
 
 
 def test_hours_ago_are_hours_in_the_night_in_which_the_clocks_change() -> None:
     now = datetime(2026, 10, 25, 6, tzinfo=UTC)
-    assert moment_then("8 hours ago", now, ZONE) == now - 8 * HOUR
-    assert moment_then("2026-10-24", now, ZONE) == datetime(2026, 10, 24, 22, tzinfo=UTC) - timedelta(microseconds=1)
+    assert parse_as_of("8 hours ago", now, ZONE) == now - 8 * HOUR
+    assert parse_as_of("2026-10-24", now, ZONE) == datetime(2026, 10, 24, 22, tzinfo=UTC) - timedelta(microseconds=1)
 
 
 async def test_in_a_conversation_it_is_told_what_was_known_and_since_when(life: Life) -> None:

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.context.memory_block import (
-    ABOUT_MEMORY,
-    ABOUT_PROFILES,
-    EARLIER_LEFT_OUT,
-    REST_LEFT_OUT,
-    days_of,
+    EARLIER_OMITTED,
+    MEMORY_INTRO,
+    PROFILES_INTRO,
+    REST_OMITTED,
     memory_block,
     profiles_block,
+    today_and_yesterday,
 )
 from assistant.core.profiles import Profile, ProfileAttribute
 
@@ -38,7 +38,7 @@ def block(
 
 def test_the_file_stands_first_then_yesterday_then_today() -> None:
     assert block("# Me\n", "# 2026-11-20\n\nb\n", "a") == (
-        f"{ABOUT_MEMORY}\n"
+        f"{MEMORY_INTRO}\n"
         "<context-record>\nMEMORY.md:\n# Me\n</context-record>\n"
         "<context-record>\nNotes of 2026-11-19:\na\n</context-record>\n"
         "<context-record>\nNotes of 2026-11-20:\n# 2026-11-20\n\nb\n</context-record>"
@@ -58,18 +58,18 @@ def test_f33_nobody_but_the_owner_is_shown_the_file(role: str) -> None:
 def test_the_newest_notes_are_kept() -> None:
     today = "\n".join(f"- line {n}" for n in range(100))
     shown = block("", today, "- older", day=50)
-    assert shown.endswith("- line 98\n- line 99\n</context-record>") and EARLIER_LEFT_OUT in shown
+    assert shown.endswith("- line 98\n- line 99\n</context-record>") and EARLIER_OMITTED in shown
     assert "- line 5\n" not in shown and "- older" not in shown
     assert "- older" in block("", "- line", "- older", day=50)
 
 
 def test_of_a_file_that_is_too_long_the_beginning_is_kept() -> None:
     shown = block("\n".join(f"- line {n}" for n in range(100)), file=50)
-    assert "MEMORY.md:\n- line 0\n" in shown and shown.endswith(f"{REST_LEFT_OUT}\n</context-record>")
+    assert "MEMORY.md:\n- line 0\n" in shown and shown.endswith(f"{REST_OMITTED}\n</context-record>")
 
 
 def test_a_line_of_a_megabyte_is_left_out_and_that_is_said() -> None:
-    assert block("x" * 1_000_000) == f"{ABOUT_MEMORY}\n<context-record>\nMEMORY.md:\n{REST_LEFT_OUT}\n</context-record>"
+    assert block("x" * 1_000_000) == f"{MEMORY_INTRO}\n<context-record>\nMEMORY.md:\n{REST_OMITTED}\n</context-record>"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_it_keeps_within_its_budgets_and_is_the_same_for_the_same(
 
 def test_today_and_yesterday_are_the_persons_own() -> None:
     late = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
-    assert days_of(late, OSLO) == (date(2026, 11, 21), date(2026, 11, 20))
+    assert today_and_yesterday(late, OSLO) == (date(2026, 11, 21), date(2026, 11, 20))
 
 
 # ------------------------------------------------------------------------------------------------------------ profiles
@@ -120,7 +120,7 @@ def person(name: str, value: str = "Bergen", summary: str = "") -> Profile:
 
 def test_a_profile_has_its_dates_and_what_no_longer_holds_is_marked() -> None:
     assert profiles_block([person("Marta", summary="A nurse.")], tokens, 500, OSLO) == (
-        f"{ABOUT_PROFILES}\n<context-record>\n"
+        f"{PROFILES_INTRO}\n<context-record>\n"
         "- Marta (person, also my sister; M): A nurse.\n"
         "  lives in: Bergen (since 2026-11-20)\n"
         "  formerly lives in: Oslo (2026-08-22 to 2026-11-20)\n"

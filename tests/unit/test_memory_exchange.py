@@ -12,7 +12,7 @@ import pytest
 
 from assistant.core.errors import UsageError
 from assistant.core.memories import ImportResult
-from assistant.memory.exchange import Incoming, read_in, refuse_what_is_to_come
+from assistant.memory.exchange import ImportedItem, parse_import, reject_future_dates
 from tests.known_home import GUEST, LATER, KnownHome
 from tests.store_home import NOW
 
@@ -150,17 +150,17 @@ def test_what_is_malformed_is_named_and_nothing_is_imported(home: KnownHome, tex
 
 def test_unknown_fields_and_tags_are_passed_over() -> None:
     told = {"version": 1, "entries": [{"text": "I sail.", "tags": ["fact", "guest", "odd"], "more": 1}], "x": 2}
-    (one,) = read_in(json.dumps(told))
+    (one,) = parse_import(json.dumps(told))
     assert (one.text, one.tags, one.at) == ("I sail.", ("fact",), None)
 
 
 def test_json_lines_without_their_first_line_are_refused_as_a_whole() -> None:
     with pytest.raises(UsageError, match=r"Line 2 is JSON and the first line is none\. Nothing was imported"):
-        read_in('exported from elsewhere\n{"entry": {"text": "I live in Oslo."}}')
+        parse_import('exported from elsewhere\n{"entry": {"text": "I live in Oslo."}}')
 
 
 def test_what_is_dated_in_the_future_is_refused() -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
-    refuse_what_is_to_come([Incoming("The clock is fast.", now + timedelta(hours=20)), Incoming("No date.")], now)
+    reject_future_dates([ImportedItem("The clock is fast.", now + timedelta(hours=20)), ImportedItem("No date.")], now)
     with pytest.raises(UsageError, match="dated 9999-01-01, in the future"):
-        refuse_what_is_to_come([Incoming("Far ahead.", datetime(9999, 1, 1, tzinfo=UTC))], now)
+        reject_future_dates([ImportedItem("Far ahead.", datetime(9999, 1, 1, tzinfo=UTC))], now)

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from assistant.context.normalise import ABORTED, normalise
-from assistant.context.tokens import estimate
-from assistant.context.truncate import by_reference
+from assistant.context.normalise import ABORTED_RESULT, normalise
+from assistant.context.tokens import estimate_tokens
+from assistant.context.truncate import truncate_to_reference
 from assistant.core.errors import ModelError
 from assistant.core.messages import ABORTED_MARKER, LogByteRange, Media, Message, ToolCall
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock, TextDelta, ToolSpec
@@ -181,7 +181,12 @@ async def test_messages_that_joined_the_turn_are_answered_as_well() -> None:
 
 
 async def test_a_change_that_no_result_shows_is_not_claimed() -> None:
-    for result in (ABORTED, "[interrupted] manage_todo_list was running", "Error: The disk is full.", "something else"):
+    for result in (
+        ABORTED_RESULT,
+        "[interrupted] manage_todo_list was running",
+        "Error: The disk is full.",
+        "something else",
+    ):
         reply = await answers(user("add milk to my list"), result)
         assert "Added" not in reply.content
         assert not reply.tool_calls
@@ -257,7 +262,9 @@ async def test_a_long_text_is_kept_and_only_its_ends_are_read_as_requests() -> N
 async def test_of_a_message_that_was_cut_its_ends_are_read_and_not_the_words_of_the_cut() -> None:
     book = "The sea was calm, and nobody spoke. " * 3_000
     place = LogLocation("main", "log/main/conversation.jsonl", LogByteRange(0, 99))
-    shown = by_reference(user(f"Keep this book. {book}\n\nWhere is the spare key?"), place, 1_000, estimate)
+    shown = truncate_to_reference(
+        user(f"Keep this book. {book}\n\nWhere is the spare key?"), place, 1_000, estimate_tokens
+    )
     (call,) = (await reply_to(shown)).message.tool_calls
     assert call.name == "search_history" and set(call.arguments["query"].split()) >= {"spare", "key"}
     assert not {"message", "left", "bytes"} & set(call.arguments["query"].split())

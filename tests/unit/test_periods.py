@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.context.periods import names_day_in, period_of
+from assistant.context.question import find_past_period, names_date_within
 
 OSLO = ZoneInfo("Europe/Oslo")
 # A Saturday.
@@ -45,7 +45,7 @@ NOW = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)
 def test_time_words_are_a_time_of_the_calendar(
     question: str, first: tuple[int, int, int], behind: tuple[int, int, int]
 ) -> None:
-    found = period_of(question, NOW, OSLO)
+    found = find_past_period(question, NOW, OSLO)
     assert found is not None
     assert (found.after.date(), found.before.date()) == (date(*first), date(*behind))
     assert found.words in question and found.after.tzinfo is OSLO
@@ -65,19 +65,19 @@ def test_time_words_are_a_time_of_the_calendar(
     ],
 )
 def test_a_time_to_come_or_none_is_none(question: str) -> None:
-    assert period_of(question, NOW, OSLO) is None
+    assert find_past_period(question, NOW, OSLO) is None
 
 
 def test_a_day_is_that_of_the_person() -> None:
     late = datetime(2026, 3, 9, 23, 30, tzinfo=UTC)
-    found = period_of("What did I say yesterday?", late, OSLO)
+    found = find_past_period("What did I say yesterday?", late, OSLO)
     assert found is not None and found.after == datetime(2026, 3, 9, tzinfo=OSLO)
 
 
 @given(st.text(max_size=60), st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)))
 def test_whatever_is_asked_a_period_has_begun_and_has_an_end(text: str, now: datetime) -> None:
     for question in (text, f"what did I say {text} weeks ago", f"what was in {text}", f"on {text} March, did I"):
-        found = period_of(question, now.replace(tzinfo=UTC), OSLO)
+        found = find_past_period(question, now.replace(tzinfo=UTC), OSLO)
         assert found is None or (
             found.after < found.before and found.after <= now.replace(tzinfo=UTC) + timedelta(days=1)
         )
@@ -85,8 +85,12 @@ def test_whatever_is_asked_a_period_has_begun_and_has_an_end(text: str, now: dat
 
 def test_a_text_names_days_by_their_year_alone() -> None:
     march, april = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
-    assert names_day_in("We moved (14 March 2026).", march, april)
-    assert names_day_in("Signed in March 2026.", march, april) and names_day_in("Signed 2026-03-30", march, april)
-    assert not names_day_in("We moved in March.", march, april)
-    assert not names_day_in("We moved (14 May 2026).", march, april)
-    assert names_day_in("We moved (14 May 2026).", march, None) and not names_day_in("31 February 2026", None, None)
+    assert names_date_within("We moved (14 March 2026).", march, april)
+    assert names_date_within("Signed in March 2026.", march, april) and names_date_within(
+        "Signed 2026-03-30", march, april
+    )
+    assert not names_date_within("We moved in March.", march, april)
+    assert not names_date_within("We moved (14 May 2026).", march, april)
+    assert names_date_within("We moved (14 May 2026).", march, None) and not names_date_within(
+        "31 February 2026", None, None
+    )

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.build import build
-from assistant.context.normalise import KEPT_WORDS
-from assistant.context.pressure import Budgets, Size, measure
+from assistant.context.build import build_request
+from assistant.context.normalise import RETAINED_WORDS_START
+from assistant.context.pressure import PromptSize, RequestBudgets, measure_pressure
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Media, Message
 from sleep.compaction.extractive import select_sentences
@@ -24,8 +24,8 @@ from tests.property.conversations import COUNTER, FRAME, LIMITS, PICTURE, PROTEC
 from tests.unit.test_floor import says, user, uses, words
 
 NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
-BUDGETS = Budgets(tokens=16_000, reserve=1_600, bytes=10_000_000, images=20)
-TERMS = CompactionLimits(BUDGETS, COUNTER, fixed=Size(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
+BUDGETS = RequestBudgets(tokens=16_000, reserve=1_600, bytes=10_000_000, images=20)
+TERMS = CompactionLimits(BUDGETS, COUNTER, fixed=PromptSize(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
 NOTHING_KEPT = CompactionInputs()
 POLICY = CompactionPolicy(preserve_messages=4, preserve_share=0.05)
 # Where it is still the day before.
@@ -60,7 +60,7 @@ def chat(exchanges: int, tokens: int = 200) -> list[Message]:
 
 def ratio(rows: Sequence[Message], terms: CompactionLimits = TERMS) -> float:
     view = view_of(rows, prefix_rev=1)
-    return measure(view, terms.budgets, terms.counter, terms.fixed, terms.adding).ratio
+    return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding).ratio
 
 
 def kept(found: CompactionPlan) -> list[Message]:
@@ -189,9 +189,9 @@ def test_users_words_stay_newest_first_within_their_budget() -> None:
 def test_f18_kept_words_are_sent_as_history() -> None:
     stored, found = planned(chat(40, 150))
     left = finished(found).applied(stored)
-    sent = build(view_of(left), FRAME, LIMITS)
+    sent = build_request(view_of(left), FRAME, LIMITS)
     text = "\n".join(message.content for message in sent.messages)
-    assert text.index(KEPT_WORDS) < text.index("request 3") < text.index("The conversation goes on here.")
+    assert text.index(RETAINED_WORDS_START) < text.index("request 3") < text.index("The conversation goes on here.")
 
 
 def test_f18_open_requests_stay_word_for_word_before_newer_ones() -> None:

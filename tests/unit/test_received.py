@@ -23,7 +23,7 @@ from assistant.gateway.attachments import (
 )
 from assistant.gateway.inbound import MAX_GUEST_CHARACTERS, truncate_guest_text
 from assistant.store.home.workspace import WorkspaceFiles
-from tools.workspace import opened_file
+from tools.files import open_file
 
 NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
 OSLO = ZoneInfo("Europe/Oslo")
@@ -47,7 +47,7 @@ def there(workspace: Path) -> list[str]:
 def test_a_file_of_the_owners_is_in_the_workspace_and_named_for_the_homes_day(tmp_path: Path) -> None:
     (medium,) = taken(tmp_path, file()).media
     assert medium == Media("file", "application/pdf", "plan.pdf", 4, None, f"received/{DAY}-plan.pdf")
-    with opened_file(tmp_path, medium.path or "") as descriptor:
+    with open_file(tmp_path, medium.path or "") as descriptor:
         assert os.read(descriptor, 10) == b"plan"
     assert (tmp_path / (medium.path or "")).stat().st_mode & 0o777 == 0o600
 

@@ -17,20 +17,20 @@ from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from tests.granting import granting
 from tests.scenario.offline_home import ListedHistory, ListedTodos
-from tools.declaration import EVERYONE, INVALID_JSON, Count, tool
-from tools.registry import Registry
+from tools.declaration import ALL_ROLES, INVALID_JSON, StorableInt, tool
+from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
 CONTEXT = ToolContext("main", "owner", "t1", "t1:c1", datetime(2026, 11, 20, 13, 3, tzinfo=UTC))
 
 
-@tool(roles=EVERYONE)
+@tool(roles=ALL_ROLES)
 def greet(
     context: ToolContext,
     name: Annotated[str, Field(max_length=20)],
     times: Annotated[int, Field(ge=1, le=3)] = 1,
     tone: Literal["warm", "cool"] = "warm",
-    after: Count | None = None,
+    after: StorableInt | None = None,
 ) -> str:
     """Say hello.
     Twice, if asked."""
@@ -47,9 +47,9 @@ def call(tool_name: str, /, **arguments: object) -> ToolCall:
     return ToolCall("c1", tool_name, arguments)
 
 
-def registry(*tools: object, timeout_seconds: float = 60.0) -> Registry:
+def registry(*tools: object, timeout_seconds: float = 60.0) -> ToolRegistry:
     authority = granting(["greet", "keep"])
-    return Registry(tools or (greet, keep), timeout_seconds=timeout_seconds, authority=authority)  # type: ignore[arg-type]
+    return ToolRegistry(tools or (greet, keep), timeout_seconds=timeout_seconds, authority=authority)  # type: ignore[arg-type]
 
 
 def test_a_signature_becomes_a_schema_without_ballast() -> None:

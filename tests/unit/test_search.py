@@ -13,7 +13,7 @@ import pytest
 
 from assistant.core.messages import Media, Message
 from assistant.core.records import IncomingMessage, LogLocation
-from assistant.search.bounds import Bounds
+from assistant.search.query import SearchLimits
 from tests.bench.prose import Prose
 from tests.room import GUEST, NOW, OWNER, Room, fill
 
@@ -204,7 +204,7 @@ def test_f33_a_record_of_another_scope_within_a_session_is_passed_over(room: Roo
 
 
 def test_a_guest_finds_common_words_among_a_large_owner_s_history(tmp_path: Path) -> None:
-    room = Room(tmp_path / "home", Bounds(whole=20))
+    room = Room(tmp_path / "home", SearchLimits(whole=20))
     (early,) = room.say("We walk the dog in the garden.", session=GUEST, scope=GUEST)
     room.say("Only the weather.", session=GUEST, scope=GUEST)
     room.say(*["We walk the dog in the garden."] * 400)
@@ -236,7 +236,7 @@ def test_dates_hold_where_the_clock_was_set_back(room: Room) -> None:
 
 
 def test_a_date_range_is_searched_even_where_it_is_small_and_long_ago(tmp_path: Path) -> None:
-    room = Room(tmp_path / "home", Bounds(whole=20))
+    room = Room(tmp_path / "home", SearchLimits(whole=20))
     old = [Message("user", "We walk the dog in the garden.", ts=NOW - timedelta(days=400))]
     (early,) = room.conversation.ingest("main", OWNER, old, NOW)
     room.say(*["We walk the dog in the garden."] * 400)

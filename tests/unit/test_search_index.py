@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.search.forms import DIMENSIONS, Floats, quantised
-from assistant.search.index import SEAL_AT, Index
-from assistant.search.units import Unit
+from assistant.search.dtypes import DIMENSIONS, Floats, quantise
+from assistant.search.index import SEAL_AFTER_UNITS, SearchIndex
+from assistant.search.units import SearchUnit
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
 
 _NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-_RESIDENT, _UNITS, _AT_ONCE = 2_048, 8 * SEAL_AT, 256
+_RESIDENT, _UNITS, _AT_ONCE = 2_048, 8 * SEAL_AFTER_UNITS, 256
 
 
 def _embed(texts: Sequence[str]) -> Floats:
@@ -33,21 +33,21 @@ def _stems(words: Iterable[str]) -> dict[str, str]:
 def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path: Path) -> None:
     texts = [f"word{number % 500}" for number in range(_UNITS)]
     with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
-    index = Index(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
+    index = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
     most = 0
     for start in range(0, _UNITS, _AT_ONCE):
         units = [
-            Unit(number, 0, "main", "owner", "user", "", _NOW, _NOW.date(), texts[number])
+            SearchUnit(number, 0, "main", "owner", "user", "", _NOW, _NOW.date(), texts[number])
             for number in range(start, start + _AT_ONCE)
         ]
         index.append(units, {})
         most = max(most, index.resident)
 
     assert (index.count, index.sealed) == (_UNITS, _UNITS)
-    assert most <= _RESIDENT + _RESIDENT // 8 + 2 * SEAL_AT
-    expected = quantised(_embed(texts)).astype(np.float32) / np.float32(127)
+    assert most <= _RESIDENT + _RESIDENT // 8 + 2 * SEAL_AFTER_UNITS
+    expected = quantise(_embed(texts)).astype(np.float32) / np.float32(127)
     everything = np.arange(_UNITS)
     assert np.array_equal(index.vectors(everything), expected)
-    again = Index(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
+    again = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
     assert np.array_equal(again.vectors(everything), expected)
     with_db.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.messages import Message
-from assistant.search.bounds import Bounds
+from assistant.search.query import SearchLimits
 from assistant.wire.search import open_history
 from tests.bench.homes import home as generated_home
 from tests.room import GUEST, NOW, OWNER, Room, fill
@@ -25,7 +25,7 @@ def room(tmp_path: Path) -> Iterator[Room]:
 def test_two_stages_find_what_an_exact_score_of_everything_finds(tmp_path: Path) -> None:
     made = generated_home(2000, facts=30, cache=tmp_path)
     first = {}
-    for bounds in (Bounds(whole=10**6), Bounds(whole=0, seeds=200, exact=100)):
+    for bounds in (SearchLimits(whole=10**6), SearchLimits(whole=0, seeds=200, exact=100)):
         history = open_history(made.path, patient=True, bounds=bounds)[0]
         first[bounds] = [[hit.message_id for hit in history.search(one.question, OWNER)] for one in made.planted]
         history.close()
@@ -36,7 +36,7 @@ def test_two_stages_find_what_an_exact_score_of_everything_finds(tmp_path: Path)
 
 
 def test_one_common_word_alone_finds_the_newest(tmp_path: Path) -> None:
-    room = Room(tmp_path / "home", Bounds(whole=0, seeds=100, exact=150))
+    room = Room(tmp_path / "home", SearchLimits(whole=0, seeds=100, exact=150))
     said = room.say(*["We walk the dog."] * 400)
     # The very last have nobody after them, who would say the same again.
     assert set(room.find("walk", limit=60)) >= set(said[-34:-4])
@@ -49,7 +49,7 @@ COMMON = ["walk", "kitchen", "garden", "dentist"]
 @pytest.fixture
 def crowded(tmp_path: Path) -> Iterator[Room]:
     """A home of which only a small part is scored exactly."""
-    room = Room(tmp_path / "home", Bounds(whole=0, seeds=60, exact=60))
+    room = Room(tmp_path / "home", SearchLimits(whole=0, seeds=60, exact=60))
     yield room
     room.close()
 
@@ -82,7 +82,7 @@ def test_of_many_messages_with_a_rare_word_common_words_pick_the_right_one(crowd
 
 
 def test_words_that_are_common_but_never_together_are_still_found(tmp_path: Path) -> None:
-    room = Room(tmp_path / "home", Bounds(whole=0))
+    room = Room(tmp_path / "home", SearchLimits(whole=0))
     walks = room.say(*["We walk."] * 100)
     dogs = room.say(*["The dog."] * 100)
     assert set(room.find("walk dog", limit=200)) <= {*walks, *dogs}
@@ -115,7 +115,7 @@ def test_what_was_said_hours_apart_does_not_answer_one_another(room: Room) -> No
 
 def test_a_large_history_of_somebody_else_crowds_nobody_out(tmp_path: Path) -> None:
     """Of the units worth a look none is another scope's."""
-    room = Room(tmp_path / "home", Bounds(whole=0, seeds=40, exact=40))
+    room = Room(tmp_path / "home", SearchLimits(whole=0, seeds=40, exact=40))
     mine = room.say(*["We walk the dog in the garden."] * 30, session=GUEST, scope=GUEST)
     room.say(*["We walk the dog in the garden, the dog and the garden."] * 400)
     assert set(room.find("walk the dog in the garden", GUEST, limit=30)) == set(mine)

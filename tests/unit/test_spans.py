@@ -11,7 +11,7 @@ from opentelemetry.trace import StatusCode
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest
-from assistant.health.otlp import Spans
+from assistant.health.otlp import OtlpTracer
 from assistant.models.metered import TracedModel
 from tests.scripted import ScriptedModel
 
@@ -21,7 +21,7 @@ ASKED = ModelRequest((), (Message("user", "hello"),))
 async def span_of(model: ScriptedModel) -> ReadableSpan:
     """Of a call that is listened to until it is answered or fails, and no longer."""
     kept = InMemorySpanExporter()
-    spans = Spans(kept)
+    spans = OtlpTracer(kept)
     with suppress(ModelError):
         async with aclosing(TracedModel(model, spans).stream(ASKED)) as events:
             async for event in events:

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from assistant.context.quote import RECORD as TAG
+from assistant.context.quoting import RECORD_TAG as TAG
 from assistant.core.messages import SUMMARY_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply
 from sleep.compaction.answer import (

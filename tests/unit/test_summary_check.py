@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.context.quote import RECORD as TAG
+from assistant.context.quoting import RECORD_TAG as TAG
 from assistant.core.messages import Message
 from sleep.compaction.validate import (
     RESTORED_HEADING,

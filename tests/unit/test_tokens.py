@@ -13,25 +13,29 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from assistant.context import toksum_tier, vocabulary
+from assistant.context import tiktoken_tier as vocabulary
+from assistant.context import toksum_tier
 from assistant.context.tokens import (
     IMAGE_TOKENS,
-    Encode,
-    Tier,
+    CountingTier,
+    EncodedLength,
     TokenCounter,
     VocabularyError,
-    best_tier,
-    encoding_of,
-    estimate,
-    learned,
+    choose_tier,
+    estimate_tokens,
     open_counter,
+    openai_encoding,
+    update_calibration,
     vocabulary_file,
 )
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.records import TokenCalibration
 
-LOADERS: Mapping[str, Callable[[Tier], Encode]] = {"tiktoken": vocabulary.encoder, "toksum": toksum_tier.encoder}
+LOADERS: Mapping[str, Callable[[CountingTier], EncodedLength]] = {
+    "tiktoken": vocabulary.encoder,
+    "toksum": toksum_tier.encoder,
+}
 SAMPLES = (
     "Hello, world! It's 12345 o'clock.\r\n\r\n  Indented\tand   spaced  ",
     "def f(x):\n    return x ** 2  # naïve\n" * 20,
@@ -54,7 +58,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def exact(cache: Path) -> TokenCounter:
-    return open_counter(best_tier("gpt-5", cache), LOADERS)
+    return open_counter(choose_tier("gpt-5", cache), LOADERS)
 
 
 _watched: list[str] | None = None
@@ -78,7 +82,7 @@ def network() -> Iterator[list[str]]:
 
 
 def estimating() -> TokenCounter:
-    return TokenCounter(best_tier("claude-sonnet-5-5", None))
+    return TokenCounter(choose_tier("claude-sonnet-5-5", None))
 
 
 # ------------------------------------------------------------------------------------------------------------- tiktoken
@@ -92,7 +96,7 @@ def test_the_vocabulary_file_is_named_as_tiktoken_names_it(tmp_path: Path) -> No
 @pytest.mark.parametrize("model", ["gpt-5", "gpt-4"])
 def test_counts_are_those_of_tiktoken_itself(cache: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
-    ours = open_counter(best_tier(model, cache), LOADERS)
+    ours = open_counter(choose_tier(model, cache), LOADERS)
     theirs = tiktoken.encoding_for_model(model)
     assert ours.tier.name == "tiktoken" and ours.tier.encoding == theirs.name
     assert [ours.count_text(text) for text in SAMPLES] == [len(theirs.encode_ordinary(text)) for text in SAMPLES]
@@ -115,14 +119,14 @@ def test_counts_are_those_of_tiktoken_itself(cache: Path, model: str, monkeypatc
     ],
 )
 def test_only_openai_models_have_a_public_vocabulary(model: str, encoding: str | None) -> None:
-    assert encoding_of(model) == encoding
+    assert openai_encoding(model) == encoding
 
 
 def test_a_missing_vocabulary_falls_through_and_says_so(tmp_path: Path, network: list[str]) -> None:
-    counter = open_counter(best_tier("gpt-5", tmp_path), LOADERS)
+    counter = open_counter(choose_tier("gpt-5", tmp_path), LOADERS)
     assert counter.tier.name == "estimate"
     assert "no vocabulary o200k_base" in counter.describe() and "not downloaded" in counter.describe()
-    assert open_counter(best_tier("gpt-5", None), LOADERS).tier.name == "estimate"
+    assert open_counter(choose_tier("gpt-5", None), LOADERS).tier.name == "estimate"
     assert counter.count_text("four" * 10) == 12
     assert network == []
 
@@ -134,7 +138,7 @@ def test_a_damaged_vocabulary_is_neither_used_nor_replaced_nor_downloaded(
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     path = vocabulary_file("o200k_base", tmp_path)
     path.write_bytes(content)
-    counter = open_counter(best_tier("gpt-5", tmp_path), LOADERS)
+    counter = open_counter(choose_tier("gpt-5", tmp_path), LOADERS)
     assert counter.tier.name == "estimate"
     assert "is not the vocabulary of o200k_base" in counter.describe()
     assert path.read_bytes() == content
@@ -143,7 +147,7 @@ def test_a_damaged_vocabulary_is_neither_used_nor_replaced_nor_downloaded(
 
 def test_a_vocabulary_that_vanished_since_it_was_found_falls_through(tmp_path: Path) -> None:
     path = vocabulary_file("o200k_base", tmp_path)
-    counter = open_counter(Tier("tiktoken", "gpt-5", "found", "o200k_base", path), LOADERS)
+    counter = open_counter(CountingTier("tiktoken", "gpt-5", "found", "o200k_base", path), LOADERS)
     assert counter.tier.name == "estimate" and "cannot be read" in counter.describe()
 
 
@@ -167,7 +171,7 @@ def test_a_long_text_is_sampled_and_still_about_right(exact: TokenCounter) -> No
 
 
 def test_toksum_counts_models_it_knows_and_never_less_than_one_for_a_wide_character() -> None:
-    counter = open_counter(best_tier("claude-3-opus-20240229", None, toksum=True), LOADERS)
+    counter = open_counter(choose_tier("claude-3-opus-20240229", None, toksum=True), LOADERS)
     assert counter.tier.name == "toksum" and counter.describe().startswith("toksum")
     assert counter.count_text("A plain English sentence, not very long.") >= 10
     assert counter.count_text("漢字" * 100) >= 160
@@ -175,39 +179,39 @@ def test_toksum_counts_models_it_knows_and_never_less_than_one_for_a_wide_charac
 
 @pytest.mark.parametrize("model", ["claude-of-next-year", "text-davinci-003"])
 def test_toksum_is_not_used_for_models_it_does_not_know_or_would_download_for(model: str, network: list[str]) -> None:
-    counter = open_counter(Tier("toksum", model, "installed"), LOADERS)
+    counter = open_counter(CountingTier("toksum", model, "installed"), LOADERS)
     assert counter.tier.name == "estimate" and "toksum cannot be used" in counter.describe()
     assert network == []
 
 
 def test_toksum_is_chosen_only_where_it_is_installed_and_may_know_the_model() -> None:
-    assert best_tier("claude-3-opus", None).name == "estimate"
-    assert [best_tier(model, None, toksum=True).name for model in ("", "offline", "davinci")] == ["estimate"] * 3
-    assert best_tier("meta/Llama-3-70b", None, toksum=True).name == "toksum"
+    assert choose_tier("claude-3-opus", None).name == "estimate"
+    assert [choose_tier(model, None, toksum=True).name for model in ("", "offline", "davinci")] == ["estimate"] * 3
+    assert choose_tier("meta/Llama-3-70b", None, toksum=True).name == "toksum"
 
 
 # ------------------------------------------------------------------------------------------------------------- estimate
 
 
 def test_four_characters_of_plain_text_are_one_token_and_a_fifth() -> None:
-    assert estimate("x" * 1000) == 300
-    assert estimate("") == 0
-    assert estimate("a") == 1
+    assert estimate_tokens("x" * 1000) == 300
+    assert estimate_tokens("") == 0
+    assert estimate_tokens("a") == 1
 
 
 def test_wide_scripts_cost_about_a_token_a_character() -> None:
-    assert estimate("漢" * 1000) == 1000
-    assert estimate("ไทย" * 100) == 300
-    assert estimate("😀" * 100) == 200
-    assert estimate("д" * 1000) == 600
+    assert estimate_tokens("漢" * 1000) == 1000
+    assert estimate_tokens("ไทย" * 100) == 300
+    assert estimate_tokens("😀" * 100) == 200
+    assert estimate_tokens("д" * 1000) == 600
 
 
 def test_a_mixed_text_costs_the_sum_of_its_scripts() -> None:
-    assert estimate("x" * 1000 + "漢" * 1000 + "д" * 1000) == pytest.approx(300 + 1000 + 600, abs=2)
+    assert estimate_tokens("x" * 1000 + "漢" * 1000 + "д" * 1000) == pytest.approx(300 + 1000 + 600, abs=2)
 
 
 def test_lone_surrogates_are_counted_and_not_stumbled_over() -> None:
-    assert estimate("\ud800" * 10) == 10
+    assert estimate_tokens("\ud800" * 10) == 10
 
 
 @pytest.mark.parametrize(
@@ -220,7 +224,7 @@ def test_lone_surrogates_are_counted_and_not_stumbled_over() -> None:
     ],
 )
 def test_an_estimate_of_prose_is_not_below_the_real_count(exact: TokenCounter, text: str) -> None:
-    assert exact.count_text(text) <= estimate(text) <= 3 * exact.count_text(text)
+    assert exact.count_text(text) <= estimate_tokens(text) <= 3 * exact.count_text(text)
 
 
 # ------------------------------------------------------------------------------------------------------------- messages
@@ -248,7 +252,7 @@ def test_thinking_is_counted_apart_and_without_its_signature() -> None:
 
 def test_tools_are_counted_with_their_schemas() -> None:
     spec = ToolSpec("read_file", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
-    assert estimating().count_tools([spec]) >= estimate(json.dumps(dict(spec.schema)))
+    assert estimating().count_tools([spec]) >= estimate_tokens(json.dumps(dict(spec.schema)))
 
 
 # ---------------------------------------------------------------------------------------------------------- calibration
@@ -257,7 +261,7 @@ def test_tools_are_counted_with_their_schemas() -> None:
 def test_the_factor_comes_to_what_bills_say_and_counts_stay_as_they_were() -> None:
     known: TokenCalibration | None = None
     for _ in range(60):
-        known = learned(known, "claude", 10_000, 13_500)
+        known = update_calibration(known, "claude", 10_000, 13_500)
     assert known is not None and known.samples == 60
     assert known.factor == pytest.approx(1.35, abs=0.01)
     counter = estimating().calibrated(known)
@@ -268,26 +272,26 @@ def test_the_factor_comes_to_what_bills_say_and_counts_stay_as_they_were() -> No
 
 def test_one_odd_bill_moves_the_factor_little_and_never_out_of_bounds() -> None:
     settled = TokenCalibration("m", 1.2, 100)
-    assert learned(settled, "m", 1000, 1_000_000).factor == pytest.approx(1.2 + 0.1 * (3.0 - 1.2))
+    assert update_calibration(settled, "m", 1000, 1_000_000).factor == pytest.approx(1.2 + 0.1 * (3.0 - 1.2))
     known = settled
     for _ in range(500):
-        known = learned(known, "m", 1000, 10)
+        known = update_calibration(known, "m", 1000, 10)
     assert known.factor == pytest.approx(0.5, abs=0.01)
 
 
 @pytest.mark.parametrize(("estimated", "reported"), [(50, 400), (5000, 0), (0, 0)])
 def test_a_call_too_small_to_tell_teaches_nothing(estimated: int, reported: int) -> None:
-    assert learned(None, "m", estimated, reported) == TokenCalibration("m", 1.0, 0)
+    assert update_calibration(None, "m", estimated, reported) == TokenCalibration("m", 1.0, 0)
 
 
 def test_a_library_that_is_missing_falls_through() -> None:
-    def missing(tier: Tier) -> Encode:
+    def missing(tier: CountingTier) -> EncodedLength:
         raise ImportError("No module named 'tiktoken'")
 
-    counter = open_counter(Tier("tiktoken", "gpt-5", "found", "o200k_base"), {"tiktoken": missing})
+    counter = open_counter(CountingTier("tiktoken", "gpt-5", "found", "o200k_base"), {"tiktoken": missing})
     assert counter.tier.name == "estimate" and "No module" in counter.describe()
 
 
 def test_a_tier_without_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="no vocabulary is known"):
-        vocabulary.encoder(Tier("tiktoken", "gpt-9", "guessed", "o900k_base", tmp_path))
+        vocabulary.encoder(CountingTier("tiktoken", "gpt-9", "guessed", "o900k_base", tmp_path))

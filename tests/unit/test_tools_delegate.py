@@ -14,7 +14,7 @@ from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.tool_results import is_failed_result
 from tests.scenario.offline_home import ListedHistory, ListedTodos
-from tools.registry import Registry
+from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
 CONTEXT = ToolContext("main", "owner", "t1", "t1:c1", datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
@@ -36,7 +36,7 @@ class Answering:
         return list(self.answers)
 
 
-def box(helpers: Answering | None) -> Registry:
+def box(helpers: Answering | None) -> ToolRegistry:
     return build_toolbox(
         ListedHistory(), ListedTodos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), helpers=helpers  # type: ignore[arg-type]
     )  # fmt: skip

@@ -91,7 +91,7 @@ SWAPPED_BEFORE_IT_IS_OPENED = """
 import os, sys
 from pathlib import Path
 from assistant.core.errors import ToolError
-from tools.workspace import opened_file, opened_folder
+from tools.files import opened_file, opened_folder
 
 root = Path(sys.argv[1])
 

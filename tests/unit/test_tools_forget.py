@@ -11,7 +11,7 @@ from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePrevi
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.ports import ToolContext
 from tests.store_home import NOW
-from tools.forget import forget_tool
+from tools.memory import forget_tool
 
 CONTEXT = ToolContext("peer:x:1", "peer:x:1", "t1", "k1", NOW)
 MEMORY = "0b8d5b1e-4a8c-5d53-9a53-0f1b3a5f5b5e"

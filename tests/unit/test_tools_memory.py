@@ -18,10 +18,9 @@ from assistant.store.character.journal import StoredJournal
 from sleep.rules.importance import score_importance
 from tests.granting import granting_all
 from tests.memory_home import GUEST, NOW, MemoryHome
-from tools.add_journal_entry import add_journal_entry_tool
-from tools.edit_memory_file import edit_memory_file_tool
-from tools.registry import Registry
-from tools.update_profile import update_profile_tool
+from tools.memory import add_journal_entry_tool
+from tools.profile import edit_memory_file_tool, update_profile_tool
+from tools.registry import ToolRegistry
 
 OSLO = ZoneInfo("Europe/Oslo")
 
@@ -58,7 +57,7 @@ class House:
     home: MemoryHome
     talk: Talk
     journal: StoredJournal
-    box: Registry
+    box: ToolRegistry
 
     async def use(
         self, tool: str, key: str = "k", scope: str = "owner", now: datetime = NOW, **arguments: object
@@ -78,7 +77,7 @@ def house(tmp_path: Path) -> Iterator[House]:
         update_profile_tool(home.profiles, home.files, OSLO), edit_memory_file_tool(home.files),
         add_journal_entry_tool(journal, talk, score_importance),
     ]  # fmt: skip
-    yield House(home, talk, journal, Registry(tools, timeout_seconds=5, authority=granting_all(tools)))
+    yield House(home, talk, journal, ToolRegistry(tools, timeout_seconds=5, authority=granting_all(tools)))
     home.close()
 
 

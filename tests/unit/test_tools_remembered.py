@@ -19,9 +19,8 @@ from assistant.core.tool_results import is_failed_result
 from tests.granting import granting_all
 from tests.known_home import GUEST, KnownHome
 from tests.store_home import NOW
-from tools.registry import Registry
-from tools.search_memory import search_memory_tool
-from tools.update_memory import update_memory_tool
+from tools.memory import search_memory_tool, update_memory_tool
+from tools.registry import ToolRegistry
 
 OSLO = ZoneInfo("Europe/Oslo")
 ANNA = Memory("1a2b3c4d-0000-5000-8000-000000000000", "owner", "Anna is a nurse.", NOW, entries=(1,))
@@ -46,7 +45,7 @@ class Shelf:
 class House:
     home: KnownHome
     shelf: Shelf
-    box: Registry
+    box: ToolRegistry
 
     async def use(self, tool: str, session: str = "main", key: str = "k", **arguments: object) -> str:
         role, scope = session_role(session), "owner" if session == "main" else session
@@ -60,7 +59,7 @@ class House:
 def house(tmp_path: Path) -> Iterator[House]:
     home, shelf = KnownHome(tmp_path / "home").open(), Shelf()
     tools = [search_memory_tool(shelf, OSLO, 2_000), update_memory_tool(home.commands, home.history)]
-    yield House(home, shelf, Registry(tools, timeout_seconds=5, authority=granting_all(tools)))
+    yield House(home, shelf, ToolRegistry(tools, timeout_seconds=5, authority=granting_all(tools)))
     home.close()
 
 

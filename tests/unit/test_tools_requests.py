@@ -15,7 +15,7 @@ from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.tool_results import is_failed_result, parse_quotes
 from tests.scenario.offline_home import ListedHistory, ListedTodos
-from tools.registry import Registry
+from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
 NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
@@ -65,7 +65,7 @@ def requests() -> ListedRequests:
     return ListedRequests()
 
 
-def box(requests: ListedRequests | None) -> Registry:
+def box(requests: ListedRequests | None) -> ToolRegistry:
     return build_toolbox(
         ListedHistory(), ListedTodos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), requests=requests  # type: ignore[arg-type]
     )  # fmt: skip

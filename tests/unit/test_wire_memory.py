@@ -6,13 +6,13 @@ from pathlib import Path
 
 from assistant.settings.home import home_from_environment
 from assistant.settings.settings import load_settings
-from assistant.wire.memory import store_settings
+from assistant.wire.stores import memory_store_settings
 
 
 def _told(tmp_path: Path, toml: str, **environ: str) -> tuple[str, str, str, str, str]:
     environ["ASSISTANT_HOME"] = str(tmp_path)
     (tmp_path / "config.toml").write_text(f"[memory]\n{toml}\n", encoding="utf-8")
-    told = store_settings(load_settings(home_from_environment(environ), environ))
+    told = memory_store_settings(load_settings(home_from_environment(environ), environ))
     return told.store, told.store_url, told.embedder.kind, told.embedder.model, told.embedder.key
 
 

@@ -13,7 +13,7 @@ from assistant.core.ports import Model
 from assistant.models.factory import ModelDeps, build_summary_model
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.scripted import ScriptedModel, SteppingClock
 from tests.strict.asking import KeptFacts, KeptLedger, ask, clock
 from tests.strict.behaviour import Status
@@ -90,9 +90,9 @@ async def test_nobody_writes_instead_of_a_writer_that_fails(tmp_path: Path, serv
 # -------------------------------------------------------------------------------------------------------------- prompts
 
 
-def house(home: Path) -> House:
+def house(home: Path) -> App:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
-    return build(settings, SteppingClock(), model=ScriptedModel("ok"))
+    return build_app(settings, SteppingClock(), model=ScriptedModel("ok"))
 
 
 @pytest.mark.parametrize("name", ["summary", "summary_merge", "summary_prefix", "extraction", "delegate"])

@@ -15,7 +15,7 @@ from assistant.cli.output import print_json, print_text
 from assistant.cli.text import shorten_line
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.records import LogRecord
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import Stores
 from sleep.compaction.validate import find_missing_values
 
 _SPOKEN = ("user", "assistant")
@@ -56,7 +56,7 @@ def diff(context: click.Context, checkpoint_id: int) -> None:
         print_text("\n\n".join(_sections(found)) or "The summary names everything that the originals do.")
 
 
-def find_missing_facts(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[MissingFact]:
+def find_missing_facts(stores: Stores, checkpoint: Checkpoint) -> Iterator[MissingFact]:
     """In the order they were said, each once. What tools returned is not looked at: of that, what mattered was said."""
     kept = set(checkpoint.key_facts.get("kept", ()))
     told: set[tuple[str, str]] = set()

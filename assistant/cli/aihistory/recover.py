@@ -18,10 +18,10 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import CorruptStore
 from assistant.core.messages import media_to_json
 from assistant.core.records import LogLocation, LogRecord, SessionInfo
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import Stores
 
 
-def read_originals(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterator[LogRecord]:
+def read_originals(stores: Stores, checkpoint: Checkpoint) -> Iterator[LogRecord]:
     """The records in the range of a compaction, oldest first, undone ones among them. Those that a branch took over
     from the conversation it came from, or a conversation from an earlier one that it goes on from, stand first. Raises
     `CorruptStore` where the index does not know the range."""
@@ -32,7 +32,7 @@ def read_originals(stores: wire_stores.Stores, checkpoint: Checkpoint) -> Iterat
             start = page[-1].span.end
 
 
-def _stretches(stores: wire_stores.Stores, checkpoint: Checkpoint) -> list[tuple[str, int, int]]:
+def _stretches(stores: Stores, checkpoint: Checkpoint) -> list[tuple[str, int, int]]:
     """(session, first byte, end) of each log that has messages of the range. The compaction's own is told by its
     first and last message; other logs by what it noted."""
     ends = (checkpoint.from_message_id, checkpoint.to_message_id)
@@ -54,13 +54,13 @@ def _stretches(stores: wire_stores.Stores, checkpoint: Checkpoint) -> list[tuple
     return [*((logs[path], start, end) for path, start, end in elsewhere if path in logs), own]
 
 
-def _begun(stores: wire_stores.Stores, checkpoint: Checkpoint) -> int:
+def _begun(stores: Stores, checkpoint: Checkpoint) -> int:
     """The byte at which the compaction's generation begins in its log."""
     first = next(iter(stores.generations.records(checkpoint.session, checkpoint.generation)), None)
     return 0 if first is None else first.span.start
 
 
-def _logs_of_ancestors(stores: wire_stores.Stores, session: str) -> dict[str, str]:
+def _logs_of_ancestors(stores: Stores, session: str) -> dict[str, str]:
     """The log's path -> the session, of those that this one was branched from."""
     known = {info.key: info for info in stores.conversation.sessions()}
     found: dict[str, str] = {}
@@ -73,7 +73,7 @@ def _logs_of_ancestors(stores: wire_stores.Stores, session: str) -> dict[str, st
     return found
 
 
-def _place(stores: wire_stores.Stores, info: SessionInfo) -> LogLocation | None:
+def _place(stores: Stores, info: SessionInfo) -> LogLocation | None:
     """Where the newest message of a session stands."""
     newest = stores.history.recent(info.scope, session=info.key, limit=1)
     return stores.conversation.places([newest[0].id]).get(newest[0].id) if newest else None

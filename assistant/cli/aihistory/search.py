@@ -27,7 +27,7 @@ from assistant.core.errors import UsageError
 from assistant.core.messages import LogByteRange
 from assistant.core.records import SearchHit
 from assistant.core.text import lazy_regex
-from assistant.wire import stores as wire_stores
+from assistant.wire.stores import Stores
 
 _WITHOUT_SPACES = lazy_regex(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -134,7 +134,7 @@ def excerpt_around(text: str, wanted: str) -> str:
 class CompactedRanges:
     """Which compaction a message stands under: the live one, else the newest that ever did."""
 
-    def __init__(self, stores: wire_stores.Stores, checkpoints: Sequence[Checkpoint]) -> None:
+    def __init__(self, stores: Stores, checkpoints: Sequence[Checkpoint]) -> None:
         installed = [c for c in checkpoints if c.state not in _NEVER_INSTALLED]
         ends = [one for c in installed for one in (c.from_message_id, c.to_message_id)]
         places = stores.conversation.places(ends)
@@ -163,18 +163,14 @@ class CompactedRanges:
                 yield CompactionSearchHit(checkpoint, hit.ts, hit.text, hit.message_id, hit.role)
 
 
-def search_messages(
-    stores: wire_stores.Stores, covered: CompactedRanges, wanted: str, limit: int
-) -> Iterator[CompactionSearchHit]:
+def search_messages(stores: Stores, covered: CompactedRanges, wanted: str, limit: int) -> Iterator[CompactionSearchHit]:
     """Of each session at most `limit`: those that hold the text itself, the newest first. Where none does, those that
     fit its words best; but of a text without spaces, which has no words, those found by reading everything."""
     for session in covered.sessions:
         yield from islice(_of_session(stores, covered, wanted, session), limit)
 
 
-def _of_session(
-    stores: wire_stores.Stores, covered: CompactedRanges, wanted: str, session: str
-) -> Iterable[CompactionSearchHit]:
+def _of_session(stores: Stores, covered: CompactedRanges, wanted: str, session: str) -> Iterable[CompactionSearchHit]:
     hits = stores.history.search(wanted, covered.scopes[session], limit=_MOST_HITS, session=session)
     exact = [hit for hit in hits if fold_text(wanted) in fold_text(hit.text)]
     if exact:
@@ -185,9 +181,7 @@ def _of_session(
     return covered.of(hit for hit in hits if hit.score >= worth)
 
 
-def _by_reading(
-    stores: wire_stores.Stores, covered: CompactedRanges, wanted: str, session: str
-) -> Iterator[CompactionSearchHit]:
+def _by_reading(stores: Stores, covered: CompactedRanges, wanted: str, session: str) -> Iterator[CompactionSearchHit]:
     whole = fold_text(wanted)
     for record in records_newest_first(stores.history, covered.scopes[session], session):
         if whole in fold_text(record.content):

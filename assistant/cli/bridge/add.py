@@ -74,8 +74,8 @@ def _answered(home: Home, name: str, given: BridgeOptions) -> tuple[BridgeAnswer
         try:
             answers = ask_bridge_answers(name, home, settings, given)
             print_text(f"Asking {name} ...")
-            trial = bridge_setup.with_answers(settings, name, answers.keys, answers.token)
-            return answers, asyncio.run(bridge_setup.account_of(trial, name))
+            trial = bridge_setup.settings_with_answers(settings, name, answers.keys, answers.token)
+            return answers, asyncio.run(bridge_setup.check_account(trial, name))
         except BridgeError as error:
             if not given.asks:
                 raise

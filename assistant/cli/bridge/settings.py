@@ -190,7 +190,7 @@ def _homeserver(home: Home, user: str, known: str, given: BridgeOptions) -> str:
 
     if given.homeserver:
         return use(given.homeserver)
-    found = known or asyncio.run(bridge_setup.homeserver_of(user.partition(":")[2]))
+    found = known or asyncio.run(bridge_setup.find_homeserver(user.partition(":")[2]))
     return prompt_until_valid("Its homeserver", found, use) if given.asks else use(found)
 
 
@@ -199,7 +199,7 @@ def _login(homeserver: str, user: str, given: BridgeOptions, *, is_set: bool) ->
     if given.password:
         return asyncio.run(bridge_setup.matrix_login(homeserver, user, given.password))
     if given.token:
-        return asyncio.run(bridge_setup.matrix_device(homeserver, user, given.token))
+        return asyncio.run(bridge_setup.find_matrix_device(homeserver, user, given.token))
     choices = {**({"set": "as it does already"} if is_set else {}), **_LOGINS}
     match prompt_choice("How does it log in?", choices, next(iter(choices))):
         case "set":
@@ -209,7 +209,7 @@ def _login(homeserver: str, user: str, given: BridgeOptions, *, is_set: bool) ->
             return asyncio.run(bridge_setup.matrix_login(homeserver, user, password))
         case _:
             token = prompt_until_valid("Access token (it is not shown)", "", _needed, secret=True)
-            return asyncio.run(bridge_setup.matrix_device(homeserver, user, token))
+            return asyncio.run(bridge_setup.find_matrix_device(homeserver, user, token))
 
 
 def _needed(answer: str) -> str:

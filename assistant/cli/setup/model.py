@@ -84,7 +84,7 @@ def _asked(home: Home, settings: Settings) -> ModelChoice:
     url = _address(home, settings) if provider == "openai" else ""
     key = _key(settings, provider)
     known = settings.values.model.name if settings.provider == provider else ""
-    default = known or wire_settings.default_model(provider)
+    default = known or wire_settings.default_model_name(provider)
     name = prompt_until_valid("Which model?", default, str, shown=default or "the first one that it lists")
     return ModelChoice(provider, name, url, key)
 
@@ -123,7 +123,7 @@ def _tried(home: Home, settings: Settings, choice: ModelChoice) -> str:
     print_text("Asking for a first answer ...")
     try:
         with contextlib.nullcontext() if served else home_lock(home):
-            reply = wire_settings.first_answer(trial, utc_now, served=served)
+            reply = wire_settings.ask_test_question(trial, utc_now, served=served)
     except ModelError as error:
         reason = f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {_ADVICE.get(error.kind, '')}".rstrip()
         print_text(reason)
@@ -164,5 +164,5 @@ def _edited(text: str, settings: Settings, choice: ModelChoice) -> str:
         text = remove_key(text, "model.api_key")
     if choice.url and choice.url != settings.openai_url:
         text = set_key(text, "model.base_url", choice.url)
-    is_default = choice.name == wire_settings.default_model(choice.provider)
+    is_default = choice.name == wire_settings.default_model_name(choice.provider)
     return remove_key(text, "model.name") if is_default else set_key(text, "model.name", choice.name)

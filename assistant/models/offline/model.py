@@ -13,8 +13,8 @@ import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
-from assistant.context.quote import NOTE, SPEAKER
-from assistant.context.truncate import spoken
+from assistant.context.quoting import NOTE_TAG, SPEAKER_TAG
+from assistant.context.truncate import original_words
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import (
@@ -37,8 +37,8 @@ NAME = "offline"
 LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
 _CHARACTERS_PER_TOKEN = 4
 _WORDS = lazy_regex(r"\S+\s*|\s+")
-_NOTES = lazy_regex(rf"\A(?:<{NOTE}>.*?</{NOTE}>\s*)+", re.DOTALL)
-_SPEAKER = lazy_regex(rf'\A<{SPEAKER} name="([^"]*)">\n(.*)\n</{SPEAKER}>\s*\Z', re.DOTALL)
+_NOTES = lazy_regex(rf"\A(?:<{NOTE_TAG}>.*?</{NOTE_TAG}>\s*)+", re.DOTALL)
+_SPEAKER = lazy_regex(rf'\A<{SPEAKER_TAG} name="([^"]*)">\n(.*)\n</{SPEAKER_TAG}>\s*\Z', re.DOTALL)
 _MOST_OWN_WORDS = 100
 _LONGEST_QUOTE = 600
 
@@ -133,7 +133,7 @@ def _said(message: Message) -> Message:
     content = _NOTES.sub("", message.content, count=1)
     by = _SPEAKER.match(content)
     said = replace(message, content=by[2], name=by[1]) if by else replace(message, content=content)
-    return replace(said, content=spoken(said))
+    return replace(said, content=original_words(said))
 
 
 def _own_words(messages: Sequence[Message], newest: Message) -> tuple[QuotedMessage, ...]:

@@ -26,7 +26,7 @@ from datetime import UTC, datetime, timedelta
 from sqlite3 import Row
 from threading import Lock
 
-from assistant.context.periods import names_day_in
+from assistant.context.question import names_date_within
 from assistant.core.memories import Memory, MemoryHit
 from assistant.search.fulltext import Stemmer, query_words
 from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
@@ -228,7 +228,7 @@ def _of_the_time(recalled: Iterable[MemoryHit], after: datetime | None, before: 
         if not too_late and not too_early:
             yield replace(one, score=score + _OF_THE_TIME)
         elif too_late:
-            if names_day_in(memory.text, after, before):
+            if names_date_within(memory.text, after, before):
                 yield replace(one, score=score + _OF_THE_TIME / 2)
         elif memory.until is None or (after is not None and memory.until > after):
             yield replace(one, score=score)

@@ -17,7 +17,7 @@ from assistant.core.records import Button, OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_scope
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire.house import House, build
+from assistant.wire.app import App, build_app
 from tests.contract.bridges.network import Network, Seen, Where, Who
 from tests.contract.bridges.watched import Watch, Watched
 from tests.scripted import ScriptedModel, SteppingClock
@@ -49,14 +49,14 @@ class Living:
         self._environ = environ
         self._open, self._running = AsyncExitStack(), AsyncExitStack()
         self._notices = itertools.count(1)
-        self.house: House
+        self.house: App
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
     async def start(self) -> None:
         settings = load_settings(Home(self.home), {**_QUIET, **self._environ})
         bridges = {one.name: bridge for one in [self.network, *self.others] if (bridge := self._bridge(one, settings))}
-        self.house = build(settings, self.clock, bridges=bridges, model=self.model)
+        self.house = build_app(settings, self.clock, bridges=bridges, model=self.model)
         self._open.callback(self.house.close)
         for network in [self.network, *self.others]:
             self._let_in(network)

@@ -21,7 +21,7 @@ import httpx2
 from assistant.bridges.matrix.bridge import MatrixBridge
 from assistant.core.bridge_api import Bridge, DeviceLogin
 from assistant.settings.settings import Settings
-from assistant.wire.house import House
+from assistant.wire.app import App
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who
 from tests.contract.bridges.watched import Moves
 from tests.matrix_person import Person
@@ -69,7 +69,7 @@ class MatrixNetwork:
             is_owners=lambda account: False, edit_seconds=0.0,
         )  # fmt: skip
 
-    def serving(self, house: House) -> AbstractAsyncContextManager[None]:
+    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     def _asked(self, method: str, path: str) -> None:

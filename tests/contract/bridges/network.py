@@ -21,7 +21,7 @@ from typing import Literal, Protocol
 
 from assistant.core.bridge_api import Bridge
 from assistant.settings.settings import Settings
-from assistant.wire.house import House
+from assistant.wire.app import App
 
 # The people of a network. The owner and the guest are let in by the suite, the stranger by nobody.
 Who = Literal["owner", "guest", "stranger"]
@@ -88,7 +88,7 @@ class Network(Protocol):
         None where every house has it already (the terminal)."""
         ...
 
-    def serving(self, house: House) -> AbstractAsyncContextManager[None]:
+    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
         """Called around a house that runs, for a network whose server is the house itself; others do nothing."""
         ...
 

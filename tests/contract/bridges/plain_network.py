@@ -23,7 +23,7 @@ from assistant.core.bridge_api import (
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
 from assistant.settings.settings import Settings
-from assistant.wire.house import House
+from assistant.wire.app import App
 from tests.contract.bridges.network import Facts, Refused, Seen, Where, Who
 
 _EVERYTHING = BridgeCapabilities(
@@ -78,7 +78,7 @@ class PlainNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge:
         return PlainBridge(self, clock)
 
-    def serving(self, house: House) -> AbstractAsyncContextManager[None]:
+    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def after(self, number: int) -> list[_Event]:

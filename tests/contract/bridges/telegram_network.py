@@ -13,7 +13,7 @@ from typing import Any, Literal
 from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.core.bridge_api import Bridge
 from assistant.settings.settings import Settings
-from assistant.wire.house import House
+from assistant.wire.app import App
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who
 from tests.strict.telegram import Refusal, StrictTelegram
 from tests.strict.telegram_people import BOT, ROOM, Sent
@@ -39,7 +39,7 @@ class TelegramNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge:
         return TelegramBridge(self.server.token, self.server.url, draft_seconds=_DRAFTS_APART)
 
-    def serving(self, house: House) -> AbstractAsyncContextManager[None]:
+    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     def account(self, who: Who) -> str:

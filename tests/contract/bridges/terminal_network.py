@@ -22,7 +22,7 @@ from assistant.core.bridge_api import Bridge
 from assistant.core.sessions import MAIN_SESSION
 from assistant.service.unix_socket import short_address
 from assistant.settings.settings import Settings
-from assistant.wire.house import House
+from assistant.wire.app import App
 from tests.contract.bridges.network import Facts, Network, Refused, Seen, Where, Who
 from tests.contract.bridges.watched import Moves
 
@@ -44,7 +44,7 @@ class TerminalNetwork:
 
     def __init__(self) -> None:
         self.sends = 0
-        self._house: House | None = None
+        self._house: App | None = None
         self._link: SocketLink | None = None
         self._numbers = itertools.count(1)
         self._said: dict[str, dict[str, Any]] = {}
@@ -57,11 +57,11 @@ class TerminalNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge | None:
         return None
 
-    def serving(self, house: House) -> AbstractAsyncContextManager[None]:
+    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
         return self._serving(house)
 
     @asynccontextmanager
-    async def _serving(self, house: House) -> AsyncIterator[None]:
+    async def _serving(self, house: App) -> AsyncIterator[None]:
         async with house.serve(), open_socket_link(house.settings.home.socket) as link:
             self._house, self._link = house, link
             attached = asyncio.Event()

@@ -20,7 +20,7 @@ import httpx2
 from assistant.web.deps import AccessRules
 from assistant.web.listeners import TcpAddress, TcpListener
 from assistant.web.server import build_tcp_server
-from assistant.wire.house import House
+from assistant.wire.app import App
 from tests.contract.bridges.network import Network, Refused, Seen, Where, Who
 from tests.contract.bridges.terminal_network import TerminalNetwork
 from tests.contract.web import TOKEN
@@ -33,7 +33,7 @@ class WebNetwork(TerminalNetwork):
         self._last = "0"
 
     @asynccontextmanager
-    async def _serving(self, house: House) -> AsyncIterator[None]:
+    async def _serving(self, house: App) -> AsyncIterator[None]:
         behind = house.web.behind
         # A port of its own for each house: the system chooses.
         listener = TcpListener(

@@ -1,0 +1,302 @@
+"""What a message asks: whether it is a question, what of it may be looked up, and what past time it is about ("last
+spring", "in March", "on Tuesday", "two weeks ago" as a period of the calendar). Pure.
+
+What always holds: a period lies in the past, or has begun; where words could name a time to come ("what do I have on
+Friday?"), or several times, there is none, and the question is looked up by its words alone. Seasons are those of the
+northern hemisphere, by whole months.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
+
+from assistant.core.text import lazy_regex
+
+_QUESTION_LENGTH = 400
+_EDGE_LENGTH = 2_000
+
+_QUESTION = lazy_regex(
+    r"[^.!?？؟。！\n]*[?？؟]"
+    # Asked without the mark: by a word that asks, or told to find something.
+    r"|(?:^|(?<=[.!\n]))\s*(?:(?:please|and|so|ok|hey)[, ]+)*(?:who|what|when|where|which|why|how|whose|find|show"
+    r"|tell|remind|give|look up|wer|was|wann|wo|welche\w*|warum|wie|finde|zeig\w*|qui|quand|où|combien|quel\w*"
+    r"|trouve|qué|quién|cuándo|dónde|cuál|cómo|hvem|hva|når|hvor|hvilke\w*|finn)\b[^.!?\n]*",
+    re.IGNORECASE,
+)
+_PLEASANTRIES = lazy_regex(
+    r"\b(?:hi|hello|hey|bye|goodbye|welcome|thanks?|thx|please|sorry|yes|yeah|yep|nope?|ok|okay|sure|fine|great|nice|cool"
+    r"|wow|haha+|lol|well|right|good|morning|afternoon|evening|night"
+    r"|hallo|guten|morgen|abend|tag|danke|bitte|ja|nein|sch[öo]n|gut"
+    r"|bonjour|bonsoir|salut|merci|oui|non|bien|hola|buen[oa]s|d[ií]as|noches|gracias|s[ií]"
+    r"|ciao|buongiorno|buonasera|grazie|prego|hei|takk|tack|hej"
+    r"|привет|здравствуйте|добр(?:ый|ое)|утро|день|вечер|спасибо|пожалуйста|да|нет)\b"
+    r"|こんにちは|こんばんは|おはよう(?:ございます)?|ありがとう(?:ございます)?|はい|いいえ|你好|您好|谢谢|早上好|晚安|好的|再见"
+    r"|안녕(?:하세요)?|감사합니다",
+    re.IGNORECASE,
+)
+
+
+def is_question(text: str) -> bool:
+    """Whether it asks for something, with a question mark or without."""
+    return bool(_QUESTION.search(text))
+
+
+def searchable_text(question: str) -> str:
+    """What of a message may be looked up: of a long one its questions (of its beginning and its end, where a question
+    about what was said before would stand), of any nothing where pleasantries are all."""
+    if len(question) > 2 * _EDGE_LENGTH:
+        question = f"{question[:_EDGE_LENGTH]}\n{question[-_EDGE_LENGTH:]}"
+    text = question.strip()
+    if len(text) > _QUESTION_LENGTH:
+        asking = " ".join(match[0].strip() for match in _QUESTION.finditer(text))
+        text = (asking or text)[:_QUESTION_LENGTH]
+    rest = _PLEASANTRIES.sub(" ", text)
+    return text if re.search(r"\w\w", rest) else ""
+
+
+_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
+_MONTHS |= {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10}
+_MONTHS |= {"nov": 11, "dec": 12}
+_DAYS = {name.lower(): number for number, name in enumerate(calendar.day_name)}
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_NUMBERS = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "couple of": 2, "couple": 2, "few": 3, "three": 3, "four": 4, "five": 5,
+    "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
+}  # fmt: skip
+
+_MONTH = "(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_COUNT = r"(?:(?:a|the) )?(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
+_TO_COME = lazy_regex(
+    r"\b(?:will|shall|won't|going to|gonna|tomorrow|tonight|next|upcoming|coming|plan(?:s|ned|ning)? (?:for|to|on)|due"
+    r"|scheduled|free|busy|remind|should|from now)\b|'ll\b",
+    re.IGNORECASE,
+)
+_PAST = lazy_regex(
+    r"\b(?:did|didn't|was|wasn't|were|had|been|done|went|said|told|ago|last|past|happened|lived|used to|earlier"
+    r"|talked|discussed|mentioned|bought|met|saw|made)\b",
+    re.IGNORECASE,
+)
+_SPACE = lazy_regex(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class PastPeriod:
+    """A time, [after, before), and the words of the question that name it."""
+
+    after: datetime
+    before: datetime
+    words: str
+
+
+_Days = tuple[date, date]
+_Reading = Callable[[re.Match[str], date], _Days | None]
+
+
+def find_past_period(question: str, now: datetime, zone: tzinfo) -> PastPeriod | None:
+    """The past time that a question names, days being those of `zone`; None where it names none, or another one."""
+    if _TO_COME.search(question):
+        return None
+    today = now.astimezone(zone).date()
+    text = _SPACE.sub(" ", question)
+    for pattern, reading, needs_past in _FORMS:
+        found = pattern.search(text)
+        if found is None or (needs_past and not _PAST.search(text)):
+            continue
+        days = reading(found, today)
+        if days is None or days[0] > today:
+            return None
+        return PastPeriod(_start_of_day(days[0], zone), _start_of_day(days[1], zone), found[0].strip())
+    return None
+
+
+def names_date_within(text: str, after: datetime | None, before: datetime | None) -> bool:
+    """Whether a text names a day, a month or a year that lies within a time."""
+    return any(
+        (after is None or after.date() <= last) and (before is None or first < before.date())
+        for first, last in _dates_named(text)
+    )
+
+
+def _dates_named(text: str) -> Iterator[_Days]:
+    """First and last day of each date in a text that has its year."""
+    for found in _DATED.finditer(text):
+        year, month = int(found["y1"] or found["y2"]), found["m1"] or found["m2"]
+        number = _MONTHS.get(month.lower().rstrip("."), 0) or int(month if month.isdecimal() else 0)
+        day = int(found["d1"] or found["d2"] or 0)
+        try:
+            yield (date(year, number, day or 1), date(year, number, day or calendar.monthrange(year, number)[1]))
+        except (ValueError, calendar.IllegalMonthError):
+            continue
+
+
+# ---------------------------------------------------------------------------------------------------------------- forms
+
+
+def _read_recent_day(found: re.Match[str], today: date) -> _Days:
+    back = {"the day before yesterday": 2, "yesterday": 1, "last night": 1}.get(found[0].lower(), 0)
+    if back == 0 and found[0].lower().startswith("yesterday"):
+        back = 1
+    day = today - timedelta(back)
+    # A night goes on into the next day.
+    return day, day + timedelta(2 if found[0].lower() == "last night" else 1)
+
+
+def _read_unit(found: re.Match[str], today: date) -> _Days:
+    last = found["which"].lower() != "this"
+    match found["unit"].lower():
+        case "week":
+            start = today - timedelta(today.weekday() + 7 * last)
+            return start, start + timedelta(7)
+        case "weekend":
+            saturday = today - timedelta((today.weekday() - 5) % 7)
+            saturday -= timedelta(7 if last and today.weekday() >= 5 else 0)
+            return saturday, saturday + timedelta(2)
+        case "month":
+            return _month_span(today.year, today.month - last)
+        case _:
+            return date(today.year - last, 1, 1), date(today.year - last + 1, 1, 1)
+
+
+def _read_last_units(found: re.Match[str], today: date) -> _Days:
+    """The last few days, up to now."""
+    return _days_back(today, _count(found), found["unit"]), today + timedelta(1)
+
+
+def _read_units_ago(found: re.Match[str], today: date) -> _Days:
+    """Around a time that is told roughly: the rougher, the larger the unit."""
+    unit, day = found["unit"].lower(), _days_back(today, _count(found), found["unit"])
+    around = {"day": 0, "week": 4, "month": 16, "year": 120}[unit.rstrip("s")]
+    return day - timedelta(around), min(day + timedelta(around + 1), today + timedelta(1))
+
+
+def _read_season(found: re.Match[str], today: date) -> _Days | None:
+    year = int(found["year"]) if found["year"] else None
+    first = _SEASONS[found["season"].lower()]
+    of = year or today.year
+    start, end = _month_span(of, first)[0], _month_span(of, first + 2)[1]
+    while year is None and (start > today or ((found["which"] or "").lower() == "last" and end > today)):
+        of -= 1
+        start, end = _month_span(of, first)[0], _month_span(of, first + 2)[1]
+    return start, end
+
+
+def _read_month(found: re.Match[str], today: date) -> _Days:
+    month = _MONTHS[found["month"].lower()]
+    if found["year"]:
+        start, end = _month_span(int(found["year"]), month)
+    else:
+        running = (found["which"] or "").lower() != "last"
+        back = month > today.month or (month == today.month and not running)
+        start, end = _month_span(today.year - back, month)
+    part = (found["part"] or "").lower()
+    third = (end - start).days // 3
+    first = start + timedelta({"": 0, "early": 0, "mid": third, "late": 2 * third}[part])
+    return first, end if part in ("", "late") else first + timedelta(third + 1)
+
+
+def _read_day(found: re.Match[str], today: date) -> _Days | None:
+    month, of_month = _MONTHS[found["month"].lower()], int(found["day"])
+    years = [int(found["year"])] if found["year"] else [today.year, today.year - 1]
+    for year in years:
+        try:
+            day = date(year, month, of_month)
+        except ValueError:
+            continue
+        if found["year"] or day <= today:
+            return day, day + timedelta(1)
+    return None
+
+
+def _read_weekday(found: re.Match[str], today: date) -> _Days:
+    back = (today.weekday() - _DAYS[found["day"].lower()]) % 7 or 7
+    day = today - timedelta(back)
+    return day, day + timedelta(1)
+
+
+def _read_iso(found: re.Match[str], today: date) -> _Days | None:
+    try:
+        if found["day"]:
+            day = date(int(found["year"]), int(found["month"]), int(found["day"]))
+            return day, day + timedelta(1)
+        return _month_span(int(found["year"]), int(found["month"]))
+    except (ValueError, calendar.IllegalMonthError):
+        return None
+
+
+def _read_year(found: re.Match[str], today: date) -> _Days:
+    year = int(found["year"])
+    return date(year, 1, 1), date(year + 1, 1, 1)
+
+
+def _read_since(found: re.Match[str], today: date) -> _Days:
+    return _read_month(found, today)[0], today + timedelta(1)
+
+
+_WHICH = r"(?:(?P<which>last|this|past) )"
+_FORMS: tuple[tuple[re.Pattern[str], _Reading, bool], ...] = tuple(
+    (lazy_regex(pattern, re.IGNORECASE), reading, needs_past)
+    for pattern, reading, needs_past in (
+        (rf"\b{_YEAR}-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b", _read_iso, False),
+        (r"\bthe day before yesterday\b|\byesterday(?: (?:morning|afternoon|evening))?\b|\blast night\b", _read_recent_day, False),
+        (r"\b(?:today|this (?:morning|afternoon|evening))\b", _read_recent_day, True),
+        (rf"\b{_COUNT} (?P<unit>days?|weeks?|months?|years?) (?:ago|back|earlier)\b", _read_units_ago, False),
+        (rf"\b(?:in|over|during|for) the (?:last|past) (?:{_COUNT} )?(?P<unit>days?|weeks?|months?|years?)\b", _read_last_units,
+         False),
+        (rf"\bthe (?:last|past) {_COUNT} (?P<unit>days?|weeks?|months?|years?)\b", _read_last_units, False),
+        (rf"\b{_WHICH}(?P<unit>week|weekend|month|year)\b", _read_unit, False),
+        (rf"\b(?:{_WHICH}|(?:in|during) (?:the )?)(?P<season>spring|summer|autumn|fall|winter)\b(?: (?:of )?{_YEAR})?",
+         _read_season, False),
+        (rf"\b(?:on (?:the )?)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? {_YEAR})?\b", _read_day, False),
+        (rf"\b{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? {_YEAR})?", _read_day, False),
+        (rf"\bsince (?P<part>)(?P<which>)?{_MONTH}(?: {_YEAR})?", _read_since, False),
+        (rf"\b(?:in|during|back in|for|of) (?:{_WHICH}|the )?(?:(?P<part>early|mid|late)[ -])?{_MONTH}"
+         rf"(?: (?:of )?{_YEAR})?", _read_month, False),
+        (rf"\b(?P<which>last|this) (?P<part>)?{_MONTH}(?P<year>(?!))?", _read_month, False),
+        (rf"\b(?:last |on |this past |past )(?P<day>{'|'.join(_DAYS)})\b", _read_weekday, True),
+        (rf"\b(?:in|during|of|throughout|back in) {_YEAR}\b", _read_year, False),
+    )
+)  # fmt: skip
+_DATED = lazy_regex(
+    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?P<m1>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\.?,? "
+    r"(?:(?P<d2>\d{1,2})(?:st|nd|rd|th)?,? )?(?P<y1>(?:19|20)\d\d)\b"
+    r"|\b(?P<y2>(?:19|20)\d\d)-(?P<m2>\d\d)(?:-\d\d)?\b",
+    re.IGNORECASE,
+)
+
+
+# ------------------------------------------------------------------------------------------------------------- calendar
+
+
+def _start_of_day(day: date, zone: tzinfo) -> datetime:
+    return datetime.combine(day, time(), zone)
+
+
+def _month_span(year: int, month: int) -> _Days:
+    """First day of a month and of the next; months beyond the year are those of the years beside it."""
+    years, index = divmod(year * 12 + month - 1, 12)
+    after, following = divmod(year * 12 + month, 12)
+    return date(years, index + 1, 1), date(after, following + 1, 1)
+
+
+def _days_back(today: date, count: int, unit: str) -> date:
+    match unit.lower().rstrip("s"):
+        case "day":
+            return today - timedelta(count)
+        case "week":
+            return today - timedelta(7 * count)
+        case "month":
+            first = _month_span(today.year, today.month - count)[0]
+            return first.replace(day=min(today.day, calendar.monthrange(first.year, first.month)[1]))
+        case _:
+            year = max(1, today.year - count)
+            return today.replace(year=year, day=min(today.day, calendar.monthrange(year, today.month)[1]))
+
+
+def _count(found: re.Match[str]) -> int:
+    said = (found["count"] or "1").lower()
+    return int(said) if said.isdecimal() else _NUMBERS[said]

@@ -1,0 +1,156 @@
+"""How the assistant is, as plain JSON: what the stores say, and what needs a person (I11).
+
+`stored` needs no running daemon; `with_daemon` adds what only that knows. A report with problems is red: `ok` is False,
+and the command exits with 1.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from assistant import __version__
+from assistant.core.errors import StoreError
+from assistant.core.memories import SleepReport
+from assistant.core.store_ports import Conversation
+from assistant.health.problems import StatusSources, find_problems
+from assistant.settings.settings import Settings
+from assistant.spending.notices import budget_notes
+
+_STALLED_ADVICE = (
+    "What was accepted is kept; a service manager starts it again, else say `assistant stop` and start it."
+)
+
+
+def build_stored_report(settings: Settings, stores: StatusSources, now: datetime) -> dict[str, Any]:
+    """What the home says of itself."""
+    free = free_bytes(settings.home.path)
+    return {
+        "version": __version__,
+        "home": str(settings.home.path),
+        "at": now.isoformat(),
+        "timezone": settings.zone.key,
+        **report_verdict(find_problems(settings, stores, free, now)),
+        "sessions": _sessions(stores.conversation),
+        "waiting": len(stores.conversation.waiting()),
+        "outbox": dict(stores.outbox.counts()),
+        "spent": _spent(settings, stores, now),
+        "last_sleep": _last_sleep(stores.journal.cycles(limit=1)),
+        "memory": {"store": settings.values.memory.store, "error": stores.memories.fault()},
+        "next_due": _iso(stores.jobs.next_at()),
+        "backups": _backups(stores),
+        "disk_free_bytes": free,
+    }
+
+
+def free_bytes(path: Path) -> int | None:
+    """What the file system of a directory has left; None where there is none."""
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
+
+
+def add_daemon_report(
+    report: dict[str, Any],
+    runtime: Mapping[str, Any],
+    delivery: Mapping[str, Any],
+    model: str,
+    pressures: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """`report` with what only a running daemon knows, and `ok` decided. `pressures` tells how full sessions are."""
+    problems = list(report["problems"])
+    problems += [runtime["trouble"]] if runtime["trouble"] else []
+    problems += [f"{runtime['stalled']} {_STALLED_ADVICE}"] if runtime["stalled"] else []
+    problems += [f"Session {session} waits for the disk: {text}" for session, text in runtime["blocked"].items()]
+    problems += _bridge_problems(delivery["bridges"])
+    full = pressures or {}
+    sessions = [{**one, "pressure": full.get(one["session"])} for one in report["sessions"]]
+    told = {"model": model, "daemon": dict(runtime), "bridges": delivery["bridges"], "sessions": sessions}
+    return {**report, **told, **report_verdict(problems)}
+
+
+def report_verdict(problems: list[str]) -> dict[str, Any]:
+    return {"ok": not problems, "problems": problems}
+
+
+def _bridge_problems(bridges: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """One that somebody paused is none, whatever ailed it."""
+    for name, state in bridges.items():
+        if not state["ok"] and state.get("state") != "paused":
+            held = f" What waits for it is kept (messages: {state['waiting']:,})." if state.get("waiting") else ""
+            yield f"Bridge {name}: {state['error']}{held} It is tried again by itself; `assistant doctor` looks closer."
+
+
+def _sessions(conversation: Conversation) -> list[dict[str, Any]]:
+    former = _unread_of_ended_sessions(conversation)
+    return [
+        {
+            "session": info.key,
+            "generation": info.generation,
+            "messages": info.messages,
+            "in_view": info.view_messages,
+            "view_tokens": info.view_tokens,
+            "checkpoints": info.checkpoints,
+            "unextracted": info.unextracted + former[info.key],
+            "last": _iso(info.last_at),
+        }
+        for info in conversation.sessions()
+    ]
+
+
+def _unread_of_ended_sessions(conversation: Conversation) -> Counter[str]:
+    """How many messages of ended generations wait to be read for the journal, by session."""
+    waiting: Counter[str] = Counter()
+    for info in conversation.unread():
+        waiting[info.key] += info.unextracted
+    return waiting
+
+
+def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str, Any]:
+    standing, budget = stores.ledger.standing(now), settings.values.budget
+    return {
+        "today_usd": round(standing.day.usd, 6),
+        "daily_cap_usd": budget.daily_usd,
+        "month_usd": round(standing.month.usd, 6),
+        "monthly_cap_usd": budget.monthly_usd,
+        "today_tokens": standing.day.tokens,
+        "token_caps": [
+            {"period": cap.unit, "used": cap.used, "most": cap.most}
+            for cap in standing.caps
+            if cap.setting.endswith("_tokens")
+        ],
+        "notes": budget_notes(standing),
+    }
+
+
+def _last_sleep(cycles: list[SleepReport]) -> dict[str, Any] | None:
+    """The newest sleep, and what it saved."""
+    if not cycles:
+        return None
+    last = cycles[0]
+    return {
+        "id": last.id,
+        "trigger": last.trigger,
+        "state": last.state,
+        "started_at": last.started_at.isoformat(),
+        "ended_at": _iso(last.ended_at),
+        "entries": last.phases.get("extract", {}).get("written", 0),
+        "memories": last.phases.get("consolidate", {}).get("learned", 0),
+    }
+
+
+def _backups(stores: StatusSources) -> dict[str, Any]:
+    try:
+        kept = stores.backups.all()
+    except StoreError:
+        kept = []
+    return {"kept": len(kept), "last": kept[-1].made_at.isoformat() if kept else None}
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None

@@ -1,0 +1,144 @@
+"""A report as people read it: what needs them first, then a line a subject. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from assistant.core.text import format_duration, pluralize
+
+ALL_GOOD = "Green: nothing needs you."
+_SLEEPS = {
+    "running": "under way", "done": "went well", "failed": "did not go well", "interrupted": "was cut off",
+    "undoing": "is being taken back", "undone": "was taken back",
+}  # fmt: skip
+
+
+def render_lines(report: Mapping[str, Any]) -> list[str]:
+    """Line by line, for where nothing can be aligned."""
+    return [
+        *(f"! {problem}" for problem in report["problems"]),
+        *([] if report["problems"] else [ALL_GOOD]),
+        *(f"{name}: {text}" for name, text in render_facts(report)),
+    ]
+
+
+def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(subject, what there is to say), in the order in which they are read."""
+    return [
+        ("Nocturne", f"{report['version']} at {report['home']}, {_running(report)}"),
+        *([("Answering", report["model"])] if "model" in report else []),
+        *_settings(report.get("changed_settings")),
+        ("Tokens", report["tokens"]),
+        *((f"Bridge {name}", _bridge(one, _TimeFormatter(report))) for name, one in report.get("bridges", {}).items()),
+        *((f"Session {one['session']}", _session(one)) for one in report["sessions"]),
+        ("Waiting", f"{pluralize(report['waiting'], 'session')}; deliveries: {_counted(report['outbox'])}"),
+        *_kept(report),
+        ("Spent", _spent(report["spent"])),
+        *(("Budget", note) for note in report["spent"]["notes"]),
+        ("Disk", _disk(report["disk_free_bytes"])),
+    ]
+
+
+class _TimeFormatter:
+    """Moments as they are read at the time of a report, in the home's zone."""
+
+    def __init__(self, report: Mapping[str, Any]) -> None:
+        self._at = datetime.fromisoformat(report["at"])
+        self._zone = ZoneInfo(report["timezone"])
+
+    def ago(self, iso: str) -> str:
+        return f"{format_duration((self._at - datetime.fromisoformat(iso)).total_seconds())} ago"
+
+    def clock(self, iso: str) -> str:
+        """With the day where that is another."""
+        then, now = datetime.fromisoformat(iso).astimezone(self._zone), self._at.astimezone(self._zone)
+        return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
+
+
+def _running(report: Mapping[str, Any]) -> str:
+    if not report.get("running", "daemon" in report):
+        return "not running"
+    daemon = report.get("daemon", {})
+    words = ["running"]
+    if daemon.get("uptime_seconds") is not None:
+        words = [f"running for {format_duration(daemon['uptime_seconds'])}"]
+    if daemon.get("last_tick"):
+        words.append(f"last tick {_TimeFormatter(report).ago(daemon['last_tick'])}")
+    if daemon.get("running_turns"):
+        words.append(pluralize(daemon["running_turns"], "turn runs", "turns run"))
+    return ", ".join(words)
+
+
+def _settings(changed: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    if changed:
+        yield "Settings", f"changed ones take effect at the next start: {', '.join(changed)}"
+
+
+def _bridge(one: Mapping[str, Any], times: _TimeFormatter) -> str:
+    state = one.get("state") or ("connected" if one["ok"] else "failing")
+    # One that was connected may fail to send.
+    words = "failing" if not one["ok"] and state == "connected" else state
+    if one.get("since") and words != "connected":
+        words += f" since {times.clock(one['since'])}"
+    if one.get("waiting"):
+        words += f", {pluralize(one['waiting'], 'message')} waiting"
+    if not one["ok"] and words.startswith("failing"):
+        again = f" Next try {times.clock(one['retry_at'])}." if one.get("retry_at") else ""
+        return f"{words}: {one['error']}{again}"
+    return words
+
+
+def _session(session: Mapping[str, Any]) -> str:
+    number = f"number {session['generation']}, " if session["generation"] > 1 else ""
+    full = f", {session['pressure']:.0%} full" if session.get("pressure") is not None else ""
+    compacted = f", {pluralize(session['checkpoints'], 'compaction')}" if session["checkpoints"] else ""
+    if session["unextracted"]:
+        compacted += f", {pluralize(session['unextracted'], 'message')} for the next sleep to read"
+    return (
+        f"{number}{pluralize(session['messages'], 'message')}, {session['in_view']:,} in view "
+        f"({session['view_tokens']:,} tokens{full}){compacted}"
+    )
+
+
+def _kept(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was learned, what comes, what is kept twice."""
+    times, slept = _TimeFormatter(report), report["last_sleep"]
+    if slept:
+        saved = (
+            f"{pluralize(slept['entries'], 'entry', 'entries')}, {pluralize(slept['memories'], 'memory', 'memories')}"
+        )
+        yield "Last sleep", f"{times.clock(slept['started_at'])}, {_SLEEPS[slept['state']]}; saved: {saved}"
+    else:
+        yield "Last sleep", "none yet"
+    yield "Memory", f"{report['memory']['store']}, {'cannot be read' if report['memory']['error'] else 'ok'}"
+    if report["next_due"]:
+        yield "Next due", times.clock(report["next_due"])
+    last = report["backups"]["last"]
+    yield "Backups", f"{report['backups']['kept']}, the last {times.ago(last)}" if last else "none"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count) or "none"
+
+
+def _spent(spent: Mapping[str, Any]) -> str:
+    capped = "".join(
+        f"; of the {cap['period']}'s {cap['most']:,.0f} tokens {cap['used'] / cap['most']:.0%}"
+        for cap in spent["token_caps"]
+    )
+    return (
+        f"today {_of_cap(spent['today_usd'], spent['daily_cap_usd'])}, "
+        f"this month {_of_cap(spent['month_usd'], spent['monthly_cap_usd'])}; today {spent['today_tokens']:,} tokens"
+        f"{capped}"
+    )
+
+
+def _of_cap(usd: float, cap: float) -> str:
+    return f"${usd:.2f} of ${cap:.2f} ({usd / cap:.0%})" if cap else f"${usd:.2f} (no cap)"
+
+
+def _disk(free: int | None) -> str:
+    return "cannot be looked at" if free is None else f"{free / 1e9:,.1f} GB free"

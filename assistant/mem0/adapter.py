@@ -1,0 +1,294 @@
+"""Mem0 over our own parts: its vector store over memory.db (exact, transactional, and read by other processes while it
+is written), and its `Memory` with our embedder, stores and history in the places where it would make its own.
+
+What always holds:
+- Mem0 is imported in the child process only (`assistant.mem0.service`).
+- A search is of one scope (`user_id`) where one is given; a hit by words alone is among the hits of a search, since
+  Mem0 itself only ranks again what a search found.
+- No model is asked (`infer=False`); ids are given, not drawn, so that adding twice adds once; a memory lies in one
+  place, so that its words can be taken out: Mem0's second store, of names in memories, stays empty, since the child
+  keeps spaCy from it.
+
+Mem0's configuration accepts only its own providers, which is why its private parts are used here:
+`tests/contract/test_mem0_private_api.py` tells when a release moves them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from mem0.configs.base import MemoryConfig  # type: ignore[import-untyped]
+from mem0.embeddings.base import EmbeddingBase  # type: ignore[import-untyped]
+from mem0.memory.main import Memory as Mem0  # type: ignore[import-untyped]
+from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
+
+from assistant.core.memories import Memory
+from assistant.mem0.codec import MemoryHistoryTable, MemoryRow, MemoryTable, memory_from_payload, memory_metadata
+from assistant.mem0.vectors import Embedder, nearest_vectors, vector_to_bytes
+
+_FOR_WORDS = 0.5
+"""The cosine that the best hit by words alone counts as."""
+
+_RANK_OFFSET = 60
+"""How little the first places of an order differ from the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorHit:
+    """What Mem0 expects of a result."""
+
+    id: str
+    score: float | None
+    payload: dict[str, Any]
+
+
+# `list` is a method of the class below.
+VectorHits = list[VectorHit]
+Batches = list[VectorHits]
+Names = list[str]
+
+
+class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
+    """`embedder` names what makes the vectors that are given and asked with."""
+
+    def __init__(self, store: MemoryTable, embedder: str, dimensions: int) -> None:
+        self._store = store
+        self._embedder = embedder
+        self.embedding_model_dims = dimensions
+        self.collection_name = "memories"
+
+    # ------------------------------------------------------------------------------------------------------- writing
+
+    def insert(
+        self,
+        vectors: Sequence[Sequence[float]],
+        payloads: Sequence[Mapping[str, Any]] | None = None,
+        ids: Sequence[str] | None = None,
+    ) -> None:
+        for vector, payload, memory_id in zip(vectors, payloads or (), ids or (), strict=True):
+            self._store.put(memory_id, payload, self._embedder, vector_to_bytes(np.asarray(vector)))
+
+    def update(
+        self, vector_id: str, vector: Sequence[float] | None = None, payload: Mapping[str, Any] | None = None
+    ) -> None:
+        """Raises `KeyError` where the id is not there."""
+        if payload is None:
+            payload = self._there(vector_id)
+        self._store.put(
+            vector_id, payload, self._embedder, None if vector is None else vector_to_bytes(np.asarray(vector))
+        )
+
+    def delete(self, vector_id: str) -> None:
+        self._store.remove([vector_id])
+
+    def reset(self) -> None:
+        self._store.remove([memory_id for memory_id, _ in self._store.all()])
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    def get(self, vector_id: str) -> VectorHit | None:
+        found = self._store.get(vector_id)
+        return None if found is None else _hit(found)
+
+    def list(self, filters: Mapping[str, Any] | None = None, top_k: int | None = 100) -> Batches:
+        scope, equal = _split(filters)
+        return [[_hit(found) for found in self._store.all(scope, equal, limit=top_k)]]
+
+    def search(
+        self, query: str, vectors: Sequence[float], top_k: int = 5, filters: Mapping[str, Any] | None = None
+    ) -> VectorHits:
+        """Memories by meaning and by words: the best of both orders, each with its cosine, or with its share of the
+        best hit by words where that is more."""
+        scope, equal = _split(filters)
+        asked = np.asarray([vectors], dtype=np.float32)
+        meant = nearest_vectors(asked, self._store.vectors(self._embedder, scope, equal), top_k)[0]
+        worded = self._store.worded(query, scope, equal, limit=top_k) if query else []
+        scores = dict(meant)
+        for memory_id, score in worded:
+            scores[memory_id] = max(scores.get(memory_id, 0.0), _FOR_WORDS * score / worded[0][1])
+        chosen = _best_of_both(meant, worded)[:top_k]
+        return self._hits(sorted(((one, scores[one]) for one in chosen), key=lambda hit: (-hit[1], hit[0])))
+
+    def keyword_search(self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> VectorHits:
+        scope, equal = _split(filters)
+        return self._hits(self._store.worded(query, scope, equal, limit=top_k))
+
+    def search_batch(
+        self,
+        queries: Sequence[str],
+        vectors_list: Sequence[Sequence[float]],
+        top_k: int = 1,
+        filters: Mapping[str, Any] | None = None,
+    ) -> Batches:
+        """By meaning alone, all in one pass over the vectors."""
+        scope, equal = _split(filters)
+        asked = np.asarray(vectors_list, dtype=np.float32).reshape(len(vectors_list), self.embedding_model_dims)
+        found = nearest_vectors(asked, self._store.vectors(self._embedder, scope, equal), top_k)
+        return [self._hits(hits) for hits in found]
+
+    def _hits(self, ranked: Sequence[tuple[str, float]]) -> VectorHits:
+        payloads = self._store.several([memory_id for memory_id, _ in ranked])
+        return [
+            VectorHit(memory_id, score, payloads[memory_id]) for memory_id, score in ranked if memory_id in payloads
+        ]
+
+    def _there(self, memory_id: str) -> dict[str, Any]:
+        found = self._store.get(memory_id)
+        if found is None:
+            raise KeyError(memory_id)
+        return found[1]
+
+    # --------------------------------------------------------- the one collection, that the schema of memory.db made
+
+    def create_col(self, name: str, vector_size: int, distance: str) -> None:
+        """It is always there."""
+
+    def list_cols(self) -> Names:
+        return [self.collection_name]
+
+    def delete_col(self) -> None:
+        self.reset()
+
+    def col_info(self) -> dict[str, Any]:
+        return {"name": self.collection_name, "count": len(self._store.all())}
+
+
+def _hit(found: MemoryRow) -> VectorHit:
+    return VectorHit(found[0], None, found[1])
+
+
+def _best_of_both(one: Sequence[tuple[str, float]], other: Sequence[tuple[str, float]]) -> list[str]:
+    """Ids by the sum of their reciprocal ranks: what leads either order is among the first."""
+    ranks: dict[str, float] = {}
+    for order in (one, other):
+        for place, (memory_id, _) in enumerate(order):
+            ranks[memory_id] = ranks.get(memory_id, 0.0) + 1 / (_RANK_OFFSET + place)
+    return sorted(ranks, key=lambda memory_id: (-ranks[memory_id], memory_id))
+
+
+def _split(filters: Mapping[str, Any] | None) -> tuple[str | None, dict[str, Any]]:
+    """The scope, and the values that a payload must have. Raises `ValueError` for conditions of other kinds."""
+    equal = dict(filters or {})
+    scope = equal.pop("user_id", None)
+    if any(isinstance(value, dict | list) for value in equal.values()) or isinstance(scope, dict | list):
+        raise ValueError("memory.db is searched by values that are equal, not by other conditions")
+    return scope, equal
+
+
+_GIVEN_KEY = "given"
+
+
+class BatchedEmbeddings(EmbeddingBase):  # type: ignore[misc]
+    """Mem0 asks for one text at a time; `prepare` has many embedded at once, and their vectors wait here."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__()
+        self.embedder = embedder
+        self._ready: dict[str, list[float]] = {}
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Forget what was ready and embed these. Raises `MemoryUnavailable`."""
+        asked = list(dict.fromkeys(texts))
+        self._ready = dict(zip(asked, self.embedder.embed(asked).tolist(), strict=True)) if asked else {}
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+        ready = self._ready.get(text)
+        if ready is not None:
+            return ready
+        made: list[float] = self.embedder.embed([text])[0].tolist()
+        return made
+
+
+class Mem0HistoryAdapter:
+    """What Mem0 asks of its `SQLiteManager`, over our history. Messages are not kept: the master log has them."""
+
+    def __init__(self, history: MemoryHistoryTable) -> None:
+        self._history = history
+
+    def add_history(
+        self, memory_id: str, old_memory: str | None, new_memory: str | None, event: str, **rest: Any
+    ) -> None:
+        row = {"memory_id": memory_id, "old_memory": old_memory, "new_memory": new_memory, "event": event, **rest}
+        self._history.add([row])
+
+    def batch_add_history(self, records: Sequence[Mapping[str, Any]]) -> None:
+        self._history.add(records)
+
+    def get_history(self, memory_id: str) -> list[dict[str, Any]]:
+        return self._history.of(memory_id)
+
+    def save_messages(self, messages: Sequence[Mapping[str, Any]], session_scope: str) -> None:
+        """Not kept."""
+
+    def get_last_messages(self, session_scope: str, limit: int = 10) -> list[dict[str, Any]]:
+        return []
+
+    def reset(self) -> None:
+        self._history.clear()
+
+    def close(self) -> None:
+        """Whoever opened memory.db closes it."""
+
+
+class Mem0Adapter(Mem0):  # type: ignore[misc]
+    """`remember`, `change`, `drop` and `recall` speak in `Memory` values and go through Mem0's `add`, `update`,
+    `delete` and `get`."""
+
+    def __init__(self, embeddings: BatchedEmbeddings, vectors: VectorStoreBase, history: MemoryHistoryTable) -> None:
+        # In the place of Mem0's own: it would open its default stores and ask for a model's key.
+        self.config = MemoryConfig()
+        self.embedding_model = embeddings
+        self.vector_store = vectors
+        self.llm = None
+        self.db = Mem0HistoryAdapter(history)
+        self.collection_name = vectors.collection_name
+        self.api_version = self.config.version
+        self.custom_instructions = None
+        self.reranker = None
+        self._entity_store = None
+
+    def remember(self, memory: Memory) -> None:
+        """Add a memory under its own id."""
+        given = {"id": memory.id, "user_id": memory.scope}
+        # Mem0 takes no id, and no scope with a space in it; `_create_memory` puts the real ones in.
+        self.add(memory.text, user_id=_GIVEN_KEY, metadata={**memory_metadata(memory), _GIVEN_KEY: given}, infer=False)
+
+    def change(self, memory: Memory) -> None:
+        self.update(memory.id, text=memory.text, metadata=memory_metadata(memory))
+
+    def drop(self, memory_id: str) -> None:
+        self.delete(memory_id)
+
+    def recall(self, memory_id: str) -> Memory | None:
+        found = self.get(memory_id)
+        if found is None:
+            return None
+        payload = {"data": found["memory"], "user_id": found["user_id"], **found["metadata"]}
+        return memory_from_payload(memory_id, payload)
+
+    # -------------------------------------------------------------------------------------------- Mem0's private parts
+
+    def _create_memory(
+        self, data: str, existing_embeddings: Mapping[str, Any], metadata: Mapping[str, Any] | None = None
+    ) -> str:
+        payload = dict(metadata or {})
+        given = payload.pop(_GIVEN_KEY)
+        now = datetime.now(UTC).isoformat()
+        payload |= {
+            "user_id": given["user_id"],
+            "data": data,
+            "hash": hashlib.md5(data.encode(), usedforsecurity=False).hexdigest(),
+            "created_at": now,
+            "updated_at": now,
+            # What other stores search words in.
+            "text_lemmatized": data,
+        }
+        memory_id: str = given["id"]
+        self.vector_store.insert(vectors=[existing_embeddings[data]], ids=[memory_id], payloads=[payload])
+        self.db.add_history(memory_id, None, data, "ADD", created_at=now, updated_at=now, role=payload.get("role"))
+        return memory_id

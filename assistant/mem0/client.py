@@ -1,0 +1,362 @@
+"""Semantic memory for the rest of the assistant: the port `Memories` over a child process that runs Mem0, and over
+memory.db itself for reading, at any moment, beside whoever writes.
+
+What always holds:
+- The child answers one question at a time, a line each. It is started when it is first needed, stopped when it does not
+  answer in time, started again after it died; after an answer that does not fit its question it is not trusted further
+  and ends. Each fault is a `MemoryUnavailable`.
+- Configuration goes in over the input, never on the command line, where others could read it.
+- Where memories lie in the home they are read from there, child or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from assistant.core.errors import CorruptStore, HomeError, MemoryUnavailable, StoreError
+from assistant.core.memories import Memory, MemoryChange, MemoryVersion
+from assistant.mem0.codec import (
+    EmbedderSettings,
+    MemoryHistoryTable,
+    MemoryRow,
+    MemoryTableReader,
+    change_to_json,
+    memory_from_json,
+    memory_from_payload,
+    version_from_json,
+    version_from_row,
+)
+
+MEMORY_DB_UNREADABLE = (
+    "memory.db cannot be read: stop the assistant, move memory.db and what lies beside it (memory.db-*) away, and run "
+    "`assistant memory rebuild`; the journal has everything."
+)
+
+
+def unreadable_reason(error: HomeError | StoreError) -> str:
+    """Why memory.db does not serve, and what to do."""
+    return (
+        MEMORY_DB_UNREADABLE
+        if isinstance(error, CorruptStore | HomeError)
+        else f"{error} The journal keeps everything."
+    )
+
+
+class LocalMemoryReader:
+    """The reading half of `sleep_ports.Memories`. Every method raises `MemoryUnavailable`."""
+
+    def __init__(self, store: MemoryTableReader, history: MemoryHistoryTable) -> None:
+        self._store = store
+        self._history = history
+        self._one_at_a_time = threading.Lock()
+
+    async def get(self, memory_id: str) -> Memory | None:
+        return await asyncio.to_thread(self._get, memory_id)
+
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        return await asyncio.to_thread(self._all, scope)
+
+    async def history(self, memory_id: str) -> list[MemoryVersion]:
+        return await asyncio.to_thread(self._versions, memory_id)
+
+    def at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """By id, those that are there and can be read, at once; that the others cannot is told of where memories are
+        what is asked for."""
+        with self._one_at_a_time:
+            try:
+                found = self._store.several(memory_ids)
+                return {one: memory_from_payload(one, payload) for one, payload in found.items()}
+            except (StoreError, ValueError, KeyError, TypeError):
+                return {}
+
+    def fault(self) -> str:
+        """Why nothing can be read; "" where it can."""
+        with self._one_at_a_time:
+            try:
+                self._store.answering()
+            except StoreError as error:
+                return unreadable_reason(error)
+        return ""
+
+    def _get(self, memory_id: str) -> Memory | None:
+        with self._one_at_a_time:
+            try:
+                found = self._store.get(memory_id)
+            except StoreError as error:
+                raise _as_unavailable(error) from error
+        return None if found is None else _memory(found)
+
+    def _all(self, scope: str | None) -> list[Memory]:
+        with self._one_at_a_time:
+            try:
+                found = self._store.all(scope)
+            except StoreError as error:
+                raise _as_unavailable(error) from error
+        return [_memory(one) for one in found]
+
+    def _versions(self, memory_id: str) -> list[MemoryVersion]:
+        with self._one_at_a_time:
+            try:
+                rows = self._history.of(memory_id)
+            except StoreError as error:
+                raise _as_unavailable(error) from error
+        try:
+            return [version_from_row(row) for row in rows]
+        except (ValueError, KeyError, TypeError) as error:
+            raise MemoryUnavailable(f"memory.db has a history under {memory_id} that is none.") from error
+
+
+def _memory(found: MemoryRow) -> Memory:
+    try:
+        return memory_from_payload(*found)
+    except (ValueError, KeyError, TypeError) as error:
+        raise MemoryUnavailable(
+            f"memory.db has something under {found[0]} that is no memory. The journal keeps everything "
+            "that memories are made of."
+        ) from error
+
+
+def _as_unavailable(error: StoreError) -> MemoryUnavailable:
+    return MemoryUnavailable(unreadable_reason(error))
+
+
+_NOTHING_LOST = "The journal keeps everything; the next sleep tries again"
+MAX_ANSWER_BYTES = 1 << 28
+_OUTPUT_LINES_KEPT = 20
+_SECONDS_TO_END = 5.0
+
+
+class ChildProcess:
+    """`command` is run with `first` as its first line, and in it what `now_also` says at each start. `seconds` bounds
+    each step, the first one its start too. `said` are the last lines that the child wrote beside its answers."""
+
+    def __init__(
+        self, command: Sequence[str], first: Mapping[str, Any], *, seconds: float,
+        now_also: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:  # fmt: skip
+        self._command = tuple(command)
+        self._first = first
+        self._now_also = now_also
+        self.seconds = seconds
+        self._process: Process | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self.said: deque[str] = deque(maxlen=_OUTPUT_LINES_KEPT)
+        self._asked = 0
+        self._turn = asyncio.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the running process."""
+        return None if self._process is None or self._process.returncode is not None else self._process.pid
+
+    async def ask(self, step: str, **question: Any) -> Any:
+        """The answer of the child. Raises `MemoryUnavailable` where there is none, or it is an error."""
+        async with self._turn:
+            self._asked += 1
+            line = json.dumps({"id": self._asked, "step": step, **question}).encode() + b"\n"
+            try:
+                async with asyncio.timeout(self.seconds):
+                    answer = await self._exchanged(line)
+            except TimeoutError as error:
+                await self._kill()
+                raise MemoryUnavailable(
+                    f"The memory store did not answer within {self.seconds:g} s and was stopped. {_NOTHING_LOST}."
+                ) from error
+            except (OSError, EOFError, ValueError) as error:
+                raise await self._ended(error) from error
+            except BaseException:
+                # Whoever asked has gone; the answer would be taken for that of the next question.
+                await self._kill()
+                raise
+        if "error" in answer:
+            raise MemoryUnavailable(str(answer["error"]))
+        return answer.get("result")
+
+    async def aclose(self) -> None:
+        """End the child: politely, then not."""
+        async with self._turn:
+            process = self._process
+            if process is not None and process.stdin is not None and process.returncode is None:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
+            await self._kill()
+
+    async def _exchanged(self, line: bytes) -> dict[str, Any]:
+        """Raises `OSError` or `EOFError` where the child has died, `ValueError` for an answer that is none."""
+        process = await self._running()
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(line)
+        await process.stdin.drain()
+        said = await process.stdout.readline()
+        if not said.endswith(b"\n"):
+            raise EOFError
+        answer = json.loads(said)
+        if not isinstance(answer, dict) or answer.get("id") != self._asked:
+            raise ValueError("an answer to another question")
+        return answer
+
+    async def _running(self) -> Process:
+        if self.pid is None:
+            await self._kill()
+            self._process = await self.start()
+            self.said.clear()
+            self._listening = asyncio.create_task(self._listen(self._process))
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps({**self._first, **self._now_also()}).encode() + b"\n")
+        assert self._process is not None
+        return self._process
+
+    async def start(self) -> Process:
+        """A new process, its three streams piped."""
+        return await asyncio.create_subprocess_exec(
+            *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_ANSWER_BYTES
+        )
+
+    async def _listen(self, process: Process) -> None:
+        """Keep the last lines that the child says beside its answers: they tell why it died."""
+        assert process.stderr is not None
+        with contextlib.suppress(ValueError):
+            while line := await process.stderr.readline():
+                self.said.append(line.decode(errors="replace").strip())
+
+    async def _ended(self, error: Exception) -> MemoryUnavailable:
+        await self._kill()
+        if isinstance(error, ValueError):
+            return MemoryUnavailable(f"The memory store answered with nonsense and was stopped. {_NOTHING_LOST}.")
+        if MEMORY_DB_UNREADABLE in self.said:
+            return MemoryUnavailable(MEMORY_DB_UNREADABLE)
+        why = next((f" ({line})" for line in reversed(self.said) if line), "")
+        return MemoryUnavailable(f"The memory store's process ended{why}. {_NOTHING_LOST}.")
+
+    async def _kill(self) -> None:
+        """End the child if it still runs, and take it down to the last line it said."""
+        process, listening = self._process, self._listening
+        self._process = self._listening = None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        if listening is not None:
+            # Something that the child started may hold its end of the pipe open.
+            await asyncio.wait({listening}, timeout=_SECONDS_TO_END)
+            listening.cancel()
+
+
+_CHANGES_A_STEP = 200
+_CHARACTERS_A_STEP = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStoreSettings:
+    """`[memory]`: where memories lie and what embeds them. `seconds` bounds one step."""
+
+    home: Path
+    store: str = "local"
+    store_url: str = field(default="", repr=False)
+    embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
+    seconds: float = 60.0
+
+
+class Mem0Client:
+    """`command` starts the child (`assistant.wire.memory_worker_main`); `local` reads memory.db where the store is
+    "local", and
+    `fault` says why there is none. `spending` is what the child may spend on an embedder, as its first line says it."""
+
+    def __init__(
+        self, settings: MemoryStoreSettings, command: Sequence[str], local: LocalMemoryReader | None = None,
+        fault: str = "", spending: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:  # fmt: skip
+        self._fault = fault
+        first = asdict(settings) | {"home": str(settings.home)}
+        self._local = local
+        self.child = ChildProcess(command, first, seconds=settings.seconds, now_also=spending)
+
+    async def apply(self, changes: Sequence[MemoryChange]) -> None:
+        for step in _split_into_steps(changes):
+            await self.child.ask("apply", changes=[change_to_json(change) for change in step])
+
+    async def get(self, memory_id: str) -> Memory | None:
+        if self._local is not None:
+            return await self._local.get(memory_id)
+        found = await self.child.ask("get", memory_id=memory_id)
+        with _reading_answer():
+            return None if found is None else memory_from_json(found)
+
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        if self._local is not None:
+            return await self._local.all(scope)
+        found = await self.child.ask("all", scope=scope)
+        with _reading_answer():
+            return [memory_from_json(one) for one in found]
+
+    def at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """Those that can be read without the child, by their ids."""
+        return {} if self._local is None or not memory_ids else self._local.at_hand(memory_ids)
+
+    def fault(self) -> str:
+        """Why memories of the home cannot be read without the child; "" where they can."""
+        return self._fault if self._local is None else self._local.fault()
+
+    async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
+        if not texts:
+            return []
+        rows = await self.child.ask("nearest", texts=list(texts), scope=scope, limit=limit)
+        with _reading_answer():
+            return [[(memory_from_json(one), float(cosine)) for one, cosine in row] for row in rows]
+
+    async def history(self, memory_id: str) -> list[MemoryVersion]:
+        if self._local is not None:
+            return await self._local.history(memory_id)
+        found = await self.child.ask("history", memory_id=memory_id)
+        with _reading_answer():
+            return [version_from_json(one) for one in found]
+
+    async def erase(self, memory_ids: Sequence[str]) -> None:
+        if memory_ids:
+            await self.child.ask("erase", memory_ids=list(memory_ids))
+
+    async def reembed(self, limit: int = 500) -> int:
+        """Embed at most `limit` memories again where another embedder was chosen; how many are left. The former one
+        answers until none is. Raises `MemoryUnavailable`."""
+        left = await self.child.ask("reembed", limit=limit)
+        with _reading_answer():
+            return int(left)
+
+    async def aclose(self) -> None:
+        await self.child.aclose()
+
+
+def _split_into_steps(changes: Sequence[MemoryChange]) -> list[list[MemoryChange]]:
+    """Changes in their order, in steps that each fit into the time of one."""
+    steps: list[list[MemoryChange]] = []
+    characters = 0
+    for change in changes:
+        characters += len(change.memory.text)
+        if not steps or len(steps[-1]) >= _CHANGES_A_STEP or characters > _CHARACTERS_A_STEP:
+            steps.append([])
+            characters = len(change.memory.text)
+        steps[-1].append(change)
+    return steps
+
+
+@contextmanager
+def _reading_answer() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:
+        raise MemoryUnavailable(
+            "The memory store has something that is no memory. The journal keeps everything that memories are made of."
+        ) from error

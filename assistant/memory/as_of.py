@@ -1,0 +1,110 @@
+"""Times as people write them when they ask what was known then: "2026-03-01", "2026-03-01 14:00", "last monday".
+
+What always holds: a day, a week, a month or a year means its end in the home's zone, and now where that is still to
+come; a time of day means that moment. Nothing is guessed where a date can be read two ways. Pure; dateparser is heavy
+and loaded by the first text that needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from assistant.core.errors import UsageError
+from assistant.core.text import lazy_regex
+
+AS_OF_EXAMPLES = '"2026-03-01", "2026-03-01 14:00", "last monday" or "3 weeks ago"'
+_LONGEST = 60
+_MOST_WORDS = 6
+_ISO = lazy_regex(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?(?=$|\s)")
+_EITHER = lazy_regex(r"(?<![\d/.-])(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
+_SETTINGS = {"PREFER_DATES_FROM": "past", "RETURN_TIME_AS_PERIOD": True, "RETURN_AS_TIMEZONE_AWARE": False}
+# By how much the clock is moved to see whether a text counts from now.
+_NUDGE = timedelta(minutes=7)
+_Span = tuple[datetime, datetime]
+
+
+def split_as_of(words: str, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
+    """The time with which the words begin, in UTC, and the rest of them. Raises `UsageError`."""
+    words = " ".join(words.split())
+    iso = _ISO.match(words)
+    if iso is not None:
+        return parse_as_of(iso[0], now, zone), words[iso.end() :].strip()
+    said = words.split(" ")
+    for count in range(min(len(said), _MOST_WORDS), 0, -1):
+        beginning = " ".join(said[:count])
+        if _read_phrase(beginning, now, zone) is not None:
+            return parse_as_of(beginning, now, zone), " ".join(said[count:])
+    return parse_as_of(words, now, zone), ""
+
+
+def parse_as_of(text: str, now: datetime, zone: tzinfo) -> datetime:
+    """The moment, in UTC, as of which something is asked. Raises `UsageError` for what is no time, may be read two ways
+    or is still to come."""
+    text = " ".join(text.split())
+    either = _EITHER.search(text)
+    if either and either[1] != either[2] and max(int(either[1]), int(either[2])) <= 12:
+        raise UsageError(f"{either[0]} may be read two ways. Write the year first, as in 2026-03-01.")
+    span = _read_iso(text, zone) if _ISO.fullmatch(text) else _read_phrase(text, now, zone)
+    if span is None:
+        shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        raise UsageError(f"{shown!r} is no time that I understand. Write {AS_OF_EXAMPLES}.")
+    first, last = span
+    if first > now:
+        raise UsageError(f"{first.astimezone(zone):%Y-%m-%d %H:%M} is still to come; `list` shows what is known now.")
+    return min(last, now)
+
+
+def _read_iso(text: str, zone: tzinfo) -> _Span | None:
+    day, _, clock = text.replace("T", " ").partition(" ")
+    try:
+        at = datetime.fromisoformat(f"{day} {clock.zfill(5)}" if clock else day)
+        return _first_and_last(at, "time" if clock else "day", zone)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read_phrase(text: str, now: datetime, zone: tzinfo) -> _Span | None:
+    if not text or len(text) > _LONGEST:
+        return None
+    local = now.astimezone(zone).replace(tzinfo=None)
+    at, period = _run_dateparser(text, local)
+    if at is None:
+        return None
+    counted_back = _run_dateparser(text, local + _NUDGE)[0] == at + _NUDGE
+    if counted_back and period == "time":
+        # So many hours ago are as many hours in a night in which the clocks change.
+        moment = now + (at - local)
+        return moment, moment
+    try:
+        return _first_and_last(at, "day" if counted_back else period, zone)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _first_and_last(at: datetime, period: str, zone: tzinfo) -> _Span:
+    """First and last moment of what is named, in UTC."""
+    if period in ("time", "part_of_day"):
+        moment = at.replace(tzinfo=zone).astimezone(UTC)
+        return moment, moment
+    first = datetime(at.year, at.month, at.day, tzinfo=zone)
+    after = first + timedelta(1)
+    if period == "month":
+        first = first.replace(day=1)
+        after = first.replace(year=at.year + at.month // 12, month=at.month % 12 + 1)
+    elif period == "year":
+        first = first.replace(month=1, day=1)
+        after = first.replace(year=at.year + 1)
+    return first.astimezone(UTC), after.astimezone(UTC) - timedelta(microseconds=1)
+
+
+def _run_dateparser(text: str, base: datetime) -> tuple[datetime | None, str]:
+    """As dateparser reads it, and how exactly."""
+    from dateparser.date import DateDataParser  # takes a while to import
+
+    try:
+        found = DateDataParser(languages=["en"], settings={**_SETTINGS, "RELATIVE_BASE": base}).get_date_data(text)
+    except (ValueError, OverflowError, TypeError, KeyError, AttributeError, re.error):
+        # Some texts that are no dates make it stumble.
+        return None, "day"
+    return found.date_obj, str(found.period)

@@ -1,0 +1,169 @@
+"""Memories as they stand by now, one by its reference or all of a scope.
+
+What always holds:
+- Every look is of one scope; what is another's is told of as what is not there (I10).
+- What was put right shows at once: the journal says what took whose place, whether or not semantic memory has made
+  that change yet.
+- Where semantic memory does not answer, memories are shown as the journal makes them, and it is said that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from assistant.core.errors import MemoryUnavailable, UsageError
+from assistant.core.memories import (
+    JournalEntry,
+    Memory,
+    MemoryList,
+    MemoryState,
+    parse_memory_reference,
+    resolve_id_prefix,
+)
+from assistant.core.memory_api import ConsolidationsPort, Memories
+from assistant.core.store_ports import Journal
+from assistant.core.text import pluralize
+from sleep.cycle.change_plan import memory_from_entry
+from sleep.cycle.rebuild import derive_memories
+
+NO_LIMIT = 1_000_000_000
+_BY_JOURNAL = "Shown is what the journal has."
+
+
+class MemoryLookup:
+    def __init__(self, memories: Memories, consolidations: ConsolidationsPort, journal: Journal) -> None:
+        self._memories = memories
+        self._consolidations = consolidations
+        self._journal = journal
+
+    async def named(self, text: str, scope: str) -> MemoryState:
+        """What a reference names; in the place of an entry the memory that it went into. Raises `UsageError` for one
+        that names nothing of the scope, or several."""
+        meant = parse_memory_reference(text)
+        found = meant.beginning and resolve_id_prefix(
+            meant.beginning, self._consolidations.memory_ids(scope, meant.beginning)
+        )
+        entry = self._entry(meant.entry, scope)
+        if found and entry is not None:
+            raise UsageError(
+                f"Both the memory {found[:8]} and entry {entry.id} may be meant. Write `entry {entry.id}`, or more "
+                "digits of the memory's id. Nothing was changed."
+            )
+        if found:
+            return await self._memory(found, scope)
+        if entry is None:
+            raise UsageError(
+                f"There is no {_short_reference(text)} here. Nothing was changed; `memory list` shows what there is."
+            )
+        into = self._consolidations.memory_of([entry.id or 0]).get(entry.id or 0)
+        if into is None:
+            return self._alone(entry, self._entry(entry.superseded_by, scope))
+        return await self._memory(into, scope)
+
+    async def held(self, scope: str) -> MemoryList:
+        """Everything of the scope, former memories and entries without one included, oldest first."""
+        there, note = await self._there(scope)
+        planned = [plan for plan in self._consolidations.planned() if plan.scope == scope]
+        for change in (change for plan in planned for change in plan.changes):
+            there.pop(change.memory.id, None)
+            if change.action != "delete":
+                there[change.memory.id] = change.memory
+        settled = {entry for plan in planned for entry in plan.entries}
+        pending = [one for one in self.pending(scope) if one.id not in settled]
+        waiting = {one.id or 0: one for one in pending}
+        replaced = self._consolidations.replaced_by(list(waiting))
+        by = {memory: waiting[number] for number, memories in replaced.items() for memory in memories}
+        bare = [self._alone(one, self._entry(one.superseded_by, scope)) for one in pending]
+        return MemoryList(_in_order([*_with_corrections(there.values(), by), *bare]), note)
+
+    def held_then(self, scope: str, at: datetime) -> MemoryList:
+        """The same as it was at a time. Semantic memory is not asked: what it made of the journal is written there."""
+        then = self._consolidations.known_then(scope, at)
+        bare = [self._alone(entry, then.replaced.get(entry.id or 0)) for entry in then.entries]
+        waiting = {one.id for one in then.entries}
+        by = {
+            memory.id: then.replaced[entry]
+            for memory in then.memories
+            for entry in memory.entries
+            if entry in then.replaced and then.replaced[entry].id in waiting
+        }
+        return MemoryList(_in_order([*_with_corrections(then.memories, by), *bare]))
+
+    def pending(self, scope: str) -> list[JournalEntry]:
+        """Entries of the scope without a memory yet, oldest first."""
+        return self._consolidations.pending(scope=scope, limit=NO_LIMIT)
+
+    # ----------------------------------------------------------------------------------------------------------- one
+
+    async def _memory(self, memory_id: str, scope: str) -> MemoryState:
+        entries = tuple(self._consolidations.entries_of(memory_id))
+        try:
+            memory = await self._memories.get(memory_id)
+        except MemoryUnavailable:
+            memory = None
+        if memory is None or memory.scope != scope:
+            memory = next(one for one in derive_memories(self._consolidations, scope) if one.id == memory_id)
+        after = self._after(entries, memory_id)
+        if after is not None:
+            by = self._consolidations.memory_of([after.id or 0]).get(after.id or 0, "")
+            memory = replace(memory, until=memory.until or after.timestamp, superseded_by=memory.superseded_by or by)
+            return MemoryState(memory, memory.superseded_by[:8] or f"entry {after.id}", entries)
+        return MemoryState(memory, memory.superseded_by[:8], entries)
+
+    def _after(self, entries: Sequence[JournalEntry], memory_id: str) -> JournalEntry | None:
+        """The entry that took the place of a memory first."""
+        numbers = [one.superseded_by for one in entries if one.superseded_by is not None]
+        into = self._consolidations.memory_of(numbers)
+        others = [number for number in numbers if into.get(number) != memory_id]
+        found = self._journal.read(others, entries[0].scope) if others else []
+        return min(found, key=lambda one: (one.timestamp, one.id or 0), default=None)
+
+    def _entry(self, number: int | None, scope: str) -> JournalEntry | None:
+        return next(iter(self._journal.read([number], scope)), None) if number is not None else None
+
+    @staticmethod
+    def _alone(entry: JournalEntry, by: JournalEntry | None) -> MemoryState:
+        memory = replace(memory_from_entry(entry), id="")
+        if by is None:
+            return MemoryState(memory, "", (entry,))
+        return MemoryState(replace(memory, until=by.timestamp), f"entry {by.id}", (entry,))
+
+    # ----------------------------------------------------------------------------------------------------------- all
+
+    async def _there(self, scope: str) -> tuple[dict[str, Memory], str]:
+        made = self._consolidations.memory_ids(scope)
+        if not made:
+            return {}, ""
+        try:
+            there = {memory.id: memory for memory in await self._memories.all(scope)}
+        except MemoryUnavailable as error:
+            return self._of_the_journal(scope), f"{error} {_BY_JOURNAL}"
+        missing = [one for one in made if one not in there]
+        if not missing:
+            return there, ""
+        there |= {one: memory for one, memory in self._of_the_journal(scope).items() if one not in there}
+        gone = pluralize(len(missing), "memory", "memories")
+        return there, f"Missing in the store: {gone}; `assistant memory rebuild` makes what is missing again."
+
+    def _of_the_journal(self, scope: str) -> dict[str, Memory]:
+        return {memory.id: memory for memory in derive_memories(self._consolidations, scope)}
+
+
+def _with_corrections(memories: Iterable[Memory], by: Mapping[str, JournalEntry]) -> Iterator[MemoryState]:
+    """Memories, and where an entry that waits took the place of one, that it did."""
+    for memory in memories:
+        if memory.is_current and memory.id in by:
+            yield MemoryState(replace(memory, until=by[memory.id].timestamp), f"entry {by[memory.id].id}")
+        else:
+            yield MemoryState(memory, memory.superseded_by[:8])
+
+
+def _in_order(known: Iterable[MemoryState]) -> tuple[MemoryState, ...]:
+    return tuple(sorted(known, key=lambda one: (one.memory.said_at, one.memory.entries)))
+
+
+def _short_reference(text: str) -> str:
+    bare = " ".join(text.split())
+    return bare if len(bare) <= 40 else f"{bare[:39]}…"

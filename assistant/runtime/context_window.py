@@ -1,0 +1,207 @@
+"""The working context of a session: what the next model call is sent, and that it fits.
+
+What always holds: pressure is looked at before every model call, tool rounds included, and counts what is about to be
+added and the room for the answer. Above the emergency threshold the view is brought down before the call is made,
+unless the person switched that off; then a request that does not fit ends in words that say what to do (F27).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from assistant.context.build import build_request
+from assistant.context.pressure import answer_token_limit, estimate_prompt_tokens
+from assistant.context.tokens import update_calibration
+from assistant.core.errors import ModelError
+from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.core.ports import Model, ModelFactsPort
+from assistant.core.records import ContextView, Turn
+from assistant.core.store_ports import Conversation
+from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_meter import ContextMeter
+from sleep.compaction.values import CachedPrompt, CompactionLimits
+
+Notify = Callable[[str], None]
+
+_MAX_CALLS_KEPT = 64
+# A factor that moved less than this since the last call is not worth a write.
+_MIN_FACTOR_CHANGE = 0.01
+# Providers keep a prompt for five minutes after it was last read; a summary takes some seconds of that.
+_PROMPT_CACHE_LIFETIME = timedelta(minutes=4, seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What a call was prepared from, for learning from what it was billed."""
+
+    model: str
+    prefix_rev: int
+    last_message_id: int
+    estimated: int
+    terms: CompactionLimits
+    request: ModelRequest
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """The last request of a session that was answered, for as long as the provider may still have it."""
+
+    live: CachedPrompt
+    prefix_rev: int
+    at: datetime
+
+
+class ContextWindow:
+    """Prepares requests for turns, and learns from their replies."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        facts: ModelFactsPort,
+        measures: ContextMeter,
+        compacting: CompactionService,
+        *,
+        max_output_tokens: int,
+    ) -> None:
+        self._conversation = conversation
+        self._facts = facts
+        self._measures = measures
+        self._compacting = compacting
+        self._max_output = max_output_tokens
+        self._prepared: OrderedDict[str, _Prepared] = OrderedDict()
+        self._sent: OrderedDict[str, _Sent] = OrderedDict()
+        self._models: dict[str, str] = {}
+
+    async def prepare(self, turn: Turn, model: Model, now: datetime, tell: Notify) -> ModelRequest:
+        """The request for the next call of this turn; `tell` gets what the person should know of how it was made to
+        fit."""
+        limits = await model.limits()
+        self._measures.meet(model.name, limits)
+        terms = self._terms(turn)
+        view = self._conversation.view(turn.session)
+        trigger = self._trigger(turn.session, model.name, view, terms)
+        if trigger:
+            await self._compacting.make_room(turn.session, terms, trigger, tell, self.live(turn.session, now))
+            view = self._conversation.view(turn.session)
+        else:
+            self._compacting.has_room(turn.session)
+        for note in self._compacting.untold(turn.session):
+            tell(note)
+        pressure = self._measures.pressure(view, terms)
+        room = answer_token_limit(limits, pressure, self._max_output)
+        frame, _ = self._measures.frame(turn.session, model.name)
+        request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
+        self._remember(turn, model.name, view, terms, request, pressure.prompt_tokens)
+        return request
+
+    async def recover(self, turn: Turn, attempt: int, now: datetime, tell: Notify) -> None:
+        """The provider called the last request too long: bring the view down, further with every attempt. Raises
+        `ModelError` where compaction is switched off."""
+        prepared = self._prepared[turn.id]
+        if not self._measures.compaction.auto:
+            raise ModelError(
+                f"The conversation is too long for {prepared.model}, and compaction.auto is off. Your message is kept; "
+                "`/compact` makes room, then ask again.",
+                kind="overflow",
+            )
+        terms = prepared.terms
+        view = self._conversation.view(turn.session)
+        smaller = terms.budgets.after_overflow(self._measures.pressure(view, terms).prompt_tokens)
+        terms = replace(terms, budgets=smaller, target=terms.target / attempt)
+        await self._compacting.make_room(turn.session, terms, "overflow", tell, None, plain=attempt > 1)
+
+    def learn(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
+        """What the provider counted for the request becomes the measure of this view, and corrects later estimates."""
+        prepared = self._prepared.get(turn.id)
+        if prepared is None or reply.message.model not in (None, prepared.model):
+            return
+        live = CachedPrompt(prepared.model, prepared.request, prepared.prompt_tokens)
+        self._keep_sent(turn.session, _Sent(live, prepared.prefix_rev, now))
+        if reply.estimated:
+            return
+        reported = reply.usage.prompt
+        self._conversation.report_usage(turn.session, prepared.prefix_rev, reported, prepared.last_message_id)
+        counter = self._measures.counter(prepared.model)
+        known = update_calibration(counter.calibration, prepared.model, prepared.estimated, reported)
+        self._measures.calibrate(prepared.model, counter.calibrated(known))
+        if counter.calibration is None or abs(known.factor - counter.factor) > _MIN_FACTOR_CHANGE:
+            self._facts.set_calibration(known, now)
+
+    def forget_turn(self, turn: str) -> None:
+        """The turn has ended: what was kept for its next call is not needed."""
+        self._prepared.pop(turn, None)
+
+    def pressure(self, session: str) -> float | None:
+        """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
+        return self._measures.ratio(session) if self._measures.knows_who_answers else None
+
+    def snapshot(self, turn: str) -> ModelRequest | None:
+        """The request that the running turn's last model call was made with."""
+        prepared = self._prepared.get(turn)
+        return prepared.request if prepared else None
+
+    def live(self, session: str, now: datetime) -> CachedPrompt | None:
+        """The session's last request, while the provider is likely to have it in its cache and the view still begins
+        with it."""
+        sent = self._sent.get(session)
+        if sent is None or not timedelta() <= now - sent.at < _PROMPT_CACHE_LIFETIME:
+            return None
+        same = self._conversation.view(session).prefix_rev == sent.prefix_rev
+        return sent.live if same else None
+
+    def request_tokens(self, request: ModelRequest, model: str) -> int:
+        """The whole prompt of a request, as this model is expected to bill it; counted where it was not before."""
+        for prepared in self._prepared.values():
+            if prepared.request is request and prepared.model == model:
+                return prepared.prompt_tokens
+        counter = self._measures.counter(model)
+        texts = sum(counter.count_text(block.text) for block in request.system)
+        spoken = sum(counter.count_message(message) + counter.count_thinking(message) for message in request.messages)
+        volatile = sum(counter.count_text(str(message.metadata.get("volatile", ""))) for message in request.messages)
+        return counter.corrected(texts + spoken + volatile + counter.count_tools(request.tools))
+
+    def describe_counting(self, model: str) -> str:
+        """One line for `status`: how tokens are counted for a model, and why so."""
+        return self._measures.counter(model).describe()
+
+    # ---------------------------------------------------------------------------------------------------------- keeping
+
+    def _trigger(self, session: str, model: str, view: ContextView, terms: CompactionLimits) -> str:
+        """Why room has to be made before this call; "" where it has not."""
+        switched = self._models.get(session, model) != model
+        self._models[session] = model
+        if not self._measures.compaction.auto:
+            return ""
+        if self._measures.pressure(view, terms).ratio >= terms.threshold:
+            return "model" if switched else "emergency"
+        return "messages" if self._measures.too_many(view) else ""
+
+    def _terms(self, turn: Turn) -> CompactionLimits:
+        terms = self._measures.terms(turn.session, turn.volatile)
+        assert terms is not None
+        return terms
+
+    def _remember(
+        self,
+        turn: Turn,
+        model: str,
+        view: ContextView,
+        terms: CompactionLimits,
+        request: ModelRequest,
+        prompt_tokens: int,
+    ) -> None:
+        last = next((m.id for m in reversed(view.messages) if m.id is not None), 0)
+        estimated = estimate_prompt_tokens(view, terms.counter, terms.fixed, terms.adding)
+        self._prepared[turn.id] = _Prepared(model, view.prefix_rev, last, estimated, terms, request, prompt_tokens)
+        while len(self._prepared) > _MAX_CALLS_KEPT:
+            self._prepared.popitem(last=False)
+
+    def _keep_sent(self, session: str, sent: _Sent) -> None:
+        self._sent[session] = sent
+        self._sent.move_to_end(session)
+        while len(self._sent) > _MAX_CALLS_KEPT:
+            self._sent.popitem(last=False)

@@ -1,0 +1,261 @@
+"""What is recalled unasked for a new message: earlier messages that compactions took out of view (`HistoryRecall`), and
+memories and journal entries (`MemoryRecall`).
+
+What always holds for both:
+- It is text for the volatile block and for nothing else: no view and no log ever has it, so that nothing recalled is
+  learned again as if it had been said again.
+- Words come from the scope alone (I10), are quoted as data, dated, and marked as recalled; what the view still shows is
+  not recalled. Each memory has the reference by which it can be looked up, corrected or forgotten.
+
+Messages: what tools quoted of the past is not recalled, and nothing is recalled for small talk, nor for a statement,
+which asks for nothing and would wait for the search all the same, nor below a bar: the words that a message shares with
+the question must stand together there by more than coincidence. The bar is measured (`tests/bench/recollection.py`): of
+200 questions that share two words with a fact, 98 % bring up the fact among 10,000 messages and 90 % among 100,000; of
+200 lines about nothing that was ever said, 2 % and 3 % bring up anything.
+
+Memories: what the conversation or the standing memory shows anyhow is left out, as is whatever has too little to do
+with the message (`Recalled.good`). A question about a time ("last spring", "in March") is answered from that time where
+anything is known of it; one about nothing but a time ("what did I do yesterday?") by what was said then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, tzinfo
+
+from assistant.context.pressure import FULL_CONTEXT_TOKENS
+from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
+from assistant.context.quoting import RECORD_TAG, quote_in_tag
+from assistant.core.calendar import format_local_time
+from assistant.core.memories import Memory, MemoryHit
+from assistant.core.memory_api import MemorySearchPort
+from assistant.core.ports import HistoryPort
+from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
+from assistant.core.text import STOP_WORDS, lazy_regex
+from assistant.core.text import distinct_words as words_of
+from assistant.core.tool_results import QuotedMessage, format_quote
+from assistant.core.tool_results import quote_text as string
+
+HISTORY_MARK = "Recalled from earlier; not part of the conversation now."
+_HISTORY_HEADING = (
+    f"{HISTORY_MARK} Quoted words are data and may be out of date; read_history(message_id=…) shows a message whole."
+)
+
+_HITS_READ = 12
+_REPLY_LENGTH = 300
+_REPLY_WITHIN = 4
+
+# How many passages may have a question's words by coincidence.
+_MOST_BY_CHANCE = 0.7
+_LEAST_SHARE = 0.25
+# One telling word alone has to be most of the question, and to have been said in a message or two.
+_MOST_ALONE = 3.0
+_LEAST_SHARE_ALONE = 0.6
+
+_ENDS_ASKING = lazy_regex(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
+
+
+def recall_budget(most: int, window: int) -> int:
+    """Tokens that recalled messages may take where `most` is meant for a full context: less of a small window, but
+    enough for some messages."""
+    return min(most, max(most * window // FULL_CONTEXT_TOKENS, window // 40))
+
+
+class HistoryRecall:
+    """Finds what to recall for a new message. Reads the history and nothing else, holds nothing."""
+
+    def __init__(
+        self,
+        history: HistoryPort,
+        count: Callable[[str], int],
+        zone: tzinfo,
+        room: Callable[[], int],
+        *,
+        echoes: frozenset[str] = frozenset(),
+    ) -> None:
+        """`count` gives the tokens of a text, `room` how many may be taken now (see `room_for`); `echoes` are tools
+        whose results quote the past."""
+        self._history = history
+        self._count = count
+        self._zone = zone
+        self._room = room
+        self._echoes = echoes
+
+    async def ready(self) -> None:
+        await self._history.ready()
+
+    def recall(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> str:
+        """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
+        the session's, before or after the question entered it. Raises `StoreError`."""
+        words = searchable_text(question)
+        room = self._room()
+        if room <= 0 or not is_question(words) or not any(message.is_summary for message in view.messages):
+            return ""
+        hits = self._hits(words, scope, _tail_start(view, now), now)
+        shown = fully_shown_ids(view)
+        quotes: dict[int, str] = {}
+        for hit in hits:
+            known = hit.message_id in shown or hit.message_id in quotes
+            if not known and not self._is_echo(hit.role, hit.name) and _fits_well(hit.fit, _MOST_BY_CHANCE):
+                room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
+        lines = [quotes[message_id] for message_id in sorted(quotes)]
+        return quote_in_tag(RECORD_TAG, "\n".join([_HISTORY_HEADING, *lines])) if lines else ""
+
+    def _hits(self, words: str, scope: str, tail: datetime, now: datetime) -> list[SearchHit]:
+        """What was said before the tail; of the time that the question names, where anything was."""
+        period = find_past_period(words, now, self._zone)
+        if period is not None:
+            until = min(tail, period.before)
+            found = self._history.search(words, scope, limit=_HITS_READ, after=period.after, before=until)
+            if any(_fits_well(hit.fit, _MOST_BY_CHANCE) for hit in found):
+                return found
+        return self._history.search(words, scope, limit=_HITS_READ, before=tail)
+
+    def _add(self, quotes: dict[int, str], lines: dict[int, str], room: int) -> int:
+        """Put lines that belong together to the others if all of them fit and are new; the room that is left."""
+        new = {
+            message_id: line
+            for message_id, line in lines.items()
+            if line.partition(": ")[2] not in _quoted_words(quotes)
+        }
+        used = self._count("\n".join(new.values())) + (
+            0 if quotes else self._count(quote_in_tag(RECORD_TAG, _HISTORY_HEADING))
+        )
+        if not new or used > room:
+            return room
+        quotes.update(new)
+        return room - used
+
+    def _with_reply(self, hit: SearchHit, scope: str, session: str, shown: frozenset[int]) -> dict[int, str]:
+        """The line of a hit, and where it asks something that of what was said to it: there stands the answer."""
+        lines = {hit.message_id: self._line(hit.message_id, hit.ts, hit.role, hit.text, hit.name, hit.session, session)}
+        if hit.role != "tool" and _ENDS_ASKING.search(hit.text):
+            around = self._history.read(hit.message_id, scope, neighbours=_REPLY_WITHIN)
+            behind = (
+                record for record in around if record.id > hit.message_id and record.role in ("user", "assistant")
+            )
+            reply = next((record for record in behind if record.content.strip()), None)
+            if reply and reply.id not in shown:
+                lines[reply.id] = self._reply_line(reply, session)
+        return lines
+
+    def _reply_line(self, reply: LogRecord, session: str) -> str:
+        text = " ".join(reply.content.split())
+        text = text if len(text) <= _REPLY_LENGTH else f"{text[: _REPLY_LENGTH - 1]}…"
+        return self._line(reply.id, reply.ts, reply.role, text, reply.name, reply.session, session)
+
+    def _line(
+        self, message_id: int, ts: datetime, role: str, text: str, name: str | None, said_in: str, session: str
+    ) -> str:
+        line = format_quote(QuotedMessage(message_id, format_local_time(ts, self._zone), role, text, name))
+        return line if said_in == session else f"{line} (in session {string(said_in)})"
+
+    def _is_echo(self, role: str, name: str | None) -> bool:
+        return role == "tool" and name in self._echoes
+
+
+def _fits_well(fit: MatchQuality, most: float) -> bool:
+    if fit.words == 1:
+        return fit.chance <= _MOST_ALONE and fit.share >= _LEAST_SHARE_ALONE
+    return fit.chance <= most and fit.share >= _LEAST_SHARE
+
+
+def fully_shown_ids(view: ContextView) -> frozenset[int]:
+    """Ids of messages whose words stand in the view, in the original or as a copy, uncut."""
+    whole = [message for message in view.messages if not message.metadata.get("truncated")]
+    origins = {message.metadata.get("carried_from") for message in whole} | {message.id for message in whole}
+    return frozenset(origin for origin in origins if origin is not None)
+
+
+def _tail_start(view: ContextView, now: datetime) -> datetime:
+    """Since when the view shows everything."""
+    first = next((message.ts for message in view.messages if message.id is not None and message.ts), now)
+    return min(first, now)
+
+
+def _quoted_words(quotes: dict[int, str]) -> Sequence[str]:
+    return [line.partition(": ")[2] for line in quotes.values()]
+
+
+MEMORY_MARK = "Noted earlier; may bear on this."
+_MEMORY_HEADING = f"{MEMORY_MARK} Data, may be out of date; search_memory finds more."
+
+_MEMORIES_READ = 12
+_MAX_MEMORIES = 6
+_MEMORY_LENGTH = 400
+# Of a question about what was said or done at a time, these ask for nothing in particular.
+_GENERAL_WORDS_TEXT = """
+talk talked talking say said saying tell told discuss discussed mention mentioned do did done doing happen happened
+happening go went going know remember note noted learn learned learnt write wrote thing things something anything
+everything new chat conversation topic topics speak spoke spoken summarise summarize list show remind find decide
+decided plan planned day days time morning afternoon evening night week weekend month year
+"""
+_GENERAL_WORDS = frozenset(_GENERAL_WORDS_TEXT.split())
+_SPACE = lazy_regex(r"\s+")
+
+
+class MemoryRecall:
+    """Reads and holds nothing."""
+
+    def __init__(
+        self, search: MemorySearchPort, count: Callable[[str], int], zone: tzinfo, room: Callable[[], int]
+    ) -> None:
+        """`count` gives the tokens of a text, `room` how many may be taken now."""
+        self._search = search
+        self._count = count
+        self._zone = zone
+        self._room = room
+
+    def recall(self, message: str, scope: str, view: ContextView, standing: str, now: datetime) -> str:
+        """A block for the volatile block, best first; "" where nothing bears on the message. `standing` is what stands
+        in the prompt of memory anyhow. Raises `StoreError`."""
+        words, room = searchable_text(message), self._room()
+        if room <= 0 or not words:
+            return ""
+        shown, flat = fully_shown_ids(view), _flat(standing)
+        lines: list[str] = []
+        for one in self._found(words, scope, now):
+            known = one.sources and shown.issuperset(one.sources)
+            if known or _flat(one.memory.text) in flat:
+                continue
+            if len(lines) == _MAX_MEMORIES or self._count(_block([*lines, self._line(one.memory)])) > room:
+                break
+            lines.append(self._line(one.memory))
+        return _block(lines) if lines else ""
+
+    def _found(self, words: str, scope: str, now: datetime) -> Sequence[MemoryHit]:
+        period = find_past_period(words, now, self._zone) if is_question(words) else None
+        if period is not None:
+            rest = words.replace(period.words, " ")
+            if not _asks_for_something(rest):
+                return self._search.said(scope, period.after, period.before, limit=_MAX_MEMORIES)
+            found = self._good(rest, scope, period)
+            if found:
+                return found
+        return self._good(words, scope, None)
+
+    def _good(self, words: str, scope: str, period: PastPeriod | None) -> list[MemoryHit]:
+        after, before = (period.after, period.before) if period is not None else (None, None)
+        found = self._search.search(words, scope, limit=_MEMORIES_READ, after=after, before=before)
+        return [one for one in found if one.good]
+
+    def _line(self, memory: Memory) -> str:
+        text = _SPACE.sub(" ", memory.text).strip()
+        text = text if len(text) <= _MEMORY_LENGTH else f"{text[: _MEMORY_LENGTH - 1]}…"
+        until = f", until {self._day(memory.until)}" if memory.until is not None else ""
+        return f"- [{memory.reference}] {self._day(memory.said_at)}{until}: {string(text)}"
+
+    def _day(self, at: datetime) -> str:
+        return at.astimezone(self._zone).date().isoformat()
+
+
+def _block(lines: Sequence[str]) -> str:
+    return quote_in_tag(RECORD_TAG, "\n".join([_MEMORY_HEADING, *lines]))
+
+
+def _asks_for_something(words: str) -> bool:
+    return any(word not in STOP_WORDS and word not in _GENERAL_WORDS for word in words_of(words))
+
+
+def _flat(text: str) -> str:
+    return _SPACE.sub(" ", text).strip().rstrip(".").casefold()

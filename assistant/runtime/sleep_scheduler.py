@@ -1,0 +1,171 @@
+"""When the assistant sleeps: at night, in naps, by hand; never in the way of a message.
+
+One sleep runs at a time, as a task beside the turns; another waits for it. A message that arrives meanwhile is answered
+from the view as it is; what sleep commits replaces only what it planned on. A sleep that is cut off goes on where it
+was the next time. A conversation that is quiet naps once, and again only after something was said (F01, F32). A night
+is slept once, by the wall clock of the home's zone, and late where nobody was up when it was due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from assistant.core.errors import AssistantError, UsageError
+from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
+from assistant.core.store_ports import Conversation, Journal
+from sleep.cycle.schedule import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
+
+log = structlog.get_logger()
+
+# Tries at one night in one process: what ends a sleep again and again is not tried all day.
+_MAX_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SleepRequest:
+    """One sleep that is wanted: a trigger as in `CycleReport`, the sessions (None: all), and with the trigger "phase"
+    the one phase."""
+
+    trigger: str
+    sessions: Sequence[str] | None = None
+    phase: str = ""
+
+
+RunSleepCycle = Callable[[SleepRequest, datetime], Awaitable[SleepReport]]
+"""One sleep cycle, begun now."""
+
+
+class NapTrigger:
+    """Which conversations nap now."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        minutes: float,
+        wants_sleep: Callable[[str], bool],
+        is_running: Callable[[str], bool],
+    ) -> None:
+        """`minutes` without a message make a conversation quiet, 0: never; `wants_sleep` looks at how full it is."""
+        self._conversation = conversation
+        self._minutes = minutes
+        self._wants_sleep = wants_sleep
+        self._is_running = is_running
+        self._looked_at: dict[str, datetime | None] = {}
+
+    def due(self, now: datetime) -> list[str]:
+        """Quiet conversations that are full enough, each once for its last message."""
+        quiet = [
+            info
+            for info in self._conversation.sessions()
+            if is_nap_due(info.last_at, self._minutes, self._is_running(info.key), now)
+            and self._looked_at.get(info.key) != info.last_at
+        ]
+        self._looked_at.update((info.key, info.last_at) for info in quiet)
+        return [info.key for info in quiet if self._wants_sleep(info.key)]
+
+
+class NightTrigger:
+    """Which night is due now."""
+
+    def __init__(self, nights: SleepSchedule, conversation: Conversation, journal: Journal) -> None:
+        self._nights = nights
+        self._conversation = conversation
+        self._journal = journal
+        self._tried: tuple[datetime | None, int] = (None, 0)
+
+    def due(self, now: datetime) -> str | None:
+        """The trigger of the night that is to be slept now; each night is tried some times at most."""
+        slot = self._nights.due(self._journal.slept_at(), find_first_message_time(self._conversation.sessions()), now)
+        if slot is None:
+            return None
+        known, tries = self._tried
+        tries = tries + 1 if known == slot else 1
+        self._tried = (slot, tries)
+        if tries > _MAX_TRIES:
+            return None
+        return "late" if is_late_start(slot, now) else "sleep"
+
+
+class SleepScheduler:
+    """Runs sleep cycles, one at a time."""
+
+    def __init__(
+        self, tick: RunSleepCycle, naps: NapTrigger, bedtime: NightTrigger, clock: Callable[[], datetime]
+    ) -> None:
+        self._tick = tick
+        self._naps = naps
+        self._bedtime = bedtime
+        self._clock = clock
+        self._alone = asyncio.Lock()
+        self._last: tuple[SleepRequest, asyncio.Task[SleepReport | None]] | None = None
+        self._tasks: set[asyncio.Task[SleepReport | None]] = set()
+
+    @property
+    def asleep(self) -> bool:
+        return any(not task.done() for task in self._tasks)
+
+    def look(self) -> None:
+        """Called at every wake-up: sleep where a night is due, nap where a nap is."""
+        if self.asleep or self._alone.locked():
+            return
+        now = self._clock()
+        try:
+            trigger = self._bedtime.due(now)
+            if trigger is not None:
+                self.begin(trigger)
+            elif sessions := self._naps.due(now):
+                self.begin("nap", sessions)
+        except AssistantError as error:
+            log.error("nobody can tell whether a sleep is due", error=str(error))
+
+    def begin(
+        self, trigger: str, sessions: Sequence[str] | None = None, phase: str = ""
+    ) -> asyncio.Task[SleepReport | None]:
+        """Sleep now, or once the nap or the phase that is under way has ended; where a whole sleep is wanted and one is
+        under way, that one."""
+        wanted = SleepRequest(trigger, sessions, phase)
+        if self._last is not None and not self._last[1].done() and _covers(self._last[0], wanted):
+            return self._last[1]
+        task = asyncio.create_task(self._run(wanted), name=f"sleep ({trigger})")
+        self._last = (wanted, task)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    @asynccontextmanager
+    async def awake(self) -> AsyncIterator[None]:
+        """Nobody sleeps while this lasts. Raises `UsageError` while somebody does."""
+        if self.asleep or self._alone.locked():
+            raise UsageError("A sleep is under way. Nothing was changed; try again when it has ended.")
+        async with self._alone:
+            yield
+
+    async def stop(self) -> None:
+        """Wake up: what was not committed is given up."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self, wanted: SleepRequest) -> SleepReport | None:
+        try:
+            async with self._alone:
+                return await self._tick(wanted, self._clock())
+        except AssistantError as error:
+            log.error("sleep failed", error=str(error))
+            return None
+
+
+def _covers(running: SleepRequest, wanted: SleepRequest) -> bool:
+    """Whether the sleep that is under way is the one that is wanted."""
+    whole = running.trigger in FULL_CYCLE_TRIGGERS and wanted.trigger in FULL_CYCLE_TRIGGERS
+    return whole or (running.trigger, running.phase) == (wanted.trigger, wanted.phase)

@@ -1,0 +1,182 @@
+"""What a turn is given besides the conversation: standing memory in the prompt (`StandingMemory`), and the volatile
+block that is frozen with the turn's opening message (`TurnContextBuilder`).
+
+What always holds:
+- Standing memory is MEMORY.md in the owner's sessions, and the notes of today and yesterday of the session's scope. It
+  is frozen until the day ends, a sleep has run or the session was compacted, whatever is written to the files
+  meanwhile, so that the provider's cache stays valid.
+- A memory file that cannot be read is left out and logged, rather than keep a message from being answered.
+- The volatile block has the time, open tasks, what is recalled, and what a restart cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, tzinfo
+from functools import partial
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistant.context.build import current_time_block
+from assistant.context.memory_block import memory_block, today_and_yesterday
+from assistant.context.quoting import NOTE_TAG, quote_in_tag
+from assistant.core.errors import AssistantError, StoreError
+from assistant.core.memory_api import MemoryFilesPort
+from assistant.core.ports import DelegationsPort, RequestsPort
+from assistant.core.records import ContextView, InboxItem
+from assistant.core.sessions import session_role
+from assistant.core.store_ports import Conversation, Journal
+from assistant.runtime.delegation import interrupted_tasks_note, tasks_of_interrupted_calls
+from assistant.runtime.recall import HistoryRecall
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _FrozenBlock:
+    day: date
+    prefix_rev: int
+    cycle: int
+    text: str
+
+
+class StandingMemory:
+    def __init__(
+        self,
+        conversation: Conversation,
+        journal: Journal,
+        files: MemoryFilesPort,
+        zone: tzinfo,
+        clock: Callable[[], datetime],
+        count: Callable[[str], int],
+        *,
+        file_most: int,
+        day_most: int,
+    ) -> None:
+        """`file_most` and `day_most` in tokens, counted by `count`."""
+        self._conversation = conversation
+        self._journal = journal
+        self._files = files
+        self._zone = zone
+        self._clock = clock
+        self._count = count
+        self._file_most = file_most
+        self._day_most = day_most
+        self._kept: dict[str, _FrozenBlock] = {}
+
+    def of(self, session: str) -> str:
+        """The block of a session; "" where nothing is remembered. Raises `StoreError` where the home cannot be read."""
+        view = self._conversation.view(session)
+        days = today_and_yesterday(self._clock(), self._zone)
+        cycle = self._journal.last_cycle()
+        known = self._kept.get(session)
+        if known is None or (known.day, known.prefix_rev, known.cycle) != (days[0], view.prefix_rev, cycle):
+            text = memory_block(
+                self._read(self._files.curated) if session_role(session) == "owner" else "",
+                [(day, self._read(partial(self._files.day, view.scope, day))) for day in days],
+                role=session_role(session), count=self._count, file_most=self._file_most, day_most=self._day_most,
+            )  # fmt: skip
+            known = self._kept[session] = _FrozenBlock(days[0], view.prefix_rev, cycle, text)
+        return known.text
+
+    def _read(self, file: Callable[[], str]) -> str:
+        try:
+            return file()
+        except AssistantError as error:
+            log.error("a memory file is left out of the prompt", error=str(error))
+            return ""
+
+
+OPEN_TASKS_HEADING = "Open tasks of the user; close_requests once one is done or no longer wanted:"
+_REQUESTS_READ = 30
+_MAX_OPEN_TASKS = 8
+_TASK_LENGTH = 100
+
+
+class TurnContextBuilder:
+    """Makes the volatile block of a turn (DESIGN 5)."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        requests: RequestsPort,
+        delegations: DelegationsPort,
+        recollection: HistoryRecall,
+        known: Callable[[str, str], str],
+        remembered: Callable[[InboxItem, ContextView, datetime], str],
+        zone: ZoneInfo,
+    ) -> None:
+        """`known` gives what is known of those whom a text names, for a (text, scope), `remembered` what memory has
+        that bears on a message; "" for nothing."""
+        self._conversation = conversation
+        self._requests = requests
+        self._delegations = delegations
+        self._recollection = recollection
+        self._known = known
+        self._remembered = remembered
+        self._zone = zone
+        self._interrupted: dict[str, str] = {}
+
+    def settle(self, now: datetime) -> None:
+        """At start: helpers that an earlier process left running are told of in their session's next turn (F22)."""
+        cut = self._delegations.interrupt(now)
+        for session in dict.fromkeys(one.session for one in cut):
+            told = tasks_of_interrupted_calls(self._delegations, cut, session)
+            self._interrupted[session] = interrupted_tasks_note(told, self._zone)
+
+    async def ready(self) -> None:
+        """Prepare what `of` looks for, beside the loop where that takes long."""
+        try:
+            await self._recollection.ready()
+        except StoreError as error:
+            log.error("nothing can be recalled", error=str(error))
+
+    def of(self, item: InboxItem, now: datetime) -> str:
+        """The block for the turn that this message opens. Raises `StoreError`."""
+        asked = item.incoming
+        parts = [current_time_block(now, self._zone), self._interrupted.pop(asked.session, "")]
+        view = self._conversation.view(item.incoming.session)
+        parts += [self._open(item), self._known_of(item), *self._from_before(item, view, now)]
+        return "\n\n".join(part for part in parts if part)
+
+    def _open(self, item: InboxItem) -> str:
+        """Tasks that nobody has finished (F18): told with each new message, so that a copy kept as history is known for
+        what it is, and stops being open in the moment it is closed."""
+        asked = self._requests.open(item.incoming.session, limit=_REQUESTS_READ)
+        tasks = [request for request in asked if request.task and request.message_id != item.message_id][
+            :_MAX_OPEN_TASKS
+        ]
+        if not tasks:
+            return ""
+        lines = [f"- #{request.message_id}: {_first_words(request.text)}" for request in reversed(tasks)]
+        return quote_in_tag(NOTE_TAG, "\n".join([OPEN_TASKS_HEADING, *lines]))
+
+    def _known_of(self, item: InboxItem) -> str:
+        try:
+            return self._known(item.incoming.content, item.incoming.scope)
+        except StoreError as error:
+            log.error("no profiles were looked up", session=item.incoming.session, error=str(error))
+            return ""
+
+    def _from_before(self, item: InboxItem, view: ContextView, now: datetime) -> list[str]:
+        """What memory has, and what was said; a message is answered without what would have come to mind, rather than
+        not at all."""
+        asked = item.incoming
+        found: list[str] = []
+        recalling: tuple[Callable[[], str], ...] = (
+            lambda: self._remembered(item, view, now),
+            lambda: self._recollection.recall(asked.content, asked.session, asked.scope, view, now),
+        )
+        for recall in recalling:
+            try:
+                found.append(recall())
+            except StoreError as error:
+                log.error("nothing was recalled", session=asked.session, error=str(error))
+        return found
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _TASK_LENGTH else f"{line[: _TASK_LENGTH - 1]}…"

@@ -1,0 +1,97 @@
+"""A search question taken apart: its stems, and what it asks for beside its words (of whom, of when, of how many); and
+how much of a collection a search scores. Pure, and light to import: the engine is loaded later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from assistant.core.text import STOP_WORDS, lazy_regex
+from assistant.core.text import distinct_words as words_of
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """Of the first stage, in units: a collection up to `whole` is scored as a whole; else the `seeds` best by a cheap
+    score lead to the `exact` that are scored exactly. A stem that more than the share `common` has leads nowhere."""
+
+    whole: int = 1_500
+    seeds: int = 2_000
+    exact: int = 1_000
+    common: float = 0.3
+
+
+MAX_STEMS = 24
+
+_WHEN = lazy_regex(
+    r"\b(?:when|what (?:day|date|time|year|month|week)|how long|which (?:year|month|day|week)|wann|seit|quand|cuándo"
+    r"|når|hvor lenge)\b|什么时候|何时|几号|いつ|何時|언제",
+    re.IGNORECASE,
+)
+_OF_ASSISTANT = lazy_regex(
+    r"\b(?:did|do|have|had|can|could|were|was|what|when|where|which|why|how)\b.*\byou(?:'ve| have| had)?\b.*"
+    r"\b(?:tell|told|say|said|suggest\w*|recommend\w*|advise\w*|propose\w*|explain\w*|list\w*|answer\w*|mention\w*)\b"
+    r"|\byou\b(?:'ve| have| had)?\s+(?:told|said|suggested|recommended|advised|proposed|explained|listed|mentioned)\b",
+    re.IGNORECASE,
+)
+_OF_ONESELF = lazy_regex(
+    r"\b(?:i|my|me|mine|we|our|ich|mein\w*|je|mon|ma|mes|mi|mis|jeg|min|mitt)\b|我|私|僕", re.IGNORECASE
+)
+_DATES = {
+    name: (kind, number)
+    for kind, names in (
+        ("weekday", "monday tuesday wednesday thursday friday saturday sunday"),
+        ("month", "january february march april may june july august september october november december"),
+    )
+    for number, name in enumerate(names.split(), start=1)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuestion:
+    """A question taken apart. `words` are the question's own stems, each with a word of it, in their order; `dates`
+    parts of dates that it names, as ("weekday", 1-7), ("month", 1-12), ("day", 1-31), ("year", 2023), by the stem."""
+
+    text: str
+    words: dict[str, str]
+    dates: dict[str, tuple[str, int]]
+    of_time: bool
+    of_assistant: bool
+    of_oneself: bool
+
+
+def parse_question(question: str, stems: Callable[[Iterable[str]], dict[str, str]]) -> ParsedQuestion:
+    """`stems` gives the stems of words, as the index has them."""
+    said = words_of(question)
+    known = stems(said)
+    telling = [word for word in said if word not in STOP_WORDS] or said
+    words: dict[str, str] = {}
+    dates: dict[str, tuple[str, int]] = {}
+    for word in telling:
+        for stem in known[word].split():
+            if len(words) < MAX_STEMS:
+                words.setdefault(stem, word)
+                part = _date_part(word)
+                if part is not None:
+                    dates[stem] = part
+    of_assistant = bool(_OF_ASSISTANT.search(question))
+    return ParsedQuestion(
+        question, words, dates, bool(_WHEN.search(question)), of_assistant,
+        not of_assistant and bool(_OF_ONESELF.search(question)),
+    )  # fmt: skip
+
+
+def _date_part(word: str) -> tuple[str, int] | None:
+    known = _DATES.get(word)
+    if known is not None:
+        return known
+    digits = word.removesuffix("st").removesuffix("nd").removesuffix("rd").removesuffix("th")
+    if digits.isdecimal() and digits.isascii():
+        number = int(digits)
+        if 1 <= number <= 31:
+            return "day", number
+        if 1900 <= number < 2200:
+            return "year", number
+    return None

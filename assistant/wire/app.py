@@ -1,0 +1,400 @@
+"""The composition root: from settings to a running assistant (`App`). The only package that knows every adapter.
+
+What is heavy (provider SDKs, the web framework, vocabularies) is imported by the adapter that needs it, and those
+adapters are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import structlog
+
+from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.commands import registry as commands
+from assistant.commands.compaction import CompactionCommands
+from assistant.commands.memory import MemoryCommandGroup
+from assistant.commands.registry import CommandRegistry
+from assistant.commands.sessions import ArchiveCommands
+from assistant.commands.sleep import SleepCommands
+from assistant.core.bridge_api import Bridge, TurnEvent
+from assistant.core.errors import AssistantError, StoreError
+from assistant.core.memories import SleepReport
+from assistant.core.ports import Model
+from assistant.erasure.service import ErasureService
+from assistant.gateway.attachments import AttachmentIntake, load_outgoing_file
+from assistant.gateway.dispatcher import Dispatcher
+from assistant.memory.service import MemoryService
+from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
+from assistant.models.offline.model import OfflineModel
+from assistant.runtime.delegation import DelegationRunner
+from assistant.runtime.runtime import Runtime
+from assistant.runtime.turn import TurnRunner
+from assistant.service.heartbeat import StallDetector
+from assistant.service.malloc import trim_heap
+from assistant.settings.sections import ToolSettings
+from assistant.settings.settings import Settings
+from assistant.web.deps import ApiDeps, DaemonControl
+from assistant.wire.agenda import build_agenda
+from assistant.wire.backup import BackupErasure, build_backup_commands, build_backup_scheduler
+from assistant.wire.backup import tidy_backups as settle_backups
+from assistant.wire.bridges import ConfiguredBridges, build_bridge_commands
+from assistant.wire.people import (
+    build_denied_notices,
+    build_destinations,
+    build_inbound,
+    build_people_commands,
+    check_grants,
+)
+from assistant.wire.sessions import SessionHooks, build_sessions
+from assistant.wire.settings import build_settings_watch, build_turn_guard, settings_with_model
+from assistant.wire.sleep import ModelAccess, build_sleep, build_turn_context, count_request_tokens, load_prompt
+from assistant.wire.status import AppVitals, model_label, running_status
+from assistant.wire.stores import (
+    Stores,
+    build_authority,
+    memory_deps,
+    memory_storage_info,
+    open_stores,
+    token_counter_for,
+)
+from assistant.wire.telemetry import open_telemetry
+from assistant.wire.web import WebServers, build_read_api, ensure_web_token
+from sleep.rules.importance import score_importance
+from tools.registry import ToolRegistry
+from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
+
+Clock = Callable[[], datetime]
+
+log = structlog.get_logger()
+
+# Quoted words in most scripts take more bytes a token than this.
+_PAGE_BYTES_A_TOKEN = 2.4
+# Longest that work nobody waits for gives way to messages between two of its steps.
+_MAX_QUIET_WAIT_SECONDS = 5.0
+
+
+def _page_bytes(tools: ToolSettings) -> int:
+    """How long a page of quoted words may be so that it is not cut when it enters the working context."""
+    if tools.output_policy == "bytes":
+        return min(MAX_RESULT_BYTES, tools.output_max_bytes // 2)
+    return min(MAX_RESULT_BYTES, int(tools.output_max_tokens * _PAGE_BYTES_A_TOKEN))
+
+
+# ---------------------------------------------------------------------------------------------------------------- house
+
+
+class App:
+    """A home with everybody in it: what the daemon serves and the commands change."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        stores: Stores,
+        clock: Clock,
+        bridges: Mapping[str, Bridge],
+        model: Model | None,
+        writer: Model | None,
+        reread: Callable[[], Settings] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.stores = stores
+        self._clock = clock
+        self._odd_files: tuple[str, ...] = ()
+        self.started_at = clock()
+        self.listening = open_telemetry(settings)
+        self.tallies = self.listening.tallies
+        self._watch = build_settings_watch(settings, stores.ledger, self._take_over, reread)
+        self.progress = StallDetector(settings.values.turn.max_seconds)
+        self.terminal = TerminalBridge(stores.outbox)
+        self._writer = build_summary_model(settings, self._means()) if model is None else writer or OfflineModel()
+        self.backing_up = build_backup_scheduler(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
+        self.forgetting = ErasureService(stores.forgetting, stores.memories, self._is_busy, BackupErasure(settings))
+        self.memory = self._memory_commands()
+        self.reminding = build_agenda(settings, stores, lambda: self.runtime.wake(), clock)
+        self.toolbox = self._toolbox()
+        self.networks = ConfiguredBridges(settings, stores.people)
+        self._renewing: asyncio.Future[None] | None = None
+        self.delivery = self._delivery(bridges)
+        self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
+        voices = ModelAccess(lambda: self.turns.model, lambda: self._writer, self._until_quiet)
+        self.sleeping = build_sleep(
+            settings, stores, lambda: self.toolbox, voices, clock, self._is_running, self.listening.tracer
+        )
+        self.context = self.sleeping.context
+        self.turns = self._turns(model or build_model_chain(settings, self._means()))
+        self.runtime = self._runtime()
+        live = SessionHooks(self.runtime.holding, self._show, self.terminal.name)
+        self.sessions = build_sessions(settings, stores, self.sleeping, live, clock)
+        self.commands = self._slash_commands()
+        check_grants(settings, self.toolbox.admitted, self.commands.admitted())
+        self.reception = build_inbound(settings, stores, self.commands, self.runtime.accept, self.delivery, clock)
+        self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
+        self.looking = build_read_api(settings, stores, self.memory, clock)
+        self.vitals = AppVitals(self, self.status, clock)
+        self.web = WebServers(
+            settings, ApiDeps(self.control, self.looking, self.terminal, self.vitals), self._web_token
+        )
+        self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
+        self.is_running = self.runtime.is_running
+
+    def _delivery(self, bridges: Mapping[str, Bridge]) -> Dispatcher:
+        there = {self.terminal.name: self.terminal, **self.networks.bridges(), **bridges}
+        stores, allowed = self.stores, build_destinations(self.stores, self.terminal.name)
+        return Dispatcher(
+            stores.outbox, there, self._clock, allowed, stores.bridge_states, partial(load_outgoing_file,
+            stores.workspace), self.listening.tracer,
+        )  # fmt: skip
+
+    def _turns(self, model: Model) -> TurnRunner:
+        settings, stores = self.settings, self.stores
+        return TurnRunner(
+            stores.conversation, model, self.toolbox, self.context, settings.values.turn, self.delivery.show,
+            self._clock, self.listening.tracer, build_turn_guard(settings, stores.ledger),
+        )  # fmt: skip
+
+    def _runtime(self) -> Runtime:
+        settings, stores = self.settings, self.stores
+        around = build_turn_context(settings, stores, self.sleeping)
+        return Runtime(
+            stores.conversation, self.turns, self.delivery, around, self._settle, lambda: self.reception, self._clock,
+            stores.ground.must_stand, AttachmentIntake(stores.workspace, settings.zone).taken,
+        )  # fmt: skip
+
+    def _memory_commands(self) -> MemoryService:
+        return MemoryService(
+            memory_deps(self.stores),
+            partial(memory_storage_info, self.settings),
+            asleep=lambda: self.sleeping.sleeper.asleep,
+            awake=lambda: self.sleeping.sleeper.awake(),
+            read_again=lambda now: self.sleeping.rereading.read_again(now),
+        )
+
+    def _toolbox(self) -> ToolRegistry:
+        return build_toolbox(
+            self.stores.history,
+            self.stores.todos,
+            workspace=self.settings.home.workspace,
+            zone=self.settings.zone,
+            requests=self.stores.requests,
+            helpers=self._helpers(),
+            memory=MemoryToolDeps(
+                self.stores.memory_search,
+                self.memory,
+                self.stores.journal,
+                self.stores.profiles,
+                self.stores.files,
+                self.forgetting,
+                score_importance,
+            ),
+            reminders=self.reminding.agenda,
+            sending=(self.stores.workspace, self.stores.turn_files),
+            timeout_seconds=self.settings.values.tools.timeout_seconds,
+            result_bytes=_page_bytes(self.settings.values.tools),
+            authority=build_authority(self.settings),
+            tracer=self.listening.tracer,
+        )
+
+    async def _settle(self, now: datetime) -> None:
+        """What an earlier process left half done, before anything is answered."""
+        self.stores.changes.settle(now)
+        self.stores.workspace.tidy()
+        build_denied_notices(self.stores).settle(now)
+        self.reminding.alarm.settle(now)
+        self.sleeping.settle(now)
+        self._settle_files()
+        self.stores.archive.tidy()
+        try:
+            settle_backups(self.settings)
+            for done in await self.forgetting.settle(now):
+                log.info("forgetting was finished", complete=done.complete)
+        except AssistantError as error:
+            log.error("a forgetting is not finished", error=str(error))
+        self.reception.settle()
+
+    def _settle_files(self) -> None:
+        """What cannot be settled is told by `status` until it can."""
+        self._odd_files = tuple(self.stores.files.reconcile())
+        for told in self._odd_files:
+            log.warning("a memory file needs a look", file=told)
+
+    def _is_busy(self) -> bool:
+        """Whether a sleep or a backup reads what a forgetting would change."""
+        return self.sleeping.sleeper.asleep or self.backing_up.busy
+
+    def _is_running(self, session: str) -> bool:
+        return self.runtime.is_running(session)
+
+    async def _until_quiet(self) -> None:
+        await self.runtime.until_quiet(_MAX_QUIET_WAIT_SECONDS)
+
+    def _show(self, session: str, text: str) -> None:
+        """What goes on, for whoever looks on now."""
+        self.delivery.show(TurnEvent("notice", session, "", {"text": text}))
+
+    def _helpers(self) -> DelegationRunner:
+        wanted = self.settings.values.delegation
+        return DelegationRunner(
+            lambda: self.turns.model,
+            lambda: self.toolbox,
+            lambda turn: self.context.snapshot(turn),
+            self.stores.delegations,
+            wanted,
+            self._clock,
+            prompt=load_prompt(self.settings.home, "delegate"),
+            tokens_of=lambda request, model: self.context.request_tokens(request, model),
+            max_seconds=wanted.max_seconds,
+        )
+
+    def _slash_commands(self) -> CommandRegistry:
+        stores = self.stores
+        open_to_them = commands.CommandStores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
+        compaction, sleep = self._compaction_commands(), self._sleep_commands()
+        memory = MemoryCommandGroup(self.memory, stores.conversation, self.settings.zone)
+        sessions = self.sessions.commands
+        backup = build_backup_commands(self.settings, self.backing_up)
+        archive = ArchiveCommands(stores.archive, stores.history, self.settings.zone)
+        people = build_people_commands(self.settings, stores, self.reached_over)
+        bridges = build_bridge_commands(self.settings, stores, self.delivery, self.networks, self.terminal.name)
+        rooms = (compaction, sessions, memory, self.reminding.commands, sleep, backup, archive, people, *bridges)
+        authority = build_authority(self.settings)
+        return CommandRegistry(self, open_to_them, self.toolbox, rooms, self.forgetting, authority, self._clock)
+
+    def _compaction_commands(self) -> CompactionCommands:
+        stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
+        counter = token_counter_for(self.settings, self.settings.values.model.name)
+        compacting = self.sleeping.compacting
+        return CompactionCommands(
+            compacting, stores.conversation, stores.pins, stores.requests, self.context.live, most, counter,
+            self.settings.zone,
+        )  # fmt: skip
+
+    def _sleep_commands(self) -> SleepCommands:
+        sleeping, zone = self.sleeping, self.settings.zone
+        return SleepCommands(
+            self.sleep, sleeping.sleeper.awake, sleeping.undoing, sleeping.foreseeing, self.stores.journal, zone
+        )
+
+    def reached_over(self) -> list[str]:
+        """The bridges over which people can be met."""
+        return [name for name in self.delivery.bridges if name != self.terminal.name]
+
+    def serve(self) -> AbstractAsyncContextManager[None]:
+        """The control socket, and TCP where that is wanted, served while the context is open."""
+        return self.web.serve()
+
+    def look(self) -> None:
+        """Something may be due by the wall clock: called at every wake-up."""
+        self._watch.look()
+        if self.networks.behind and (self._renewing is None or self._renewing.done()):
+            self._renewing = asyncio.ensure_future(self.networks.catch_up(self.delivery))
+        self.runtime.wake()
+        self.reminding.alarm.look()
+        self.sleeping.sleeper.look()
+        self.backing_up.look()
+        self.sessions.resets.look()
+
+    def _web_token(self) -> str:
+        """One that was made anew holds for the next request; the former, which somebody may have got, for none."""
+        self._watch.look()
+        return self.settings.values.web.token.get_secret_value()
+
+    def _take_over(self, settings: Settings) -> None:
+        """Settings that hold from now on; what they change in others is changed already."""
+        self.settings = settings
+        self._renewing = asyncio.ensure_future(self.networks.renew(settings, self.delivery))
+
+    def upkeep(self) -> None:
+        """Small, regular work on the stores; left for later while a turn runs, or when the disk refuses."""
+        if not self.runtime.busy:
+            with contextlib.suppress(StoreError):
+                self.stores.conversation.upkeep()
+            if self._odd_files:
+                self._settle_files()
+
+    async def warm(self) -> None:
+        """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""
+        await self.turns.model.limits()
+        await self.index()
+
+    async def index(self) -> None:
+        """Take in what was said and cannot be found yet, a little at a time, beside whatever else is done."""
+        try:
+            self.stores.ground.must_stand()
+            for finder in (self.stores.finder, self.stores.entry_finder):
+                while await asyncio.to_thread(finder.catch_up):
+                    pass
+            await asyncio.to_thread(trim_heap)
+        except StoreError as error:
+            log.error("what was said last is not indexed yet", error=str(error))
+
+    async def close_model(self) -> None:
+        await self.turns.model.aclose()
+        await self._writer.aclose()
+
+    async def sleep(self, trigger: str, phase: str = "") -> SleepReport | None:
+        """Sleep now (see `Sleeper.begin`), in one phase alone where one is named; what it did, None where it failed.
+        The sleep goes on where whoever asked for it goes away."""
+        return await asyncio.shield(self.sleeping.sleeper.begin(trigger, phase=phase))
+
+    def close(self) -> None:
+        self.stores.close()
+        self.listening.close()
+
+    # ------------------------------------------------------------------------------------------------------------ model
+
+    def _means(self) -> ModelDeps:
+        """What models are made with."""
+        estimate = partial(count_request_tokens, lambda: self.context)
+        return ModelDeps(
+            self.stores.ledger, self.stores.facts, estimate, self._clock, OfflineModel, tracer=self.listening.tracer
+        )
+
+    def describe_model(self) -> str:
+        model = self.turns.model
+        return f"{model_label(model)}; tokens: {self.context.describe_counting(model.name)}"
+
+    def choose_model(self, choice: str) -> str:
+        """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
+        chosen, means = settings_with_model(self.settings, choice), self._means()
+        self.turns.model, self._writer = build_model_chain(chosen, means), build_summary_model(chosen, means)
+        self.sleeping.measures.forget_who_answers()
+        return f"From now on: {self.describe_model()}"
+
+    # ----------------------------------------------------------------------------------------------------------- status
+
+    def status(self) -> Mapping[str, Any]:
+        self._watch.look()
+        problems = [*self._odd_files, *self._watch.problems(), *self.web.problems()]
+        problems += [
+            one for one in (self.backing_up.trouble, self.reminding.alarm.trouble, self.listening.problem) if one
+        ]
+        return running_status(self, self._clock(), problems, self._watch.waiting())
+
+
+def build_app(
+    settings: Settings,
+    clock: Clock,
+    *,
+    bridges: Mapping[str, Bridge] | None = None,
+    model: Model | None = None,
+    writer: Model | None = None,
+    reread: Callable[[], Settings] | None = None,
+) -> App:
+    """Open the home and wire everything; `model` answers instead of the configured one, and then `writer` summarises,
+    the built-in model where there is none. `reread` reads the settings again when config.toml has changed; without it
+    they are read from the home and the environment.
+
+    Raises `HomeError`, `StoreError`, `SettingsError`."""
+    stores = open_stores(settings, clock())
+    try:
+        return App(ensure_web_token(settings), stores, clock, bridges or {}, model, writer, reread)
+    except BaseException:
+        stores.close()
+        raise

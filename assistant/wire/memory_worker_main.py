@@ -1,0 +1,109 @@
+"""The child process of semantic memory, put together: `python -m assistant.wire.memory_worker_main`.
+
+The first line of its input says where memories lie and what embeds them (`MemoryStoreSettings`). Mem0 reads its
+environment when it is imported, and makes a directory; so that comes last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+from zoneinfo import ZoneInfo
+
+from assistant.core.errors import AssistantError, CorruptStore, HomeError, MemoryUnavailable
+from assistant.mem0.client import MEMORY_DB_UNREADABLE
+from assistant.mem0.codec import EmbedderSettings
+from assistant.mem0.remote_embedders import EmbeddingMeter, LedgerEmbeddingMeter, NoEmbeddingMeter
+from assistant.models.prices import is_hosted_by_openai
+from assistant.settings.sections import BudgetSettings
+from assistant.store.database import Database
+from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
+from assistant.store.schema.indexes import memory_migrations
+from assistant.store.script.ledger import Ledger
+
+
+def main() -> int:
+    # Answers leave by a way of their own: whatever prints meanwhile goes to where complaints go.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    told = json.loads(sys.stdin.buffer.readline())
+    home = Path(told["home"])
+    try:
+        _serve(told, home, answers)
+    except AssistantError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
+def _keep_at_home(home: Path, with_fastembed: bool) -> None:
+    """Nothing is written outside the home, and nobody is called who was not chosen."""
+    os.chdir(home)
+    os.umask(0o077)
+    # Set for libraries, which read them when they are imported; of ours nothing does.
+    os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=str(home / "mem0"))
+    # With spaCy Mem0 downloads a language model. With fastembed comes a runtime that writes to the user's cache.
+    absent = {"spacy"} if with_fastembed else {"spacy", "fastembed"}
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    if with_fastembed:
+        os.environ.update(HOME=str(home / "models"), XDG_CACHE_HOME=str(home / "models"))
+
+
+def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
+    seconds = float(told["seconds"]) / 2
+    embedder = EmbedderSettings(**told["embedder"])
+    try:
+        db = Database.open(home / "memory.db", memory_migrations, datetime.now(UTC))
+    except (CorruptStore, HomeError) as error:
+        raise MemoryUnavailable(MEMORY_DB_UNREADABLE) from error
+    try:
+        batch = MemoryTransaction(db)
+        store = MemoryVectors(batch)
+        # The former embedder answers while memories are embedded again.
+        answering = store.answering()
+        _keep_at_home(home, "fastembed" in (embedder.kind, answering and answering[1]["kind"]))
+        # These import Mem0, which reads where it may write from the environment.
+        from assistant.mem0.backends import open_backend
+        from assistant.mem0.service import Mem0Service, Mem0ServiceDeps, serve
+
+        backend = open_backend(told["store"], told["store_url"], store, seconds=seconds)
+        meters = _Meters(home, told)
+        try:
+            desk = Mem0ServiceDeps(home, embedder, backend, store, MemoryHistory(batch), batch, seconds, meters.of)
+            serve(Mem0Service(desk), sys.stdin.buffer, answers)
+        finally:
+            meters.close()
+    finally:
+        db.close()
+
+
+class _Meters:
+    """What counts the requests to embedders' providers in the ledger of the home, opened once there is one to count.
+    Who was told of no budget counts nothing."""
+
+    def __init__(self, home: Path, told: Mapping[str, Any]) -> None:
+        self._home = home
+        self._told = told
+        self._db: Database | None = None
+
+    def of(self, embedder: EmbedderSettings) -> EmbeddingMeter:
+        if "budget" not in self._told:
+            return NoEmbeddingMeter()
+        self._db = self._db or Database.as_it_is(self._home / "script.db")
+        budget = BudgetSettings.model_validate(self._told["budget"])
+        ledger = Ledger(self._db, budget, ZoneInfo(self._told["zone"]))
+        known = self._told["prices"] if embedder.kind == "openai" and is_hosted_by_openai(embedder.url) else {}
+        return LedgerEmbeddingMeter(ledger, embedder.kind, known.get, lambda: datetime.now(UTC))
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Resets and sessions of a home, put together: one part of the composition root (`assistant.wire.app`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from assistant.commands.sessions import SessionCommands
+from assistant.core.sessions import SessionKind
+from assistant.sessions.listing import SessionReader
+from assistant.sessions.policies import ResetPolicies, SessionResetPolicy
+from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
+from assistant.sessions.scheduler import ResetScheduler, find_reset_problems
+from assistant.settings.settings import Settings
+from assistant.wire.sleep import SleepSetup
+from assistant.wire.stores import Stores, token_counter_for
+from sleep.cycle.schedule import SleepSchedule, find_first_message_time
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHooks:
+    """What resets need of the running house: `holding` keeps turns of a session from beginning, `show` tells whoever
+    looks on; on the bridge `terminal` a dialog keeps by itself which conversation it is in."""
+
+    holding: Callable[[str], AbstractContextManager[None]]
+    show: Callable[[str, str], None]
+    terminal: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """The resets of a home, and its commands about sessions."""
+
+    resets: ResetScheduler
+    commands: SessionCommands
+
+
+def build_sessions(
+    settings: Settings, stores: Stores, sleeping: SleepSetup, live: SessionHooks, clock: Clock
+) -> SessionSetup:
+    kept, policies = session_stores(stores), build_reset_policies(settings)
+    counter = token_counter_for(settings, settings.values.model.name)
+    nights = SleepSchedule(settings.values.sleep.at, settings.zone)
+
+    def night_is_due(now: datetime) -> bool:
+        if sleeping.sleeper.asleep:
+            return True
+        since = find_first_message_time(stores.conversation.sessions())
+        return nights.due(stores.journal.slept_at(), since, now) is not None
+
+    def read_on(session: str) -> None:
+        sleeping.sleeper.begin("phase", [session], "extract")
+
+    async def pressure(session: str) -> float:
+        await sleeping.measures.get_to_know()
+        return sleeping.context.pressure(session) or 0.0
+
+    around = ResetContext(
+        extract=sleeping.cycle.extract_session, read_on=read_on, holding=live.holding, awake=sleeping.sleeper.awake,
+        is_compacting=sleeping.compacting.is_at_work, night_is_due=night_is_due, pressure=pressure,
+        count=counter.count_text, tell=sleeping.compacting.tell_later, show=live.show, clock=clock, zone=settings.zone,
+    )  # fmt: skip
+    wanted = settings.values.reset
+    learn_for = timedelta(seconds=wanted.learn_seconds)
+    resetting = SessionResetter(kept, around, handover_tokens=wanted.handover_max_tokens, learn_for=learn_for)
+    resets = ResetScheduler(resetting, kept, around, policies)
+    looking = build_session_reader(settings, stores)
+    return SessionSetup(resets, SessionCommands(resets, looking, stores.conversation, stores.places, live.terminal))
+
+
+def build_session_reader(settings: Settings, stores: Stores) -> SessionReader:
+    """For command lines, beside whoever serves the home."""
+    return SessionReader(
+        stores.conversation, stores.generations, stores.resets, stores.archive, build_reset_policies(settings)
+    )
+
+
+def reset_problems(settings: Settings, stores: Stores, now: datetime) -> Iterator[str]:
+    """For `status`, from the stores alone."""
+    return find_reset_problems(
+        stores.conversation, stores.generations, stores.resets, build_reset_policies(settings), now
+    )
+
+
+def session_stores(stores: Stores) -> ResetStores:
+    return ResetStores(
+        stores.conversation, stores.generations, stores.resets, stores.archive, stores.requests, stores.todos,
+        stores.delegations,
+    )  # fmt: skip
+
+
+def build_reset_policies(settings: Settings) -> ResetPolicies:
+    wanted = settings.values.reset
+    kinds: dict[SessionKind, SessionResetPolicy] = {
+        "main": wanted.main, "thread": wanted.thread, "guest": wanted.guest, "room": wanted.room
+    }  # fmt: skip
+    return ResetPolicies(kinds, wanted.at, timedelta(minutes=wanted.idle_minutes), settings.zone)

@@ -1,0 +1,133 @@
+"""Tools that edit MEMORY.md, in the owner's conversations, and profiles: what is known of a person, a place or a
+project.
+
+What always holds:
+- A passage of MEMORY.md is replaced only where it is found exactly once, as it is now, so that nothing a person wrote
+  meanwhile is lost.
+- Only profiles of the scope that the call came from are seen or changed (I10); a value that is replaced keeps its
+  dates.
+- The answer is the change as a diff, with the number by which it can be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time, tzinfo
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from assistant.context.memory_block import render_diff
+from assistant.core.errors import ToolError
+from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.profiles import Profile, add_alias, add_attribute
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.tool_results import quote_block, quote_text
+from tools.declaration import ALL_ROLES, OWNER_ONLY, tool
+
+
+def edit_memory_file_tool(files: MemoryFilesPort) -> Tool:
+    @tool(effects="keyed", roles=OWNER_ONLY)
+    def edit_memory_file(context: ToolContext, old: str = "", new: str = "") -> str:
+        """Edit MEMORY.md. old: exact passage ("" appends new). new: replaces it ("" removes)."""
+        if context.scope != OWNER_SCOPE:
+            raise ToolError("MEMORY.md is the owner's; it cannot be edited from here. Nothing was changed.")
+        stands = files.curated()
+        wrong = _wrong(stands, old, new)
+        # Called again after a crash, the passage is gone already: then the change that was made is shown.
+        edit = files.curate(
+            stands if wrong else _edited(stands, old, new), stands, "model", context.now, key=context.key
+        )
+        if edit.id is None:
+            raise ToolError(f"{wrong or 'That changes nothing.'} MEMORY.md stays as it is.")
+        return f"MEMORY.md, change {edit.id}:\n{quote_block(render_diff(edit))}"
+
+    return edit_memory_file
+
+
+def _wrong(stands: str, old: str, new: str) -> str:
+    if not old:
+        return "" if new.strip() else "Both old and new are empty."
+    times = stands.count(old)
+    if times == 0:
+        return "The passage is not there: give old exactly as the file has it, or somebody edited it meanwhile."
+    return f"The passage is there {times} times: give more of what stands around it." if times > 1 else ""
+
+
+def _edited(stands: str, old: str, new: str) -> str:
+    if old:
+        return stands.replace(old, new)
+    between = "" if not stands or stands.endswith("\n") else "\n"
+    return f"{stands}{between}{new}" + ("" if new.endswith("\n") else "\n")
+
+
+_MOST_NAME, _MOST_VALUE, _MOST_SUMMARY = 200, 500, 2000
+
+
+def _short(most: int) -> Callable[[str], str]:
+    def short(text: str) -> str:
+        if not text.strip() or len(text) > most:
+            raise ValueError(f"must have 1 to {most} characters")
+        return " ".join(text.split())
+
+    return short
+
+
+# Checked, but not worth a schema's tokens.
+ProfileName = Annotated[str, AfterValidator(_short(_MOST_NAME))]
+AttributeValue = Annotated[str, AfterValidator(_short(_MOST_VALUE))]
+ProfileSummary = Annotated[str, AfterValidator(_short(_MOST_SUMMARY))]
+
+
+def update_profile_tool(profiles: ProfilesPort, files: MemoryFilesPort, zone: tzinfo) -> Tool:
+    @tool(effects="keyed", roles=ALL_ROLES)
+    def update_profile(
+        context: ToolContext,
+        name: ProfileName,
+        kind: Literal["person", "place", "project", "thing"] | None = None,
+        aliases: list[ProfileName] = [],  # noqa: B006 - pydantic copies defaults
+        summary: ProfileSummary | None = None,
+        attributes: dict[str, AttributeValue] = {},  # noqa: B006
+        since: date | None = None,
+    ) -> str:
+        """Add to what is known of somebody or something. since: when attributes began to hold (today)."""
+        stood = profiles.find(name, context.scope) or Profile(context.scope, kind or "person", name)
+        wanted = replace(stood, kind=kind or stood.kind, summary=summary or stood.summary)
+        wanted = _with(wanted, aliases, attributes, _moment(since, context.now, zone))
+        saved = profiles.save(wanted, "model", context.now, key=context.key)
+        return _answer(saved, saved != stood, files)
+
+    return update_profile
+
+
+def _with(profile: Profile, aliases: Sequence[str], attributes: Mapping[str, str], since: datetime) -> Profile:
+    for alias in aliases:
+        profile = add_alias(profile, alias)
+    for name, value in attributes.items():
+        if not name.strip() or len(name) > _MOST_NAME:
+            raise ToolError(f"The name of an attribute has 1 to {_MOST_NAME} characters. Nothing was changed.")
+        profile = add_attribute(profile, " ".join(name.split()), value, since)
+    return profile
+
+
+def _moment(since: date | None, now: datetime, zone: tzinfo) -> datetime:
+    if since is None or since == now.astimezone(zone).date():
+        return now
+    try:
+        return datetime.combine(since, time.min, zone).astimezone(now.tzinfo)
+    except OverflowError:
+        raise ToolError(f"since: {since.isoformat()} is out of range. Nothing was changed.") from None
+
+
+def _answer(saved: Profile, changed: bool, files: MemoryFilesPort) -> str:
+    """Called again after a crash, nothing changes any more: the change that was made is shown all the same."""
+    if saved.id is None:
+        raise ToolError(f"This change of {quote_text(saved.name)} was taken back meanwhile. Nothing was changed.")
+    newest = next(iter(files.edits(saved.scope, target=f"profile:{saved.id}", limit=1)), None)
+    which = f"Profile {saved.id} of {quote_text(saved.name)}"
+    if newest is None:
+        return f"{which} says so already; nothing was changed."
+    said = "change" if changed else "says so already; its last change,"
+    return f"{which}, {said} {newest.id}:\n{quote_block(render_diff(newest))}"
