@@ -12,7 +12,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests import synapse
+from tests.support import synapse
 
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
@@ -35,5 +35,5 @@ def _logs_as_they_begin() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def homeserver() -> Iterator[synapse.Synapse]:
-    with synapse.running() as server:
+    with synapse.run_synapse() as server:
         yield server

@@ -25,10 +25,10 @@ from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.planner import plan_compaction
 from sleep.compaction.values import CompactionInputs, CompactionLimits, CompactionPolicy, Summary
 from tests.bench.figures import Row, percentile, spread
-from tests.bench.homes import CACHE, Opened, opened
+from tests.bench.homes import CACHE, OpenHome, opened
 from tests.bench.process import measured
 from tests.bench.prose import Prose
-from tests.scripted import KeptBridge, ScriptedModel, said
+from tests.support.scripted import RecordingBridge, ScriptedModel, owner_message
 
 VIEW = 10_000
 _BEGUN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -90,7 +90,7 @@ def _child(home: Path) -> None:
     print(json.dumps({"planning": planning, "commit": commit, "alone": alone, "beside": beside}))
 
 
-def _planned(stores: Opened) -> tuple[float, CompactionPlan]:
+def _planned(stores: OpenHome) -> tuple[float, CompactionPlan]:
     view = stores.conversation.view(MAIN_SESSION)
     places = stores.conversation.places([message.id for message in view.messages if message.id is not None])
     terms = CompactionLimits(RequestBudgets(160_000, 20_000, 32_000_000, 100), _COUNTER, fixed=PromptSize(2_000, 8_000))
@@ -101,7 +101,7 @@ def _planned(stores: Opened) -> tuple[float, CompactionPlan]:
     return time.perf_counter() - began, found
 
 
-def _committed(stores: Opened, found: CompactionPlan) -> float:
+def _committed(stores: OpenHome, found: CompactionPlan) -> float:
     """Committed and taken back, for the next round."""
     assert found.outline is not None
     compaction = found.outline.finished(Summary("They talked.", "full", 3), datetime.now(UTC))
@@ -113,7 +113,7 @@ def _committed(stores: Opened, found: CompactionPlan) -> float:
 
 
 async def _messages(home: Path) -> tuple[list[float], list[float]]:
-    bridge = KeptBridge()
+    bridge = RecordingBridge()
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     values = settings.values
     off = values.compaction.model_copy(update={"auto": False})
@@ -129,7 +129,7 @@ async def _messages(home: Path) -> tuple[list[float], list[float]]:
     async def answered(key: str) -> float:
         bridge.delivered.clear()
         began = time.perf_counter()
-        await house.runtime.accept(said("and what of it", external_id=key))
+        await house.runtime.accept(owner_message("and what of it", external_id=key))
         await bridge.delivered.wait()
         return time.perf_counter() - began
 

@@ -28,7 +28,7 @@ from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.conversation import StoredConversation
-from tests.bench.prose import Fact, Prose
+from tests.bench.prose import Prose, ProseFact
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CACHE = CHECKOUT / ".bench"
@@ -49,7 +49,7 @@ _LOOK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedFact:
     """A fact that the home holds: what is asked, and the id of the message with the answer."""
 
     kind: str
@@ -61,7 +61,7 @@ class Planted:
 class GeneratedHome:
     path: Path
     size: int
-    planted: tuple[Planted, ...]
+    planted: tuple[PlantedFact, ...]
 
     def copied(self, name: str) -> Path:
         """A copy that may be written to; the caller removes it."""
@@ -72,7 +72,7 @@ class GeneratedHome:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenHome:
     """The stores of a home as the benchmarks use them."""
 
     db: Database
@@ -84,10 +84,10 @@ class Opened:
         self.log.close()
 
 
-def opened(path: Path, now: datetime) -> Opened:
+def opened(path: Path, now: datetime) -> OpenHome:
     """The home's stores, for writing; views hold messages whole, tokens are estimated at four characters each."""
     db, log = Database.open(path / "script.db", script_migrations, now), MessageLog(path)
-    return Opened(db, log, StoredConversation(db, log, as_viewed=_whole, count=_estimate))
+    return OpenHome(db, log, StoredConversation(db, log, as_viewed=_whole, count=_estimate))
 
 
 def _whole(message: Message, place: LogLocation) -> Message:
@@ -107,7 +107,7 @@ def home(size: int, seed: int = 1, *, facts: int | None = None, cache: Path = CA
             shutil.rmtree(outdated)
         _build(target, size, seed, facts)
     planted = json.loads((target / "planted.json").read_text(encoding="utf-8"))
-    return GeneratedHome(target, size, tuple(Planted(**one) for one in planted))
+    return GeneratedHome(target, size, tuple(PlantedFact(**one) for one in planted))
 
 
 def _look() -> str:
@@ -125,7 +125,7 @@ def _look() -> str:
 def _build(target: Path, size: int, seed: int, facts: int) -> None:
     target.mkdir(parents=True)
     began = time.monotonic()
-    planted: list[Planted] = []
+    planted: list[PlantedFact] = []
     stores = opened(target, START)
     try:
         for made, (session, batch) in enumerate(_batches(size, seed, facts)):
@@ -135,7 +135,7 @@ def _build(target: Path, size: int, seed: int, facts: int) -> None:
             )
             for message, (_, fact) in zip(kept, batch, strict=True):
                 if fact is not None and message.id is not None:
-                    planted.append(Planted(fact.kind, fact.question, message.id))
+                    planted.append(PlantedFact(fact.kind, fact.question, message.id))
             if made % 100 == 99:
                 _tell(f"  {(made + 1) * _BATCH:,} of {size:,} messages in {time.monotonic() - began:.0f} s")
     finally:
@@ -149,7 +149,7 @@ def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _batches(size: int, seed: int, facts: int) -> Iterator[tuple[str, list[tuple[Message, Fact | None]]]]:
+def _batches(size: int, seed: int, facts: int) -> Iterator[tuple[str, list[tuple[Message, ProseFact | None]]]]:
     """(session, messages with the fact whose answer each holds). Facts stand in the owner's session, spread evenly."""
     chance = random.Random(seed)
     prose = Prose(seed)
@@ -160,7 +160,7 @@ def _batches(size: int, seed: int, facts: int) -> Iterator[tuple[str, list[tuple
     while said < size:
         guest = chance.random() < _GUEST_SHARE and said > 0
         session = chance.choice(GUESTS) if guest else MAIN_SESSION
-        batch: list[tuple[Message, Fact | None]] = []
+        batch: list[tuple[Message, ProseFact | None]] = []
         for message, fact in _conversation(prose, chance, START + said * step, step):
             due = len(waiting) and by_owner > (facts - len(waiting) + 0.5) * owner_size / facts * 0.98
             if not guest and due and message.role == "user" and fact is None:
@@ -174,7 +174,7 @@ def _batches(size: int, seed: int, facts: int) -> Iterator[tuple[str, list[tuple
         yield session, batch
 
 
-def _planting(fact: Fact, message: Message, step: timedelta) -> list[tuple[Message, Fact | None]]:
+def _planting(fact: ProseFact, message: Message, step: timedelta) -> list[tuple[Message, ProseFact | None]]:
     ts = message.ts or START
     if len(fact.said) == 2:
         asked, answered = fact.said

@@ -17,7 +17,7 @@ from tests.bench.homes import CHECKOUT
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessRun:
     """A process that ran to its end: wall seconds, its peak resident memory in MB, and what it printed."""
 
     seconds: float
@@ -25,7 +25,7 @@ class Ended:
     output: str
 
 
-def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Ended:
+def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> ProcessRun:
     """Run a command. Raises `CalledProcessError` with its output when it fails."""
     began = time.perf_counter()
     child = subprocess.Popen(
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) 
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise subprocess.CalledProcessError(child.returncode, list(arguments), output)
-    return Ended(seconds, _megabytes(used.ru_maxrss), output)
+    return ProcessRun(seconds, _megabytes(used.ru_maxrss), output)
 
 
 def measured(module: str, *arguments: object) -> dict[str, Any]:

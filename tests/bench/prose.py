@@ -28,7 +28,7 @@ _MONTHS = listed("January February March April May June July August September Oc
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class ProseFact:
     """`said` are one or two consecutive messages' sentences; the last one holds the answer."""
 
     kind: str
@@ -74,7 +74,7 @@ class Prose:
         hour = f"{chance.randint(7, 22)}:{chance.choice(('00', '15', '30', '45'))}"
         return f"{name} comes to {place} on {day} {month} at {hour} and it costs {chance.randint(5, 900)} euros."
 
-    def facts(self, seed: int, count: int) -> Iterator[Fact]:
+    def facts(self, seed: int, count: int) -> Iterator[ProseFact]:
         """`count` facts, the kinds in turn; no two have the same question."""
         chance = random.Random(f"facts {seed}")
         asked: set[str] = set()
@@ -86,27 +86,29 @@ class Prose:
                 made += 1
                 yield fact
 
-    def _fact(self, kind: str, chance: random.Random) -> Fact:
+    def _fact(self, kind: str, chance: random.Random) -> ProseFact:
         thing, holder, colour = chance.choice(_THINGS), chance.choice(_HOLDERS), chance.choice(_COLOURS)
         said: tuple[str, ...]
         if kind == "rare name":
             word = "".join(chance.choice(("ka", "ri", "mo", "ste", "vu", "lan", "do")) for _ in range(4)).capitalize()
             day = f"{chance.choice(_MONTHS)} {chance.randint(1, 28)}"
             said = (f"Dr {word} moved my appointment to {day}, before lunch.",)
-            return Fact(kind, said, f"When did Dr {word} move my appointment to?")
+            return ProseFact(kind, said, f"When did Dr {word} move my appointment to?")
         if kind == "known name":
             name = chance.choice(FIRST_NAMES)
             said = (f"By the way, {name} keeps the spare key of the {thing} under the {colour} {holder}.",)
-            return Fact(kind, said, f"Where did I say that {name} keeps the spare key of the {thing}?")
+            return ProseFact(kind, said, f"Where did I say that {name} keeps the spare key of the {thing}?")
         if kind == "common words":
             who, what = chance.choice(_RELATIONS), chance.choice(_COMMON_THINGS)
             where, spot = chance.choice(_COMMON_PLACES), chance.choice(_COMMON_SPOTS)
             said = (f"My {who} left the {colour} {what} behind the {spot} in the {where}.",)
-            return Fact(kind, said, f"Where did my {who} leave the {colour} {what}, was it in the {where}?")
+            return ProseFact(kind, said, f"Where did my {who} leave the {colour} {what}, was it in the {where}?")
         if kind == "next message":
             place = chance.choice(PLACES)
             said = (f"What was the code for the {thing} in {place} again?", f"It is {chance.randint(1000, 9999)}.")
-            return Fact(kind, said, f"What was the code for the {thing} in {place}?")
+            return ProseFact(kind, said, f"What was the code for the {thing} in {place}?")
         name, place = chance.choice(FIRST_NAMES), chance.choice(PLACES)
         said = (f"{name} was organising the {thing} repairs in {place} and they were cancelled.",)
-        return Fact(kind, said, f"Did {name} organise that the {thing} is repaired in {place}, and who cancels it?")
+        return ProseFact(
+            kind, said, f"Did {name} organise that the {thing} is repaired in {place}, and who cancels it?"
+        )

@@ -29,7 +29,7 @@ from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CHECKOUT, home
 from tests.bench.process import measured, resident_mb
 from tests.bench.start import ready
-from tests.scripted import ScriptedModel
+from tests.support.scripted import ScriptedModel
 
 HAND_OVER_MS, SEND_MS, A_SECOND, BRIDGE_MB = 10.0, 10.0, 50, 40
 IDLE_SHARE, STOP_SECONDS, WARM_MB = 0.005, 2.0, 180
@@ -126,7 +126,7 @@ def _stop_seconds(path: Path) -> float:
 
 
 @dataclass
-class Network:
+class InstantNetwork:
     """A network that takes and gives at once. `taken` and `sent` are when a turn began and when an answer came."""
 
     name: str = "bench"
@@ -169,7 +169,7 @@ async def _child(path: Path) -> None:
         answered[0] = time.perf_counter()
         return f"Answer to {request.messages[-1].content.rpartition('Note ')[2]}"
 
-    network, model = Network(), ScriptedModel(answer)
+    network, model = InstantNetwork(), ScriptedModel(answer)
     off = {"daily_usd": "0", "monthly_usd": "0"}
     caps = {f"ASSISTANT_BUDGET__{name.upper()}": value for name, value in off.items()}
     settings = load_settings(None, {"ASSISTANT_HOME": str(path), **caps})
@@ -189,7 +189,7 @@ async def _child(path: Path) -> None:
 
 
 async def _one_by_one(
-    house: App, network: Network, answered: list[float], owner: str
+    house: App, network: InstantNetwork, answered: list[float], owner: str
 ) -> tuple[list[float], list[float]]:
     taken, sent = [], []
     for number in range(_WARM_UP + _TURNS):
@@ -203,7 +203,7 @@ async def _one_by_one(
     return taken[_WARM_UP:], sent[_WARM_UP:]
 
 
-async def _rush(house: App, network: Network, people: Sequence[str]) -> tuple[float, float, bool]:
+async def _rush(house: App, network: InstantNetwork, people: Sequence[str]) -> tuple[float, float, bool]:
     """Messages a second that were answered, the longest wait of one, and whether each was answered once."""
     count, first = _RUSH_SECONDS * A_SECOND, 1_000_000
     network.sent.clear()

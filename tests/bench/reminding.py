@@ -18,7 +18,7 @@ from assistant.agenda.scheduler import AgendaScheduler
 from assistant.core.calendar import local_slot_key, utc_to_local
 from assistant.store.script.jobs import Jobs
 from tests.bench.figures import Row
-from tests.store_home import StoreHome
+from tests.support.store_home import StoreHome
 
 PENDING, TIMED, LOOKS = 10_000, 10, 50
 MOST_SECONDS, MOST_LOOK = 1.0, 0.05

@@ -23,7 +23,7 @@ from tests.bench.compaction import VIEW, _fill, _now
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CACHE
 from tests.bench.process import measured
-from tests.scripted import KeptBridge, ScriptedModel
+from tests.support.scripted import RecordingBridge, ScriptedModel
 
 _AT_ONCE = "<memories>\n</memories>"
 _MOST_SECONDS = 5.0
@@ -49,7 +49,11 @@ async def _child(home: Path, how: str) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     writer: Model = ScriptedModel(_AT_ONCE, window=200_000) if how == "model" else OfflineModel()
     house = build_app(
-        settings, _now, bridges={"kept": KeptBridge()}, model=ScriptedModel("I see.", window=2_000_000), writer=writer
+        settings,
+        _now,
+        bridges={"kept": RecordingBridge()},
+        model=ScriptedModel("I see.", window=2_000_000),
+        writer=writer,
     )
     await house.runtime.start()
     began = time.perf_counter()

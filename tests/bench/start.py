@@ -24,7 +24,7 @@ from assistant.wire.app import build_app
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import CHECKOUT, home
 from tests.bench.process import resident_mb, run
-from tests.scripted import KeptBridge, ScriptedModel, said
+from tests.support.scripted import RecordingBridge, ScriptedModel, owner_message
 
 ANSWER_SECONDS, READY_SECONDS, IDLE_MB, PROMPT_TOKENS = 1.0, 1.5, 100, 2500
 _RUNS = 7
@@ -104,10 +104,10 @@ async def prompt_tokens(path: Path) -> int:
     """Of the first request of a new home, with every tool that its owner has."""
     settings = load_settings(None, _environment(path))
     model = ScriptedModel("hello")
-    house = build_app(settings, lambda: datetime.now(UTC), bridges={"kept": KeptBridge()}, model=model)
+    house = build_app(settings, lambda: datetime.now(UTC), bridges={"kept": RecordingBridge()}, model=model)
     try:
         await house.runtime.start()
-        await house.runtime.accept(said("hi", external_id="1"))
+        await house.runtime.accept(owner_message("hi", external_id="1"))
         await house.runtime.idle()
         await house.runtime.stop(1)
         return house.context.request_tokens(model.requests[0], "claude-sonnet-5-5")

@@ -18,7 +18,7 @@ from assistant.core.records import IncomingMessage, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.script.outbox import StoredOutbox
 from tests.bench.figures import Row
-from tests.bench.homes import Opened, opened
+from tests.bench.homes import OpenHome, opened
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
 from tests.bench.rounds import turn_costs
@@ -47,7 +47,7 @@ def _child(path: Path, number: int) -> None:
     stores.close()
 
 
-def one_turn(stores: Opened, key: str, asked: str, answered: str) -> None:
+def one_turn(stores: OpenHome, key: str, asked: str, answered: str) -> None:
     """A question and its answer; `key` tells it from every other turn of the home."""
     now = datetime.now(UTC)
     conversation, outbox = stores.conversation, StoredOutbox(stores.db)

@@ -29,7 +29,7 @@ from tests.bench.figures import Row
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
 from tests.bench.rounds import turn_costs
-from tests.scripted import KeptBridge, ScriptedModel, said
+from tests.support.scripted import RecordingBridge, ScriptedModel, owner_message
 
 _TURNS, _WARM_UP = 150, 10
 
@@ -48,7 +48,7 @@ async def _child(path: Path, number: int) -> None:
     chance, prose = random.Random(number), Prose(1)
     topic = prose.topic(chance)
     model = ScriptedModel(lambda request: _reply(request, prose.message(chance, topic)), window=200_000)
-    bridge = KeptBridge()
+    bridge = RecordingBridge()
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
     house = build_app(settings, _now, bridges={"kept": bridge}, model=model)
@@ -61,7 +61,7 @@ async def _child(path: Path, number: int) -> None:
         text = prose.message(chance, topic)
         bridge.delivered.clear()
         began = time.perf_counter()
-        await house.runtime.accept(said(text, external_id=f"{number}-{turn}"))
+        await house.runtime.accept(owner_message(text, external_id=f"{number}-{turn}"))
         await bridge.delivered.wait()
         seconds.append(time.perf_counter() - began)
         await house.delivery.flush()

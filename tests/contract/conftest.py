@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from assistant.bridges.telegram.bridge import TelegramBridge
-from tests.contract.telegram_alone import made
-from tests.matrix_bot import Bot
-from tests.matrix_person import Person
 from tests.strict.telegram import StrictTelegram
-from tests.synapse import Synapse
+from tests.support.matrix_bot import MatrixBot
+from tests.support.matrix_users import MatrixUser
+from tests.support.synapse import Synapse
+from tests.support.telegram_bridge import make_telegram_bridge
 
 
 @pytest.fixture
@@ -23,25 +23,25 @@ async def server() -> AsyncIterator[StrictTelegram]:
 
 @pytest.fixture
 async def bridge(server: StrictTelegram) -> AsyncIterator[TelegramBridge]:
-    bridge = made(server)
+    bridge = make_telegram_bridge(server)
     yield bridge
     await bridge.aclose()
 
 
 @pytest.fixture
-async def bot(homeserver: Synapse, tmp_path: Path) -> Bot:
-    return Bot(homeserver, *homeserver.device("nocturne"), tmp_path / "matrix")
+async def bot(homeserver: Synapse, tmp_path: Path) -> MatrixBot:
+    return MatrixBot(homeserver, *homeserver.device("nocturne"), tmp_path / "matrix")
 
 
 @pytest.fixture
-async def erik(homeserver: Synapse) -> AsyncIterator[Person]:
-    person = await Person(homeserver, "erik").log_in()
+async def erik(homeserver: Synapse) -> AsyncIterator[MatrixUser]:
+    person = await MatrixUser(homeserver, "erik").log_in()
     yield person
     await person.aclose()
 
 
 @pytest.fixture
-async def zoe(homeserver: Synapse) -> AsyncIterator[Person]:
-    person = await Person(homeserver, "zoe").log_in()
+async def zoe(homeserver: Synapse) -> AsyncIterator[MatrixUser]:
+    person = await MatrixUser(homeserver, "zoe").log_in()
     yield person
     await person.aclose()

@@ -14,8 +14,8 @@ from assistant.core.errors import ArchiveUnavailable, UsageError
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.script import sessions as session_rows
-from tests.archive_home import FAULTY, FaultyFileSystem, archive_of
-from tests.store_home import NOW, StoreHome, blank
+from tests.support.archive_storage import FAULTY_URL, FaultyFileSystem, open_archive
+from tests.support.store_home import NOW, StoreHome, blank_words
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 
 def archived(home: StoreHome, turns: int = 3) -> StoredArchive:
     home.chat(turns)
-    archive = archive_of(home)
+    archive = open_archive(home)
     archive.store("main", 1, NOW, handover="", summary="", reason="manual")
     return archive
 
@@ -99,7 +99,7 @@ def test_a_damaged_record_in_the_middle_is_put_right(home: StoreHome, damage: ob
 
 def test_what_was_forgotten_since_stays_forgotten(home: StoreHome) -> None:
     archive = archived(home)
-    blank(home, 3, "question 1")
+    blank_words(home, 3, "question 1")
     forgotten = home.raw()
     assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
     assert home.raw() == forgotten
@@ -163,9 +163,9 @@ def test_words_that_were_changed_in_an_archive_are_not_brought_back(home: StoreH
 
 def test_a_new_home_gets_its_log_from_the_archive_alone(home: StoreHome, tmp_path: Path) -> None:
     home.chat(3)
-    one = archive_of(home, FAULTY).store("main", 1, NOW, handover="", summary="", reason="manual")
+    one = open_archive(home, FAULTY_URL).store("main", 1, NOW, handover="", summary="", reason="manual")
     new = StoreHome(tmp_path / "new").open()
-    archive = archive_of(new, FAULTY)
+    archive = open_archive(new, FAULTY_URL)
     assert archive.listed() == []
     assert [record.content for record in archive.read("main", 1)] == home.said()
     assert restore_to_log(archive, new.path, "main", 1) == LogRestoreResult(0, 6)

@@ -21,8 +21,16 @@ from assistant.core.sessions import GenerationEnd
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.format import ArchiveCheck, check_archive, read_header, read_lines
 from assistant.store.log.reader import session_folder_name
-from tests.archive_home import FAULTY, KEY, FaultyFileSystem, archive_of, cut, refused, turned
-from tests.store_home import NOW, StoreHome, blank
+from tests.support.archive_storage import (
+    FAULTY_URL,
+    IDENTITY_KEY,
+    FaultyFileSystem,
+    bit_flipped,
+    open_archive,
+    permission_denied,
+    truncated,
+)
+from tests.support.store_home import NOW, StoreHome, blank_words
 
 SAYS_OTHERWISE = "the home's log does not say the same; `assistant verify` tells whether it is whole"
 HOSTILE = "peer:telegram:../../etc/passwd\n/../*?[a]"
@@ -47,7 +55,7 @@ def archived_lines(home: StoreHome, one: ArchiveEntry) -> list[bytes]:
 
 def test_an_archive_holds_a_header_and_the_logs_own_lines(home: StoreHome) -> None:
     home.chat(3)
-    one = stored(archive_of(home))
+    one = stored(open_archive(home))
     header, *lines = archived_lines(home, one)
     assert b"".join(lines) == home.raw()
     told = json.loads(header)
@@ -63,37 +71,37 @@ def test_an_archive_holds_a_header_and_the_logs_own_lines(home: StoreHome) -> No
 
 def test_the_same_generation_again_finds_what_is_there(home: StoreHome) -> None:
     home.chat(2)
-    archive = archive_of(home, FAULTY)
+    archive = open_archive(home, FAULTY_URL)
     first = stored(archive)
     FaultyFileSystem.seen.clear()
-    assert stored(archive_of(home, FAULTY)) == first
+    assert stored(open_archive(home, FAULTY_URL)) == first
     assert "write" not in {step for step, _ in FaultyFileSystem.seen}
     assert archive.listed() == [archive.find("main", 1)] == [first]
 
 
 def test_a_generation_that_went_on_replaces_its_archive(home: StoreHome) -> None:
     home.chat(2)
-    first = stored(archive_of(home))
+    first = stored(open_archive(home))
     home.say("one more", "yes")
-    second = stored(archive_of(home))
+    second = stored(open_archive(home))
     assert (first.records, second.records) == (4, 6)
-    assert archive_of(home).listed() == [second]
-    assert archive_of(home).verify("main", 1) == []
+    assert open_archive(home).listed() == [second]
+    assert open_archive(home).verify("main", 1) == []
 
 
 def test_an_archive_whose_row_a_crash_took_is_found_again(home: StoreHome) -> None:
     home.chat(2)
-    first = stored(archive_of(home, FAULTY))
+    first = stored(open_archive(home, FAULTY_URL))
     with home.db.write() as db:
         db.execute("DELETE FROM archives")
     FaultyFileSystem.seen.clear()
-    assert stored(archive_of(home, FAULTY)) == first
+    assert stored(open_archive(home, FAULTY_URL)) == first
     assert "write" not in {step for step, _ in FaultyFileSystem.seen}
 
 
 def test_an_archive_that_was_spoiled_meanwhile_is_made_again(home: StoreHome) -> None:
     home.chat(2)
-    archive = archive_of(home)
+    archive = open_archive(home)
     first = stored(archive)
     (home.path / first.url).write_bytes(b"nothing")
     assert stored(archive).sha256 == first.sha256
@@ -102,26 +110,26 @@ def test_an_archive_that_was_spoiled_meanwhile_is_made_again(home: StoreHome) ->
 
 def test_a_generation_without_a_record_has_no_archive(home: StoreHome) -> None:
     home.chat(1)
-    archive = archive_of(home)
+    archive = open_archive(home)
     assert archive.store("main", 2, NOW, handover="", summary="", reason="manual").url == ""
     assert archive.listed() == []
     assert not (home.path / "archive").exists()
 
 
-@pytest.mark.parametrize("fault", [refused, cut, turned], ids=["refused", "cut", "turned"])
+@pytest.mark.parametrize("fault", [permission_denied, truncated, bit_flipped], ids=["refused", "cut", "turned"])
 @pytest.mark.parametrize("step", ["write", "read", "move"])
 def test_what_does_not_come_back_as_it_was_meant_has_no_row(
     home: StoreHome, step: str, fault: Callable[[str, Any], Any]
 ) -> None:
     home.chat(2)
     before = home.raw()
-    FaultyFileSystem.faults[step] = refused if step == "move" else fault
+    FaultyFileSystem.faults[step] = permission_denied if step == "move" else fault
     with pytest.raises(ArchiveUnavailable, match=r"Nothing was (cleared|changed)"):
-        stored(archive_of(home, FAULTY))
-    assert archive_of(home, FAULTY).listed() == []
+        stored(open_archive(home, FAULTY_URL))
+    assert open_archive(home, FAULTY_URL).listed() == []
     assert home.raw() == before
     FaultyFileSystem.faults.clear()
-    assert stored(archive_of(home, FAULTY)).records == 4
+    assert stored(open_archive(home, FAULTY_URL)).records == 4
 
 
 @pytest.mark.parametrize("step", ["write", "read", "move", "list", "row"])
@@ -132,35 +140,35 @@ def test_cut_off_at_any_step_the_next_attempt_makes_it_whole(home: StoreHome, st
         steps = iter(range(1, 10))
 
         def dies(path: str, given: Any, left: Iterator[int] = steps, last: int = last) -> Any:
-            return refused(path, given) if next(left) >= last else given
+            return permission_denied(path, given) if next(left) >= last else given
 
         FaultyFileSystem.faults[step] = dies
         with suppress(ArchiveUnavailable):
-            stored(archive_of(home, FAULTY))
+            stored(open_archive(home, FAULTY_URL))
         FaultyFileSystem.faults.clear()
         if step == "row":
             with home.db.write() as db:
                 db.execute("DELETE FROM archives")
         home.say("more", "yes")
-        assert stored(archive_of(home, FAULTY)).records == 4 + 2 * last
-        assert archive_of(home, FAULTY).verify("main", 1) == []
+        assert stored(open_archive(home, FAULTY_URL)).records == 4 + 2 * last
+        assert open_archive(home, FAULTY_URL).verify("main", 1) == []
         assert [path.rpartition("/")[2] for path in FaultyFileSystem.store] == ["1.jsonl.gz"]
 
 
 def test_what_a_crash_left_elsewhere_goes_with_the_next_archive(home: StoreHome) -> None:
     home.chat(1)
-    FaultyFileSystem.faults["move"] = refused
+    FaultyFileSystem.faults["move"] = permission_denied
     with suppress(ArchiveUnavailable):
-        stored(archive_of(home, FAULTY))
+        stored(open_archive(home, FAULTY_URL))
     FaultyFileSystem.faults.clear()
     home.say("another conversation", "yes", "thread:boat")
-    stored(archive_of(home, FAULTY), "thread:boat")
+    stored(open_archive(home, FAULTY_URL), "thread:boat")
     assert [path.rpartition("shelf/")[2] for path in FaultyFileSystem.store] == ["thread%3Aboat/1.jsonl.gz"]
 
 
 def test_what_a_crash_left_in_the_homes_own_folder_is_tidied_away(home: StoreHome) -> None:
     home.chat(1)
-    archive = archive_of(home)
+    archive = open_archive(home)
     one = stored(archive)
     left = home.path / "archive" / ".part" / "main.2.jsonl.gz"
     left.write_bytes(b"half")
@@ -172,18 +180,18 @@ def test_a_log_that_is_not_whole_is_not_archived(home: StoreHome) -> None:
     home.chat(2)
     home.log.path("main").write_bytes(home.raw().replace(b"question 1", b"question 7"))
     with pytest.raises(CorruptStore, match=r"the words of record 3 were changed. Nothing was archived or cleared"):
-        stored(archive_of(home))
-    assert archive_of(home).listed() == []
+        stored(open_archive(home))
+    assert open_archive(home).listed() == []
 
 
 def test_another_homes_archive_is_never_replaced(home: StoreHome, tmp_path: Path) -> None:
     home.chat(1)
     other = StoreHome(tmp_path / "other").open()
     other.chat(2)
-    theirs = stored(archive_of(other, FAULTY))
+    theirs = stored(open_archive(other, FAULTY_URL))
     with pytest.raises(ArchiveUnavailable, match="as another home would put there"):
-        stored(archive_of(home, FAULTY))
-    assert archive_of(other, FAULTY).verify("main", 1) == []
+        stored(open_archive(home, FAULTY_URL))
+    assert open_archive(other, FAULTY_URL).verify("main", 1) == []
     assert theirs.records == 4
     other.close()
 
@@ -200,18 +208,18 @@ def test_a_home_that_was_set_back_goes_on_beside_what_it_had_archived_later(home
     shutil.copytree(home.path, tmp_path / "earlier")
     home.open()
     home.say("zebra", "yes")
-    reset(home, archive_of(home, FAULTY), 1)
+    reset(home, open_archive(home, FAULTY_URL), 1)
     home.chat(1)
-    reset(home, archive_of(home, FAULTY), 2)
+    reset(home, open_archive(home, FAULTY_URL), 2)
     before = dict(FaultyFileSystem.store)
     back = StoreHome(tmp_path / "earlier", externals=home.externals).open()
-    archive = archive_of(back, FAULTY)
+    archive = open_archive(back, FAULTY_URL)
     back.say("mango", "yes")
     kept = [reset(back, archive, 1)]
     back.chat(1)
     kept.append(reset(back, archive, 2))
-    assert [one.url for one in kept] == [f"{FAULTY}/main/1-2.jsonl.gz", f"{FAULTY}/main/2-2.jsonl.gz"]
-    assert archive.check(remote=True) == [] and archive_of(home, FAULTY).check(remote=True) == []
+    assert [one.url for one in kept] == [f"{FAULTY_URL}/main/1-2.jsonl.gz", f"{FAULTY_URL}/main/2-2.jsonl.gz"]
+    assert archive.check(remote=True) == [] and open_archive(home, FAULTY_URL).check(remote=True) == []
     assert all(FaultyFileSystem.store[name].getvalue() == one.getvalue() for name, one in before.items())
     assert "mango" in [record.content for record in archive.read("main", 1)]
     with archive.writing() as db:
@@ -225,12 +233,12 @@ def test_an_archive_moved_to_a_place_where_another_homes_stands_does_not_replace
 ) -> None:
     other = StoreHome(tmp_path / "other").open()
     other.chat(2)
-    stored(archive_of(other, FAULTY))
+    stored(open_archive(other, FAULTY_URL))
     home.chat(1)
-    stored(archive_of(home))
+    stored(open_archive(home))
     with pytest.raises(ArchiveUnavailable, match="as another home would put there"):
-        stored(archive_of(home, FAULTY), note="Another note.")
-    assert archive_of(other, FAULTY).verify("main", 1) == [] == archive_of(home).verify("main", 1)
+        stored(open_archive(home, FAULTY_URL), note="Another note.")
+    assert open_archive(other, FAULTY_URL).verify("main", 1) == [] == open_archive(home).verify("main", 1)
     other.close()
 
 
@@ -240,7 +248,7 @@ def test_no_sessions_name_leads_out_of_the_archive(home: StoreHome, session: str
     home.conversation.ingest(
         session, session if session.startswith(("peer", "room")) else "owner", [Message("user", "hi", ts=NOW)], NOW
     )
-    archive = archive_of(home)
+    archive = open_archive(home)
     one = stored(archive, session)
     assert (home.path / one.url).resolve().is_relative_to(home.path / "archive")
     assert [record.content for record in archive.read(session, 1)] == ["hi"]
@@ -251,14 +259,14 @@ def test_no_sessions_name_leads_out_of_the_archive(home: StoreHome, session: str
 
 def test_records_are_read_with_their_places_in_the_log(home: StoreHome) -> None:
     home.chat(3)
-    archive = archive_of(home)
+    archive = open_archive(home)
     stored(archive)
     assert archive.read("main", 1) == list(home.log.scan("main"))
 
 
 def test_a_record_of_many_megabytes_is_archived_whole(home: StoreHome) -> None:
     home.conversation.ingest("main", "owner", [Message("user", "x" * 20_000_000, ts=NOW)], NOW)
-    archive = archive_of(home)
+    archive = open_archive(home)
     one = stored(archive)
     assert one.bytes < 100_000
     assert len(archive.read("main", 1)[0].content) == 20_000_000
@@ -266,7 +274,7 @@ def test_a_record_of_many_megabytes_is_archived_whole(home: StoreHome) -> None:
 
 def test_what_was_never_archived_is_told_as_such(home: StoreHome) -> None:
     home.chat(1)
-    archive = archive_of(home)
+    archive = open_archive(home)
     for ask in (archive.read, archive.verify):
         with pytest.raises(UsageError, match="Generation 1 of 'main' is not archived"):
             ask("main", 1)
@@ -275,7 +283,7 @@ def test_what_was_never_archived_is_told_as_such(home: StoreHome) -> None:
 
 def test_an_archive_is_removed_with_its_row(home: StoreHome) -> None:
     home.chat(1)
-    archive = archive_of(home)
+    archive = open_archive(home)
     one = stored(archive)
     archive.remove("main", 1)
     assert archive.listed() == []
@@ -284,7 +292,7 @@ def test_an_archive_is_removed_with_its_row(home: StoreHome) -> None:
 
 def test_an_encrypted_archive_reads_as_any_other(home: StoreHome, tmp_path: Path) -> None:
     home.chat(2)
-    archive = archive_of(home, str(tmp_path / "away"), KEY)
+    archive = open_archive(home, str(tmp_path / "away"), IDENTITY_KEY)
     one = stored(archive)
     assert one.encrypted
     assert one.url.endswith("/main/1.jsonl.gz.age")
@@ -314,7 +322,7 @@ def test_what_was_changed_in_an_archive_is_found(
     home: StoreHome, change: Callable[[list[bytes]], list[bytes]], says: str
 ) -> None:
     home.chat(3)
-    archive = archive_of(home)
+    archive = open_archive(home)
     path = home.path / stored(archive).url
     path.write_bytes(spoiled(path.read_bytes(), change))
     with home.db.write() as db:
@@ -326,7 +334,7 @@ def test_what_was_changed_in_an_archive_is_found(
 @pytest.mark.parametrize("left", [b"", b"\x1f\x8b", None])
 def test_an_archive_that_is_cut_off_or_gone_is_found(home: StoreHome, left: bytes | None) -> None:
     home.chat(3)
-    archive = archive_of(home)
+    archive = open_archive(home)
     path = home.path / stored(archive).url
     if left is None:
         path.unlink()
@@ -340,17 +348,17 @@ def test_an_archive_that_is_cut_off_or_gone_is_found(home: StoreHome, left: byte
 
 def test_an_archive_that_says_otherwise_than_the_log_is_found(home: StoreHome) -> None:
     home.chat(2)
-    archive = archive_of(home)
+    archive = open_archive(home)
     stored(archive)
     home.say("more", "yes")
     assert archive.verify("main", 1) == []
-    blank(home, 1, "question 0")
+    blank_words(home, 1, "question 0")
     assert [problem.text for problem in archive.verify("main", 1)] == [SAYS_OTHERWISE]
 
 
 def test_an_archive_that_is_whole_but_not_the_one_that_was_put_there_is_found(home: StoreHome) -> None:
     home.chat(2)
-    archive = archive_of(home)
+    archive = open_archive(home)
     path = home.path / stored(archive).url
     path.write_bytes(spoiled(path.read_bytes(), lambda lines: [lines[0].replace(b"boats", b"goats"), *lines[1:]]))
     assert [problem.text for problem in archive.verify("main", 1)] == ["other bytes than were put there"]
@@ -358,7 +366,7 @@ def test_an_archive_that_is_whole_but_not_the_one_that_was_put_there_is_found(ho
 
 def test_archives_away_from_the_machine_are_checked_only_when_asked(home: StoreHome) -> None:
     home.chat(1)
-    archive = archive_of(home, FAULTY)
+    archive = open_archive(home, FAULTY_URL)
     stored(archive)
     FaultyFileSystem.store.clear()
     assert archive.check(remote=False) == []
@@ -370,7 +378,7 @@ def test_archives_away_from_the_machine_are_checked_only_when_asked(home: StoreH
 
 def test_the_same_lines_and_header_make_the_same_bytes(home: StoreHome) -> None:
     home.chat(3)
-    archive = archive_of(home)
+    archive = open_archive(home)
     path = home.path / stored(archive).url
     first = path.read_bytes()
     archive.remove("main", 1)

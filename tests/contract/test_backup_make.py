@@ -15,8 +15,8 @@ import pytest
 from assistant.core.backups import MANIFEST_NAME
 from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.store.backup.folder import BackupFolder
-from tests.backup_home import ELSEWHERE, FILES, BackupHome, contents
-from tests.store_home import NOW, StoreHome
+from tests.support.backup_home import BACKED_UP_FILES, EXCLUDED_FILES, BackupHome, file_contents
+from tests.support.store_home import NOW, StoreHome
 
 
 @pytest.fixture
@@ -35,13 +35,15 @@ def restored(folder: Path) -> StoreHome:
 
 def test_everything_of_a_home_is_in_it_and_nothing_else(home: BackupHome, tmp_path: Path) -> None:
     manifest = home.unpack(home.back_up(), tmp_path / "out")
-    found = contents(tmp_path / "out")
+    found = file_contents(tmp_path / "out")
     assert set(found) == {
-        *FILES, "script.db", "character.db", "memory.db", "log/main/conversation.jsonl"
+        *BACKED_UP_FILES, "script.db", "character.db", "memory.db", "log/main/conversation.jsonl"
     }  # fmt: skip
-    assert {name: found[name] for name in FILES} == {name: text.encode() for name, text in FILES.items()}
+    assert {name: found[name] for name in BACKED_UP_FILES} == {
+        name: text.encode() for name, text in BACKED_UP_FILES.items()
+    }
     assert found["log/main/conversation.jsonl"] == home.raw()
-    assert not {*ELSEWHERE} & set(found)
+    assert not {*EXCLUDED_FILES} & set(found)
     assert list(manifest.left_out) == ["secrets.toml"]
 
 
@@ -60,7 +62,7 @@ def test_any_tar_opens_it(home: BackupHome, tmp_path: Path) -> None:
     path = home.folder.path / home.back_up().backup.name
     subprocess.run(["tar", "xzf", path], cwd=tmp_path, check=True)
     told = json.loads((tmp_path / MANIFEST_NAME).read_text(encoding="utf-8"))
-    assert {one["path"] for one in told["files"]} <= set(contents(tmp_path))
+    assert {one["path"] for one in told["files"]} <= set(file_contents(tmp_path))
     assert "made again from the logs" in told["note"]
 
 
@@ -122,7 +124,7 @@ def test_what_is_said_while_it_is_made_is_not_in_it(home: BackupHome, tmp_path: 
     try:
         assert copy.conversation.reconcile(NOW).adopted == 0
         assert copy.said()[-1] == "A long one." and copy.verify().problems == ()
-        assert (tmp_path / "out" / "MEMORY.md").read_text(encoding="utf-8") == FILES["MEMORY.md"]
+        assert (tmp_path / "out" / "MEMORY.md").read_text(encoding="utf-8") == BACKED_UP_FILES["MEMORY.md"]
     finally:
         copy.close()
     assert home.verify().problems == ()

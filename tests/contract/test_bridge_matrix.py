@@ -9,15 +9,15 @@ import pytest
 from assistant.core.bridge_api import MessageChange
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
-from tests.matrix_bot import Bot, KeptDoor, joined, met, part
-from tests.matrix_person import Person
-from tests.matrix_proxy import Proxy
-from tests.synapse import Synapse
+from tests.support.matrix_bot import MatrixBot, MatrixInboundRecorder, has_joined, open_direct_room, outgoing_part
+from tests.support.matrix_proxy import FaultyMatrixProxy
+from tests.support.matrix_users import MatrixUser
+from tests.support.synapse import Synapse
 
 
-async def test_what_is_said_between_two_arrives(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+async def test_what_is_said_between_two_arrives(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     async with bot.running(door):
         event = await erik.say(room, "Hello there.")
         (arrival,) = await door.has("Hello there.")
@@ -25,9 +25,9 @@ async def test_what_is_said_between_two_arrives(bot: Bot, erik: Person) -> None:
     assert arrival.room is None and arrival.addressed and arrival.sender_name
 
 
-async def test_what_was_said_while_it_was_away_arrives_once(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+async def test_what_was_said_while_it_was_away_arrives_once(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     said = [f"line {number}" for number in range(102)]
     for text in said:
         await erik.say(room, text)
@@ -39,10 +39,10 @@ async def test_what_was_said_while_it_was_away_arrives_once(bot: Bot, erik: Pers
     assert len({one.external_id for one in arrivals}) == 103
 
 
-async def test_what_was_said_meanwhile_is_there_once_it_is_connected(bot: Bot, erik: Person) -> None:
+async def test_what_was_said_meanwhile_is_there_once_it_is_connected(bot: MatrixBot, erik: MatrixUser) -> None:
     """A question that Synapse was asked minutes ago it answers as it did then."""
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     for _ in range(2):
         async with bot.running(door):
             pass
@@ -51,21 +51,21 @@ async def test_what_was_said_meanwhile_is_there_once_it_is_connected(bot: Bot, e
         assert [one.content for one in door.kept] == ["are you there?"]
 
 
-async def test_what_was_said_before_it_came_is_none_of_its_business(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
+async def test_what_was_said_before_it_came_is_none_of_its_business(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
     room = await erik.room()
     await erik.say(room, "about the surprise")
     async with bot.running(door):
         await erik.ask("POST", f"/rooms/{room}/invite", {"user_id": bot.user})
-        await erik.until(lambda: joined(erik, room, bot.user))
+        await erik.until(lambda: has_joined(erik, room, bot.user))
         event = await erik.say(room, "welcome")
         (arrival,) = await door.has("welcome")
     assert arrival.external_id == event
 
 
-async def test_f35_what_the_house_could_not_keep_comes_again(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+async def test_f35_what_the_house_could_not_keep_comes_again(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     bridge = bot.bridge()
     before, door.full = door.at, True
     await erik.say(room, "keep this")
@@ -77,9 +77,9 @@ async def test_f35_what_the_house_could_not_keep_comes_again(bot: Bot, erik: Per
         await door.has("keep this")
 
 
-async def test_edits_and_deletions_arrive_as_such(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+async def test_edits_and_deletions_arrive_as_such(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     async with bot.running(door):
         event = await erik.say(room, "Buy milk")
         edited = await erik.edit(room, event, "Buy oat milk")
@@ -91,13 +91,15 @@ async def test_edits_and_deletions_arrive_as_such(bot: Bot, erik: Person) -> Non
     assert (deletion.kind, deletion.external_id, deletion.sender) == ("delete", event, erik.user)
 
 
-async def test_in_a_room_it_is_addressed_by_name_mention_or_reply(bot: Bot, erik: Person, zoe: Person) -> None:
-    door = KeptDoor()
+async def test_in_a_room_it_is_addressed_by_name_mention_or_reply(
+    bot: MatrixBot, erik: MatrixUser, zoe: MatrixUser
+) -> None:
+    door = MatrixInboundRecorder()
     room = await erik.room(bot.user, zoe.user, name="Kitchen")
     await zoe.join(room)
     async with bot.running(door) as bridge:
-        await erik.until(lambda: joined(erik, room, bot.user))
-        await bridge.send(part(room, "Here I am."))
+        await erik.until(lambda: has_joined(erik, room, bot.user))
+        await bridge.send(outgoing_part(room, "Here I am."))
         await erik.until(lambda: erik.messages(room, bot.user))
         own = erik.messages(room, bot.user)[0]["event_id"]
         reply = {"m.relates_to": {"m.in_reply_to": {"event_id": own}}}
@@ -113,14 +115,14 @@ async def test_in_a_room_it_is_addressed_by_name_mention_or_reply(bot: Bot, erik
     assert {(one.room, one.room_name, one.target) for one in arrivals} == {(room, "Kitchen", room)}
 
 
-async def test_in_a_thread_it_takes_part_in_it_is_addressed(bot: Bot, erik: Person, zoe: Person) -> None:
-    door = KeptDoor()
+async def test_in_a_thread_it_takes_part_in_it_is_addressed(bot: MatrixBot, erik: MatrixUser, zoe: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
     room = await erik.room(bot.user, zoe.user)
     await zoe.join(room)
     async with bot.running(door) as bridge:
-        await erik.until(lambda: joined(erik, room, bot.user))
+        await erik.until(lambda: has_joined(erik, room, bot.user))
         root, other = await zoe.say(room, "Plans"), await zoe.say(room, "Food")
-        await bridge.send(part(f"{room}|{root}", "What about the lake?"))
+        await bridge.send(outgoing_part(f"{room}|{root}", "What about the lake?"))
         await zoe.say(room, "Yes!", **{"m.relates_to": {"rel_type": "m.thread", "event_id": root}})
         await zoe.say(room, "Soup", **{"m.relates_to": {"rel_type": "m.thread", "event_id": other}})
         arrivals = await door.has("Plans", "Food", "Yes!", "Soup")
@@ -131,9 +133,9 @@ async def test_in_a_thread_it_takes_part_in_it_is_addressed(bot: Bot, erik: Pers
     assert (relation["rel_type"], relation["event_id"]) == ("m.thread", root)
 
 
-async def test_a_third_person_invited_makes_it_a_room(bot: Bot, erik: Person, zoe: Person) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+async def test_a_third_person_invited_makes_it_a_room(bot: MatrixBot, erik: MatrixUser, zoe: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     async with bot.running(door):
         await erik.ask("POST", f"/rooms/{room}/invite", {"user_id": zoe.user})
         await erik.say(room, "What did I tell you yesterday?")
@@ -141,25 +143,25 @@ async def test_a_third_person_invited_makes_it_a_room(bot: Bot, erik: Person, zo
     assert arrival.room == room and not arrival.addressed
 
 
-async def test_where_anybody_may_enter_is_a_room(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
+async def test_where_anybody_may_enter_is_a_room(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
     room = await erik.room(bot.user, preset="public_chat", is_direct=True)
     async with bot.running(door):
-        await erik.until(lambda: joined(erik, room, bot.user))
+        await erik.until(lambda: has_joined(erik, room, bot.user))
         await erik.say(room, "Hello")
         (arrival,) = await door.has("Hello")
     assert arrival.room == room
 
 
 async def test_a_bridges_account_counts_for_nobody_where_the_owner_named_it(
-    bot: Bot, erik: Person, zoe: Person
+    bot: MatrixBot, erik: MatrixUser, zoe: MatrixUser
 ) -> None:
-    door = KeptDoor()
+    door = MatrixInboundRecorder()
     room = await erik.room(bot.user, zoe.user)
     await zoe.join(room)
     await erik.set_state(room, "io.element.functional_members", {"service_members": [zoe.user]})
     async with bot.running(door):
-        await erik.until(lambda: joined(erik, room, bot.user))
+        await erik.until(lambda: has_joined(erik, room, bot.user))
         await erik.say(room, "one")
         await door.has("one")
     bot.invites = (zoe.user,)
@@ -169,39 +171,41 @@ async def test_a_bridges_account_counts_for_nobody_where_the_owner_named_it(
     assert (first.room, second.room) == (room, None)
 
 
-async def test_other_bots_and_its_own_words_are_not_answered(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+async def test_other_bots_and_its_own_words_are_not_answered(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     async with bot.running(door) as bridge:
-        await bridge.send(part(room, "mine"))
+        await bridge.send(outgoing_part(room, "mine"))
         await erik.send(room, {"msgtype": "m.notice", "body": "I am a bot"})
         event = await erik.say(room, "a person")
         (arrival,) = await door.has("a person")
     assert arrival.external_id == event
 
 
-async def test_invitations_are_accepted_from_those_allowed_alone(bot: Bot, erik: Person, zoe: Person) -> None:
-    door = KeptDoor()
+async def test_invitations_are_accepted_from_those_allowed_alone(
+    bot: MatrixBot, erik: MatrixUser, zoe: MatrixUser
+) -> None:
+    door = MatrixInboundRecorder()
     private, theirs = await erik.room(bot.user), await zoe.room(bot.user)
     async with bot.running(door):
-        await erik.until(lambda: joined(erik, private, bot.user))
+        await erik.until(lambda: has_joined(erik, private, bot.user))
         assert bot.user not in await zoe.members(theirs)
     bot.invites = (zoe.user,)
     async with bot.running(door):
-        await zoe.until(lambda: joined(zoe, theirs, bot.user))
+        await zoe.until(lambda: has_joined(zoe, theirs, bot.user))
 
 
-async def test_a_whole_server_may_be_allowed_to_invite(bot: Bot, zoe: Person) -> None:
+async def test_a_whole_server_may_be_allowed_to_invite(bot: MatrixBot, zoe: MatrixUser) -> None:
     bot.invites = (zoe.user.partition(":")[2],)
     room = await zoe.room(bot.user)
-    async with bot.running(KeptDoor()):
-        await zoe.until(lambda: joined(zoe, room, bot.user))
+    async with bot.running(MatrixInboundRecorder()):
+        await zoe.until(lambda: has_joined(zoe, room, bot.user))
     assert await zoe.members(room) == {zoe.user, bot.user}
 
 
-async def test_pictures_and_files_come_along(bot: Bot, erik: Person) -> None:
-    door, data = KeptDoor(), bytes(range(256))
-    room = await met(bot, erik, door)
+async def test_pictures_and_files_come_along(bot: MatrixBot, erik: MatrixUser) -> None:
+    door, data = MatrixInboundRecorder(), bytes(range(256))
+    room = await open_direct_room(bot, erik, door)
     url = await erik.upload(data, "image/png", "cat.png")
     info = {"mimetype": "image/png", "size": len(data)}
     async with bot.running(door):
@@ -224,14 +228,14 @@ async def test_pictures_and_files_come_along(bot: Bot, erik: Person) -> None:
 
 
 async def test_a_file_that_the_server_never_hands_out_holds_nothing_up(
-    bot: Bot, erik: Person, homeserver: Synapse
+    bot: MatrixBot, erik: MatrixUser, homeserver: Synapse
 ) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     url = await erik.upload(b"cat", "image/png", "cat.png")
     await erik.send(room, {"msgtype": "m.image", "body": "cat.png", "url": url})
     await erik.say(room, "well?")
-    proxy = Proxy(homeserver.url)
+    proxy = FaultyMatrixProxy(homeserver.url)
     await proxy.start()
     proxy.cut("before", calls=3, path="/media/download/")
     bridge = bot.bridge(proxy.url)

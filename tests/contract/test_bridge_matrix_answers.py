@@ -14,7 +14,7 @@ from aiohttp import web
 from assistant.bridges.matrix.client import MatrixClient
 from assistant.bridges.matrix.receiver import MatrixReceiver
 from assistant.core.errors import BridgeError
-from tests.matrix_bot import KeptDoor
+from tests.support.matrix_bot import MatrixInboundRecorder
 
 PAGE = b"<html><body><h1>Bad Gateway</h1></body></html>"
 USER = "@assistant:test.example"
@@ -23,7 +23,7 @@ POSITION = '{"since": "s1", "unread": [], "drafts": {}}'
 
 
 @dataclass
-class Answering:
+class FixedAnswer:
     """A server that answers everything so, `sent` bytes of it; byte by byte where it drips."""
 
     status: int
@@ -46,7 +46,7 @@ class Answering:
 
 
 @asynccontextmanager
-async def asking(server: Answering) -> AsyncIterator[MatrixClient]:
+async def asking(server: FixedAnswer) -> AsyncIterator[MatrixClient]:
     runner = web.ServerRunner(web.Server(server.answer), shutdown_timeout=0)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -61,23 +61,23 @@ async def asking(server: Answering) -> AsyncIterator[MatrixClient]:
 
 
 NO_ANSWERS = {
-    "a proxy's page": Answering(502, PAGE, "text/html"),
-    "a proxy's page, said to be JSON": Answering(502, PAGE),
-    "a page that says all is well": Answering(200, PAGE, "text/html"),
-    "nothing": Answering(503, b""),
-    "nothing, and all is well": Answering(200, b""),
-    "a page that refuses": Answering(403, PAGE, "text/html"),
-    "half an answer": Answering(200, b'{"event_id": "$1'),
-    "a list": Answering(200, b"[]"),
-    "no object of Matrix": Answering(500, b'{"message": "upstream"}'),
-    "no words": Answering(200, b"\xff\xfe\x80"),
-    "without bottom": Answering(200, b"[" * 100_000),
-    "a charset that nobody has": Answering(200, b"{", "application/json; charset=nonsense"),
+    "a proxy's page": FixedAnswer(502, PAGE, "text/html"),
+    "a proxy's page, said to be JSON": FixedAnswer(502, PAGE),
+    "a page that says all is well": FixedAnswer(200, PAGE, "text/html"),
+    "nothing": FixedAnswer(503, b""),
+    "nothing, and all is well": FixedAnswer(200, b""),
+    "a page that refuses": FixedAnswer(403, PAGE, "text/html"),
+    "half an answer": FixedAnswer(200, b'{"event_id": "$1'),
+    "a list": FixedAnswer(200, b"[]"),
+    "no object of Matrix": FixedAnswer(500, b'{"message": "upstream"}'),
+    "no words": FixedAnswer(200, b"\xff\xfe\x80"),
+    "without bottom": FixedAnswer(200, b"[" * 100_000),
+    "a charset that nobody has": FixedAnswer(200, b"{", "application/json; charset=nonsense"),
 }
 
 
 @pytest.mark.parametrize("server", NO_ANSWERS.values(), ids=NO_ANSWERS.keys())
-async def test_what_is_no_answer_of_matrix_is_trouble_of_the_server_and_never_a_yes(server: Answering) -> None:
+async def test_what_is_no_answer_of_matrix_is_trouble_of_the_server_and_never_a_yes(server: FixedAnswer) -> None:
     async with asking(server) as client:
         for request in (
             client.ask("GET", "/_matrix/client/v3/account/whoami"),
@@ -93,12 +93,12 @@ async def test_what_is_no_answer_of_matrix_is_trouble_of_the_server_and_never_a_
 
 
 async def test_what_the_server_itself_says_is_read_whatever_it_says_it_is() -> None:
-    async with asking(Answering(200, b'{"user_id": "@a:b"}', "text/plain")) as client:
+    async with asking(FixedAnswer(200, b'{"user_id": "@a:b"}', "text/plain")) as client:
         assert await client.ask("GET", "/_matrix/client/v3/account/whoami") == {"user_id": "@a:b"}
 
 
 async def test_an_answer_without_end_is_given_up_before_it_fills_the_memory() -> None:
-    server = Answering(200, ENDLESS)
+    server = FixedAnswer(200, ENDLESS)
     async with asking(server) as client:
         with pytest.raises(BridgeError, match="larger than 50 MB") as trouble:
             await client.sync(1000)
@@ -106,17 +106,19 @@ async def test_an_answer_without_end_is_given_up_before_it_fills_the_memory() ->
         assert server.sent < 60_000_000
 
 
-class Hasty(MatrixReceiver):
+class ShortTimeoutInbound(MatrixReceiver):
     patience = 0.1
 
 
-class Nobody:
+class NoDrafts:
     def found(self, drafts: Mapping[str, str]) -> None:
         """There are no drafts."""
 
 
 async def test_an_answer_that_does_not_come_to_its_end_is_given_up() -> None:
     """nio waits for ever for the first one after a start."""
-    async with asking(Answering(200, ENDLESS, drips=True)) as client, asyncio.timeout(10):
+    async with asking(FixedAnswer(200, ENDLESS, drips=True)) as client, asyncio.timeout(10):
         with pytest.raises(BridgeError, match="no answer in time"):
-            await Hasty(client, KeptDoor(at=POSITION), Nobody(), lambda moved: None, (), lambda account: False).run()
+            await ShortTimeoutInbound(
+                client, MatrixInboundRecorder(at=POSITION), NoDrafts(), lambda moved: None, (), lambda account: False
+            ).run()

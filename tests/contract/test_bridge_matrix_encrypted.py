@@ -18,49 +18,48 @@ from assistant.bridges.matrix.bridge import login
 from assistant.bridges.matrix.cross_signing import SigningKeys
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
-from tests.encrypted_person import EncryptedPerson
-from tests.matrix_bot import Bot, KeptDoor, part, turn
-from tests.matrix_person import Person
-from tests.matrix_proxy import Proxy
-from tests.synapse import Synapse
+from tests.support.matrix_bot import MatrixBot, MatrixInboundRecorder, outgoing_part, turn_event
+from tests.support.matrix_proxy import FaultyMatrixProxy
+from tests.support.matrix_users import EncryptedMatrixUser, MatrixUser
+from tests.support.synapse import Synapse
 
 
 @pytest.fixture
-async def bot(homeserver: Synapse, tmp_path: Path) -> Bot:
-    return Bot(homeserver, *homeserver.device("nocturne"), tmp_path / "matrix", encryption=True)
+async def bot(homeserver: Synapse, tmp_path: Path) -> MatrixBot:
+    return MatrixBot(homeserver, *homeserver.device("nocturne"), tmp_path / "matrix", encryption=True)
 
 
 @pytest.fixture
-async def erik(homeserver: Synapse, tmp_path: Path) -> AsyncIterator[EncryptedPerson]:
-    person = await EncryptedPerson(homeserver, "erik", tmp_path / "erik").log_in()
+async def erik(homeserver: Synapse, tmp_path: Path) -> AsyncIterator[EncryptedMatrixUser]:
+    person = await EncryptedMatrixUser(homeserver, "erik", tmp_path / "erik").log_in()
     yield person
     await person.aclose()
 
 
-async def met(bot: Bot, erik: EncryptedPerson, door: KeptDoor) -> str:
+async def met(bot: MatrixBot, erik: EncryptedMatrixUser, door: MatrixInboundRecorder) -> str:
     room = await erik.room(bot.user)
     async with bot.running(door):
         await erik.until(lambda: erik.joined(room, bot.user))
     return room
 
 
-async def test_encrypted_rooms_are_read_and_written(bot: Bot, erik: EncryptedPerson) -> None:
-    door = KeptDoor()
+async def test_encrypted_rooms_are_read_and_written(bot: MatrixBot, erik: EncryptedMatrixUser) -> None:
+    door = MatrixInboundRecorder()
     room = await met(bot, erik, door)
     async with bot.running(door) as bridge:
         await erik.say(room, {"msgtype": "m.text", "body": "a secret"})
         (arrival,) = await door.has("a secret")
-        bridge.show(turn("delta", text="I will"), room)
+        bridge.show(turn_event("delta", text="I will"), room)
         await erik.until(lambda: erik.texts(room, bot.user) == ["I will"])
-        await bridge.send(part(room, "I will keep it."))
+        await bridge.send(outgoing_part(room, "I will keep it."))
         await erik.until(lambda: erik.texts(room, bot.user) == ["I will keep it."])
     assert arrival.room is None
     said = [event for event in erik.events[room] if event.sender == bot.user and "body" in event.source["content"]]
     assert said and all(event.decrypted for event in said)
 
 
-async def test_what_was_encrypted_while_it_was_away_is_read(bot: Bot, erik: EncryptedPerson) -> None:
-    door = KeptDoor()
+async def test_what_was_encrypted_while_it_was_away_is_read(bot: MatrixBot, erik: EncryptedMatrixUser) -> None:
+    door = MatrixInboundRecorder()
     room = await met(bot, erik, door)
     said = [f"secret {number}" for number in range(102)]
     for text in said:
@@ -70,8 +69,8 @@ async def test_what_was_encrypted_while_it_was_away_is_read(bot: Bot, erik: Encr
     assert {one.sender for one in arrivals} == {erik.user}
 
 
-async def test_a_message_whose_key_comes_late_is_read_late(bot: Bot, erik: EncryptedPerson) -> None:
-    door = KeptDoor()
+async def test_a_message_whose_key_comes_late_is_read_late(bot: MatrixBot, erik: EncryptedMatrixUser) -> None:
+    door = MatrixInboundRecorder()
     room = await met(bot, erik, door)
     async with bot.running(door):
         await erik.say(room, {"msgtype": "m.text", "body": "first"})
@@ -88,49 +87,51 @@ async def test_a_message_whose_key_comes_late_is_read_late(bot: Bot, erik: Encry
     assert '"unread": []' in door.at
 
 
-async def test_it_answers_before_it_has_heard_of_the_room(bot: Bot, erik: EncryptedPerson) -> None:
+async def test_it_answers_before_it_has_heard_of_the_room(bot: MatrixBot, erik: EncryptedMatrixUser) -> None:
     """As after a restart, where what waits goes out first: never in the clear."""
-    room = await met(bot, erik, KeptDoor())
+    room = await met(bot, erik, MatrixInboundRecorder())
     bridge = bot.bridge()
     for _ in range(2):
-        await bridge.send(part(room, "still secret"))
+        await bridge.send(outgoing_part(room, "still secret"))
     await bridge.aclose()
     await erik.until(lambda: erik.texts(room, bot.user))
     assert erik.texts(room, bot.user) == ["still secret"]
     assert [event.decrypted for event in erik.events[room] if event.sender == bot.user][-1]
 
 
-async def test_without_encryption_nothing_goes_into_an_encrypted_room(bot: Bot, erik: EncryptedPerson) -> None:
+async def test_without_encryption_nothing_goes_into_an_encrypted_room(
+    bot: MatrixBot, erik: EncryptedMatrixUser
+) -> None:
     bot.encryption = False
-    room = await met(bot, erik, KeptDoor())
+    room = await met(bot, erik, MatrixInboundRecorder())
     bridge = bot.bridge()
     with pytest.raises(BridgeError, match="encryption"):
-        await bridge.send(part(room, "not for the server"))
+        await bridge.send(outgoing_part(room, "not for the server"))
     await bridge.aclose()
     await erik.look()
     assert not erik.texts(room, bot.user)
 
 
 async def test_a_key_that_did_not_reach_the_server_is_not_written_with(
-    bot: Bot, erik: EncryptedPerson, homeserver: Synapse
+    bot: MatrixBot, erik: EncryptedMatrixUser, homeserver: Synapse
 ) -> None:
-    room = await met(bot, erik, KeptDoor())
-    proxy = Proxy(homeserver.url)
+    room = await met(bot, erik, MatrixInboundRecorder())
+    proxy = FaultyMatrixProxy(homeserver.url)
     await proxy.start()
     bridge = bot.bridge(proxy.url)
     proxy.cut("before", path="/keys/claim")
     proxy.cut("before", path="/sendToDevice/")
     for _ in range(3):
         with pytest.raises(BridgeError):
-            await bridge.send(part(room, "can you read this?"))
-    await bridge.send(part(room, "can you read this?"))
+            await bridge.send(outgoing_part(room, "can you read this?"))
+    await bridge.send(outgoing_part(room, "can you read this?"))
     await bridge.aclose()
     await proxy.aclose()
     await erik.until(lambda: erik.texts(room, bot.user) == ["can you read this?"])
 
 
-async def test_files_are_encrypted_both_ways(bot: Bot, erik: EncryptedPerson) -> None:
-    door, data = KeptDoor(), bytes(range(256))
+async def test_files_are_encrypted_both_ways(bot: MatrixBot, erik: EncryptedMatrixUser) -> None:
+    door, data = MatrixInboundRecorder(), bytes(range(256))
     room = await met(bot, erik, door)
     kept, keys = await erik.client.upload(io.BytesIO(data), "text/plain", "list.txt", encrypt=True, filesize=len(data))
     encoded = base64.b64encode(data).decode()
@@ -140,7 +141,7 @@ async def test_files_are_encrypted_both_ways(bot: Bot, erik: EncryptedPerson) ->
         await erik.say(room, {"msgtype": "m.file", "body": "list.txt", "file": where, "info": info})
         (arrival,) = await door.has("")
         assert arrival.media == (Media("file", "text/plain", "list.txt", 256, encoded),)
-        await bridge.send(part(room, "", media=Media("file", "text/plain", "list.txt", 256, encoded)))
+        await bridge.send(outgoing_part(room, "", media=Media("file", "text/plain", "list.txt", 256, encoded)))
         await erik.until(lambda: erik.texts(room, bot.user) == ["list.txt"])
     sent = next(
         event.source["content"]["file"]
@@ -152,11 +153,11 @@ async def test_files_are_encrypted_both_ways(bot: Bot, erik: EncryptedPerson) ->
     assert decrypt_attachment(got.body, sent["key"]["k"], sent["hashes"]["sha256"], sent["iv"]) == data
 
 
-async def test_the_account_vouches_for_its_devices(bot: Bot, homeserver: Synapse) -> None:
+async def test_the_account_vouches_for_its_devices(bot: MatrixBot, homeserver: Synapse) -> None:
     user, password = homeserver.register("nocturne")
     first = await login(homeserver.url, user, password)
     bot.user, bot.device, bot.token = first.user, first.device, first.token
-    person = await Person(homeserver, "erik").log_in()
+    person = await MatrixUser(homeserver, "erik").log_in()
 
     async def signed_by() -> tuple[str, str, set[str]]:
         found = await person.ask("POST", "/keys/query", {"device_keys": {bot.user: []}})
@@ -164,13 +165,13 @@ async def test_the_account_vouches_for_its_devices(bot: Bot, homeserver: Synapse
         (signing,) = found["self_signing_keys"][bot.user]["keys"]
         return master, signing, set(found["device_keys"][bot.user][bot.device]["signatures"][bot.user])
 
-    async with bot.running(KeptDoor()) as bridge:
+    async with bot.running(MatrixInboundRecorder()) as bridge:
         master, signing, signatures = await signed_by()
         assert await bridge.check() == bot.user
     assert signing in signatures
     second = await login(homeserver.url, user, password)
     bot.device, bot.token = second.device, second.token
-    async with bot.running(KeptDoor()):
+    async with bot.running(MatrixInboundRecorder()):
         again, signing, signatures = await signed_by()
     assert again == master and signing in signatures
     await person.aclose()
@@ -178,7 +179,7 @@ async def test_the_account_vouches_for_its_devices(bot: Bot, homeserver: Synapse
 
 
 async def test_where_the_server_asks_for_a_password_the_device_stays_unverified_and_the_owner_is_told(
-    bot: Bot, erik: EncryptedPerson, homeserver: Synapse
+    bot: MatrixBot, erik: EncryptedMatrixUser, homeserver: Synapse
 ) -> None:
     """Another app gives the account its keys just then: Synapse asks who it is before others take their place."""
     others = SigningKeys(bot.user, {usage: Account() for usage in ("master", "self_signing", "user_signing")})
@@ -189,10 +190,10 @@ async def test_where_the_server_asks_for_a_password_the_device_stays_unverified_
             body = {f"{usage}_key": others.published(usage) for usage in others.keys}
             httpx2.post(homeserver.url + path, json=body, headers=headers).raise_for_status()
 
-    proxy = Proxy(homeserver.url)
+    proxy = FaultyMatrixProxy(homeserver.url)
     await proxy.start()
     proxy.on_request = first
-    door = KeptDoor()
+    door = MatrixInboundRecorder()
     room = await erik.room(bot.user)
     with capture_logs() as logs:
         async with bot.running(door, bot.bridge(proxy.url)) as bridge:
@@ -214,9 +215,9 @@ async def test_where_the_server_asks_for_a_password_the_device_stays_unverified_
     ],
 )
 async def test_what_is_encrypted_and_malformed_holds_up_nothing(
-    bot: Bot, erik: EncryptedPerson, payload: dict[str, Any]
+    bot: MatrixBot, erik: EncryptedMatrixUser, payload: dict[str, Any]
 ) -> None:
-    door = KeptDoor()
+    door = MatrixInboundRecorder()
     room = await met(bot, erik, door)
     async with bot.running(door):
         await erik.say(room, {"msgtype": "m.text", "body": "before"})
@@ -227,11 +228,11 @@ async def test_what_is_encrypted_and_malformed_holds_up_nothing(
 
 
 async def test_i10_who_is_in_a_room_is_not_what_somebody_encrypts(
-    bot: Bot, erik: EncryptedPerson, homeserver: Synapse, tmp_path: Path
+    bot: MatrixBot, erik: EncryptedMatrixUser, homeserver: Synapse, tmp_path: Path
 ) -> None:
     """A room is taken for a talk between two once the others left: a guest may not say so of themselves."""
-    guest = await EncryptedPerson(homeserver, "gast", tmp_path / "gast").log_in()
-    door = KeptDoor()
+    guest = await EncryptedMatrixUser(homeserver, "gast", tmp_path / "gast").log_in()
+    door = MatrixInboundRecorder()
     room = await met(bot, erik, door)
     await erik.client.room_invite(room, guest.user)
     await guest.client.join(room)

@@ -15,7 +15,7 @@ from aiohttp import web
 from assistant.bridges.matrix.bridge import MatrixBridge
 from assistant.core.bridge_api import DeviceLogin
 from assistant.core.errors import BridgeError
-from tests.matrix_bot import part
+from tests.support.matrix_bot import outgoing_part
 
 _LATER = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too Many Requests", "retry_after_ms": 7000}
 
@@ -64,7 +64,7 @@ async def test_a_message_is_refused_only_by_the_servers_own_word_about_it(
             is_owners=lambda account: False,
         )  # fmt: skip
         with pytest.raises(BridgeError) as caught:
-            await bridge.send(part("!room:test.example", "hello"))
+            await bridge.send(outgoing_part("!room:test.example", "hello"))
         await bridge.aclose()
     assert (caught.value.ambiguous, caught.value.refused) == (what == "ambiguous", what == "refused")
     assert caught.value.retry_after == retry_after

@@ -12,82 +12,89 @@ from assistant.bridges.matrix.bridge import MatrixBridge
 from assistant.bridges.matrix.sync_position import RoomUpgrade, SyncPosition
 from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import BridgeError
-from tests.matrix_bot import Bot, KeptDoor, joined, met, part, turn
-from tests.matrix_person import Person
+from tests.support.matrix_bot import (
+    MatrixBot,
+    MatrixInboundRecorder,
+    has_joined,
+    open_direct_room,
+    outgoing_part,
+    turn_event,
+)
+from tests.support.matrix_users import MatrixUser
 
 
-async def upgraded(by: Person, room: str) -> str:
+async def upgraded(by: MatrixUser, room: str) -> str:
     made = await by.ask("POST", f"/rooms/{room}/upgrade", {"new_version": "12"})
     return str(made["replacement_room"])
 
 
-async def invite(by: Person, room: str, user: str) -> None:
+async def invite(by: MatrixUser, room: str, user: str) -> None:
     await by.ask("POST", f"/rooms/{room}/invite", {"user_id": user})
 
 
-async def noticed(door: KeptDoor, bridge: MatrixBridge, room: str) -> None:
+async def noticed(door: MatrixInboundRecorder, bridge: MatrixBridge, room: str) -> None:
     await door.until(lambda: room in bridge._moved)
 
 
-async def test_a_talk_between_two_goes_on_in_the_room_that_replaces_it(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+async def test_a_talk_between_two_goes_on_in_the_room_that_replaces_it(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     async with bot.running(door) as bridge:
-        bridge.show(turn("delta", text="what"), room)
+        bridge.show(turn_event("delta", text="what"), room)
         await erik.until(lambda: erik.texts(room, bot.user) == ["what"])
         new = await upgraded(erik, room)
         await noticed(door, bridge, room)
         with pytest.raises(BridgeError, match="Invite the assistant") as waits:
-            await bridge.send(part(room, "what waited"))
+            await bridge.send(outgoing_part(room, "what waited"))
         assert not waits.value.refused and not waits.value.ambiguous
         await invite(erik, new, bot.user)
-        await erik.until(lambda: joined(erik, new, bot.user))
+        await erik.until(lambda: has_joined(erik, new, bot.user))
         await erik.say(new, "here we are")
         (arrival,) = await door.has("here we are")
         assert (arrival.target, arrival.room) == (new, None)
-        await bridge.send(part(room, "what waited"))
-        await bridge.send(part(f"{room}|$thread", "in a thread"))
+        await bridge.send(outgoing_part(room, "what waited"))
+        await bridge.send(outgoing_part(f"{room}|$thread", "in a thread"))
         await erik.until(lambda: len(erik.texts(new, bot.user)) == 2)
         assert [one["content"].get("m.relates_to") for one in erik.messages(new, bot.user)] == [None, None]
     bridge = bot.bridge()
     running = asyncio.create_task(bridge.run(door))
     # It has begun, and has asked the server nothing yet.
     await asyncio.sleep(0)
-    await bridge.send(part(room, "after a restart"))
+    await bridge.send(outgoing_part(room, "after a restart"))
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await bridge.aclose()
     await erik.until(lambda: erik.texts(new, bot.user) == ["what waited", "in a thread", "after a restart"])
 
 
-async def test_i10_a_talk_between_two_does_not_go_on_where_anybody_may_enter(bot: Bot, erik: Person) -> None:
-    door = KeptDoor()
-    room = await met(bot, erik, door)
+async def test_i10_a_talk_between_two_does_not_go_on_where_anybody_may_enter(bot: MatrixBot, erik: MatrixUser) -> None:
+    door = MatrixInboundRecorder()
+    room = await open_direct_room(bot, erik, door)
     async with bot.running(door) as bridge:
         new = await upgraded(erik, room)
         await noticed(door, bridge, room)
         await erik.set_state(new, "m.room.join_rules", {"join_rule": "public"})
         await invite(erik, new, bot.user)
-        await erik.until(lambda: joined(erik, new, bot.user))
+        await erik.until(lambda: has_joined(erik, new, bot.user))
         await erik.say(new, f"{bot.user} hello")
         await door.until(lambda: door.kept)
         assert door.kept[0].room == new
         with pytest.raises(BridgeError):
-            await bridge.send(part(room, "for Erik alone"))
+            await bridge.send(outgoing_part(room, "for Erik alone"))
         await erik.look()
         assert erik.texts(new, bot.user) == []
 
 
 async def test_a_room_goes_on_under_its_name_and_is_entered_where_an_invitation_would_be_followed(
-    bot: Bot, erik: Person, zoe: Person
+    bot: MatrixBot, erik: MatrixUser, zoe: MatrixUser
 ) -> None:
-    door = KeptDoor()
+    door = MatrixInboundRecorder()
     room = await erik.room(bot.user, zoe.user, preset="public_chat")
     await zoe.join(room)
     async with bot.running(door) as bridge:
-        await erik.until(lambda: joined(erik, room, bot.user))
+        await erik.until(lambda: has_joined(erik, room, bot.user))
         new = await upgraded(erik, room)
-        await erik.until(lambda: joined(erik, new, bot.user))
+        await erik.until(lambda: has_joined(erik, new, bot.user))
         # The others are still on the way: it is no talk between two for that.
         await erik.set_state(new, "m.room.join_rules", {"join_rule": "invite"})
         await erik.say(new, f"{bot.user} hello")
@@ -97,25 +104,27 @@ async def test_a_room_goes_on_under_its_name_and_is_entered_where_an_invitation_
         await erik.edit(new, arrival.external_id, "bye")
         await door.until(lambda: len(door.kept) == 2)
         assert door.kept[1].room == room
-        await bridge.send(part(room, "for all"))
+        await bridge.send(outgoing_part(room, "for all"))
         await erik.until(lambda: erik.texts(new, bot.user) == ["for all"])
         newest = await upgraded(erik, new)
         await noticed(door, bridge, new)
         await invite(erik, newest, bot.user)
-        await erik.until(lambda: joined(erik, newest, bot.user))
+        await erik.until(lambda: has_joined(erik, newest, bot.user))
         await erik.say(newest, f"{bot.user} again")
         await door.until(lambda: len(door.kept) == 3)
         assert door.kept[2].room == room
 
 
-async def test_nobody_brings_it_into_a_room_who_may_not_invite_it(bot: Bot, erik: Person, zoe: Person) -> None:
-    door = KeptDoor()
+async def test_nobody_brings_it_into_a_room_who_may_not_invite_it(
+    bot: MatrixBot, erik: MatrixUser, zoe: MatrixUser
+) -> None:
+    door = MatrixInboundRecorder()
     room = await erik.room(bot.user, zoe.user, room_version="11")
     await zoe.join(room)
     await erik.set_state(room, "m.room.power_levels", {"users": {erik.user: 100, zoe.user: 100}})
     with capture_logs() as logs:
         async with bot.running(door) as bridge:
-            await erik.until(lambda: joined(erik, room, bot.user))
+            await erik.until(lambda: has_joined(erik, room, bot.user))
             public = {"preset": "public_chat", "creation_content": {"predecessor": {"room_id": room}}}
             new = str((await zoe.ask("POST", "/createRoom", public))["room_id"])
             await zoe.set_state(room, "m.room.tombstone", {"body": "moved", "replacement_room": new})
@@ -127,9 +136,11 @@ async def test_nobody_brings_it_into_a_room_who_may_not_invite_it(bot: Bot, erik
 
 
 @pytest.mark.parametrize("claim", ["the old room alone", "somebody else's new room"])
-async def test_i10_no_room_is_passed_off_as_the_one_before(bot: Bot, erik: Person, zoe: Person, claim: str) -> None:
+async def test_i10_no_room_is_passed_off_as_the_one_before(
+    bot: MatrixBot, erik: MatrixUser, zoe: MatrixUser, claim: str
+) -> None:
     """Where the assistant is in both, and one of them says alone that they belong together."""
-    door = KeptDoor()
+    door = MatrixInboundRecorder()
     room = await erik.room(bot.user, zoe.user)
     content: dict[str, Any] = {"predecessor": {"room_id": room}} if claim.startswith("somebody") else {}
     async with bot.running(door) as bridge:
@@ -137,7 +148,7 @@ async def test_i10_no_room_is_passed_off_as_the_one_before(bot: Bot, erik: Perso
         await invite(zoe, other, erik.user)
         await erik.join(other)
         await invite(erik, other, bot.user)
-        await erik.until(lambda: joined(erik, room, bot.user) and joined(erik, other, bot.user))
+        await erik.until(lambda: has_joined(erik, room, bot.user) and has_joined(erik, other, bot.user))
         await erik.set_state(room, "m.room.tombstone", {"body": "moved", "replacement_room": other})
         await erik.say(other, f"{bot.user} hello")
         await door.until(lambda: door.kept)

@@ -16,11 +16,11 @@ from assistant.settings.settings import load_settings
 from assistant.wire.bridge_setup import check_account, settings_with_answers
 from assistant.wire.bridges import ConfiguredBridges, unavailable_reason
 from assistant.wire.settings import secret_store
-from tests.kept_keyring import KeptKeyring, in_use
 from tests.strict.telegram import StrictTelegram
+from tests.support.keyring import InMemoryKeyring, use_keyring
 
 
-class Lines:
+class BridgeRegistry:
     """Where bridges are had."""
 
     def __init__(self) -> None:
@@ -50,12 +50,12 @@ def home(tmp_path: Path, server: StrictTelegram) -> Home:
     return made
 
 
-@pytest.mark.parametrize("ring", [NoKeyring, KeptKeyring])
+@pytest.mark.parametrize("ring", [NoKeyring, InMemoryKeyring])
 async def test_a_token_that_was_replaced_holds_once_the_bridge_is_reloaded(
-    home: Home, server: StrictTelegram, ring: type[NoKeyring | KeptKeyring]
+    home: Home, server: StrictTelegram, ring: type[NoKeyring | InMemoryKeyring]
 ) -> None:
-    lines = Lines()
-    with in_use(ring()):
+    lines = BridgeRegistry()
+    with use_keyring(ring()):
         secret_store(home).put("telegram.token", "123456:the-one-before")
         networks = ConfiguredBridges(load_settings(home, {}), None)
         (bridge,) = networks.bridges().values()
@@ -71,7 +71,7 @@ async def test_a_token_that_was_replaced_holds_once_the_bridge_is_reloaded(
 
 
 async def test_the_keyring_is_asked_again_whenever_a_bridge_is_made(home: Home, server: StrictTelegram) -> None:
-    with in_use(KeptKeyring()):
+    with use_keyring(InMemoryKeyring()):
         secret_store(home).put("telegram.token", "123456:the-one-before")
         networks = ConfiguredBridges(load_settings(home, {}), None)
         secret_store(home).put("telegram.token", server.token)
@@ -79,7 +79,7 @@ async def test_the_keyring_is_asked_again_whenever_a_bridge_is_made(home: Home, 
 
 
 async def test_settings_that_are_found_changed_meanwhile_are_taken_up_one_after_the_other(home: Home) -> None:
-    lines, settings = Lines(), load_settings(home, {})
+    lines, settings = BridgeRegistry(), load_settings(home, {})
     networks = ConfiguredBridges(settings, None)
     await networks.reload("telegram", lines)
     home.config.write_text("[telegram]\nenabled = false\n")
@@ -88,7 +88,7 @@ async def test_settings_that_are_found_changed_meanwhile_are_taken_up_one_after_
     assert lines.there == {}
 
 
-class FullDisk(Lines):
+class RefusingRegistry(BridgeRegistry):
     """It refuses once, when the bridge of before is gone already."""
 
     refuses = True
@@ -102,7 +102,7 @@ class FullDisk(Lines):
 
 
 async def test_f39_a_bridge_that_the_disk_refused_is_taken_up_later(home: Home, server: StrictTelegram) -> None:
-    lines = FullDisk()
+    lines = RefusingRegistry()
     settings = load_settings(home, {"ASSISTANT_TELEGRAM__ENABLED": "false"})
     networks = ConfiguredBridges(settings, None)
     wanted = load_settings(home, {"ASSISTANT_TELEGRAM__TOKEN": server.token})

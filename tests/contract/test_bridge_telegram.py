@@ -12,17 +12,23 @@ from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
 from assistant.core.records import Button
-from tests.contract.telegram_alone import PIXEL, KeptDoor, made, part, running
 from tests.strict.telegram import StrictTelegram
 from tests.strict.telegram_people import BOT, OWNER, ROOM
+from tests.support.telegram_bridge import (
+    PIXEL,
+    TelegramInboundRecorder,
+    make_telegram_bridge,
+    outgoing_telegram_part,
+    run_telegram_bridge,
+)
 
 MENTION = {"type": "mention", "offset": 0, "length": 13}
 
 
 async def handed_in(server: StrictTelegram, bridge: TelegramBridge) -> InboundMessage:
     """What becomes of the one message that waits."""
-    door = KeptDoor()
-    async with running(bridge, door):
+    door = TelegramInboundRecorder()
+    async with run_telegram_bridge(bridge, door):
         return await door.arrival()
 
 
@@ -42,16 +48,16 @@ async def test_a_message_arrives_with_who_and_where(server: StrictTelegram, brid
 
 async def test_another_bot_that_counts_from_the_beginning_is_not_taken_for_the_first(server: StrictTelegram) -> None:
     server.say("to the old one")
-    door = KeptDoor()
-    bridge = made(server)
-    async with running(bridge, door):
+    door = TelegramInboundRecorder()
+    bridge = make_telegram_bridge(server)
+    async with run_telegram_bridge(bridge, door):
         await door.until(1)
     await bridge.aclose()
     async with StrictTelegram("654321:of-another-bot") as other:
         other.say("to the new one")
-        bridge = made(other)
+        bridge = make_telegram_bridge(other)
         door.at = ""
-        async with running(bridge, door):
+        async with run_telegram_bridge(bridge, door):
             first, second = await door.until(2)
         await bridge.aclose()
     assert (first.content, second.content) == ("to the old one", "to the new one")
@@ -62,8 +68,8 @@ async def test_i10_a_file_of_somebody_who_was_not_let_in_is_not_fetched(
     server: StrictTelegram, bridge: TelegramBridge
 ) -> None:
     server.say(document={**server.keep_file(b"words"), "file_name": "a.txt"}, caption="look")
-    door = KeptDoor(strangers=(str(OWNER),))
-    async with running(bridge, door):
+    door = TelegramInboundRecorder(strangers=(str(OWNER),))
+    async with run_telegram_bridge(bridge, door):
         arrival = await door.arrival()
     assert (arrival.media, arrival.content) == ((), "look\n[file a.txt, 0.1 MB: nobody expects it]")
     assert "getfile" not in [method for method, _ in server.calls]
@@ -72,12 +78,12 @@ async def test_i10_a_file_of_somebody_who_was_not_let_in_is_not_fetched(
 async def test_telegram_is_asked_for_more_only_once_the_door_kept_what_came(server: StrictTelegram) -> None:
     server.say("one")
     server.say("two")
-    door = KeptDoor(full=True)
-    bridge = made(server)
+    door = TelegramInboundRecorder(full=True)
+    bridge = make_telegram_bridge(server)
     with pytest.raises(StoreError):
         await bridge.run(door)
     assert [update["update_id"] for update in server.updates] == [500, 501]
-    async with running(bridge, door):
+    async with run_telegram_bridge(bridge, door):
         assert [one.content for one in await door.until(2)] == ["one", "two"]
         await server.until(lambda: not server.updates)
     await bridge.aclose()
@@ -87,16 +93,16 @@ async def test_telegram_is_asked_for_more_only_once_the_door_kept_what_came(serv
 async def test_receiving_goes_on_where_it_was_left(server: StrictTelegram, bridge: TelegramBridge) -> None:
     server.say("kept before")
     server.say("new")
-    door = KeptDoor(at="501")
-    async with running(bridge, door):
+    door = TelegramInboundRecorder(at="501")
+    async with run_telegram_bridge(bridge, door):
         assert (await door.arrival()).content == "new"
     assert server.offsets[0] == 501
 
 
 async def test_counting_on_from_anywhere_loses_nothing(server: StrictTelegram, bridge: TelegramBridge) -> None:
-    door = KeptDoor(at="90000")
+    door = TelegramInboundRecorder(at="90000")
     server.say("after a quiet week")
-    async with running(bridge, door):
+    async with run_telegram_bridge(bridge, door):
         await door.until(1)
         server.say("and another")
         assert [one.content for one in await door.until(2)] == ["after a quiet week", "and another"]
@@ -109,8 +115,8 @@ async def test_what_holds_nothing_to_keep_is_passed_over(server: StrictTelegram,
     server.put({"channel_post": server.written("news", chat=ROOM)})
     server.say("beep", **{"from": {"id": 7, "is_bot": True, "first_name": "Other"}})
     server.put({"message": {"message_id": "no number"}})
-    door = KeptDoor()
-    async with running(bridge, door):
+    door = TelegramInboundRecorder()
+    async with run_telegram_bridge(bridge, door):
         await server.until(lambda: not server.updates)
     assert (door.kept, door.at, door.connections) == ([], "504", 1)
 
@@ -118,8 +124,8 @@ async def test_what_holds_nothing_to_keep_is_passed_over(server: StrictTelegram,
 async def test_an_edit_is_a_change_of_its_message(server: StrictTelegram, bridge: TelegramBridge) -> None:
     message = server.say("see you at 4")
     server.edit(message, "see you at 5")
-    door = KeptDoor()
-    async with running(bridge, door):
+    door = TelegramInboundRecorder()
+    async with run_telegram_bridge(bridge, door):
         change = (await door.until(2))[1]
     number = f"{BOT['id']}:{OWNER}:{message}"
     assert change == MessageChange("telegram", number, "501", "edit", str(OWNER), "see you at 5", position="502")
@@ -131,8 +137,8 @@ async def test_a_place_that_is_shared_for_a_while_is_no_stream_of_edits(
     place = {"latitude": 52.1, "longitude": 4.3}
     message = server.say(location=place)
     server.put({"edited_message": {**server.written(location=place), "message_id": message}})
-    door = KeptDoor()
-    async with running(bridge, door):
+    door = TelegramInboundRecorder()
+    async with run_telegram_bridge(bridge, door):
         await server.until(lambda: not server.updates)
     assert [one.content for one in door.kept] == ["[location: 52.10000, 4.30000]"]
 
@@ -161,8 +167,8 @@ async def test_in_a_room_it_is_seen_whom_something_is_for(
 
 async def test_another_bots_command_is_nothing_to_us(server: StrictTelegram, bridge: TelegramBridge) -> None:
     server.say("/help@other_bot", chat=ROOM)
-    door = KeptDoor()
-    async with running(bridge, door):
+    door = TelegramInboundRecorder()
+    async with run_telegram_bridge(bridge, door):
         await server.until(lambda: not server.updates)
     assert door.kept == []
 
@@ -267,23 +273,25 @@ async def test_a_file_that_fails_is_asked_for_again_and_then_named(server: Stric
     server.say(document={**server.keep_file(b"words"), "file_name": "a.txt"})
     server.say("what came after")
     server.trouble("download", *["before"] * 3)
-    door, bridge = KeptDoor(), made(server)
+    door, bridge = TelegramInboundRecorder(), make_telegram_bridge(server)
     for _ in range(2):
         with pytest.raises(BridgeError):
             await bridge.run(door)
         assert door.kept == []
-    async with running(bridge, door):
+    async with run_telegram_bridge(bridge, door):
         words = [one.content for one in await door.until(2)]
     await bridge.aclose()
     assert words == ["[file a.txt, 0.1 MB: Telegram does not hand it out]", "what came after"]
 
 
 async def test_a_button_comes_in_as_its_command_and_is_let_go(server: StrictTelegram, bridge: TelegramBridge) -> None:
-    await bridge.send(part("Let Bo in?", buttons=(Button("Yes", "/pair ABCD"), Button("Long", "/" + "x" * 64))))
+    await bridge.send(
+        outgoing_telegram_part("Let Bo in?", buttons=(Button("Yes", "/pair ABCD"), Button("Long", "/" + "x" * 64)))
+    )
     assert server.sent[0].buttons == [("Yes", "/pair ABCD")]
     server.press(server.sent[0], "Yes")
-    door = KeptDoor()
-    async with running(bridge, door):
+    door = TelegramInboundRecorder()
+    async with run_telegram_bridge(bridge, door):
         arrival = await door.arrival()
         await server.until(lambda: bool(server.answered))
     assert (arrival.content, arrival.sender, arrival.target) == ("/pair ABCD", str(OWNER), str(OWNER))
@@ -293,7 +301,7 @@ async def test_a_button_comes_in_as_its_command_and_is_let_go(server: StrictTele
 async def test_f39_a_token_that_is_revoked_while_nothing_comes_is_found_by_the_next_poll(
     server: StrictTelegram, bridge: TelegramBridge
 ) -> None:
-    async with running(bridge, KeptDoor()) as receiving:
+    async with run_telegram_bridge(bridge, TelegramInboundRecorder()) as receiving:
         await server.until(lambda: server.polling)
         server.token = "123456:another-one"
         server.end_poll()

@@ -16,9 +16,15 @@ from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
-from tests.contract.telegram_alone import PIXEL, KeptDoor, made, part, running
-from tests.strict.telegram import Refusal, StrictTelegram
+from tests.strict.telegram import BotApiError, StrictTelegram
 from tests.strict.telegram_people import OWNER, ROOM
+from tests.support.telegram_bridge import (
+    PIXEL,
+    TelegramInboundRecorder,
+    make_telegram_bridge,
+    outgoing_telegram_part,
+    run_telegram_bridge,
+)
 
 
 def event(kind: Any, turn: str = "t1", **data: Any) -> TurnEvent:
@@ -33,7 +39,9 @@ ANSWERED = event("turn", state="answered", message_ids=[1])
 
 
 async def test_markdown_is_shown_as_what_it_means(server: StrictTelegram, bridge: TelegramBridge) -> None:
-    await bridge.send(part("# Plan\n\n- **buy** 😀 _rope_\n- `knot` <b> & [map](https://m.example)\n\n> said"))
+    await bridge.send(
+        outgoing_telegram_part("# Plan\n\n- **buy** 😀 _rope_\n- `knot` <b> & [map](https://m.example)\n\n> said")
+    )
     sent = server.sent[0]
     assert sent.text == "Plan\n\n• buy 😀 rope\n• knot <b> & map\n\nsaid"
     assert sent.entities == [
@@ -47,8 +55,8 @@ async def test_markdown_is_shown_as_what_it_means(server: StrictTelegram, bridge
 async def test_the_longest_part_fits(server: StrictTelegram, bridge: TelegramBridge) -> None:
     most = bridge.capabilities.max_length
     assert most is not None
-    await bridge.send(part("😀" * (most // 2)))
-    await bridge.send(part("- a\n" * (most // 4)))
+    await bridge.send(outgoing_telegram_part("😀" * (most // 2)))
+    await bridge.send(outgoing_telegram_part("- a\n" * (most // 4)))
     assert server.complaints == []
 
 
@@ -56,15 +64,15 @@ async def test_what_grows_beyond_the_limit_goes_out_as_it_is_written(
     server: StrictTelegram, bridge: TelegramBridge
 ) -> None:
     table = "|a|b|\n|-|-|\n|" + "x" * 30 + "|y|\n" + "|1|2|\n" * 600
-    await bridge.send(part(table))
+    await bridge.send(outgoing_telegram_part(table))
     assert (server.sent[0].text, server.sent[0].entities, server.complaints) == (table, [], [])
 
 
 async def test_what_telegram_cannot_format_goes_out_as_it_is_written(
     server: StrictTelegram, bridge: TelegramBridge
 ) -> None:
-    server.trouble("sendMessage", Refusal(400, "Bad Request: can't parse entities: unsupported type"))
-    await bridge.send(part("**bold**"))
+    server.trouble("sendMessage", BotApiError(400, "Bad Request: can't parse entities: unsupported type"))
+    await bridge.send(outgoing_telegram_part("**bold**"))
     assert [(one.text, one.entities) for one in server.sent] == [("**bold**", [])]
 
 
@@ -72,9 +80,9 @@ async def test_a_reply_goes_to_its_topic_and_past_one_that_is_gone(
     server: StrictTelegram, bridge: TelegramBridge
 ) -> None:
     server.topics.add((ROOM, 9))
-    await bridge.send(part("there", f"{ROOM}:9"))
+    await bridge.send(outgoing_telegram_part("there", f"{ROOM}:9"))
     server.topics.clear()
-    await bridge.send(part("here", f"{ROOM}:9"))
+    await bridge.send(outgoing_telegram_part("here", f"{ROOM}:9"))
     assert [(one.text, one.thread) for one in server.sent] == [("there", 9), ("here", None)]
 
 
@@ -82,15 +90,15 @@ async def test_a_group_that_got_a_new_number_is_reached_under_it(
     server: StrictTelegram, bridge: TelegramBridge
 ) -> None:
     server.migrated[-5] = ROOM
-    await bridge.send(part("still here", "-5"))
+    await bridge.send(outgoing_telegram_part("still here", "-5"))
     assert server.texts(ROOM) == ["still here"]
 
 
 async def test_files_go_out_as_what_they_are(server: StrictTelegram, bridge: TelegramBridge) -> None:
     encoded = [base64.b64encode(data).decode() for data in (PIXEL, b"words", b"no picture")]
-    await bridge.send(part(media=Media("image", "image/png", "owl.png", data=encoded[0])))
-    await bridge.send(part(media=Media("file", "text/plain", "notes.txt", data=encoded[1])))
-    await bridge.send(part(media=Media("image", "image/png", "broken.png", data=encoded[2])))
+    await bridge.send(outgoing_telegram_part(media=Media("image", "image/png", "owl.png", data=encoded[0])))
+    await bridge.send(outgoing_telegram_part(media=Media("file", "text/plain", "notes.txt", data=encoded[1])))
+    await bridge.send(outgoing_telegram_part(media=Media("image", "image/png", "broken.png", data=encoded[2])))
     assert [(one.kind, one.file_name, one.file) for one in server.sent] == [
         ("photo", "owl.png", PIXEL), ("document", "notes.txt", b"words"), ("document", "broken.png", b"no picture"),
     ]  # fmt: skip
@@ -104,16 +112,16 @@ async def test_files_go_out_as_what_they_are(server: StrictTelegram, bridge: Tel
     [
         ("before", "ambiguous", None, 0),
         ("after", "ambiguous", None, 1),
-        (Refusal(429, "Too Many Requests: retry after 7", retry_after=7), "", 7.0, 0),
-        (Refusal(500, "Internal Server Error: restart"), "ambiguous", None, 0),
-        (Refusal(502, "Bad Gateway"), "ambiguous", None, 0),
-        (Refusal(503, "Service Unavailable"), "", None, 0),
-        (Refusal(401, "Unauthorized"), "", None, 0),
-        (Refusal(403, "Forbidden: bot was blocked by the user"), "refused", None, 0),
-        (Refusal(400, "Bad Request: chat not found"), "refused", None, 0),
-        (Refusal(413, "Request Entity Too Large"), "refused", None, 0),
-        (Refusal(403, ""), "", None, 0),
-        (Refusal(400, ""), "", None, 0),
+        (BotApiError(429, "Too Many Requests: retry after 7", retry_after=7), "", 7.0, 0),
+        (BotApiError(500, "Internal Server Error: restart"), "ambiguous", None, 0),
+        (BotApiError(502, "Bad Gateway"), "ambiguous", None, 0),
+        (BotApiError(503, "Service Unavailable"), "", None, 0),
+        (BotApiError(401, "Unauthorized"), "", None, 0),
+        (BotApiError(403, "Forbidden: bot was blocked by the user"), "refused", None, 0),
+        (BotApiError(400, "Bad Request: chat not found"), "refused", None, 0),
+        (BotApiError(413, "Request Entity Too Large"), "refused", None, 0),
+        (BotApiError(403, ""), "", None, 0),
+        (BotApiError(400, ""), "", None, 0),
     ],
 )
 async def test_f36_what_may_have_arrived_or_is_refused_is_said_and_nothing_is_tried_twice(
@@ -122,7 +130,7 @@ async def test_f36_what_may_have_arrived_or_is_refused_is_said_and_nothing_is_tr
     """What refuses without a word of Telegram's is a proxy."""
     server.trouble("send", trouble)
     with pytest.raises(BridgeError) as caught:
-        await bridge.send(part())
+        await bridge.send(outgoing_telegram_part())
     assert (caught.value.ambiguous, caught.value.refused) == (what == "ambiguous", what == "refused")
     assert caught.value.retry_after == retry_after
     assert len(server.sent) == shown
@@ -131,9 +139,9 @@ async def test_f36_what_may_have_arrived_or_is_refused_is_said_and_nothing_is_tr
 
 async def test_f36_an_answer_that_does_not_come_in_time_may_have_arrived(server: StrictTelegram) -> None:
     server.gates["sendmessage"] = asyncio.Event()
-    bridge = made(server, timeout=0.05)
+    bridge = make_telegram_bridge(server, timeout=0.05)
     with pytest.raises(BridgeError) as caught:
-        await bridge.send(part())
+        await bridge.send(outgoing_telegram_part())
     await bridge.aclose()
     assert caught.value.ambiguous
 
@@ -141,23 +149,23 @@ async def test_f36_an_answer_that_does_not_come_in_time_may_have_arrived(server:
 async def test_where_nothing_connects_nothing_arrived(server: StrictTelegram, bridge: TelegramBridge) -> None:
     await server.go()
     with pytest.raises(BridgeError) as caught:
-        await bridge.send(part())
+        await bridge.send(outgoing_telegram_part())
     assert not caught.value.ambiguous
     await server.come_back()
-    await bridge.send(part("back"))
+    await bridge.send(outgoing_telegram_part("back"))
     assert server.texts() == ["back"]
 
 
 async def test_where_no_chat_is_named_nothing_is_sent(server: StrictTelegram, bridge: TelegramBridge) -> None:
     with pytest.raises(BridgeError, match="no chat of Telegram") as caught:
-        await bridge.send(part(target="@ann"))
+        await bridge.send(outgoing_telegram_part(target="@ann"))
     assert caught.value.refused
     assert server.calls == []
 
 
 async def test_f39_a_wrong_token_says_what_to_do(server: StrictTelegram) -> None:
-    bridge = made(server, token="123456:another")
-    for call in (bridge.check(), bridge.run(KeptDoor()), bridge.send(part())):
+    bridge = make_telegram_bridge(server, token="123456:another")
+    for call in (bridge.check(), bridge.run(TelegramInboundRecorder()), bridge.send(outgoing_telegram_part())):
         with pytest.raises(BridgeError, match="assistant bridge add telegram") as caught:
             await call
         assert not caught.value.ambiguous
@@ -172,10 +180,10 @@ def test_f39_what_is_no_token_is_told_before_anything_is_asked(token: str) -> No
 
 
 async def test_f39_a_second_assistant_on_the_bot_is_told_of(server: StrictTelegram, bridge: TelegramBridge) -> None:
-    other = made(server)
-    async with running(bridge, KeptDoor()) as first:
+    other = make_telegram_bridge(server)
+    async with run_telegram_bridge(bridge, TelegramInboundRecorder()) as first:
         await server.until(lambda: server.polling)
-        async with running(other, KeptDoor()):
+        async with run_telegram_bridge(other, TelegramInboundRecorder()):
             with pytest.raises(BridgeError, match="Something else receives this bot's messages too"):
                 await first
     await other.aclose()
@@ -183,20 +191,20 @@ async def test_f39_a_second_assistant_on_the_bot_is_told_of(server: StrictTelegr
 
 async def test_f39_a_webhook_is_told_of(server: StrictTelegram, bridge: TelegramBridge) -> None:
     server.webhook = True
-    door = KeptDoor()
+    door = TelegramInboundRecorder()
     with pytest.raises(BridgeError, match="webhook"):
         await bridge.run(door)
     assert door.connections == 0
 
 
 async def test_the_token_is_nowhere_to_be_read(server: StrictTelegram, caplog: pytest.LogCaptureFixture) -> None:
-    bridge = made(server)
+    bridge = make_telegram_bridge(server)
     with caplog.at_level(logging.DEBUG):
         said = [await bridge.check(), repr(bridge)]
-        for trouble in ("before", Refusal(403, f"Forbidden: {server.token}"), Refusal(500, "x")):
+        for trouble in ("before", BotApiError(403, f"Forbidden: {server.token}"), BotApiError(500, "x")):
             server.trouble("send", trouble)  # type: ignore[arg-type]
             with pytest.raises(BridgeError) as caught:
-                await bridge.send(part())
+                await bridge.send(outgoing_telegram_part())
             said += [str(caught.value), repr(caught.value), repr(caught.value.__cause__)]
         await bridge.aclose()
     assert [record for record in caplog.records if record.name == "httpx"]
@@ -211,21 +219,21 @@ def shown(server: StrictTelegram, kind: str, chat: int = OWNER) -> Callable[[], 
 
 
 async def test_it_types_again_and_again_while_a_turn_runs_and_no_longer(server: StrictTelegram) -> None:
-    bridge, door = made(server, typing_seconds=0.001), KeptDoor()
+    bridge, door = make_telegram_bridge(server, typing_seconds=0.001), TelegramInboundRecorder()
     server.topics.add((ROOM, 9))
-    async with running(bridge, door):
+    async with run_telegram_bridge(bridge, door):
         await server.until(lambda: server.polling)
         bridge.show(STARTED, f"{ROOM}:9")
         await server.until(lambda: server.timeline.count((ROOM, "typing", "")) >= 3)
         bridge.show(ANSWERED, f"{ROOM}:9")
-        await bridge.send(part("done", f"{ROOM}:9"))
+        await bridge.send(outgoing_telegram_part("done", f"{ROOM}:9"))
     await bridge.aclose()
     assert server.timeline[-1] == (ROOM, "message", "done")
 
 
 async def test_the_answer_is_shown_as_it_grows(server: StrictTelegram) -> None:
-    bridge, door = made(server, draft_seconds=0.001), KeptDoor()
-    async with running(bridge, door):
+    bridge, door = make_telegram_bridge(server, draft_seconds=0.001), TelegramInboundRecorder()
+    async with run_telegram_bridge(bridge, door):
         await server.until(lambda: server.polling)
         bridge.show(STARTED, str(OWNER))
         bridge.show(event("delta", text="Once"), str(OWNER))
@@ -242,15 +250,15 @@ async def test_the_answer_is_shown_as_it_grows(server: StrictTelegram) -> None:
 
 async def test_a_draft_never_follows_the_answer(server: StrictTelegram) -> None:
     """One that Telegram takes its time over is waited for; what grew meanwhile is drawn no more."""
-    bridge, door = made(server, draft_seconds=0.0), KeptDoor()
+    bridge, door = make_telegram_bridge(server, draft_seconds=0.0), TelegramInboundRecorder()
     gate = server.gates["sendmessagedraft"] = asyncio.Event()
-    async with running(bridge, door):
+    async with run_telegram_bridge(bridge, door):
         await server.until(lambda: server.polling)
         bridge.show(STARTED, str(OWNER))
         bridge.show(event("delta", text="Once"), str(OWNER))
         await server.until(lambda: "sendmessagedraft" in [method for method, _ in server.calls])
         bridge.show(event("delta", text=" upon"), str(OWNER))
-        sending = asyncio.create_task(bridge.send(part("Once upon a time")))
+        sending = asyncio.create_task(bridge.send(outgoing_telegram_part("Once upon a time")))
         await bridge.check()
         await bridge.check()
         assert "sendmessage" not in [method for method, _ in server.calls]
@@ -258,7 +266,7 @@ async def test_a_draft_never_follows_the_answer(server: StrictTelegram) -> None:
         await sending
         bridge.show(event("delta", text=" a time"), str(OWNER))
         bridge.show(event("delta", text="ask"), str(ROOM))
-        await bridge.send(part("again", kind="notice"))
+        await bridge.send(outgoing_telegram_part("again", kind="notice"))
     await bridge.aclose()
     assert [one[1:] for one in server.timeline if one[1] != "typing"] == [
         ("draft", "Once"), ("message", "Once upon a time"), ("message", "again"),
@@ -266,9 +274,9 @@ async def test_a_draft_never_follows_the_answer(server: StrictTelegram) -> None:
 
 
 async def test_where_telegram_wants_no_drafts_none_is_sent(server: StrictTelegram) -> None:
-    bridge, door = made(server, draft_seconds=0.0), KeptDoor()
-    server.trouble("sendMessageDraft", Refusal(400, "Bad Request: TEXTDRAFT_PEER_INVALID"))
-    async with running(bridge, door):
+    bridge, door = make_telegram_bridge(server, draft_seconds=0.0), TelegramInboundRecorder()
+    server.trouble("sendMessageDraft", BotApiError(400, "Bad Request: TEXTDRAFT_PEER_INVALID"))
+    async with run_telegram_bridge(bridge, door):
         await server.until(lambda: server.polling)
         for target in (str(OWNER), str(ROOM)):
             bridge.show(STARTED, target)
@@ -277,13 +285,13 @@ async def test_where_telegram_wants_no_drafts_none_is_sent(server: StrictTelegra
         bridge.show(event("delta", text=" upon"), str(OWNER))
         await bridge.check()
         await bridge.check()
-        await bridge.send(part("Once upon"))
+        await bridge.send(outgoing_telegram_part("Once upon"))
     await bridge.aclose()
     assert [method for method, _ in server.calls].count("sendmessagedraft") == 1
 
 
 async def test_nothing_is_shown_where_nobody_is_connected(server: StrictTelegram) -> None:
-    bridge = made(server)
+    bridge = make_telegram_bridge(server)
     bridge.show(STARTED, str(OWNER))
     await bridge.check()
     await bridge.check()

@@ -17,14 +17,14 @@ from assistant.cli.link import LinkLost
 from assistant.core.bridge_api import OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError, UsageError
 from assistant.core.records import OutboxItem, OutgoingMessage
-from tests.contract.control import Served, serving
+from tests.support.control_api import ControlServer, serve_control_api
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path / "run" / "control.sock", TerminalBridge()) as served:
+async def served(tmp_path: Path) -> AsyncIterator[ControlServer]:
+    async with serve_control_api(tmp_path / "run" / "control.sock", TerminalBridge()) as served:
         yield served
 
 
@@ -36,7 +36,7 @@ def item(key: str = "reply:t1", body: str = "hello", *, session: str = "main", i
 # ------------------------------------------------------------------------------------------------------------- messages
 
 
-async def test_a_message_is_answered_with_its_ids_once_it_is_accepted(served: Served) -> None:
+async def test_a_message_is_answered_with_its_ids_once_it_is_accepted(served: ControlServer) -> None:
     response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
     assert response.status_code == 202
     assert response.json() == {"inbox_id": 1, "message_id": 101, "duplicate": False}
@@ -45,20 +45,20 @@ async def test_a_message_is_answered_with_its_ids_once_it_is_accepted(served: Se
     assert (incoming.content, incoming.session, incoming.target) == ("hi", "main", "main")
 
 
-async def test_the_same_external_id_is_accepted_once(served: Served) -> None:
+async def test_the_same_external_id_is_accepted_once(served: ControlServer) -> None:
     first = await served.link.say("hi", "a", "main")
     again = await served.link.say("hi", "a", "main")
     assert (again.inbox_id, again.duplicate) == (first.inbox_id, True)
 
 
-async def test_a_message_that_could_not_be_kept_is_refused_with_the_reason(served: Served) -> None:
+async def test_a_message_that_could_not_be_kept_is_refused_with_the_reason(served: ControlServer) -> None:
     served.control.failure = StoreError("The disk is full. Nothing was kept;\nmake room.")
     response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
     assert response.status_code == 503
     assert response.json() == {"error": "The disk is full. Nothing was kept; make room."}
 
 
-async def test_a_defect_is_told_in_one_line_and_the_next_request_is_served(served: Served) -> None:
+async def test_a_defect_is_told_in_one_line_and_the_next_request_is_served(served: ControlServer) -> None:
     served.control.failure = RuntimeError("boom")
     response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
     assert response.status_code == 500
@@ -67,13 +67,13 @@ async def test_a_defect_is_told_in_one_line_and_the_next_request_is_served(serve
     assert (await served.link.say("hi", "a", "main")).inbox_id == 1
 
 
-async def test_ten_megabytes_nul_and_every_script_arrive_unchanged(served: Served) -> None:
+async def test_ten_megabytes_nul_and_every_script_arrive_unchanged(served: ControlServer) -> None:
     text = "\x00 é 日本語 🙂 \u202e " + "x" * 10_000_000
     await served.link.say(text, "big", "main")
     assert served.control.accepted["big"].content == text
 
 
-async def test_a_picture_comes_with_its_size(served: Served) -> None:
+async def test_a_picture_comes_with_its_size(served: ControlServer) -> None:
     picture = {"mime": "image/png", "name": "a.png", "data": "aGVsbG8="}
     await served.raw("POST", "/messages", json={"text": "", "external_id": "a", "media": [picture]})
     (media,) = served.control.accepted["a"].media
@@ -99,7 +99,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_a_message_is_refused_in_one_line_with(served: Served, case: str) -> None:
+async def test_a_message_is_refused_in_one_line_with(served: ControlServer, case: str) -> None:
     body, named = REFUSED[case]
     response = await served.raw("POST", "/messages", json=body)
     assert response.status_code == 400
@@ -108,7 +108,7 @@ async def test_a_message_is_refused_in_one_line_with(served: Served, case: str) 
     assert not served.control.accepted
 
 
-async def test_a_session_is_called_as_everywhere_else(served: Served) -> None:
+async def test_a_session_is_called_as_everywhere_else(served: ControlServer) -> None:
     await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a", "session": "thread:Ärger"})
     assert served.control.accepted["a"].session == "thread:ärger"
 
@@ -122,14 +122,14 @@ UNSAID = {
 
 
 @pytest.mark.parametrize("case", UNSAID)
-async def test_what_a_body_lacks_is_told_of_one_with(served: Served, case: str) -> None:
+async def test_what_a_body_lacks_is_told_of_one_with(served: ControlServer, case: str) -> None:
     request, named = UNSAID[case]
     response = await served.raw("POST", "/messages", **request)
     assert response.status_code == 400
     assert named in response.json()["error"]
 
 
-async def test_of_many_faults_the_first_are_told(served: Served) -> None:
+async def test_of_many_faults_the_first_are_told(served: ControlServer) -> None:
     body = {"text": "hi", "external_id": "a", "media": [1] * 10_000, "x" * 100_000: 1}
     response = await served.raw("POST", "/messages", json=body)
     error = response.json()["error"]
@@ -140,7 +140,7 @@ async def test_of_many_faults_the_first_are_told(served: Served) -> None:
 @pytest.mark.parametrize(
     "body", [b'{"text": "\xff\xfe", "external_id": "a"}', b"{", b"", b'{"text": "\\ud800", "external_id": "a"}']
 )
-async def test_a_body_that_is_no_text_is_refused_in_one_line(served: Served, body: bytes) -> None:
+async def test_a_body_that_is_no_text_is_refused_in_one_line(served: ControlServer, body: bytes) -> None:
     response = await served.raw("POST", "/messages", content=body, headers={"content-type": "application/json"})
     assert response.status_code == 400
     assert set(response.json()) == {"error"}
@@ -148,7 +148,7 @@ async def test_a_body_that_is_no_text_is_refused_in_one_line(served: Served, bod
     assert not served.control.accepted
 
 
-async def test_a_body_over_64_megabytes_is_refused_however_it_is_sent(served: Served) -> None:
+async def test_a_body_over_64_megabytes_is_refused_however_it_is_sent(served: ControlServer) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         for _ in range(65):
             yield b" " * 2**20
@@ -159,7 +159,7 @@ async def test_a_body_over_64_megabytes_is_refused_however_it_is_sent(served: Se
         assert response.json() == {"error": "The body is larger than 64 MB. Nothing was accepted."}
 
 
-async def test_an_unknown_address_and_method_are_refused_as_json(served: Served) -> None:
+async def test_an_unknown_address_and_method_are_refused_as_json(served: ControlServer) -> None:
     for method, address, status in (("GET", "/nothing", 404), ("PUT", "/messages", 405), ("GET", "/docs", 404)):
         response = await served.raw(method, address)
         assert response.status_code == status
@@ -169,35 +169,35 @@ async def test_an_unknown_address_and_method_are_refused_as_json(served: Served)
 # ------------------------------------------------------------------------------------------------------- other requests
 
 
-async def test_a_command_gives_what_to_show(served: Served) -> None:
+async def test_a_command_gives_what_to_show(served: ControlServer) -> None:
     assert await served.link.command("/todo add milk", "main") == "**/todo add milk** in main from terminal"
 
 
-async def test_a_command_that_is_not_understood_raises_its_line(served: Served) -> None:
+async def test_a_command_that_is_not_understood_raises_its_line(served: ControlServer) -> None:
     with pytest.raises(UsageError, match=r"There is no command /nonsense\. Nothing was changed\."):
         await served.link.command("/nonsense", "main")
 
 
-async def test_stop_tells_whether_a_turn_ran(served: Served) -> None:
+async def test_stop_tells_whether_a_turn_ran(served: ControlServer) -> None:
     assert await served.link.stop("main") is True
     assert await served.link.stop("main") is False
 
 
-async def test_a_result_is_given_by_inbox_id_and_an_unknown_one_is_404(served: Served) -> None:
+async def test_a_result_is_given_by_inbox_id_and_an_unknown_one_is_404(served: ControlServer) -> None:
     await served.link.say("hi", "a", "main")
     assert (await served.link.result(1))["reply"] == "yes"
     assert (await served.raw("GET", "/results/9")).status_code == 404
     assert (await served.raw("GET", "/results/nine")).status_code == 400
 
 
-async def test_status_is_served(served: Served) -> None:
+async def test_status_is_served(served: ControlServer) -> None:
     assert (await served.link.status())["ok"] is True
 
 
 # --------------------------------------------------------------------------------------------------------------- events
 
 
-async def test_events_begin_with_hello_and_carry_what_happens_in_the_session(served: Served) -> None:
+async def test_events_begin_with_hello_and_carry_what_happens_in_the_session(served: ControlServer) -> None:
     async with aclosing(served.link.events("main")) as events:
         assert (await anext(events))[0] == "hello"
         served.terminal.show(TurnEvent("delta", "room:x:1", "t0", {"text": "not here"}), "")
@@ -205,7 +205,7 @@ async def test_events_begin_with_hello_and_carry_what_happens_in_the_session(ser
         assert await anext(events) == ("delta", {"text": "two\nlines\r 🙂", "turn": "t1"})
 
 
-async def test_a_delivery_is_made_when_a_terminal_confirms_its_key(served: Served) -> None:
+async def test_a_delivery_is_made_when_a_terminal_confirms_its_key(served: ControlServer) -> None:
     async with aclosing(served.link.events("main")) as events:
         await anext(events)
         sending = asyncio.create_task(served.terminal.send(item()))
@@ -216,12 +216,12 @@ async def test_a_delivery_is_made_when_a_terminal_confirms_its_key(served: Serve
         await sending
 
 
-async def test_nobody_attached_means_that_the_item_waits(served: Served) -> None:
+async def test_nobody_attached_means_that_the_item_waits(served: ControlServer) -> None:
     with pytest.raises(RecipientNotConnected):
         await served.terminal.send(item())
 
 
-async def test_attaching_tells_the_runtime_so_that_it_sends_what_waits(served: Served) -> None:
+async def test_attaching_tells_the_runtime_so_that_it_sends_what_waits(served: ControlServer) -> None:
     attached = asyncio.Event()
     served.terminal.on_attach = attached.set
     async with aclosing(served.link.events("main")) as events:
@@ -229,7 +229,7 @@ async def test_attaching_tells_the_runtime_so_that_it_sends_what_waits(served: S
         assert await asyncio.wait_for(attached.wait(), 20)
 
 
-async def test_a_terminal_that_asked_for_one_answer_gets_no_other(served: Served) -> None:
+async def test_a_terminal_that_asked_for_one_answer_gets_no_other(served: ControlServer) -> None:
     async with aclosing(served.link.events("main", inbox_id=2)) as events:
         await anext(events)
         with pytest.raises(RecipientNotConnected):
@@ -240,7 +240,7 @@ async def test_a_terminal_that_asked_for_one_answer_gets_no_other(served: Served
         await sending
 
 
-async def test_a_delivery_whose_terminal_leaves_unconfirmed_waits_for_the_next(served: Served) -> None:
+async def test_a_delivery_whose_terminal_leaves_unconfirmed_waits_for_the_next(served: ControlServer) -> None:
     async with aclosing(served.link.events("main")) as events:
         await anext(events)
         sending = asyncio.create_task(served.terminal.send(item()))
@@ -251,7 +251,7 @@ async def test_a_delivery_whose_terminal_leaves_unconfirmed_waits_for_the_next(s
 
 
 async def test_a_terminal_that_does_not_confirm_is_detached_and_the_item_waits(tmp_path: Path) -> None:
-    async with serving(tmp_path / "s", TerminalBridge(confirm_seconds=0.01)) as served:
+    async with serve_control_api(tmp_path / "s", TerminalBridge(confirm_seconds=0.01)) as served:
         async with aclosing(served.link.events("main")) as events:
             await anext(events)
             with pytest.raises(BridgeError) as caught:
@@ -273,7 +273,7 @@ async def test_a_terminal_that_falls_behind_is_detached_and_blocks_nobody(tmp_pa
         assert terminal.attached("main") == 1
 
 
-async def test_stopping_the_bridge_ends_the_streams(served: Served) -> None:
+async def test_stopping_the_bridge_ends_the_streams(served: ControlServer) -> None:
     async with aclosing(served.link.events("main")) as events:
         await anext(events)
         await served.terminal.aclose()
@@ -282,7 +282,7 @@ async def test_stopping_the_bridge_ends_the_streams(served: Served) -> None:
 
 async def test_a_client_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "run" / "control.sock"
-    async with serving(path, TerminalBridge()), open_socket_link(path) as link:
+    async with serve_control_api(path, TerminalBridge()), open_socket_link(path) as link:
         assert (await link.status())["ok"]
     async with open_socket_link(path) as link:
         with pytest.raises(LinkLost):
@@ -291,6 +291,6 @@ async def test_a_client_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
             await anext(link.events("main"))
 
 
-async def test_errors_are_json_with_one_key(served: Served) -> None:
+async def test_errors_are_json_with_one_key(served: ControlServer) -> None:
     response = await served.raw("POST", "/stop", json={"session": "main", "now": True})
     assert json.loads(response.content).keys() == {"error"}

@@ -19,16 +19,16 @@ from assistant.core.errors import HomeError, HomeLocked
 from assistant.service.unix_socket import is_listening
 from assistant.web.listeners import listen_unix, serve_control
 from assistant.web.server import build_control_server
-from tests.contract.control import ScriptedControl, Served, behind, serving
+from tests.support.control_api import ControlServer, ScriptedControl, control_deps, serve_control_api
 
 
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path / "run" / "control.sock", TerminalBridge()) as served:
+async def served(tmp_path: Path) -> AsyncIterator[ControlServer]:
+    async with serve_control_api(tmp_path / "run" / "control.sock", TerminalBridge()) as served:
         yield served
 
 
-async def test_socket_and_its_directory_are_the_owners_alone(served: Served) -> None:
+async def test_socket_and_its_directory_are_the_owners_alone(served: ControlServer) -> None:
     assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
 
@@ -45,7 +45,7 @@ def test_the_socket_is_private_before_it_can_be_connected_to(tmp_path: Path) -> 
 
 async def test_a_path_longer_than_the_kernel_takes_is_served(tmp_path: Path) -> None:
     path = tmp_path / ("deep" * 20) / ("deeper" * 20) / "run" / "control.sock"
-    async with serving(path, TerminalBridge()) as served:
+    async with serve_control_api(path, TerminalBridge()) as served:
         assert is_listening(path)
         assert (await served.link.status())["ok"]
     assert not path.exists()
@@ -57,11 +57,11 @@ async def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
     dead.bind(str(path))
     dead.close()
     assert not is_listening(path)
-    async with serving(path, TerminalBridge()) as served:
+    async with serve_control_api(path, TerminalBridge()) as served:
         assert (await served.link.status())["ok"]
 
 
-async def test_a_socket_that_answers_is_left_alone(served: Served) -> None:
+async def test_a_socket_that_answers_is_left_alone(served: ControlServer) -> None:
     with pytest.raises(HomeLocked):
         listen_unix(served.path)
     assert (await served.link.status())["ok"]
@@ -82,7 +82,7 @@ async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -
 
     def load() -> Any:
         loaded.append("now")
-        return build_control_server(behind(ScriptedControl(), terminal))
+        return build_control_server(control_deps(ScriptedControl(), terminal))
 
     async with serve_control(load, path), open_socket_link(path) as link:
         for _ in range(5):

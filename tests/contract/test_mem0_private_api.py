@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-_CHILD = "tests.contract.mem0_in_process"
+_CHILD = "tests.support.processes.mem0_private_api"
 _ROOT = Path(__file__).parents[2]
 
 

@@ -18,9 +18,18 @@ from psycopg import sql
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import Memory
 from assistant.mem0.client import Mem0Client, MemoryStoreSettings
-from tests.postgres import Postgres, running
-from tests.semantic_memory import NOW, Provider, add, delete, memory, opened, provider, update
-from tests.warm_mem0 import warm_child
+from tests.support.postgres import Postgres, run_postgres
+from tests.support.semantic_memory import (
+    NOW,
+    EmbedderServer,
+    add_changes,
+    delete_changes,
+    make_memory,
+    open_memories,
+    run_embedder_server,
+    update_changes,
+)
+from tests.support.warm_memory_child import warm_child_command
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -40,7 +49,7 @@ AWKWARD = {
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
-    with running() as server:
+    with run_postgres() as server:
         yield server
 
 
@@ -55,55 +64,55 @@ def settings(
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def house(settings: MemoryStoreSettings) -> AsyncIterator[Mem0Client]:
     """One child for all tests, each of which has a scope of its own."""
-    async with opened(settings, warm_child()) as memories:
+    async with open_memories(settings, warm_child_command()) as memories:
         yield memories
 
 
 @pytest.mark.parametrize("kind", AWKWARD)
 async def test_what_went_in_comes_back_the_same(house: Mem0Client, kind: str) -> None:
-    kept = memory(AWKWARD[kind], f"same:{kind}", 3, kind="preference", importance=0.8125, entries=(4, 7), until=NOW,
+    kept = make_memory(AWKWARD[kind], f"same:{kind}", 3, kind="preference", importance=0.8125, entries=(4, 7), until=NOW,
                   superseded_by="another")  # fmt: skip
-    await house.apply(add(kept))
+    await house.apply(add_changes(kept))
     assert await house.get(kept.id) == kept
     assert await house.all(f"same:{kind}") == [kept]
 
 
 async def test_a_text_of_a_megabyte_comes_back_the_same(house: Mem0Client) -> None:
-    kept = memory("Lorem ipsum, 東京 ☂. " * 50_000, "megabyte")
-    await house.apply(add(kept))
+    kept = make_memory("Lorem ipsum, 東京 ☂. " * 50_000, "megabyte")
+    await house.apply(add_changes(kept))
     assert await house.get(kept.id) == kept
 
 
 async def test_half_a_character_becomes_a_whole_one(house: Mem0Client) -> None:
-    broken = memory("cut \ud83d here", "broken")
-    await house.apply(add(broken))
+    broken = make_memory("cut \ud83d here", "broken")
+    await house.apply(add_changes(broken))
     found = await house.get(broken.id)
     assert found is not None and found.text.startswith("cut ") and found.text.endswith(" here")
     found.text.encode()
 
 
 async def test_a_nul_is_no_fault(house: Mem0Client) -> None:
-    kept = memory("before\0after", "nul")
-    await house.apply([*add(kept), *update(kept)])
+    kept = make_memory("before\0after", "nul")
+    await house.apply([*add_changes(kept), *update_changes(kept)])
     found = await house.get(kept.id)
     assert found is not None and found.text.replace("\ufffd", "\0") == kept.text
 
 
 async def test_adding_what_is_there_changes_nothing(house: Mem0Client) -> None:
-    kept = memory("I live in Oslo.", "twice")
-    await house.apply(add(kept))
+    kept = make_memory("I live in Oslo.", "twice")
+    await house.apply(add_changes(kept))
     before = await house.history(kept.id)
-    await house.apply(add(replace(kept, text="I live in Bergen.")))
+    await house.apply(add_changes(replace(kept, text="I live in Bergen.")))
     assert await house.get(kept.id) == kept
     assert await house.history(kept.id) == before
 
 
 async def test_an_update_changes_everything_and_is_remembered(house: Mem0Client) -> None:
-    old = memory("I live in Oslo.", "updated", entries=(1,))
+    old = make_memory("I live in Oslo.", "updated", entries=(1,))
     new = replace(old, text="I live in Bergen.", kind="decision", importance=0.9, entries=(1, 2), until=NOW,
                   superseded_by="x", said_at=NOW)  # fmt: skip
-    await house.apply(add(old))
-    await house.apply(update(new))
+    await house.apply(add_changes(old))
+    await house.apply(update_changes(new))
     assert await house.get(old.id) == new
     told = await house.history(old.id)
     assert [(one.action, one.before, one.after) for one in told] == [
@@ -114,53 +123,53 @@ async def test_an_update_changes_everything_and_is_remembered(house: Mem0Client)
 
 
 async def test_the_same_update_again_is_not_noted_again(house: Mem0Client) -> None:
-    old = memory("I live in Oslo.", "noted")
+    old = make_memory("I live in Oslo.", "noted")
     new = replace(old, text="I live in Bergen.")
-    await house.apply(add(old))
-    await house.apply(update(new))
-    await house.apply(update(new))
+    await house.apply(add_changes(old))
+    await house.apply(update_changes(new))
+    await house.apply(update_changes(new))
     assert [one.action for one in await house.history(old.id)] == ["add", "update"]
 
 
 async def test_an_update_takes_an_end_away_again(house: Mem0Client) -> None:
-    ended = memory("I live in Oslo.", "revived", until=NOW, superseded_by="x")
+    ended = make_memory("I live in Oslo.", "revived", until=NOW, superseded_by="x")
     current = replace(ended, until=None, superseded_by="")
-    await house.apply([*add(ended), *update(current)])
+    await house.apply([*add_changes(ended), *update_changes(current)])
     assert await house.get(ended.id) == current
 
 
 async def test_an_update_of_what_is_not_there_adds_it(house: Mem0Client) -> None:
-    kept = memory("I live in Oslo.", "absent")
-    await house.apply(update(kept))
+    kept = make_memory("I live in Oslo.", "absent")
+    await house.apply(update_changes(kept))
     assert await house.get(kept.id) == kept
 
 
 async def test_a_memory_moves_between_scopes(house: Mem0Client) -> None:
-    kept = memory("I live in Oslo.", "one place")
-    await house.apply(add(kept))
-    await house.apply(update(replace(kept, scope="another place")))
+    kept = make_memory("I live in Oslo.", "one place")
+    await house.apply(add_changes(kept))
+    await house.apply(update_changes(replace(kept, scope="another place")))
     assert await house.all("one place") == []
     assert [one.id for one in await house.all("another place")] == [kept.id]
 
 
 async def test_deleting_takes_out_and_deleting_again_changes_nothing(house: Mem0Client) -> None:
-    kept, other = memory("I live in Oslo.", "deleted"), memory("I like cake.", "deleted", 1)
-    await house.apply(add(kept, other))
-    await house.apply(delete(kept))
+    kept, other = make_memory("I live in Oslo.", "deleted"), make_memory("I like cake.", "deleted", 1)
+    await house.apply(add_changes(kept, other))
+    await house.apply(delete_changes(kept))
     told = await house.history(kept.id)
-    await house.apply(delete(kept))
+    await house.apply(delete_changes(kept))
     assert await house.get(kept.id) is None
     assert await house.all("deleted") == [other]
     assert await house.history(kept.id) == told
 
 
 async def test_the_same_changes_again_give_the_same_memories_and_history(house: Mem0Client) -> None:
-    first, second, third = (memory(f"Fact number {number}.", "again", number) for number in range(3))
+    first, second, third = (make_memory(f"Fact number {number}.", "again", number) for number in range(3))
     changes = [
-        *add(first, second, third),
-        *update(replace(first, text="First, once changed.")),
-        *update(replace(first, text="First, changed twice.", until=NOW)),
-        *delete(second),
+        *add_changes(first, second, third),
+        *update_changes(replace(first, text="First, once changed.")),
+        *update_changes(replace(first, text="First, changed twice.", until=NOW)),
+        *delete_changes(second),
     ]
     await house.apply(changes)
     before = await house.all("again"), [await house.history(one.id) for one in (first, second, third)]
@@ -170,21 +179,26 @@ async def test_the_same_changes_again_give_the_same_memories_and_history(house: 
 
 
 async def test_all_are_of_a_scope_former_ones_too_oldest_first(house: Mem0Client) -> None:
-    later, former = memory("Later.", "ordered", 9), memory("Former.", "ordered", 1, until=NOW, superseded_by="x")
-    await house.apply(add(later, former, memory("Elsewhere.", "ordered elsewhere")))
+    later, former = (
+        make_memory("Later.", "ordered", 9),
+        make_memory("Former.", "ordered", 1, until=NOW, superseded_by="x"),
+    )
+    await house.apply(add_changes(later, former, make_memory("Elsewhere.", "ordered elsewhere")))
     assert await house.all("ordered") == [former, later]
     assert {"ordered", "ordered elsewhere"} <= {one.scope for one in await house.all()}
 
 
 async def test_more_changes_than_fit_in_one_step_are_all_made(house: Mem0Client) -> None:
-    many = [memory(f"Thing number {number}.", "many", number) for number in range(450)]
-    await house.apply(add(*many))
+    many = [make_memory(f"Thing number {number}.", "many", number) for number in range(450)]
+    await house.apply(add_changes(*many))
     assert await house.all("many") == many
 
 
 async def test_the_nearest_come_best_first_with_their_cosine(house: Mem0Client) -> None:
-    kept = [memory(text, "near", number) for number, text in enumerate(("I live in Oslo.", "Cake is nice.", "Oslo!"))]
-    await house.apply(add(*kept))
+    kept = [
+        make_memory(text, "near", number) for number, text in enumerate(("I live in Oslo.", "Cake is nice.", "Oslo!"))
+    ]
+    await house.apply(add_changes(*kept))
     asked = await house.nearest(["I live in Oslo.", "Cake is nice."], "near", limit=2)
     assert [len(hits) for hits in asked] == [2, 2]
     assert [hits[0][0] for hits in asked] == kept[:2]
@@ -193,23 +207,23 @@ async def test_the_nearest_come_best_first_with_their_cosine(house: Mem0Client) 
 
 
 async def test_the_nearest_are_of_the_scope_alone(house: Mem0Client) -> None:
-    await house.apply(add(memory("The safe's code is 1234.", "near owner")))
+    await house.apply(add_changes(make_memory("The safe's code is 1234.", "near owner")))
     assert await house.nearest(["The safe's code is 1234."], "near guest") == [[]]
     assert await house.nearest([], "near owner") == []
 
 
 async def test_what_holds_no_longer_is_found_with_both_dates(house: Mem0Client) -> None:
-    oslo = memory("I live in Oslo.", "moved", 1)
-    bergen = memory("I live in Bergen.", "moved", 2)
+    oslo = make_memory("I live in Oslo.", "moved", 1)
+    bergen = make_memory("I live in Bergen.", "moved", 2)
     ended = replace(oslo, until=bergen.said_at, superseded_by=bergen.id)
-    await house.apply([*add(oslo), *add(bergen), *update(ended)])
+    await house.apply([*add_changes(oslo), *add_changes(bergen), *update_changes(ended)])
     found = [one for one, _ in (await house.nearest(["I live in Oslo."], "moved"))[0]]
     assert found == [ended, bergen]
 
 
 async def test_what_is_forgotten_leaves_no_history(house: Mem0Client) -> None:
-    gone, kept = memory("The code is 1234.", "forgotten"), memory("Cake is nice.", "forgotten", 1)
-    await house.apply([*add(gone, kept), *update(replace(gone, text="The code is 5678."))])
+    gone, kept = make_memory("The code is 1234.", "forgotten"), make_memory("Cake is nice.", "forgotten", 1)
+    await house.apply([*add_changes(gone, kept), *update_changes(replace(gone, text="The code is 5678."))])
     await house.erase([gone.id, "11111111-1111-5111-8111-111111111111"])
     assert await house.get(gone.id) is None
     assert await house.history(gone.id) == []
@@ -222,36 +236,37 @@ async def test_an_id_that_never_was_has_neither_memory_nor_history(house: Mem0Cl
 
 
 @pytest.fixture
-def letters() -> Iterator[Provider]:
-    with provider() as one:
+def letters() -> Iterator[EmbedderServer]:
+    with run_embedder_server() as one:
         yield one
 
 
 @pytest.mark.parametrize("store", STORES)
 async def test_another_embedder_answers_once_all_are_embedded_again(
-    store: str, postgres: Postgres, letters: Provider, tmp_path_factory: pytest.TempPathFactory
+    store: str, postgres: Postgres, letters: EmbedderServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     url = postgres.new_database() if store == "pgvector" else ""
     before = MemoryStoreSettings(tmp_path_factory.mktemp("changed"), store, url)
     after = replace(before, embedder=letters.settings())
     kept = [
-        memory(f"{word} is what I like.", number=number) for number, word in enumerate(("Cake", "Tea", "Rain", "Sun"))
+        make_memory(f"{word} is what I like.", number=number)
+        for number, word in enumerate(("Cake", "Tea", "Rain", "Sun"))
     ]
-    async with opened(before, warm_child()) as house:
-        await house.apply(add(*kept))
+    async with open_memories(before, warm_child_command()) as house:
+        await house.apply(add_changes(*kept))
         vectors = await house.nearest(["dessert"], "main")
-    async with opened(after, warm_child()) as house:
+    async with open_memories(after, warm_child_command()) as house:
         assert await house.nearest(["dessert"], "main") == vectors
         assert letters.asked == []
         changed = replace(kept[0], text="Pie is what I like.")
         assert await house.reembed(2) == 2
-        await house.apply([*update(changed), *add(memory("Snow is what I like.", number=9))])
+        await house.apply([*update_changes(changed), *add_changes(make_memory("Snow is what I like.", number=9))])
         assert (await house.nearest(["Pie is what I like."], "main"))[0][0] == (changed, pytest.approx(1, abs=2e-3))
-    async with opened(after, warm_child()) as house:
+    async with open_memories(after, warm_child_command()) as house:
         left = [await house.reembed(2) for _ in range(3)]
         assert left[-1] == 0 and left == sorted(left, reverse=True)
         await _answers_by_letters(house, changed)
-    async with opened(after, warm_child()) as house:
+    async with open_memories(after, warm_child_command()) as house:
         await _answers_by_letters(house, changed)
         assert len(await house.all()) == 5
         assert len(await house.history(kept[0].id)) == 2
@@ -267,9 +282,9 @@ async def test_f29_a_child_killed_while_a_server_takes_memories_and_asked_again_
     tmp_path: Path, postgres: Postgres
 ) -> None:
     url = postgres.new_database()
-    kept = [memory(f"Thing number {number}.", number=number) for number in range(190)]
-    changes = [*add(*kept), *delete(*kept[180:])]
-    async with opened(MemoryStoreSettings(tmp_path, "pgvector", url), warm_child()) as house:
+    kept = [make_memory(f"Thing number {number}.", number=number) for number in range(190)]
+    changes = [*add_changes(*kept), *delete_changes(*kept[180:])]
+    async with open_memories(MemoryStoreSettings(tmp_path, "pgvector", url), warm_child_command()) as house:
         await house.apply(changes[:1])
         making = asyncio.create_task(house.apply(changes))
         while not making.done() and await asyncio.to_thread(_rows, url) < 20:
@@ -294,8 +309,12 @@ def _rows(url: str) -> int:
 async def test_f30_a_store_that_cannot_be_reached_is_unavailable(tmp_path: Path, postgres: Postgres) -> None:
     nowhere = f"postgresql://postgres@/postgres?host={postgres.folder}/nowhere&password=hidden-word"
     settings = MemoryStoreSettings(tmp_path, "pgvector", nowhere, seconds=8)
-    async with opened(settings, warm_child()) as house:
-        for step in (house.apply(add(memory("I live in Oslo."))), house.all(), house.nearest(["Oslo"], "main")):
+    async with open_memories(settings, warm_child_command()) as house:
+        for step in (
+            house.apply(add_changes(make_memory("I live in Oslo."))),
+            house.all(),
+            house.nearest(["Oslo"], "main"),
+        ):
             with pytest.raises(MemoryUnavailable, match="journal keeps everything") as told:
                 await step
             assert "hidden-word" not in str(told.value)

@@ -10,8 +10,8 @@ import pytest
 from assistant.core.model_api import ModelLimits
 from assistant.models.openai import DEFAULT_WINDOW, OpenAIModel
 from assistant.models.prices import is_hosted_by_openai
-from tests.strict.asking import KeptFacts, ask, asked, clock
-from tests.strict.behaviour import Answer, ErrorEvent, ToolUse
+from tests.strict.asking import InMemoryModelFacts, call_model, clock, make_request
+from tests.strict.behaviour import ErrorEvent, ScriptedAnswer, ToolUse
 from tests.strict.chat_api import model as listed
 from tests.strict.server import StrictServer
 
@@ -28,8 +28,8 @@ def server(shared: StrictServer) -> StrictServer:
 
 
 @pytest.fixture
-def facts() -> KeptFacts:
-    return KeptFacts()
+def facts() -> InMemoryModelFacts:
+    return InMemoryModelFacts()
 
 
 def local(server: StrictServer, name: str = "local-model", **changes: Any) -> OpenAIModel:
@@ -37,7 +37,7 @@ def local(server: StrictServer, name: str = "local-model", **changes: Any) -> Op
 
 
 @pytest.fixture
-async def model(server: StrictServer, facts: KeptFacts) -> AsyncIterator[OpenAIModel]:
+async def model(server: StrictServer, facts: InMemoryModelFacts) -> AsyncIterator[OpenAIModel]:
     made = local(server, facts=facts)
     yield made
     await made.aclose()
@@ -57,7 +57,7 @@ async def window(server: StrictServer, *entries: dict[str, Any], name: str = "m"
 async def test_without_a_name_the_first_listed_model_answers(server: StrictServer) -> None:
     server.chat.models = [listed("first"), listed("second")]
     model = local(server, "")
-    said = await ask(model)
+    said = await call_model(model)
     assert server.bodies[0]["model"] == "first" == model.name == said.reply.message.model
     await model.aclose()
 
@@ -65,7 +65,7 @@ async def test_without_a_name_the_first_listed_model_answers(server: StrictServe
 async def test_a_server_without_models_is_told_as_such(server: StrictServer) -> None:
     server.chat.models = []
     model = local(server, "")
-    said = await ask(model)
+    said = await call_model(model)
     assert said.kind == "network"
     assert "lists no models" in str(said.error)
     await model.aclose()
@@ -99,17 +99,17 @@ async def test_llama_cpp_s_running_window_counts_and_not_the_one_it_was_trained_
 
 
 async def test_ollama_s_window_is_that_of_the_loaded_model_and_asked_again_until_it_is_loaded(
-    server: StrictServer, facts: KeptFacts
+    server: StrictServer, facts: InMemoryModelFacts
 ) -> None:
     server.chat.models = [listed("qwen3:8b", owned_by="library")]
     server.other["/api/ps"] = {"models": []}
     model = local(server, "qwen3:8b", facts=facts)
     assert (await model.limits()).source == "default"
     server.other["/api/ps"] = {"models": [{"name": "qwen3:8b", "context_length": 4096}]}
-    await ask(model)
+    await call_model(model)
     assert (await model.limits()).window == 4096
     looks = len(server.looks)
-    await ask(model)
+    await call_model(model)
     assert len(server.looks) == looks
     await model.aclose()
 
@@ -127,7 +127,7 @@ async def test_a_window_known_from_the_table_stands_in(server: StrictServer) -> 
     assert (limits.window, limits.source) == (922_000, "table")
 
 
-async def test_a_window_is_remembered_by_address(server: StrictServer, facts: KeptFacts) -> None:
+async def test_a_window_is_remembered_by_address(server: StrictServer, facts: InMemoryModelFacts) -> None:
     await window(server, listed("m", max_model_len=9000), facts=facts)
     assert [limits.window for limits in facts.kept.values()] == [9000]
     elsewhere = OpenAIModel("m", "k", clock=clock, base_url="http://127.0.0.1:9/v1", facts=facts)
@@ -144,8 +144,8 @@ async def test_a_window_is_remembered_by_address(server: StrictServer, facts: Ke
 
 
 async def test_a_server_that_reports_no_usage_is_estimated(model: OpenAIModel, server: StrictServer) -> None:
-    server.play(Answer("four words are here", silent_usage=True))
-    reply = (await ask(model, "word " * 400)).reply
+    server.play(ScriptedAnswer("four words are here", silent_usage=True))
+    reply = (await call_model(model, "word " * 400)).reply
     assert reply.estimated
     assert 400 <= reply.usage.input <= 1000
     assert 4 <= reply.usage.output <= 8
@@ -153,33 +153,33 @@ async def test_a_server_that_reports_no_usage_is_estimated(model: OpenAIModel, s
 
 async def test_cached_tokens_are_billed_apart(model: OpenAIModel, server: StrictServer) -> None:
     server.chat.cached = 20
-    usage = (await ask(model, "word " * 100)).reply.usage
+    usage = (await call_model(model, "word " * 100)).reply.usage
     assert usage.cache_read == 20
     assert usage.input > 0
 
 
 async def test_tool_calls_without_index_are_told_apart(model: OpenAIModel, server: StrictServer) -> None:
-    server.play(Answer("", [ToolUse("look", {"at": "a"}), ToolUse("look", {"at": "b"})]))
+    server.play(ScriptedAnswer("", [ToolUse("look", {"at": "a"}), ToolUse("look", {"at": "b"})]))
     server.chat.indexed = False
-    calls = (await ask(model)).reply.message.tool_calls
+    calls = (await call_model(model)).reply.message.tool_calls
     assert [dict(one.arguments) for one in calls] == [{"at": "a"}, {"at": "b"}]
 
 
 async def test_calls_that_share_an_id_are_told_apart(model: OpenAIModel, server: StrictServer) -> None:
-    server.play(Answer("", [ToolUse("look", {"at": "a"}, "call_0"), ToolUse("look", {"at": "b"}, "call_0")]))
-    calls = (await ask(model)).reply.message.tool_calls
+    server.play(ScriptedAnswer("", [ToolUse("look", {"at": "a"}, "call_0"), ToolUse("look", {"at": "b"}, "call_0")]))
+    calls = (await call_model(model)).reply.message.tool_calls
     assert [one.id for one in calls] == ["call_0", "call_0_2"]
 
 
 async def test_an_error_object_in_mid_stream_is_read_by_its_code(model: OpenAIModel, server: StrictServer) -> None:
     server.play(ErrorEvent("BadRequestError", "This model's maximum context length is 100 tokens."))
-    assert (await ask(model)).kind == "overflow"
+    assert (await call_model(model)).kind == "overflow"
 
 
 async def test_a_local_server_gets_the_old_name_of_the_cap_and_a_stream_with_usage(
     model: OpenAIModel, server: StrictServer
 ) -> None:
-    await ask(model, asked("hi", max_output_tokens=300))
+    await call_model(model, make_request("hi", max_output_tokens=300))
     assert server.bodies[0]["max_tokens"] == 300
     assert server.bodies[0]["stream_options"] == {"include_usage": True}
 
@@ -202,6 +202,6 @@ def test_openai_s_own_addresses_are_known(address: str, hosted: bool) -> None:
 async def test_without_a_key_a_local_server_is_asked_all_the_same(server: StrictServer) -> None:
     server.key = "none"
     model = OpenAIModel("local-model", "", clock=clock, base_url=f"{server.url}/v1")
-    assert (await ask(model)).error is None
+    assert (await call_model(model)).error is None
     server.key = "test-key"
     await model.aclose()

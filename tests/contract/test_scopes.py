@@ -15,8 +15,8 @@ from assistant.core.people import ALL_ROLES, OWNER_ONLY
 from assistant.settings.settings import load_settings
 from assistant.web.app import build_app
 from assistant.wire.app import App, build_app
-from tests import reach
-from tests.scripted import KeptBridge, ScriptedModel, SteppingClock
+from tests.support import api_surface as reach
+from tests.support.scripted import RecordingBridge, ScriptedModel, SteppingClock
 
 TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "scopes.toml").read_text(encoding="utf-8"))
 ROLES = {"everybody": ALL_ROLES, "owner": OWNER_ONLY}
@@ -25,7 +25,7 @@ ROLES = {"everybody": ALL_ROLES, "owner": OWNER_ONLY}
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home"))})
-    made = build_app(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=ScriptedModel())
+    made = build_app(settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=ScriptedModel())
     yield made
     made.close()
 
@@ -50,23 +50,23 @@ def test_f33_every_command_line_is_listed() -> None:
 
 
 def test_f33_every_route_is_listed(house: App) -> None:
-    assert listed(TABLE["routes"]).keys() == reach.routes(house)
+    assert listed(TABLE["routes"]).keys() == reach.api_routes(house)
 
 
 def test_f33_every_method_of_stores_and_rooms_is_listed(house: App) -> None:
-    there = {f"{thing}.{name}" for thing, methods in reach.reachable(house).items() for name in methods}
+    there = {f"{thing}.{name}" for thing, methods in reach.reachable_methods(house).items() for name in methods}
     table = {f"{thing}.{name}" for thing, kinds in TABLE["methods"].items() for name in listed(kinds)}
     assert there - table == set(), "not in scopes.toml"
     assert table - there == set(), "gone, and still in scopes.toml"
 
 
 def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: App) -> None:
-    things = reach.reachable(house)
+    things = reach.reachable_methods(house)
     untold = [
         f"{thing}.{name} is told no {kind}"
         for thing, kinds in TABLE["methods"].items()
         for name, kind in listed(kinds).items()
-        if kind in ("scope", "session") and kind not in reach.names_in(things[thing][name])
+        if kind in ("scope", "session") and kind not in reach.parameter_names(things[thing][name])
     ]
     assert untold == []
 

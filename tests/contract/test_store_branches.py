@@ -9,9 +9,9 @@ import pytest
 
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import Message
-from tests.compacting import copy_of, live, mask, plan, summary
 from tests.contract.test_store_crash import crash_after
-from tests.store_home import NOW, StoreHome, tool_round
+from tests.support.compactions import kept_copy, live_messages, plan_compaction, plan_masking, summary_message
+from tests.support.store_home import NOW, StoreHome, tool_round
 
 NOTE = "This conversation branched from main at message #{}."
 
@@ -61,7 +61,7 @@ def test_numbers_count_in_the_home_and_branches_have_branches(home: StoreHome) -
     home.conversation.branch("main", 2, NOW)
     home.say("there", "yes", "branch:1")
     home.conversation.branch("main", 4, NOW)
-    last = live(home, "branch:1")[-1].id or 0
+    last = live_messages(home, "branch:1")[-1].id or 0
     info = home.conversation.branch("branch:1", last, NOW)
     assert (info.key, info.parent) == ("branch:3", "branch:1")
     assert home.shown("branch:3")[:-1] == [*home.shown("branch:1")]
@@ -72,8 +72,8 @@ def test_numbers_count_in_the_home_and_branches_have_branches(home: StoreHome) -
 
 
 def test_the_summary_and_kept_copies_come_along(home: StoreHome) -> None:
-    first = live(home)[0]
-    done = home.conversation.compact(plan(home, 0, 3, summary(), copy_of(first)), NOW)
+    first = live_messages(home)[0]
+    done = home.conversation.compact(plan_compaction(home, 0, 3, summary_message(), kept_copy(first)), NOW)
     home.conversation.branch("main", 6, NOW)
     rows = home.conversation.view("branch:1").messages
     assert [row.content for row in rows[:2]] == ["[CONTEXT SUMMARY] earlier", "question 0"]
@@ -85,9 +85,9 @@ def test_a_branch_is_compacted_and_taken_back_as_any_conversation(home: StoreHom
     home.conversation.branch("main", 4, NOW)
     home.chat(2, "branch:1")
     before = home.conversation.view("branch:1")
-    home.conversation.compact(plan(home, 0, 2, summary(), session="branch:1"), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 2, summary_message(), session="branch:1"), NOW)
     assert home.shown("branch:1") == ["[CONTEXT SUMMARY] earlier", "question 1", "answer 1"]
-    home.conversation.compact(mask(home, 0, session="branch:1"), NOW)
+    home.conversation.compact(plan_masking(home, 0, session="branch:1"), NOW)
     assert home.verify().ok
     home.conversation.undo("main", [1, 2], NOW)
     told = home.conversation.restorable("branch:1", home.conversation.checkpoints("branch:1")[0].id)
@@ -98,7 +98,7 @@ def test_a_pair_of_call_and_result_is_never_split(home: StoreHome) -> None:
     turn = home.begin("look")
     call, result = home.conversation.record(turn, tool_round(), NOW)
     with pytest.raises(UsageError, match="still being made"):
-        home.conversation.branch("main", live(home)[-3].id or 0, NOW)
+        home.conversation.branch("main", live_messages(home)[-3].id or 0, NOW)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "seen"), [], NOW)
     with pytest.raises(UsageError, match=rf"branch at message #{result.id}\."):
         home.conversation.branch("main", call.id or 0, NOW)
@@ -107,8 +107,8 @@ def test_a_pair_of_call_and_result_is_never_split(home: StoreHome) -> None:
 
 def test_a_branch_needs_a_message_in_view_of_the_owners_conversation(home: StoreHome) -> None:
     home.say("hi", "ho", "peer:x")
-    theirs = live(home, "peer:x")[0].id or 0
-    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    theirs = live_messages(home, "peer:x")[0].id or 0
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
     for session, message_id in (("main", 1), ("main", theirs), ("main", 99), ("peer:x", theirs)):
         with pytest.raises(UsageError, match="Nothing was changed"):
             home.conversation.branch(session, message_id, NOW)
@@ -137,7 +137,7 @@ def test_a_branch_killed_between_log_and_index_is_there_after_a_start(home: Stor
 def test_a_lost_database_gives_branches_their_copies_again(home: StoreHome, through: str) -> None:
     home.conversation.branch("main", 4, NOW)
     home.say("there", "yes", "branch:1")
-    home.conversation.branch("branch:1", live(home, "branch:1")[-1].id or 0, NOW)
+    home.conversation.branch("branch:1", live_messages(home, "branch:1")[-1].id or 0, NOW)
     shown = {key: home.shown(key) for key in ("main", "branch:1", "branch:2")}
     home.close()
     for path in home.path.glob("script.db*"):
@@ -154,7 +154,7 @@ def test_a_lost_database_gives_branches_their_copies_again(home: StoreHome, thro
 def test_a_copy_of_a_strange_message_is_found_in_a_branch_too(home: StoreHome) -> None:
     home.conversation.branch("main", 4, NOW)
     home.say("hi", "ho", "peer:x")
-    theirs = live(home, "peer:x")[0].id
+    theirs = live_messages(home, "peer:x")[0].id
     with home.db.write() as db:
         db.execute("UPDATE conversation_history SET carried_from = ? WHERE carried_from = 1", (theirs,))
     (problem,) = home.verify().problems

@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import AssistantError, CorruptStore, StaleView
-from tests.compacting import copy_of, live, mask, merge, plan, summary
-from tests.store_home import NOW, StoreHome, count
+from tests.support.compactions import (
+    kept_copy,
+    live_messages,
+    plan_compaction,
+    plan_masking,
+    plan_merge,
+    summary_message,
+)
+from tests.support.store_home import NOW, StoreHome, count_tokens
 
 
 @pytest.fixture
@@ -33,7 +40,7 @@ def states(home: StoreHome, session: str = "main") -> list[str]:
 
 def test_a_prefix_takes_the_place_of_what_it_covers(home: StoreHome) -> None:
     home.chat(4)
-    done = home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    done = home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
     assert home.shown() == ["[CONTEXT SUMMARY] earlier", "question 3", "answer 3"]
     assert home.conversation.view("main").messages[0].is_summary
     assert home.conversation.view("main").prefix_rev == 1
@@ -44,20 +51,20 @@ def test_a_prefix_takes_the_place_of_what_it_covers(home: StoreHome) -> None:
 
 def test_totals_follow(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     home.chat(2)
     view = home.conversation.view("main")
-    assert view.tokens == sum(count(message) for message in view.messages)
+    assert view.tokens == sum(count_tokens(message) for message in view.messages)
     assert home.restart().conversation.view("main") == view
 
 
 def test_sizes_are_kept_with_the_rows_and_extended_by_what_is_said(home: StoreHome) -> None:
     home.chat(3)
     home.conversation.view("main")
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     home.chat(2)
     view = home.conversation.view("main")
-    assert [size[0] for size in view.sizes] == [count(message) for message in view.messages]
+    assert [size[0] for size in view.sizes] == [count_tokens(message) for message in view.messages]
     assert tuple(map(sum, zip(*view.sizes, strict=True))) == (view.tokens, view.bytes, view.images)
     rows = home.db.rows("SELECT tokens, bytes, images FROM conversation_history WHERE message_id > 4 ORDER BY position")
     assert [tuple(row) for row in rows] == list(view.sizes[1:])
@@ -65,17 +72,19 @@ def test_sizes_are_kept_with_the_rows_and_extended_by_what_is_said(home: StoreHo
 
 def test_a_summary_names_the_live_checkpoints(home: StoreHome) -> None:
     home.chat(6)
-    one = home.conversation.compact(plan(home, 0, 3, summary("one")), NOW)
+    one = home.conversation.compact(plan_compaction(home, 0, 3, summary_message("one")), NOW)
     assert home.conversation.view("main").messages[0].metadata == {"type": "compaction", "checkpoints": [one.id]}
-    two = home.conversation.compact(plan(home, 0, 1, summary("two")), NOW)
-    home.conversation.compact(mask(home, 0), NOW)
-    both = home.conversation.compact(merge(home, [one, two], summary("both")), NOW)
+    two = home.conversation.compact(plan_compaction(home, 0, 1, summary_message("two")), NOW)
+    home.conversation.compact(plan_masking(home, 0), NOW)
+    both = home.conversation.compact(plan_merge(home, [one, two], summary_message("both")), NOW)
     assert home.conversation.view("main").messages[0].metadata["checkpoints"] == [both.id]
 
 
 def test_a_checkpoint_tells_how_it_was_made(home: StoreHome) -> None:
     home.chat(3)
-    how = replace(plan(home, 0, 3, summary()), depth=2, model="small", attempts=3, cost_usd=None, trigger="nap")
+    how = replace(
+        plan_compaction(home, 0, 3, summary_message()), depth=2, model="small", attempts=3, cost_usd=None, trigger="nap"
+    )
     done = home.conversation.compact(how, NOW)
     assert (done.depth, done.model, done.attempts, done.cost_usd, done.trigger) == (2, "small", 3, None, "nap")
     assert (done.scope, done.created_at, done.key_facts) == ("owner", NOW, {"identifiers": ["A-1"]})
@@ -83,9 +92,9 @@ def test_a_checkpoint_tells_how_it_was_made(home: StoreHome) -> None:
 
 def test_f11_ranges_of_later_checkpoints_follow_without_gap(home: StoreHome) -> None:
     home.chat(6)
-    home.conversation.compact(plan(home, 0, 3, summary("one")), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message("one")), NOW)
     home.chat(1)
-    home.conversation.compact(plan(home, 0, 1, summary("one and two")), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message("one and two")), NOW)
     assert ranges(home) == [(1, 4), (5, 6)]
     assert home.shown()[:2] == ["one and two", "question 3"]
 
@@ -93,18 +102,18 @@ def test_f11_ranges_of_later_checkpoints_follow_without_gap(home: StoreHome) -> 
 def test_carried_copies_stand_outside_of_coverage(home: StoreHome) -> None:
     home.chat(3)
     kept = home.conversation.view("main").messages[0]
-    copy = copy_of(kept)
-    home.conversation.compact(plan(home, 0, 3, summary(), copy), NOW)
+    copy = kept_copy(kept)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message(), copy), NOW)
     assert home.shown() == ["[CONTEXT SUMMARY] earlier", "question 0", "question 2", "answer 2"]
     again = home.conversation.view("main").messages[1]
-    home.conversation.compact(plan(home, 0, 1, summary(), again), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message(), again), NOW)
     assert ranges(home) == [(1, 4), (5, 6)]
 
 
 def test_a_compaction_on_an_old_revision_is_stale(home: StoreHome) -> None:
     home.chat(3)
-    old = plan(home, 0, 1, summary())
-    home.conversation.compact(plan(home, 0, 1, summary("first")), NOW)
+    old = plan_compaction(home, 0, 1, summary_message())
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message("first")), NOW)
     with pytest.raises(StaleView):
         home.conversation.compact(old, NOW)
     assert home.shown()[0] == "first"
@@ -112,7 +121,7 @@ def test_a_compaction_on_an_old_revision_is_stale(home: StoreHome) -> None:
 
 def test_f13_a_message_that_arrives_between_plan_and_commit_stays(home: StoreHome) -> None:
     home.chat(3)
-    planned = plan(home, 0, 3, summary())
+    planned = plan_compaction(home, 0, 3, summary_message())
     home.chat(1)
     home.conversation.compact(planned, NOW)
     assert len(home.shown()) == 5
@@ -130,16 +139,18 @@ def test_f11_what_would_break_coverage_is_refused_and_changes_nothing(home: Stor
     home.say("hi", "ho", "peer:x")
     theirs = home.conversation.view("peer:x").messages[0].id or 0
     row = home.conversation.view("main").messages[0]
-    home.conversation.compact(plan(home, 0, 1, summary("first")), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message("first")), NOW)
     planned = {
-        "gap at the start": plan(home, 2, 3, summary()),
-        "unknown end": replace(plan(home, 0, 3, summary()), to_message_id=999),
-        "live copy": plan(home, 0, 3, summary(), live(home)[0]),
-        "another session's message": replace(plan(home, 0, 3, summary()), to_message_id=theirs),
-        "nothing to do": plan(home, 0, 3),
-        "a covered message again": replace(plan(home, 0, 3, summary()), from_message_id=row.id or 0),
-        "shortens what leaves": replace(plan(home, 0, 3, summary()), shorten=mask(home, 1).shorten),
-        "shortens what is not there": replace(mask(home, 1), shorten=(row,)),
+        "gap at the start": plan_compaction(home, 2, 3, summary_message()),
+        "unknown end": replace(plan_compaction(home, 0, 3, summary_message()), to_message_id=999),
+        "live copy": plan_compaction(home, 0, 3, summary_message(), live_messages(home)[0]),
+        "another session's message": replace(plan_compaction(home, 0, 3, summary_message()), to_message_id=theirs),
+        "nothing to do": plan_compaction(home, 0, 3),
+        "a covered message again": replace(plan_compaction(home, 0, 3, summary_message()), from_message_id=row.id or 0),
+        "shortens what leaves": replace(
+            plan_compaction(home, 0, 3, summary_message()), shorten=plan_masking(home, 1).shorten
+        ),
+        "shortens what is not there": replace(plan_masking(home, 1), shorten=(row,)),
     }[wrong]
     before = home.conversation.view("main")
     with pytest.raises(CorruptStore, match="Nothing was changed"):
@@ -150,7 +161,7 @@ def test_f11_what_would_break_coverage_is_refused_and_changes_nothing(home: Stor
 
 def test_a_view_that_lost_a_row_is_not_compacted(home: StoreHome) -> None:
     home.chat(4)
-    planned = plan(home, 0, 5, summary())
+    planned = plan_compaction(home, 0, 5, summary_message())
     with home.db.write() as db:
         db.execute("DELETE FROM conversation_history WHERE message_id = 3")
     with pytest.raises(CorruptStore, match="lacks messages"):
@@ -162,17 +173,17 @@ def test_undone_messages_need_no_row_to_be_covered(home: StoreHome) -> None:
     home.chat(4)
     home.conversation.undo("main", [1, 2], NOW)
     home.conversation.undo("main", [5, 6], NOW)
-    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
     home.chat(1)
-    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
     assert ranges(home) == [(1, 4), (5, 8)]
 
 
 def test_undo_takes_carried_copies_along(home: StoreHome) -> None:
     home.chat(3)
     kept = home.conversation.view("main").messages[0]
-    copy = copy_of(kept)
-    home.conversation.compact(plan(home, 0, 3, copy), NOW)
+    copy = kept_copy(kept)
+    home.conversation.compact(plan_compaction(home, 0, 3, copy), NOW)
     home.conversation.undo("main", [kept.id or 0], NOW)
     assert home.shown() == ["question 2", "answer 2"]
     home.chat(1)
@@ -183,12 +194,15 @@ def test_numbers_count_per_session(home: StoreHome) -> None:
     for session in ("main", "peer:x"):
         home.chat(3, session)
         for number in (1, 2):
-            assert home.conversation.compact(plan(home, 0, 1, summary(), session=session), NOW).num == number
+            assert (
+                home.conversation.compact(plan_compaction(home, 0, 1, summary_message(), session=session), NOW).num
+                == number
+            )
 
 
 def test_the_view_hash_holds_no_words(home: StoreHome) -> None:
     home.chat(2)
-    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
     row = home.db.row("SELECT view_hash FROM checkpoints")
     assert row is not None
     assert len(row["view_hash"]) == 64
@@ -196,7 +210,7 @@ def test_the_view_hash_holds_no_words(home: StoreHome) -> None:
 
 def test_two_compactions_of_one_plan_install_one(home: StoreHome) -> None:
     home.chat(3)
-    planned = plan(home, 0, 1, summary())
+    planned = plan_compaction(home, 0, 1, summary_message())
     outcomes: list[str] = []
     for _ in range(2):
         try:
@@ -213,30 +227,30 @@ def test_two_compactions_of_one_plan_install_one(home: StoreHome) -> None:
 
 def test_rows_that_are_only_shortened_make_a_masked_checkpoint_that_covers_nothing(home: StoreHome) -> None:
     home.chat(3)
-    done = home.conversation.compact(mask(home, 1, 3), NOW)
+    done = home.conversation.compact(plan_masking(home, 1, 3), NOW)
     assert (done.state, done.from_message_id, done.to_message_id) == ("masked", 2, 4)
     assert home.shown() == ["question 0", "[archived]", "question 1", "[archived]", "question 2", "answer 2"]
     assert home.said()[1] == "answer 0"
     view = home.conversation.view("main")
-    assert (view.prefix_rev, view.tokens) == (1, sum(count(message) for message in view.messages))
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    assert (view.prefix_rev, view.tokens) == (1, sum(count_tokens(message) for message in view.messages))
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     assert states(home) == ["masked", "live"]
 
 
 def test_one_compaction_shortens_and_covers(home: StoreHome) -> None:
     home.chat(4)
-    both = replace(plan(home, 0, 3, summary()), shorten=mask(home, 5).shorten)
+    both = replace(plan_compaction(home, 0, 3, summary_message()), shorten=plan_masking(home, 5).shorten)
     assert home.conversation.compact(both, NOW).state == "live"
     assert home.shown() == ["[CONTEXT SUMMARY] earlier", "question 2", "[archived]", "question 3", "answer 3"]
     view = home.conversation.view("main")
-    assert view.tokens == sum(count(message) for message in view.messages)
+    assert view.tokens == sum(count_tokens(message) for message in view.messages)
     assert home.restart().conversation.view("main") == view
 
 
 def test_shortening_names_messages_of_this_conversation_in_their_order(home: StoreHome) -> None:
     home.chat(2)
     home.say("hi", "ho", "peer:x")
-    right = mask(home, 0, 1)
+    right = plan_masking(home, 0, 1)
     for wrong in (replace(right, from_message_id=2, to_message_id=1), replace(right, to_message_id=5)):
         with pytest.raises(CorruptStore, match="Nothing was changed"):
             home.conversation.compact(wrong, NOW)
@@ -248,21 +262,23 @@ def test_shortening_names_messages_of_this_conversation_in_their_order(home: Sto
 
 def test_merging_replaces_the_prefix_alone_and_covers_what_it_absorbs(home: StoreHome) -> None:
     home.chat(6)
-    first, second, third = (home.conversation.compact(plan(home, 0, 1, summary(f"s{n}")), NOW) for n in range(3))
-    merged = home.conversation.compact(merge(home, [first, second], summary("s0 and s1, s2")), NOW)
+    first, second, third = (
+        home.conversation.compact(plan_compaction(home, 0, 1, summary_message(f"s{n}")), NOW) for n in range(3)
+    )
+    merged = home.conversation.compact(plan_merge(home, [first, second], summary_message("s0 and s1, s2")), NOW)
     assert (merged.from_message_id, merged.to_message_id, merged.depth) == (1, 4, 2)
     assert states(home) == ["absorbed", "absorbed", "live", "live"]
     assert home.shown()[0] == "s0 and s1, s2" and len(home.shown()) == 7
-    last = home.conversation.compact(merge(home, [merged, third], summary("all")), NOW)
-    home.conversation.compact(plan(home, 0, 1, summary("all, and one")), NOW)
+    last = home.conversation.compact(plan_merge(home, [merged, third], summary_message("all")), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message("all, and one")), NOW)
     assert states(home) == ["absorbed", "absorbed", "absorbed", "absorbed", "live", "live"]
     assert (last.from_message_id, last.to_message_id) == (1, 6)
 
 
 def test_a_checkpoint_that_none_has_taken_over_is_found(home: StoreHome) -> None:
     home.chat(3)
-    done = [home.conversation.compact(plan(home, 0, 1, summary()), NOW) for _ in range(2)]
-    home.conversation.compact(merge(home, done, summary("both")), NOW)
+    done = [home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW) for _ in range(2)]
+    home.conversation.compact(plan_merge(home, done, summary_message("both")), NOW)
     with home.db.write() as db:
         db.execute("UPDATE checkpoints SET absorbs = '[2]' WHERE id = 3")
     (problem,) = home.verify().problems
@@ -273,8 +289,10 @@ def test_a_checkpoint_that_none_has_taken_over_is_found(home: StoreHome) -> None
 
 def test_a_new_range_takes_over_the_checkpoints_before_it(home: StoreHome) -> None:
     home.chat(6)
-    first, second = (home.conversation.compact(plan(home, 0, 1, summary(f"s{n}")), NOW) for n in range(2))
-    wider = replace(plan(home, 0, 1, summary("s0, s1 and more")), absorbs=(first.id, second.id))
+    first, second = (
+        home.conversation.compact(plan_compaction(home, 0, 1, summary_message(f"s{n}")), NOW) for n in range(2)
+    )
+    wider = replace(plan_compaction(home, 0, 1, summary_message("s0, s1 and more")), absorbs=(first.id, second.id))
     done = home.conversation.compact(wider, NOW)
     assert (done.from_message_id, done.to_message_id) == (1, 6)
     assert states(home) == ["absorbed", "absorbed", "live"]
@@ -284,14 +302,16 @@ def test_a_new_range_takes_over_the_checkpoints_before_it(home: StoreHome) -> No
 @pytest.mark.parametrize("wrong", ["not in a row", "not live", "not before the range", "another start", "unknown"])
 def test_f11_checkpoints_are_taken_over_in_a_row_or_not_at_all(home: StoreHome, wrong: str) -> None:
     home.chat(8)
-    one, two, three = (home.conversation.compact(plan(home, 0, 1, summary(f"s{n}")), NOW) for n in range(3))
-    masked = home.conversation.compact(mask(home, 0), NOW)
+    one, two, three = (
+        home.conversation.compact(plan_compaction(home, 0, 1, summary_message(f"s{n}")), NOW) for n in range(3)
+    )
+    masked = home.conversation.compact(plan_masking(home, 0), NOW)
     planned = {
-        "not in a row": merge(home, [one, three], summary()),
-        "not live": replace(merge(home, [two, three], summary()), absorbs=(two.id, three.id, masked.id)),
-        "not before the range": replace(plan(home, 0, 1, summary()), absorbs=(one.id, two.id)),
-        "another start": replace(merge(home, [one, two], summary()), from_message_id=2),
-        "unknown": replace(merge(home, [one, two], summary()), absorbs=(one.id, two.id, 99)),
+        "not in a row": plan_merge(home, [one, three], summary_message()),
+        "not live": replace(plan_merge(home, [two, three], summary_message()), absorbs=(two.id, three.id, masked.id)),
+        "not before the range": replace(plan_compaction(home, 0, 1, summary_message()), absorbs=(one.id, two.id)),
+        "another start": replace(plan_merge(home, [one, two], summary_message()), from_message_id=2),
+        "unknown": replace(plan_merge(home, [one, two], summary_message()), absorbs=(one.id, two.id, 99)),
     }[wrong]
     before = home.conversation.view("main")
     with pytest.raises(CorruptStore, match="Nothing was changed"):

@@ -15,7 +15,7 @@ from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
-from tests.store_home import NOW
+from tests.support.store_home import NOW
 
 LATER = NOW + timedelta(days=30)
 

@@ -15,7 +15,7 @@ from assistant.core.records import ContextView, InboxReceipt, IncomingMessage, O
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
 from assistant.store.script.conversation import StoredConversation
-from tests.store_home import NOW, StoreHome, as_viewed, count, reply_to, tool_round
+from tests.support.store_home import NOW, StoreHome, count_tokens, cut_tool_output, reply_item, tool_round
 
 
 @pytest.fixture
@@ -113,12 +113,12 @@ def test_a_turn_shows_question_and_answer(home: StoreHome) -> None:
     turn = home.begin("what is six times seven?")
     assert home.shown() == ["what is six times seven?"]
     reply = home.conversation.finish_turn(
-        turn, "answered", Message("assistant", "42", model="m"), [reply_to(turn, "42")], NOW
+        turn, "answered", Message("assistant", "42", model="m"), [reply_item(turn, "42")], NOW
     )  # fmt: skip
     view = home.conversation.view("main")
     assert view.messages[-1] == reply
     assert (view.messages[1].role, view.messages[1].content, view.messages[1].model) == ("assistant", "42", "m")
-    assert view.tokens == sum(count(message) for message in view.messages)
+    assert view.tokens == sum(count_tokens(message) for message in view.messages)
     assert view.bytes >= len("what is six times seven?42")
 
 
@@ -149,7 +149,7 @@ def test_the_answer_ends_the_inbox_row_and_fills_the_outbox(home: StoreHome) -> 
 def test_a_turn_without_answer_fails_its_items_and_tools(home: StoreHome, state: str) -> None:
     turn = home.begin("hi")
     home.conversation.start_tool(turn, ToolCall("c1", "look"), NOW)
-    home.conversation.finish_turn(turn, state, None, [reply_to(turn, "sorry")], NOW, error="no model")  # type: ignore[arg-type]
+    home.conversation.finish_turn(turn, state, None, [reply_item(turn, "sorry")], NOW, error="no model")  # type: ignore[arg-type]
     item = home.conversation.inbox_item(turn.items[0].id)
     assert item is not None
     assert item.state == "failed"
@@ -275,9 +275,9 @@ def test_a_call_that_is_repeated_after_a_full_disk_is_logged_once(home: StoreHom
     home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
     for _ in range(2):
         with pytest.raises(StoreError, match="disk is full"):
-            home.conversation.finish_turn(turn, "answered", long, [reply_to(turn, "z")], NOW)
+            home.conversation.finish_turn(turn, "answered", long, [reply_item(turn, "z")], NOW)
     home.db.rows("PRAGMA max_page_count = 1000000")
-    home.conversation.finish_turn(turn, "answered", long, [reply_to(turn, "z")], NOW + timedelta(seconds=5))
+    home.conversation.finish_turn(turn, "answered", long, [reply_item(turn, "z")], NOW + timedelta(seconds=5))
     assert home.said() == ["hi", long.content]
     assert home.shown() == ["hi", long.content]
 
@@ -307,7 +307,7 @@ def test_a_failed_call_that_start_has_settled_is_not_taken_for_unwritten(home: S
 def test_a_reader_beside_the_writer_sees_what_is_added(home: StoreHome) -> None:
     home.chat(1)
     reader = Database.reader(home.path / "script.db")
-    beside = StoredConversation(reader, MessageLog(home.path), as_viewed=as_viewed, count=count)
+    beside = StoredConversation(reader, MessageLog(home.path), as_viewed=cut_tool_output, count=count_tokens)
     assert len(beside.view("main").messages) == 2
     home.chat(1)
     assert beside.view("main") == home.conversation.view("main")
@@ -338,7 +338,7 @@ def test_undo_hides_from_the_view_and_says_so_in_the_log(home: StoreHome) -> Non
     assert home.raw().startswith(before)
     assert home.shown() == ["question 0", "answer 0"]
     view = home.conversation.view("main")
-    assert (view.prefix_rev, view.tokens) == (1, sum(count(message) for message in view.messages))
+    assert (view.prefix_rev, view.tokens) == (1, sum(count_tokens(message) for message in view.messages))
     rows = home.db.rows("SELECT id, hidden_by FROM messages WHERE hidden_by IS NOT NULL")
     assert [tuple(row) for row in rows] == [(ids[0], record.id), (ids[1], record.id)]
 

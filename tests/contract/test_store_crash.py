@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from assistant.core.errors import CorruptStore
 from assistant.core.messages import Message
 from assistant.core.records import Turn
-from tests.compacting import copy_of, live, mask, plan, summary
-from tests.store_home import NOW, StoreHome, count, in_memory, reply_to, tool_round
+from tests.support.compactions import kept_copy, live_messages, plan_compaction, plan_masking, summary_message
+from tests.support.store_home import NOW, StoreHome, count_tokens, memory_backed_directory, reply_item, tool_round
 
 SESSIONS = ("main", "peer:x")
 OPERATIONS = ("accept", "begin", "tools", "finish", "undo", "annotate", "compact", "shorten", "ingest", "supersede")
 
 
 @dataclass(frozen=True)
-class Step:
+class CrashStep:
     operation: str
     session: str
     number: int
@@ -34,7 +34,7 @@ class Step:
 
 
 steps = st.builds(
-    Step,
+    CrashStep,
     st.sampled_from(OPERATIONS),
     st.sampled_from(SESSIONS),
     st.integers(0, 1000),
@@ -45,7 +45,7 @@ steps = st.builds(
 
 
 @dataclass
-class Life:
+class CrashingHome:
     """A home that lives through steps and crashes; `accepted` are the ids that were acknowledged, `there` those that
     wait or are in the log."""
 
@@ -54,7 +54,7 @@ class Life:
     there: set[int] = field(default_factory=set)
     turns: dict[str, Turn] = field(default_factory=dict)
 
-    def live(self, step: Step) -> None:
+    def live(self, step: CrashStep) -> None:
         copy = self._copied()
         acknowledged = self._do(step)
         if step.crash == "no":
@@ -67,60 +67,60 @@ class Life:
             self._lose(copy, step)
         self._check()
 
-    def _do(self, step: Step) -> set[int]:
+    def _do(self, step: CrashStep) -> set[int]:
         if step.operation == "accept":
             return {self.home.accept(f"words {step.number}", step.session).message_id}
-        act: Callable[[Step], None] = getattr(self, f"_{step.operation}")
+        act: Callable[[CrashStep], None] = getattr(self, f"_{step.operation}")
         act(step)
         return set()
 
     # --------------------------------------------------------------------------------------------------- operations
 
-    def _begin(self, step: Step) -> None:
+    def _begin(self, step: CrashStep) -> None:
         waiting = self.home.conversation.inbox(step.session)
         if waiting and step.session not in self.turns:
             self.turns[step.session] = self.home.conversation.begin_turn(waiting[0], "", NOW)
 
-    def _tools(self, step: Step) -> None:
+    def _tools(self, step: CrashStep) -> None:
         turn = self.turns.get(step.session)
         if turn is not None:
             call, result = tool_round(f"c{step.number}", "r" * (step.number * 3))
             self.home.conversation.start_tool(turn, call.tool_calls[0], NOW)
             self.home.conversation.record(turn, [call, result], NOW)
 
-    def _finish(self, step: Step) -> None:
+    def _finish(self, step: CrashStep) -> None:
         turn = self.turns.pop(step.session, None)
         if turn is not None:
             reply = Message("assistant", f"reply {step.number}")
-            self.home.conversation.finish_turn(turn, "answered", reply, [reply_to(turn, reply.content)], NOW)
+            self.home.conversation.finish_turn(turn, "answered", reply, [reply_item(turn, reply.content)], NOW)
 
-    def _undo(self, step: Step) -> None:
-        rows = live(self.home, step.session)
+    def _undo(self, step: CrashStep) -> None:
+        rows = live_messages(self.home, step.session)
         if rows:
             self.home.conversation.undo(step.session, [rows[step.number % len(rows)].id or 0], NOW)
 
-    def _annotate(self, step: Step) -> None:
-        rows = live(self.home, step.session)
+    def _annotate(self, step: CrashStep) -> None:
+        rows = live_messages(self.home, step.session)
         if rows:
             self.home.conversation.annotate(step.session, "edit", [rows[0].id or 0], f"edit {step.number}", NOW)
 
-    def _compact(self, step: Step) -> None:
-        rows = live(self.home, step.session)
+    def _compact(self, step: CrashStep) -> None:
+        rows = live_messages(self.home, step.session)
         if len(rows) >= 2:
             last = step.number % (len(rows) - 1)
-            prefix = (summary(), copy_of(rows[0]))
-            self.home.conversation.compact(plan(self.home, 0, last, *prefix, session=step.session), NOW)
+            prefix = (summary_message(), kept_copy(rows[0]))
+            self.home.conversation.compact(plan_compaction(self.home, 0, last, *prefix, session=step.session), NOW)
 
-    def _shorten(self, step: Step) -> None:
-        if live(self.home, step.session):
-            self.home.conversation.compact(mask(self.home, 0, text="short", session=step.session), NOW)
+    def _shorten(self, step: CrashStep) -> None:
+        if live_messages(self.home, step.session):
+            self.home.conversation.compact(plan_masking(self.home, 0, text="short", session=step.session), NOW)
 
-    def _ingest(self, step: Step) -> None:
+    def _ingest(self, step: CrashStep) -> None:
         said = [Message("user" if n % 2 == 0 else "assistant", f"old {n}") for n in range(step.number % 9)]
         if said:
             self.home.conversation.ingest(step.session, "owner", said, NOW, keep=5)
 
-    def _supersede(self, step: Step) -> None:
+    def _supersede(self, step: CrashStep) -> None:
         self.home.conversation.supersede(self.home.conversation.inbox(step.session), [], NOW)
 
     # ------------------------------------------------------------------------------------------------------ crashing
@@ -133,7 +133,7 @@ class Life:
             shutil.copy(self.home.path / name, copy)
         return copy
 
-    def _lose(self, copy: Path, step: Step) -> None:
+    def _lose(self, copy: Path, step: CrashStep) -> None:
         """The database as it was before the step; the logs cut somewhere behind what it has indexed."""
         self.home.close()
         for path in self.home.path.glob("script.db*"):
@@ -167,15 +167,15 @@ class Life:
         assert self.accepted <= self.there
         for session in SESSIONS:
             view = self.home.conversation.view(session)
-            assert view.tokens == sum(count(message) for message in view.messages)
+            assert view.tokens == sum(count_tokens(message) for message in view.messages)
 
 
 @settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(lived=st.lists(steps, min_size=1, max_size=30))
-def test_f35_no_accepted_message_is_lost_whatever_a_crash_leaves(lived: list[Step]) -> None:
-    with in_memory() as directory:
+def test_f35_no_accepted_message_is_lost_whatever_a_crash_leaves(lived: list[CrashStep]) -> None:
+    with memory_backed_directory() as directory:
         home = StoreHome(directory / "home").open()
-        life = Life(home)
+        life = CrashingHome(home)
         for step in lived:
             life.live(step)
         assert life.accepted <= life.there
@@ -195,8 +195,8 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 
 def crash_after(home: StoreHome, act: Callable[[], object]) -> None:
     """`act` reaches the log, and its transaction is lost."""
-    step = Step("", "main", 0, "commit lost", 1.0, b"")
-    life = Life(home)
+    step = CrashStep("", "main", 0, "commit lost", 1.0, b"")
+    life = CrashingHome(home)
     copy = life._copied()
     act()
     life._lose(copy, step)
@@ -226,7 +226,7 @@ def test_a_reply_that_only_the_log_has_is_adopted_and_not_logged_again(home: Sto
     (turn,) = home.conversation.reconcile(NOW).running
     said = home.conversation.turn_messages(turn)
     assert [message.content for message in said] == ["hi", "ho"]
-    home.conversation.finish_turn(turn, "answered", said[-1], [reply_to(turn, "ho")], NOW)
+    home.conversation.finish_turn(turn, "answered", said[-1], [reply_item(turn, "ho")], NOW)
     assert home.said() == ["hi", "ho"]
     assert home.outbox.pending("terminal")[0].outgoing.message_id == said[-1].id
 

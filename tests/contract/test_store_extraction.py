@@ -11,8 +11,8 @@ import pytest
 
 from assistant.core.messages import Message
 from assistant.store.script.unread import UnreadMessages
-from tests.compacting import live, mask, merge, plan, summary
-from tests.store_home import NOW, StoreHome, tool_round
+from tests.support.compactions import live_messages, plan_compaction, plan_masking, plan_merge, summary_message
+from tests.support.store_home import NOW, StoreHome, tool_round
 
 
 @pytest.fixture
@@ -42,32 +42,34 @@ def read(home: StoreHome, seq: int = 0, limit: int = 200) -> list[str]:
 
 
 def _compacted(home: StoreHome) -> None:
-    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
 
 
 def _begun(home: StoreHome) -> None:
     started = home.conversation.begin_compaction("main", 0, "nap", (1, 6), "a", NOW + timedelta(minutes=1), NOW)
-    home.conversation.compact(replace(plan(home, 0, 5, summary()), started=started), NOW)
+    home.conversation.compact(replace(plan_compaction(home, 0, 5, summary_message()), started=started), NOW)
 
 
 def _with_shorter_rows(home: StoreHome) -> None:
-    home.conversation.compact(replace(plan(home, 0, 5, summary()), shorten=mask(home, 7).shorten), NOW)
+    home.conversation.compact(
+        replace(plan_compaction(home, 0, 5, summary_message()), shorten=plan_masking(home, 7).shorten), NOW
+    )
 
 
 def _in_two(home: StoreHome) -> None:
     for _ in range(2):
-        home.conversation.compact(plan(home, 0, 2, summary()), NOW)
+        home.conversation.compact(plan_compaction(home, 0, 2, summary_message()), NOW)
 
 
 def _taken_over(home: StoreHome) -> None:
-    first = home.conversation.compact(plan(home, 0, 3, summary()), NOW)
-    home.conversation.compact(replace(plan(home, 0, 1, summary()), absorbs=(first.id,)), NOW)
+    first = home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
+    home.conversation.compact(replace(plan_compaction(home, 0, 1, summary_message()), absorbs=(first.id,)), NOW)
 
 
 def _undone_and_again(home: StoreHome) -> None:
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
-    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
 
 
 def _imported(home: StoreHome) -> None:
@@ -103,10 +105,10 @@ def test_f28_a_lost_database_made_again_queues_what_it_refers_to(tmp_path: Path)
 def test_f28_what_the_journal_has_read_is_not_queued_again(home: StoreHome) -> None:
     home.chat(4)
     home.conversation.extracted("main", 1, 4, NOW)
-    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
     assert queue(home) == [(5, 6, "waiting")]
     home.conversation.extracted("main", 1, 8, NOW)
-    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
     assert queue(home) == [(5, 6, "done")]
     assert unextracted(home) == 0
 
@@ -116,23 +118,23 @@ def test_f28_a_commit_that_is_refused_queues_nothing(home: StoreHome) -> None:
     with home.db.write() as db:
         db.execute("DELETE FROM conversation_history WHERE message_id = 8")
     with pytest.raises(Exception, match="refused"):
-        home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+        home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     assert queue(home) == []
     home.repair()
 
 
 def test_masks_and_merges_have_nothing_new_to_read(home: StoreHome) -> None:
     home.chat(4)
-    done = [home.conversation.compact(plan(home, 0, 1, summary()), NOW) for _ in range(2)]
+    done = [home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW) for _ in range(2)]
     before = queue(home)
-    home.conversation.compact(mask(home, 0, 1), NOW)
-    home.conversation.compact(merge(home, done, summary("merged")), NOW)
+    home.conversation.compact(plan_masking(home, 0, 1), NOW)
+    home.conversation.compact(plan_merge(home, done, summary_message("merged")), NOW)
     assert queue(home) == before == [(1, 2, "waiting"), (3, 4, "waiting")]
 
 
 def test_f28_what_no_one_would_read_is_found_and_queued(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
     home.conversation.extracted("main", 1, 2, NOW)
     with home.db.write() as db:
         db.execute("DELETE FROM extraction_queue")
@@ -147,8 +149,8 @@ def test_f28_what_no_one_would_read_is_found_and_queued(home: StoreHome) -> None
 
 def test_reading_only_goes_forward(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     home.conversation.extracted("main", 1, 3, NOW)
     assert (queue(home), unextracted(home)) == ([(1, 2, "done"), (3, 6, "waiting")], 3)
     home.conversation.extracted("main", 1, 1, NOW)
@@ -161,7 +163,7 @@ def test_nobody_can_have_read_what_was_not_said(home: StoreHome) -> None:
     home.chat(2)
     home.conversation.extracted("main", 1, 500, NOW)
     home.chat(3)
-    home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
     assert queue(home) == [(5, 6, "waiting")]
     home.conversation.extracted("main", 2, 9, NOW)
     home.conversation.extracted("nowhere", 1, 9, NOW)
@@ -173,7 +175,7 @@ def test_what_has_no_message_left_to_read_waits_no_longer(home: StoreHome) -> No
     home.chat(2)
     home.conversation.annotate("main", "edit", [1], "edited", NOW)
     home.chat(1)
-    home.conversation.compact(plan(home, 0, 4, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 4, summary_message()), NOW)
     assert queue(home) == [(1, 5, "waiting")]
     home.conversation.extracted("main", 1, UnreadMessages(home.db, home.log).after("main", 1, 0)[3].seq, NOW)
     assert queue(home) == [(1, 5, "done")]
@@ -189,7 +191,7 @@ def test_the_log_is_read_in_order_from_a_cursor(home: StoreHome) -> None:
     assert read(home, 6) == []
     assert UnreadMessages(home.db, home.log).after("main", 2, 0) == []
     first = UnreadMessages(home.db, home.log).after("main", 1, 0)[0]
-    assert (first.seq, first.role, first.trust, first.id) == (1, "user", "owner", live(home)[0].id)
+    assert (first.seq, first.role, first.trust, first.id) == (1, "user", "owner", live_messages(home)[0].id)
 
 
 def test_a_turn_is_read_when_it_has_ended(home: StoreHome) -> None:
@@ -206,6 +208,6 @@ def test_a_turn_is_read_when_it_has_ended(home: StoreHome) -> None:
 
 def test_what_was_covered_is_read_as_it_was_said(home: StoreHome) -> None:
     home.chat(3)
-    home.conversation.compact(mask(home, 1), NOW)
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(plan_masking(home, 1), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     assert read(home)[:2] == ["question 0", "answer 0"]

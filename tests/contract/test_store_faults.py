@@ -15,7 +15,7 @@ import pytest
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message, ToolCall
 from assistant.core.records import IncomingMessage
-from tests.store_home import NOW, StoreHome, in_memory, reply_to
+from tests.support.store_home import NOW, StoreHome, memory_backed_directory, reply_item
 
 TURNS = 8
 
@@ -32,7 +32,7 @@ def live_through(path: Path, *, prefix: tuple[str, ...] = (), limit: int = 0) ->
     """Have a child process say everything under a fault; the errors it met. Everything was said exactly once, in
     order, and the home is whole."""
     run = subprocess.run(
-        [*prefix, sys.executable, "-m", "tests.contract.store_child", str(path), str(TURNS), str(limit)],
+        [*prefix, sys.executable, "-m", "tests.support.processes.store_with_disk_errors", str(path), str(TURNS), str(limit)],
         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(Path.cwd())}, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -112,7 +112,7 @@ def _fill_and_go_on(home: StoreHome, filler: Path) -> None:
     assert all("disk" in error.lower() or "space" in error.lower() for error in errors)
     filler.unlink()
     for turn in home.conversation.reconcile(NOW).running:
-        home.conversation.finish_turn(turn, "failed", None, [reply_to(turn, "sorry")], NOW)
+        home.conversation.finish_turn(turn, "failed", None, [reply_item(turn, "sorry")], NOW)
     home.say("space again", "good")
     assert home.shown()[-2:] == ["space again", "good"]
     logged = home.said()
@@ -156,7 +156,7 @@ def test_broken_text_is_kept_as_text(home: StoreHome) -> None:
     result = Message("tool", "r\x00\udc00", tool_call_id=shown[-1].tool_calls[0].id)
     home.conversation.record(turn, [result], NOW)
     home.conversation.finish_turn(
-        turn, "answered", Message("assistant", "ok\ud800"), [reply_to(turn, "ok\ud800")], NOW, error="e\ud800"
+        turn, "answered", Message("assistant", "ok\ud800"), [reply_item(turn, "ok\ud800")], NOW, error="e\ud800"
     )
     clean = "café \ufffd\ufffd end\x00 \ufffd \U0001f600"
     before = home.conversation.view("main")
@@ -174,7 +174,7 @@ def test_a_network_id_that_is_broken_is_still_accepted_once(home: StoreHome) -> 
 
 
 def test_ten_thousand_messages_at_once_all_wait_their_turn() -> None:
-    with in_memory() as directory:
+    with memory_backed_directory() as directory:
         home = StoreHome(directory / "home").open()
         ids = [home.accept(f"m{number}").message_id for number in range(10_000)]
         home.restart()

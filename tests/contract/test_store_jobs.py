@@ -12,31 +12,31 @@ from assistant.agenda.notifications import build_firing
 from assistant.context.normalise import normalise
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import Message, ToolCall
-from tests.reminded_home import BERLIN, GUEST, NOW, Agendas, agendas
+from tests.support.agenda_home import BERLIN, GUEST, NOW, AgendaHome, open_agenda_home
 
 SOON = NOW + timedelta(minutes=20)
 
 
 @pytest.fixture
-def home() -> Iterator[Agendas]:
-    with agendas() as made:
+def home() -> Iterator[AgendaHome]:
+    with open_agenda_home() as made:
         yield made
 
 
-async def test_the_same_call_sets_a_reminder_once(home: Agendas) -> None:
+async def test_the_same_call_sets_a_reminder_once(home: AgendaHome) -> None:
     first = await home.remind("call mum", "in 20 minutes", key="turn:1")
     home.now += timedelta(hours=5)
     assert await home.remind("call mum", "in 20 minutes", key="turn:1") == first
     assert [job.id for job in home.jobs.waiting("owner", "reminder")] == [first.id]
 
 
-async def test_the_same_call_finds_its_reminder_when_the_time_is_past(home: Agendas) -> None:
+async def test_the_same_call_finds_its_reminder_when_the_time_is_past(home: AgendaHome) -> None:
     first = await home.remind("call mum", "2026-11-20 12:00", key="turn:1")
     await home.after(hours=5)
     assert (await home.remind("call mum", "2026-11-20 12:00", key="turn:1")).id == first.id
 
 
-async def test_the_same_call_cancels_once_and_another_is_told_that_none_waits(home: Agendas) -> None:
+async def test_the_same_call_cancels_once_and_another_is_told_that_none_waits(home: AgendaHome) -> None:
     job = await home.remind("call mum", "in 20 minutes")
     for _ in range(2):
         assert home.agenda.cancel_reminder(job.id, "owner", "turn:2", home.now).text == "call mum"
@@ -46,7 +46,7 @@ async def test_the_same_call_cancels_once_and_another_is_told_that_none_waits(ho
     assert home.jobs.waiting("owner", "reminder") == []
 
 
-async def test_nobody_sees_or_cancels_what_is_anothers(home: Agendas) -> None:
+async def test_nobody_sees_or_cancels_what_is_anothers(home: AgendaHome) -> None:
     mine = await home.remind("mine", "in 20 minutes")
     theirs = await home.remind("theirs", "in 20 minutes", place=GUEST)
     assert [job.text for job in home.jobs.waiting("owner", "reminder")] == ["mine"]
@@ -62,7 +62,7 @@ async def test_nobody_sees_or_cancels_what_is_anothers(home: Agendas) -> None:
 
 
 async def test_no_more_may_wait_than_the_settings_say() -> None:
-    with agendas(most=2) as home:
+    with open_agenda_home(most=2) as home:
         for text in ("one", "two"):
             await home.remind(text, "in 20 minutes")
         with pytest.raises(UsageError, match="Nothing was set"):
@@ -72,7 +72,7 @@ async def test_no_more_may_wait_than_the_settings_say() -> None:
         assert (await home.remind("three", "in 20 minutes")).text == "three"
 
 
-async def test_two_schedules_of_one_name_cannot_wait(home: Agendas) -> None:
+async def test_two_schedules_of_one_name_cannot_wait(home: AgendaHome) -> None:
     first = await home.schedule("news", "What is new?", "", repeat="every day at 8")
     with pytest.raises(UsageError, match="Nothing was set"):
         await home.schedule("news", "Again?", "", repeat="every day at 9")
@@ -80,7 +80,7 @@ async def test_two_schedules_of_one_name_cannot_wait(home: Agendas) -> None:
     assert (await home.schedule("news", "Again?", "", repeat="every day at 9")).name == "news"
 
 
-async def test_a_paused_schedule_is_not_due_and_goes_on_with_its_next_time(home: Agendas) -> None:
+async def test_a_paused_schedule_is_not_due_and_goes_on_with_its_next_time(home: AgendaHome) -> None:
     job = await home.schedule("news", "What is new?", "", repeat="every day at 8")
     home.agenda.pause(job)
     assert await home.after(days=3) == 0
@@ -92,7 +92,7 @@ async def test_a_paused_schedule_is_not_due_and_goes_on_with_its_next_time(home:
     assert home.ends() == ["late"]
 
 
-async def test_the_conversation_knows_what_was_told_once(home: Agendas) -> None:
+async def test_the_conversation_knows_what_was_told_once(home: AgendaHome) -> None:
     home.home.say("remind me", "I will")
     await home.remind("call mum", "in 20 minutes")
     await home.after(minutes=20)
@@ -106,7 +106,7 @@ async def test_the_conversation_knows_what_was_told_once(home: Agendas) -> None:
     assert home.home.verify().ok
 
 
-async def test_f37_a_crash_before_the_log_knows_is_settled_at_start(home: Agendas) -> None:
+async def test_f37_a_crash_before_the_log_knows_is_settled_at_start(home: AgendaHome) -> None:
     """Killed between the transaction and the log; and between the log and its transaction."""
     home.home.say("remind me", "I will")
     await home.remind("call mum", "in 20 minutes")
@@ -130,7 +130,7 @@ async def test_f37_a_crash_before_the_log_knows_is_settled_at_start(home: Agenda
     assert home.home.verify().ok
 
 
-async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_with_the_next(home: Agendas) -> None:
+async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_with_the_next(home: AgendaHome) -> None:
     home.home.say("remind me", "I will")
     await home.remind("call mum", "in 20 minutes")
     await home.remind("feed the cat", "in 30 minutes")
@@ -148,14 +148,14 @@ async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_wi
     assert home.home.verify().ok
 
 
-def _fire_only(home: Agendas) -> None:
+def _fire_only(home: AgendaHome) -> None:
     """What `Alarm.fire` commits, and then nothing more."""
     due = home.jobs.due(None, home.now, limit=100)
     ended = end_due_slots_of_jobs(iter(due), home.now, LatenessPolicy(timedelta(minutes=1)), 100)
     home.jobs.fire(build_firing(ended, BERLIN, home.now), home.now)
 
 
-def _log_only(home: Agendas) -> None:
+def _log_only(home: AgendaHome) -> None:
     """The log takes the record, and the transaction after it fails."""
     db = home.home.db
     with db.write():
@@ -164,7 +164,7 @@ def _log_only(home: Agendas) -> None:
         home.jobs.log_told(home.now)
 
 
-async def test_a_reminder_within_a_tool_loop_leaves_the_turn_as_it_is(home: Agendas) -> None:
+async def test_a_reminder_within_a_tool_loop_leaves_the_turn_as_it_is(home: AgendaHome) -> None:
     await home.remind("call mum", "in 20 minutes")
     store = home.home.conversation
     turn = home.home.begin("look it up")
@@ -178,7 +178,7 @@ async def test_a_reminder_within_a_tool_loop_leaves_the_turn_as_it_is(home: Agen
     assert sent[-1].metadata["note"]
 
 
-async def test_what_was_missed_is_counted_until_somebody_looks(home: Agendas) -> None:
+async def test_what_was_missed_is_counted_until_somebody_looks(home: AgendaHome) -> None:
     await home.remind("stretch", "", repeat="every day at 8")
     await home.after(days=4)
     assert home.jobs.missed() == {"owner": 3}
@@ -187,7 +187,7 @@ async def test_what_was_missed_is_counted_until_somebody_looks(home: Agendas) ->
     assert all(slot.seen_at for slot in home.jobs.slots("owner") if slot.state == "missed")
 
 
-async def test_times_are_kept_in_utc(home: Agendas) -> None:
+async def test_times_are_kept_in_utc(home: AgendaHome) -> None:
     job = await home.remind("call mum", "2026-11-21 09:00")
     assert job.due is not None
     assert job.due.at == datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pytest
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState
 from assistant.core.errors import CorruptStore, StaleView
-from tests.compacting import plan, summary
-from tests.store_home import NOW, StoreHome
+from tests.support.compactions import plan_compaction, summary_message
+from tests.support.store_home import NOW, StoreHome
 
 UNTIL = NOW + timedelta(minutes=5)
 
@@ -29,7 +29,7 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 def begin(home: StoreHome, holder: str = "a", now: datetime = NOW, session: str = "main") -> int | None:
     rev = home.conversation.view(session).prefix_rev
     until = now + timedelta(minutes=5)
-    ids = plan(home, 0, 3, session=session)
+    ids = plan_compaction(home, 0, 3, session=session)
     named = (ids.from_message_id, ids.to_message_id)
     return home.conversation.begin_compaction(session, rev, "nap", named, holder, until, now)
 
@@ -52,7 +52,7 @@ def test_a_compaction_is_noted_before_its_slow_part_and_committed_under_the_same
     note = only(home)
     assert (note.id, note.num, note.state, note.trigger) == (started, 1, "started", "nap")
     assert (note.from_message_id, note.to_message_id) == (1, 4)
-    done = home.conversation.compact(replace(plan(home, 0, 3, summary()), started=started), NOW)
+    done = home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message()), started=started), NOW)
     assert (done.id, done.num, done.state) == (started, 1, "live")
     assert leases(home) == 0
 
@@ -74,22 +74,22 @@ def test_f14_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(ho
     assert states(home) == ["failed", "started"]
     assert "ran out" in home.conversation.checkpoints("main")[0].note
     with pytest.raises(StaleView):
-        home.conversation.compact(replace(plan(home, 0, 3, summary("slow")), started=slow), later)
+        home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message("slow")), started=slow), later)
     home.conversation.abandon_compaction(slow or 0, "too late", later)
     assert begin(home, "c", later) is None
-    home.conversation.compact(replace(plan(home, 0, 3, summary("quick")), started=quick), later)
+    home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message("quick")), started=quick), later)
     assert states(home) == ["failed", "live"]
     assert home.shown()[0] == "quick"
 
 
 def test_a_lease_that_ran_out_and_was_not_taken_still_commits(home: StoreHome) -> None:
     started = begin(home)
-    late = replace(plan(home, 0, 3, summary()), started=started)
+    late = replace(plan_compaction(home, 0, 3, summary_message()), started=started)
     assert home.conversation.compact(late, UNTIL + timedelta(hours=1)).state == "live"
 
 
 def test_f13_a_message_that_arrives_between_begin_and_commit_stays(home: StoreHome) -> None:
-    planned = replace(plan(home, 0, 3, summary()), started=begin(home))
+    planned = replace(plan_compaction(home, 0, 3, summary_message()), started=begin(home))
     home.say("meanwhile", "answered")
     home.conversation.compact(planned, NOW)
     assert home.shown()[-2:] == ["meanwhile", "answered"]
@@ -97,7 +97,7 @@ def test_f13_a_message_that_arrives_between_begin_and_commit_stays(home: StoreHo
 
 
 def test_what_changed_before_the_commit_makes_it_stale(home: StoreHome) -> None:
-    planned = replace(plan(home, 0, 3, summary()), started=begin(home))
+    planned = replace(plan_compaction(home, 0, 3, summary_message()), started=begin(home))
     home.conversation.undo("main", [7, 8], NOW)
     with pytest.raises(StaleView):
         home.conversation.compact(planned, NOW)
@@ -108,8 +108,8 @@ def test_what_changed_before_the_commit_makes_it_stale(home: StoreHome) -> None:
 def test_one_without_a_lease_goes_first_and_the_one_begun_before_it_fails(home: StoreHome) -> None:
     """The floor does not wait for a summary; the summary was planned on what stood there before."""
     started = begin(home)
-    home.conversation.compact(plan(home, 0, 1, summary("floor")), NOW)
-    planned = replace(plan(home, 0, 1, summary("late")), started=started)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message("floor")), NOW)
+    planned = replace(plan_compaction(home, 0, 1, summary_message("late")), started=started)
     with pytest.raises(StaleView):
         home.conversation.compact(planned, NOW)
     home.conversation.abandon_compaction(started or 0, "overtaken", NOW)
@@ -119,7 +119,7 @@ def test_one_without_a_lease_goes_first_and_the_one_begun_before_it_fails(home: 
 def test_a_refused_commit_leaves_it_started_with_its_lease(home: StoreHome) -> None:
     started = begin(home)
     with pytest.raises(CorruptStore):
-        home.conversation.compact(replace(plan(home, 2, 3, summary()), started=started), NOW)
+        home.conversation.compact(replace(plan_compaction(home, 2, 3, summary_message()), started=started), NOW)
     assert (states(home), leases(home)) == (["started"], 1)
     home.conversation.abandon_compaction(started or 0, "refused", NOW)
     assert leases(home) == 0
@@ -137,7 +137,7 @@ def test_one_that_was_given_up_frees_the_session(home: StoreHome) -> None:
 
 def test_giving_up_what_was_committed_changes_nothing(home: StoreHome) -> None:
     started = begin(home)
-    home.conversation.compact(replace(plan(home, 0, 3, summary()), started=started), NOW)
+    home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message()), started=started), NOW)
     home.conversation.abandon_compaction(started or 0, "late", NOW)
     assert (only(home).state, only(home).note) == ("live", "")
 
@@ -167,7 +167,10 @@ def test_a_process_that_looks_again_keeps_what_it_has_begun_itself(home: StoreHo
     started = begin(home)
     home.conversation.reconcile(NOW)
     assert states(home) == ["started"]
-    assert home.conversation.compact(replace(plan(home, 0, 3, summary()), started=started), NOW).state == "live"
+    assert (
+        home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message()), started=started), NOW).state
+        == "live"
+    )
 
 
 @pytest.mark.parametrize("through", ["repair", "start"])

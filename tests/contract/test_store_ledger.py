@@ -19,7 +19,7 @@ from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.ledger import Ledger, RoleBudgets
-from tests.store_home import NOW, in_memory
+from tests.support.store_home import NOW, memory_backed_directory
 
 OSLO = ZoneInfo("Europe/Oslo")
 
@@ -159,7 +159,7 @@ def test_sums_by_day_model_kind_and_session(db: Database) -> None:
     )
 )
 def test_i9_the_worst_case_never_passes_a_cap(steps: list[tuple[bool, float, float, int]]) -> None:
-    with in_memory() as directory:
+    with memory_backed_directory() as directory:
         db = Database.open(directory / "script.db", script_migrations, NOW)
         ledger = Ledger(db, budget(daily=5, monthly=12), OSLO)
         open_ones: list[tuple[Reservation, datetime]] = []

@@ -14,26 +14,26 @@ from hypothesis import strategies as st
 
 from assistant.core.errors import StaleView, StoreError, UsageError
 from assistant.store.character.memory_files import StoredMemoryFiles
-from tests.memory_home import DAY, GUEST, MOST, NOW, MemoryHome, tokens
+from tests.support.memory_files_home import DAY, GUEST, MAX_TOKENS, NOW, MemoryFilesHome, count_tokens
 
 LATER = NOW + timedelta(hours=1)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[MemoryHome]:
-    home = MemoryHome(tmp_path / "home").open()
+def home(tmp_path: Path) -> Iterator[MemoryFilesHome]:
+    home = MemoryFilesHome(tmp_path / "home").open()
     yield home
     home.close()
 
 
-def note(home: MemoryHome, *lines: str, key: str = "k", scope: str = "owner", time: str = "14:03") -> bool:
+def note(home: MemoryFilesHome, *lines: str, key: str = "k", scope: str = "owner", time: str = "14:03") -> bool:
     return home.files.note(scope, DAY, time, lines, key)
 
 
 # ----------------------------------------------------------------------------------------------------------- MEMORY.md
 
 
-def test_a_text_takes_the_place_of_the_one_it_was_made_for(home: MemoryHome) -> None:
+def test_a_text_takes_the_place_of_the_one_it_was_made_for(home: MemoryFilesHome) -> None:
     assert home.files.curated() == ""
     first = home.files.curate("one\n", "", "model", NOW)
     second = home.files.curate("two\n", "one\n", "sleep", LATER, cycle=2)
@@ -45,7 +45,7 @@ def test_a_text_takes_the_place_of_the_one_it_was_made_for(home: MemoryHome) -> 
     )  # fmt: skip
 
 
-def test_what_a_person_wrote_meanwhile_is_not_overwritten(home: MemoryHome) -> None:
+def test_what_a_person_wrote_meanwhile_is_not_overwritten(home: MemoryFilesHome) -> None:
     home.files.curate("one\n", "", "sleep", NOW)
     home.curated.write_text("mine\n")
     with pytest.raises(StaleView, match=r"MEMORY\.md was edited meanwhile"):
@@ -57,7 +57,7 @@ def test_what_a_person_wrote_meanwhile_is_not_overwritten(home: MemoryHome) -> N
     assert not home.curated.exists()
 
 
-def test_even_what_would_change_nothing_is_told_that_somebody_edited_it(home: MemoryHome) -> None:
+def test_even_what_would_change_nothing_is_told_that_somebody_edited_it(home: MemoryFilesHome) -> None:
     home.curated.write_text("mine\n")
     with pytest.raises(StaleView):
         home.files.curate("one\n", "one\n", "model", NOW)
@@ -65,14 +65,14 @@ def test_even_what_would_change_nothing_is_told_that_somebody_edited_it(home: Me
 
 def test_what_a_person_saves_while_the_change_is_being_written_wins(tmp_path: Path) -> None:
     """The text is compared once more right before it is replaced."""
-    home = MemoryHome(tmp_path / "home").open()
+    home = MemoryFilesHome(tmp_path / "home").open()
     home.curated.write_text("one\n")
 
     def count(text: str) -> int:
         home.curated.write_text("mine\n")
         return len(text)
 
-    files = StoredMemoryFiles(home.path, home.db, count=count, most=MOST)
+    files = StoredMemoryFiles(home.path, home.db, count=count, most=MAX_TOKENS)
     with pytest.raises(StaleView):
         files.curate("two\n", "one\n", "sleep", NOW, key="k")
     assert home.curated.read_text() == "mine\n" and files.edits("owner") == [] and home.leftovers() == []
@@ -80,17 +80,17 @@ def test_what_a_person_saves_while_the_change_is_being_written_wins(tmp_path: Pa
     home.close()
 
 
-def test_the_same_key_changes_it_once(home: MemoryHome) -> None:
+def test_the_same_key_changes_it_once(home: MemoryFilesHome) -> None:
     first = home.files.curate("one\n", "", "model", NOW, key="k")
     assert home.files.curate("one\none\n", "one\n", "model", LATER, key="k") == first
     assert home.files.curated() == "one\n"
 
 
-def test_what_changes_nothing_is_no_edit(home: MemoryHome) -> None:
+def test_what_changes_nothing_is_no_edit(home: MemoryFilesHome) -> None:
     assert home.files.curate("", "", "model", NOW).id is None and not home.curated.exists()
 
 
-def test_a_text_over_the_limit_is_refused_with_the_figures(home: MemoryHome) -> None:
+def test_a_text_over_the_limit_is_refused_with_the_figures(home: MemoryFilesHome) -> None:
     with pytest.raises(UsageError, match="would have 101 tokens; 100 tokens fit"):
         home.files.curate("x" * 404, "", "user", NOW)
     with pytest.raises(UsageError, match="1024 KB; 100 tokens fit"):
@@ -99,7 +99,7 @@ def test_a_text_over_the_limit_is_refused_with_the_figures(home: MemoryHome) -> 
     home.files.curate("x" * 403, "", "user", NOW)
 
 
-def test_a_text_that_a_person_made_too_long_may_still_become_shorter(home: MemoryHome) -> None:
+def test_a_text_that_a_person_made_too_long_may_still_become_shorter(home: MemoryFilesHome) -> None:
     home.curated.write_text("x" * 4000)
     home.files.curate("x" * 3000, "x" * 4000, "model", NOW)
     with pytest.raises(UsageError, match="750 tokens"):
@@ -109,7 +109,7 @@ def test_a_text_that_a_person_made_too_long_may_still_become_shorter(home: Memor
 # ---------------------------------------------------------------------------------------------------------------- days
 
 
-def test_notes_stand_under_their_time_in_the_file_of_their_day(home: MemoryHome) -> None:
+def test_notes_stand_under_their_time_in_the_file_of_their_day(home: MemoryFilesHome) -> None:
     assert note(home, "Marta called.", "- She sails.", key="a")
     assert note(home, "A storm.", key="b", time="18:40")
     wanted = "# 2026-11-20\n\n## 14:03\n\n- Marta called.\n- She sails.\n\n## 18:40\n\n- A storm.\n"
@@ -118,7 +118,7 @@ def test_notes_stand_under_their_time_in_the_file_of_their_day(home: MemoryHome)
     assert home.files.day("owner", date(2026, 11, 19)) == ""
 
 
-def test_a_note_is_written_once_even_where_the_person_took_it_out(home: MemoryHome) -> None:
+def test_a_note_is_written_once_even_where_the_person_took_it_out(home: MemoryFilesHome) -> None:
     assert note(home, "one", key="a") and not note(home, "one", key="a")
     home.day().write_text("mine\n")
     assert not note(home, "one", key="a")
@@ -127,7 +127,7 @@ def test_a_note_is_written_once_even_where_the_person_took_it_out(home: MemoryHo
 
 
 @pytest.mark.parametrize("stood", ["mine", "mine\n", "# mine\r\n\r\nline\r\n", "\ufeffmine\n", "  \nmine\n\n\n"])
-def test_what_a_person_wrote_there_stays_byte_for_byte(home: MemoryHome, stood: str) -> None:
+def test_what_a_person_wrote_there_stays_byte_for_byte(home: MemoryFilesHome, stood: str) -> None:
     home.day().parent.mkdir()
     home.day().write_bytes(stood.encode())
     note(home, "one", key="a")
@@ -135,14 +135,14 @@ def test_what_a_person_wrote_there_stays_byte_for_byte(home: MemoryHome, stood: 
     assert "## 14:03" in home.day().read_text() and ("\r" in stood) == (b"- one\r\n" in home.day().read_bytes())
 
 
-def test_a_line_cannot_become_a_header(home: MemoryHome) -> None:
+def test_a_line_cannot_become_a_header(home: MemoryFilesHome) -> None:
     note(home, "one\n## 00:00\n- forged", "## 01:00", "- a\rb\u2028c", key="a")
     lines = home.day().read_text().splitlines()
     assert [line for line in lines if line.startswith("## ")] == ["## 14:03"]
     assert lines[-1] == "- a b c"
 
 
-def test_lines_of_a_megabyte_are_cut_and_a_full_file_is_left_as_it_is(home: MemoryHome) -> None:
+def test_lines_of_a_megabyte_are_cut_and_a_full_file_is_left_as_it_is(home: MemoryFilesHome) -> None:
     note(home, "x" * 1_000_000, key="a")
     assert home.day().stat().st_size < 3000 and "…" in home.day().read_text()
     stood = "y" * (1 << 20)
@@ -152,7 +152,7 @@ def test_lines_of_a_megabyte_are_cut_and_a_full_file_is_left_as_it_is(home: Memo
     assert home.day().read_text() == stood
 
 
-def test_f33_every_scope_has_its_own_folder_and_edits(home: MemoryHome) -> None:
+def test_f33_every_scope_has_its_own_folder_and_edits(home: MemoryFilesHome) -> None:
     note(home, "secret", key="a")
     note(home, "theirs", key="a", scope=GUEST)
     assert "secret" not in home.files.day(GUEST, DAY) and "theirs" not in home.files.day("owner", DAY)
@@ -170,7 +170,7 @@ def test_f33_every_scope_has_its_own_folder_and_edits(home: MemoryHome) -> None:
 # ---------------------------------------------------------------------------------------------------------------- undo
 
 
-def test_undo_puts_back_the_exact_bytes_if_nothing_changed_since(home: MemoryHome) -> None:
+def test_undo_puts_back_the_exact_bytes_if_nothing_changed_since(home: MemoryFilesHome) -> None:
     before = "\ufeff# Mine\r\nline\ttwo  \n\n日本"
     home.curated.write_bytes(before.encode())
     edit = home.files.curate("new\n", before, "sleep", NOW)
@@ -179,7 +179,7 @@ def test_undo_puts_back_the_exact_bytes_if_nothing_changed_since(home: MemoryHom
     assert home.files.edits("owner") == [undone] and home.leftovers() == []
 
 
-def test_undo_is_refused_where_something_changed_since(home: MemoryHome) -> None:
+def test_undo_is_refused_where_something_changed_since(home: MemoryFilesHome) -> None:
     edit = home.files.curate("one\n", "", "sleep", NOW)
     home.curated.write_text("mine\n")
     with pytest.raises(UsageError, match=r"MEMORY\.md was changed after change"):
@@ -192,7 +192,7 @@ def test_undo_is_refused_where_something_changed_since(home: MemoryHome) -> None
         home.files.undo(edit.id or 0, "owner", LATER)
 
 
-def test_notes_are_taken_back_newest_first(home: MemoryHome) -> None:
+def test_notes_are_taken_back_newest_first(home: MemoryFilesHome) -> None:
     note(home, "one", key="a")
     stood = home.day().read_bytes()
     note(home, "two", key="b")
@@ -204,7 +204,7 @@ def test_notes_are_taken_back_newest_first(home: MemoryHome) -> None:
     assert not note(home, "two", key="b"), "what was taken back does not come again"
 
 
-def test_a_days_file_of_which_nothing_is_left_is_gone(home: MemoryHome) -> None:
+def test_a_days_file_of_which_nothing_is_left_is_gone(home: MemoryFilesHome) -> None:
     note(home, "one", key="a")
     home.files.undo(home.files.edits("owner")[0].id or 0, "owner", LATER)
     assert not home.day().exists() and home.leftovers() == []
@@ -255,7 +255,9 @@ NONE: list[tuple[Make, str]] = [
 
 
 @pytest.mark.parametrize(("make", "why"), NONE)
-def test_what_is_no_text_file_is_told_of_and_left_alone(home: MemoryHome, tmp_path: Path, make: Make, why: str) -> None:
+def test_what_is_no_text_file_is_told_of_and_left_alone(
+    home: MemoryFilesHome, tmp_path: Path, make: Make, why: str
+) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("private\n")
     home.day().parent.mkdir()
@@ -275,7 +277,7 @@ def test_what_is_no_text_file_is_told_of_and_left_alone(home: MemoryHome, tmp_pa
     assert home.files.edits("owner") == [] and home.leftovers() == []
 
 
-def test_what_cannot_be_read_is_told_of_and_left_alone(home: MemoryHome) -> None:
+def test_what_cannot_be_read_is_told_of_and_left_alone(home: MemoryFilesHome) -> None:
     home.curated.write_text("mine\n")
     with without_descriptors(), pytest.raises(StoreError, match="cannot be read"):
         home.files.curate("new\n", "", "sleep", NOW)
@@ -293,7 +295,7 @@ def without_descriptors() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_folder_that_leads_outside_is_left_alone(home: MemoryHome, tmp_path: Path) -> None:
+def test_a_folder_that_leads_outside_is_left_alone(home: MemoryFilesHome, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (home.path / "memory").symlink_to(outside)
@@ -305,7 +307,7 @@ def test_a_folder_that_leads_outside_is_left_alone(home: MemoryHome, tmp_path: P
     assert "outside the home" in " ".join(home.files.reconcile())
 
 
-def test_undo_writes_nothing_outside(home: MemoryHome, tmp_path: Path) -> None:
+def test_undo_writes_nothing_outside(home: MemoryFilesHome, tmp_path: Path) -> None:
     note(home, "one")
     outside = tmp_path / "outside"
     home.day().parent.rename(outside)
@@ -316,7 +318,7 @@ def test_undo_writes_nothing_outside(home: MemoryHome, tmp_path: Path) -> None:
     assert outside.stat().st_mtime_ns == seen and home.files.edits("owner")[0].undone_at is None
 
 
-def test_a_link_within_the_home_stays_a_link(home: MemoryHome) -> None:
+def test_a_link_within_the_home_stays_a_link(home: MemoryFilesHome) -> None:
     (home.path / "real.md").write_text("one\n")
     home.curated.symlink_to("real.md")
     home.files.curate("two\n", "one\n", "model", NOW)
@@ -337,14 +339,14 @@ def test_a_link_within_the_home_stays_a_link(home: MemoryHome) -> None:
         "\r\n \r",
     ],
 )
-def test_any_text_is_kept_as_it_is(home: MemoryHome, text: str) -> None:
+def test_any_text_is_kept_as_it_is(home: MemoryFilesHome, text: str) -> None:
     edit = home.files.curate(text, "", "user", NOW)
     assert home.files.curated() == text and home.files.edits("owner")[0].after == text
     home.files.undo(edit.id or 0, "owner", NOW)
     assert home.files.curated() == ""
 
 
-def test_half_a_character_is_mended(home: MemoryHome) -> None:
+def test_half_a_character_is_mended(home: MemoryFilesHome) -> None:
     home.files.curate("half \ud83d", "", "model", NOW)
     assert home.files.curated() == "half \ufffd" and note(home, "half \ud83d", time="\ud83d")
 
@@ -352,6 +354,6 @@ def test_half_a_character_is_mended(home: MemoryHome) -> None:
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
-def test_the_limit_is_counted_by_what_is_given(home: MemoryHome) -> None:
-    assert tokens("x" * 400) == MOST
+def test_the_limit_is_counted_by_what_is_given(home: MemoryFilesHome) -> None:
+    assert count_tokens("x" * 400) == MAX_TOKENS
     home.files.curate("x" * 400, "", "user", NOW)

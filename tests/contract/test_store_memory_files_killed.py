@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import StaleView
-from tests.contract.memory_files_child import KEY, LINE, WANTED, act
-from tests.memory_home import DAY, NOW, MemoryHome
+from tests.support.memory_files_home import DAY, NOW, MemoryFilesHome
+from tests.support.processes.killed_memory_file_change import KEY, LINE, WANTED, act
 
 ROOT = Path(__file__).parents[2]
 # BEGIN, INSERT or UPDATE, the waiting text opened, COMMIT, its rename; then it is done.
@@ -20,13 +20,13 @@ STEPS = range(1, 7)
 DONE = STEPS[-1]
 
 
-def killed(path: Path, what: str, step: int) -> MemoryHome:
+def killed(path: Path, what: str, step: int) -> MemoryFilesHome:
     """A home whose MEMORY.md was changed from "zero" to "one", where a process was then killed; opened, not settled."""
-    home = MemoryHome(path).open()
+    home = MemoryFilesHome(path).open()
     home.files.curate("zero\n", "", "user", NOW)
     home.files.curate("one\n", "zero\n", "sleep", NOW)
     home.close()
-    command = [sys.executable, "-m", "tests.contract.memory_files_child", str(path), what, str(step)]
+    command = [sys.executable, "-m", "tests.support.processes.killed_memory_file_change", str(path), what, str(step)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     return home.open()
@@ -104,7 +104,7 @@ def test_f15_a_person_who_edits_after_an_undoing_was_cut_off_keeps_their_text(tm
 @pytest.mark.parametrize("mark", ["999", "1", "2", "2-undo", "x", "", "9" * 40])
 def test_a_text_that_waits_without_its_change_is_taken_away(tmp_path: Path, mark: str) -> None:
     """Torn while it was written: the change was never committed."""
-    home = MemoryHome(tmp_path / "home").open()
+    home = MemoryFilesHome(tmp_path / "home").open()
     home.day().parent.mkdir()
     home.curated.write_text("mine\n")
     others = [home.files.note("peer:x:ann", DAY, "14:03", ["theirs"], key) for key in "ab"]

@@ -12,7 +12,7 @@ from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
 from assistant.store.schema.indexes import memory_migrations
-from tests.semantic_memory import NOW, words_in
+from tests.support.semantic_memory import NOW, words_in_files
 
 ONE, OTHER = b"\x01\x00", b"\x02\x00"
 AWKWARD = (
@@ -149,7 +149,7 @@ def test_what_is_erased_is_gone_from_file_and_log(
     put(store, a="The password is swordfish.", b="Cake is nice.")
     history.add([{"memory_id": name, "event": "ADD", "new_memory": f"{name}: marlin{name}"} for name in "ab"])
     store.erase(["a"])
-    assert words_in(tmp_path, "swordfish", "marlina", "Cake", "marlinb") == ["Cake", "marlinb"]
+    assert words_in_files(tmp_path, "swordfish", "marlina", "Cake", "marlinb") == ["Cake", "marlinb"]
     assert (history.of("a"), found(store, "password", None), found(store, "cake")) == ([], [], ["b"])
 
 
@@ -162,5 +162,5 @@ def test_a_reader_in_the_way_of_forgetting_is_told(store: MemoryVectors, tmp_pat
         with pytest.raises(StoreError, match="Forget them"):
             store.erase(["a"])
     store.erase(["a"])
-    assert words_in(tmp_path, "swordfish") == []
+    assert words_in_files(tmp_path, "swordfish") == []
     reader.close()

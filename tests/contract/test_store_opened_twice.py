@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
-from tests.store_home import NOW
+from tests.support.store_home import NOW
 
 OTHER = """
 import sqlite3, sys

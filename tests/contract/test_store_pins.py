@@ -13,7 +13,7 @@ from assistant.core.errors import UsageError
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.store.script.requests import Pins
-from tests.store_home import NOW
+from tests.support.store_home import NOW
 
 LATER = NOW + timedelta(hours=1)
 

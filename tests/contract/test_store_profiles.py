@@ -11,14 +11,14 @@ import pytest
 
 from assistant.core.errors import UsageError
 from assistant.core.profiles import Profile, ProfileAttribute
-from tests.memory_home import GUEST, NOW, MemoryHome, person
+from tests.support.memory_files_home import GUEST, NOW, MemoryFilesHome, person_profile
 
 LATER = NOW + timedelta(hours=1)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[MemoryHome]:
-    home = MemoryHome(tmp_path / "home").open()
+def home(tmp_path: Path) -> Iterator[MemoryFilesHome]:
+    home = MemoryFilesHome(tmp_path / "home").open()
     yield home
     home.close()
 
@@ -27,12 +27,12 @@ def names(found: list[Profile]) -> list[str]:
     return [one.name for one in found]
 
 
-def test_a_profile_comes_back_as_it_was_written(home: MemoryHome) -> None:
+def test_a_profile_comes_back_as_it_was_written(home: MemoryFilesHome) -> None:
     told = (
         ProfileAttribute("lives in", "Oslo", NOW - timedelta(days=90), NOW, (1, 2)),
         ProfileAttribute("lives in", "Bergen", NOW, None, (7,)),
     )
-    wanted = person("Marta", aliases=("my sister", "Marti"), summary="A nurse.", attributes=told)
+    wanted = person_profile("Marta", aliases=("my sister", "Marti"), summary="A nurse.", attributes=told)
     saved = home.profiles.save(wanted, "sleep", NOW, cycle=3)
     assert saved == replace(wanted, id=saved.id, updated_at=NOW)
     home.restart()
@@ -40,56 +40,56 @@ def test_a_profile_comes_back_as_it_was_written(home: MemoryHome) -> None:
 
 
 @pytest.mark.parametrize("name", ["zoe", "ZOË", "  Zoe\u0308 ", "my SISTER"])
-def test_it_is_found_by_name_or_alias_in_any_case_and_without_accents(home: MemoryHome, name: str) -> None:
-    home.profiles.save(person("Zoë", aliases=("my sister",)), "model", NOW)
+def test_it_is_found_by_name_or_alias_in_any_case_and_without_accents(home: MemoryFilesHome, name: str) -> None:
+    home.profiles.save(person_profile("Zoë", aliases=("my sister",)), "model", NOW)
     found = home.profiles.find(name, "owner")
     assert found is not None and found.name == "Zoë"
 
 
-def test_letters_that_differ_by_more_than_an_accent_are_different(home: MemoryHome) -> None:
-    home.profiles.save(person("がく"), "model", NOW)
+def test_letters_that_differ_by_more_than_an_accent_are_different(home: MemoryFilesHome) -> None:
+    home.profiles.save(person_profile("がく"), "model", NOW)
     assert home.profiles.find("かく", "owner") is None
 
 
-def test_a_name_goes_before_somebody_elses_alias(home: MemoryHome) -> None:
-    home.profiles.save(person("Anna", aliases=("Bo",)), "model", NOW)
-    home.profiles.save(person("Bo"), "model", NOW)
+def test_a_name_goes_before_somebody_elses_alias(home: MemoryFilesHome) -> None:
+    home.profiles.save(person_profile("Anna", aliases=("Bo",)), "model", NOW)
+    home.profiles.save(person_profile("Bo"), "model", NOW)
     found = home.profiles.find("bo", "owner")
     assert found is not None and found.name == "Bo"
 
 
-def test_writing_by_the_same_name_changes_the_same_profile(home: MemoryHome) -> None:
-    first = home.profiles.save(person("Marta"), "model", NOW)
-    second = home.profiles.save(person("MARTA", summary="A nurse."), "user", LATER)
+def test_writing_by_the_same_name_changes_the_same_profile(home: MemoryFilesHome) -> None:
+    first = home.profiles.save(person_profile("Marta"), "model", NOW)
+    second = home.profiles.save(person_profile("MARTA", summary="A nurse."), "user", LATER)
     assert second.id == first.id and names(home.profiles.all("owner")) == ["MARTA"]
     renamed = home.profiles.save(replace(second, name="Marta Dahl"), "user", LATER)
     assert renamed.id == first.id and home.profiles.find("marta", "owner") is None
 
 
-def test_another_ones_name_cannot_be_taken(home: MemoryHome) -> None:
-    home.profiles.save(person("Bo"), "model", NOW)
-    anna = home.profiles.save(person("Anna"), "model", NOW)
+def test_another_ones_name_cannot_be_taken(home: MemoryFilesHome) -> None:
+    home.profiles.save(person_profile("Bo"), "model", NOW)
+    anna = home.profiles.save(person_profile("Anna"), "model", NOW)
     with pytest.raises(UsageError, match="another profile called Bo"):
         home.profiles.save(replace(anna, name="BO"), "model", NOW)
     assert names(home.profiles.all("owner")) == ["Anna", "Bo"]
 
 
-def test_what_was_written_under_a_key_is_left_as_it_is(home: MemoryHome) -> None:
-    first = home.profiles.save(person("Marta", summary="A nurse."), "sleep", NOW, key="k")
-    again = home.profiles.save(person("Marta", summary="A doctor."), "sleep", LATER, key="k")
+def test_what_was_written_under_a_key_is_left_as_it_is(home: MemoryFilesHome) -> None:
+    first = home.profiles.save(person_profile("Marta", summary="A nurse."), "sleep", NOW, key="k")
+    again = home.profiles.save(person_profile("Marta", summary="A doctor."), "sleep", LATER, key="k")
     assert again == first and len(home.files.edits("owner")) == 1
 
 
-def test_ones_key_does_not_stand_for_anothers_change(home: MemoryHome) -> None:
-    home.profiles.save(person("Marta"), "sleep", NOW, key="k")
-    home.profiles.save(person("Eve", GUEST), "sleep", NOW, key="k")
+def test_ones_key_does_not_stand_for_anothers_change(home: MemoryFilesHome) -> None:
+    home.profiles.save(person_profile("Marta"), "sleep", NOW, key="k")
+    home.profiles.save(person_profile("Eve", GUEST), "sleep", NOW, key="k")
     home.files.curate("hello", "", "sleep", NOW, key="k")
     assert names(home.profiles.all(GUEST)) == ["Eve"] and home.files.curated() == "hello"
 
 
-def test_the_same_again_is_no_edit(home: MemoryHome) -> None:
-    first = home.profiles.save(person("Marta"), "model", NOW)
-    assert home.profiles.save(person("Marta"), "model", LATER) == first
+def test_the_same_again_is_no_edit(home: MemoryFilesHome) -> None:
+    first = home.profiles.save(person_profile("Marta"), "model", NOW)
+    assert home.profiles.save(person_profile("Marta"), "model", LATER) == first
     assert len(home.files.edits("owner")) == 1
 
 
@@ -108,23 +108,28 @@ def test_the_same_again_is_no_edit(home: MemoryHome) -> None:
         ("", []),
     ],
 )
-def test_a_text_names_profiles_by_whole_words_in_its_order(home: MemoryHome, text: str, wanted: list[str]) -> None:
-    for one in (person("Marta", aliases=("my sister",)), person("Bo"), person("花子"), person("ليلى")):
+def test_a_text_names_profiles_by_whole_words_in_its_order(home: MemoryFilesHome, text: str, wanted: list[str]) -> None:
+    for one in (
+        person_profile("Marta", aliases=("my sister",)),
+        person_profile("Bo"),
+        person_profile("花子"),
+        person_profile("ليلى"),
+    ):
         home.profiles.save(one, "model", NOW)
     assert names(home.profiles.named_in(text, "owner")) == wanted
     assert len(home.profiles.named_in(text, "owner", limit=1)) == min(1, len(wanted))
 
 
-def test_a_text_of_a_megabyte_is_read_from_its_beginning(home: MemoryHome) -> None:
-    home.profiles.save(person("Marta"), "model", NOW)
+def test_a_text_of_a_megabyte_is_read_from_its_beginning(home: MemoryFilesHome) -> None:
+    home.profiles.save(person_profile("Marta"), "model", NOW)
     assert names(home.profiles.named_in("Marta " + "é " * 500_000, "owner")) == ["Marta"]
 
 
 # -------------------------------------------------------------------------------------------------------------- scopes
 
 
-def test_f33_a_guest_sees_and_changes_nothing_of_the_owners(home: MemoryHome) -> None:
-    owned = home.profiles.save(person("Marta", aliases=("my sister",), summary="secret"), "model", NOW)
+def test_f33_a_guest_sees_and_changes_nothing_of_the_owners(home: MemoryFilesHome) -> None:
+    owned = home.profiles.save(person_profile("Marta", aliases=("my sister",), summary="secret"), "model", NOW)
     (edit,) = home.files.edits("owner")
     assert home.profiles.all(GUEST) == [] and home.profiles.find("Marta", GUEST) is None
     assert home.profiles.named_in("Marta and my sister", GUEST) == [] and home.files.edits(GUEST) == []
@@ -136,15 +141,15 @@ def test_f33_a_guest_sees_and_changes_nothing_of_the_owners(home: MemoryHome) ->
     ):
         with pytest.raises(UsageError):
             act()
-    home.profiles.save(person("Marta", GUEST, summary="theirs"), "model", NOW)
+    home.profiles.save(person_profile("Marta", GUEST, summary="theirs"), "model", NOW)
     assert home.profiles.all("owner") == [owned]
 
 
 # ---------------------------------------------------------------------------------------------------------------- undo
 
 
-def test_a_change_is_taken_back_to_what_stood_before(home: MemoryHome) -> None:
-    first = home.profiles.save(person("Marta", aliases=("M",), summary="A nurse."), "user", NOW)
+def test_a_change_is_taken_back_to_what_stood_before(home: MemoryFilesHome) -> None:
+    first = home.profiles.save(person_profile("Marta", aliases=("M",), summary="A nurse."), "user", NOW)
     home.profiles.save(replace(first, summary="A doctor.", name="Martha"), "sleep", LATER, cycle=4)
     second, creation = home.files.edits("owner", target=f"profile:{first.id}")
     assert (second.by, second.cycle) == ("sleep", 4)
@@ -158,8 +163,8 @@ def test_a_change_is_taken_back_to_what_stood_before(home: MemoryHome) -> None:
         home.files.undo(second.id or 0, "owner", LATER)
 
 
-def test_a_profile_that_was_changed_since_is_not_taken_back(home: MemoryHome) -> None:
-    first = home.profiles.save(person("Marta"), "model", NOW)
+def test_a_profile_that_was_changed_since_is_not_taken_back(home: MemoryFilesHome) -> None:
+    first = home.profiles.save(person_profile("Marta"), "model", NOW)
     home.profiles.save(replace(first, summary="by hand"), "user", LATER)
     creation = home.files.edits("owner")[-1]
     with pytest.raises(UsageError, match="changed after"):
@@ -168,8 +173,8 @@ def test_a_profile_that_was_changed_since_is_not_taken_back(home: MemoryHome) ->
     assert home.files.edits("owner")[-1].undone_at is None
 
 
-def test_what_is_removed_is_gone_with_its_edits(home: MemoryHome) -> None:
-    saved = home.profiles.save(person("Marta", summary="xyzzy"), "model", NOW)
+def test_what_is_removed_is_gone_with_its_edits(home: MemoryFilesHome) -> None:
+    saved = home.profiles.save(person_profile("Marta", summary="xyzzy"), "model", NOW)
     home.profiles.remove(saved.id or 0, "owner")
     kept = home.db.rows("SELECT * FROM edits") + home.db.rows("SELECT * FROM entity_profiles")
     assert kept == []
@@ -187,31 +192,31 @@ def test_what_is_removed_is_gone_with_its_edits(home: MemoryHome) -> None:
         "السلام عليكم", "\u202egnirts", "🐝" * 50, 'quote " and \\', "%_*",
     ],
 )  # fmt: skip
-def test_any_text_is_data(home: MemoryHome, text: str) -> None:
-    saved = home.profiles.save(person(text, aliases=(text + "!",), summary=text), "model", NOW)
+def test_any_text_is_data(home: MemoryFilesHome, text: str) -> None:
+    saved = home.profiles.save(person_profile(text, aliases=(text + "!",), summary=text), "model", NOW)
     assert home.profiles.find(text, "owner") == saved == home.profiles.find(text + "!", "owner")
     assert home.profiles.all("owner") == [saved] and saved.summary == text
     home.files.undo(home.files.edits("owner")[0].id or 0, "owner", NOW)
     assert home.profiles.all("owner") == []
 
 
-def test_broken_characters_are_mended(home: MemoryHome) -> None:
-    saved = home.profiles.save(person("half \ud83d", summary="\ud83d"), "model", NOW)
+def test_broken_characters_are_mended(home: MemoryFilesHome) -> None:
+    saved = home.profiles.save(person_profile("half \ud83d", summary="\ud83d"), "model", NOW)
     assert (saved.name, saved.summary) == ("half \ufffd", "\ufffd") and home.profiles.all("owner") == [saved]
 
 
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        (person("Marta", summary="x" * 1_000_000), "too large: 976 KB"),
-        (person("x" * 1_000_000), "too large"),
-        (person("x" * 201), "1 to 200"),
-        (person("Marta", aliases=("y" * 201,)), "1 to 200"),
-        (person(" "), "1 to 200"),
-        (person("\u0301"), "1 to 200"),
+        (person_profile("Marta", summary="x" * 1_000_000), "too large: 976 KB"),
+        (person_profile("x" * 1_000_000), "too large"),
+        (person_profile("x" * 201), "1 to 200"),
+        (person_profile("Marta", aliases=("y" * 201,)), "1 to 200"),
+        (person_profile(" "), "1 to 200"),
+        (person_profile("\u0301"), "1 to 200"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_changes_nothing(home: MemoryHome, wanted: Profile, why: str) -> None:
+def test_what_does_not_fit_is_refused_and_changes_nothing(home: MemoryFilesHome, wanted: Profile, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         home.profiles.save(wanted, "model", NOW)
     assert home.profiles.all("owner") == [] and home.files.edits("owner") == []

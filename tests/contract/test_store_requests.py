@@ -16,7 +16,7 @@ from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.requests import UserRequests
 from tests.contract.test_store_crash import crash_after
-from tests.store_home import NOW, StoreHome, blank, reply_to, tool_round
+from tests.support.store_home import NOW, StoreHome, blank_words, reply_item, tool_round
 
 LATER = NOW + timedelta(hours=1)
 
@@ -154,7 +154,7 @@ def test_the_newest_come_first_and_no_more_than_asked(home: StoreHome) -> None:
 
 def test_forgotten_words_are_not_shown(home: StoreHome) -> None:
     home.say("please paint the fence", "I will")
-    blank(home, 1, "please paint the fence")
+    blank_words(home, 1, "please paint the fence")
     home.conversation.annotate("main", "redaction", [1], "", NOW)
     assert [one.text for one in ledger(home).open("main")] == [FORGOTTEN_PLACEHOLDER]
 
@@ -174,7 +174,7 @@ def test_f18_a_crash_between_log_and_index_opens_one_request(home: StoreHome) ->
     reply = Message("assistant", "done")
     crash_after(home, lambda: home.conversation.finish_turn(turn, "answered", reply, [], NOW))
     said = home.conversation.turn_messages(turn)[-1]
-    home.conversation.finish_turn(turn, "answered", said, [reply_to(turn, "done")], NOW)
+    home.conversation.finish_turn(turn, "answered", said, [reply_item(turn, "done")], NOW)
     assert only(home).answered_by == said.id
 
 

@@ -21,7 +21,7 @@ from assistant.store.database import Database
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.ledger import Ledger, RoleBudgets
 from assistant.store.script.outbox import StoredOutbox
-from tests.granting import granting
+from tests.support.in_memory import grant_others
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 OSLO = ZoneInfo("Europe/Oslo")
@@ -41,7 +41,7 @@ def budget(**changed: Any) -> BudgetSettings:
 
 
 def ledger_of(db: Database, **changed: Any) -> Ledger:
-    return Ledger(db, budget(**changed), OSLO, RoleBudgets(db, granting(share=0.2)))
+    return Ledger(db, budget(**changed), OSLO, RoleBudgets(db, grant_others(share=0.2)))
 
 
 def call(

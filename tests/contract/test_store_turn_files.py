@@ -11,7 +11,7 @@ from assistant.core.messages import Media, Message
 from assistant.core.ports import ToolContext
 from assistant.core.records import Turn, TurnState
 from assistant.store.script.outbox import TurnFiles
-from tests.store_home import NOW, StoreHome, reply_to
+from tests.support.store_home import NOW, StoreHome, reply_item
 
 PLAN, BOAT = Media("file", "text/plain", "plan.txt", 3, path="sent/plan.txt"), Media("image", "image/png", "boat.png")
 
@@ -29,7 +29,7 @@ def test_a_file_of_a_tool_that_runs_again_goes_out_once_as_it_was_first(tmp_path
     home.restart().conversation.reconcile(NOW)
     files = TurnFiles(home.db)
     assert files.of_turn(turn.id) == (PLAN, BOAT)
-    home.conversation.finish_turn(turn, "answered", Message("assistant", "here"), [reply_to(turn, "here")], NOW)
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "here"), [reply_item(turn, "here")], NOW)
     assert [item.outgoing.media for item in home.outbox.recent("main")] == [(PLAN, BOAT)]
     assert files.of_turn(turn.id) == () and home.verify().ok
 
@@ -39,7 +39,7 @@ def test_a_turn_that_fails_sends_none(tmp_path: Path, state: TurnState) -> None:
     home = StoreHome(tmp_path).open()
     turn = home.begin("send it")
     TurnFiles(home.db).add(PLAN, of(turn, "a"))
-    notice = replace(reply_to(turn, "it failed"), kind="notice")
+    notice = replace(reply_item(turn, "it failed"), kind="notice")
     home.conversation.finish_turn(turn, state, None, [notice], NOW)
     assert [item.outgoing.media for item in home.outbox.recent("main")] == [()]
     assert TurnFiles(home.db).of_turn(turn.id) == ()

@@ -12,8 +12,15 @@ from assistant.core.errors import CorruptStore, StaleView, UsageError
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.records import ContextView
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
-from tests.compacting import copy_of, live, mask, merge, plan, summary
-from tests.store_home import NOW, StoreHome, blank, tool_round
+from tests.support.compactions import (
+    kept_copy,
+    live_messages,
+    plan_compaction,
+    plan_masking,
+    plan_merge,
+    summary_message,
+)
+from tests.support.store_home import NOW, StoreHome, blank_words, tool_round
 
 
 @pytest.fixture
@@ -62,8 +69,13 @@ def rich(home: StoreHome) -> None:
 def test_the_view_before_a_compaction_comes_back_byte_for_byte(home: StoreHome) -> None:
     rich(home)
     before, stored = home.conversation.view("main"), rows(home)
-    first = live(home)[0]
-    home.conversation.compact(replace(plan(home, 0, 6, summary(), copy_of(first)), shorten=mask(home, 7).shorten), NOW)
+    first = live_messages(home)[0]
+    home.conversation.compact(
+        replace(
+            plan_compaction(home, 0, 6, summary_message(), kept_copy(first)), shorten=plan_masking(home, 7).shorten
+        ),
+        NOW,
+    )
     told = home.conversation.restorable("main")
     after = home.conversation.uncompact(told, "main", NOW)
     assert same(after, before)
@@ -77,7 +89,7 @@ def test_the_view_before_a_compaction_comes_back_byte_for_byte(home: StoreHome) 
 
 def test_later_messages_stay(home: StoreHome) -> None:
     home.chat(3)
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     home.chat(2)
     undo(home)
     said = [f"{what} {n}" for n in (0, 1, 2, 0, 1) for what in ("question", "answer")]
@@ -97,9 +109,13 @@ def compacted_six_times(home: StoreHome) -> tuple[list[ContextView], list[int]]:
         views.append(home.conversation.view("main"))
         done = [one for one in home.conversation.checkpoints("main") if one.state == "live"]
         if made == "range":
-            planned = plan(home, 0, 1, summary(f"s{number}"), copy_of(live(home)[0]))
+            planned = plan_compaction(home, 0, 1, summary_message(f"s{number}"), kept_copy(live_messages(home)[0]))
         else:
-            planned = mask(home, 0, 3, text="short") if made == "mask" else merge(home, done, summary("merged"))
+            planned = (
+                plan_masking(home, 0, 3, text="short")
+                if made == "mask"
+                else plan_merge(home, done, summary_message("merged"))
+            )
         ids.append(home.conversation.compact(planned, NOW).id)
     return views, ids
 
@@ -134,18 +150,18 @@ def test_what_was_taken_back_can_be_compacted_again(home: StoreHome) -> None:
     home.chat(4)
     for _ in range(3):
         before = home.conversation.view("main")
-        home.conversation.compact(plan(home, 0, 5, summary()), NOW)
+        home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
         assert same(undo(home), before)
-    home.conversation.compact(plan(home, 0, 3, summary("kept")), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message("kept")), NOW)
     assert states(home) == ["undone", "undone", "undone", "live"]
     assert home.shown()[0] == "kept"
 
 
 def test_messages_hidden_since_stay_hidden(home: StoreHome) -> None:
     home.chat(4)
-    first = live(home)[0]
-    home.conversation.compact(plan(home, 0, 3, summary(), copy_of(first)), NOW)
-    home.conversation.compact(mask(home, 0, 1), NOW)
+    first = live_messages(home)[0]
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message(), kept_copy(first)), NOW)
+    home.conversation.compact(plan_masking(home, 0, 1), NOW)
     home.conversation.undo("main", [first.id or 0, 4, 5], NOW)
     told = home.conversation.restorable("main", 1)
     after = home.conversation.uncompact(told, "main", NOW)
@@ -155,13 +171,13 @@ def test_messages_hidden_since_stay_hidden(home: StoreHome) -> None:
 
 def test_words_that_were_forgotten_stay_forgotten(home: StoreHome) -> None:
     rich(home)
-    said = live(home)
-    home.conversation.compact(plan(home, 0, 7, summary(), copy_of(said[0])), NOW)
-    home.conversation.compact(mask(home, 0, text="short"), NOW)
-    home.conversation.compact(plan(home, 0, 0, summary("more"), copy_of(said[0])), NOW)
+    said = live_messages(home)
+    home.conversation.compact(plan_compaction(home, 0, 7, summary_message(), kept_copy(said[0])), NOW)
+    home.conversation.compact(plan_masking(home, 0, text="short"), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 0, summary_message("more"), kept_copy(said[0])), NOW)
     forgotten = [said[0], said[5], said[7], said[8]]
     for message in forgotten:
-        blank(home, message.id or 0, message.content[:8])
+        blank_words(home, message.id or 0, message.content[:8])
     home.conversation.annotate("main", "redaction", [message.id or 0 for message in forgotten], "", NOW)
     undo(home, 1)
     after = {message.id: message for message in home.conversation.view("main").messages}
@@ -175,8 +191,8 @@ def test_words_that_were_forgotten_stay_forgotten(home: StoreHome) -> None:
 
 def test_a_form_that_comes_back_has_no_forgotten_words_either(home: StoreHome) -> None:
     home.chat(2)
-    home.conversation.compact(mask(home, 1, 3), NOW)
-    blank(home, 2, "answer 0")
+    home.conversation.compact(plan_masking(home, 1, 3), NOW)
+    blank_words(home, 2, "answer 0")
     home.conversation.annotate("main", "redaction", [2], "", NOW)
     undo(home)
     assert home.shown() == ["question 0", FORGOTTEN_PLACEHOLDER, "question 1", "answer 1"]
@@ -185,8 +201,8 @@ def test_a_form_that_comes_back_has_no_forgotten_words_either(home: StoreHome) -
 def test_only_so_many_can_be_taken_back(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "few", undo_kept=2).open()
     home.chat(8)
-    ids = [home.conversation.compact(plan(home, 0, 1, summary()), NOW).id for _ in range(3)]
-    ids.append(home.conversation.compact(mask(home, 0), NOW).id)
+    ids = [home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW).id for _ in range(3)]
+    ids.append(home.conversation.compact(plan_masking(home, 0), NOW).id)
     with pytest.raises(UsageError, match=r"no longer kept.*aihistory recover"):
         home.conversation.restorable("main", ids[1])
     assert home.conversation.restorable("main", ids[2]).checkpoint_ids == (ids[3], ids[2])
@@ -203,8 +219,8 @@ def test_only_so_many_can_be_taken_back(tmp_path: Path) -> None:
 def test_rows_that_are_kept_no_longer_go_bit_by_bit(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "many", undo_kept=1).open()
     home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(1_300)], NOW)
-    home.conversation.compact(plan(home, 0, 1_199, summary()), NOW)
-    home.conversation.compact(plan(home, 0, 9, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1_199, summary_message()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 9, summary_message()), NOW)
     left = [_stored(home)]
     for _ in range(3):
         home.conversation.upkeep()
@@ -224,11 +240,11 @@ def test_there_is_nothing_to_take_back(home: StoreHome) -> None:
     home.chat(2, "peer:x")
     with pytest.raises(UsageError, match="Nothing in 'main' is compacted"):
         home.conversation.restorable("main")
-    theirs = home.conversation.compact(plan(home, 0, 1, summary(), session="peer:x"), NOW)
+    theirs = home.conversation.compact(plan_compaction(home, 0, 1, summary_message(), session="peer:x"), NOW)
     for wrong in (theirs.id, 99):
         with pytest.raises(UsageError, match="has no compaction"):
             home.conversation.restorable("main", wrong)
-    done = home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    done = home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
     undo(home)
     with pytest.raises(UsageError, match=r"not in effect \(undone\)"):
         home.conversation.restorable("main", done.id)
@@ -236,9 +252,9 @@ def test_there_is_nothing_to_take_back(home: StoreHome) -> None:
 
 def test_what_changed_meanwhile_makes_it_stale(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     told = home.conversation.restorable("main")
-    home.conversation.compact(mask(home, 0), NOW)
+    home.conversation.compact(plan_masking(home, 0), NOW)
     before = home.conversation.view("main")
     for old in (told, replace(told, prefix_rev=before.prefix_rev)):
         with pytest.raises(StaleView):
@@ -257,7 +273,9 @@ def test_what_changed_meanwhile_makes_it_stale(home: StoreHome) -> None:
 )
 def test_what_is_not_as_it_was_is_not_put_back(home: StoreHome, damage: str) -> None:
     home.chat(4)
-    home.conversation.compact(replace(plan(home, 0, 3, summary()), shorten=mask(home, 5).shorten), NOW)
+    home.conversation.compact(
+        replace(plan_compaction(home, 0, 3, summary_message()), shorten=plan_masking(home, 5).shorten), NOW
+    )
     told = home.conversation.restorable("main")
     with home.db.write() as db:
         db.execute(damage)
@@ -282,8 +300,8 @@ def test_the_fingerprint_holds_no_words(tmp_path: Path) -> None:
 def _fingerprint(path: Path, words: str) -> str:
     home = StoreHome(path).open()
     home.say(words, words)
-    home.conversation.compact(mask(home, 1), NOW)
-    home.conversation.compact(plan(home, 0, 0, summary()), NOW)
+    home.conversation.compact(plan_masking(home, 1), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 0, summary_message()), NOW)
     row = home.db.row("SELECT group_concat(view_hash) FROM checkpoints WHERE checkpoint_num = 2")
     home.close()
     return str(row[0]) if row is not None else ""
@@ -291,8 +309,8 @@ def _fingerprint(path: Path, words: str) -> str:
 
 def test_what_came_after_an_empty_view_stands_behind_what_comes_back(home: StoreHome) -> None:
     home.chat(2)
-    first = live(home)[0]
-    home.conversation.compact(plan(home, 0, 3, copy_of(first)), NOW)
+    first = live_messages(home)[0]
+    home.conversation.compact(plan_compaction(home, 0, 3, kept_copy(first)), NOW)
     home.conversation.undo("main", [first.id or 0], NOW)
     assert home.shown() == []
     home.say("new", "life")
@@ -302,7 +320,7 @@ def test_what_came_after_an_empty_view_stands_behind_what_comes_back(home: Store
 
 def test_bulk_references_are_not_kept_to_be_put_back(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.compact(plan(home, 0, 3, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
     home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(50)], NOW, keep=10)
     with pytest.raises(UsageError, match="no longer kept"):
         home.conversation.restorable("main")
@@ -313,7 +331,7 @@ def test_an_index_made_anew_ends_what_can_be_put_back(home: StoreHome) -> None:
     """Where it refers to a long tail, earlier compactions can't be undone without that."""
     home.chat(2)
     home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(2_100)], NOW)
-    home.conversation.compact(plan(home, 0, 1, summary()), NOW)
+    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
     with home.db.write() as db:
         db.execute("DELETE FROM conversation_history WHERE message_id = 4")
     assert home.repair().ok

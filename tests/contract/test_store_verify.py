@@ -12,7 +12,7 @@ from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
 from assistant.core.records import IntegrityProblem
 from assistant.store.database import Database
-from tests.store_home import NOW, StoreHome, blank, tool_round
+from tests.support.store_home import NOW, StoreHome, blank_words, tool_round
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_many_problems_of_a_kind_are_told_in_few_lines(home: StoreHome) -> None:
 
 
 def test_blanked_words_leave_the_chain_provable_and_are_listed(home: StoreHome) -> None:
-    blank(home, 4, "answer 1")
+    blank_words(home, 4, "answer 1")
     home.conversation.annotate("main", "redaction", [4], "", NOW)
     report = home.verify()
     assert report.ok
@@ -140,7 +140,7 @@ def test_blanked_words_leave_the_chain_provable_and_are_listed(home: StoreHome) 
 
 
 def test_blanks_that_no_redaction_names_are_a_problem(home: StoreHome) -> None:
-    blank(home, 4, "answer 1")
+    blank_words(home, 4, "answer 1")
     assert kinds(home.verify().problems) == {"commitment"}
 
 

@@ -14,14 +14,16 @@ from assistant.bridges.terminal.delivery_feed import DeliveryMark
 from assistant.core.bridge_api import OutgoingPart
 from assistant.core.errors import RecipientNotConnected, UsageError
 from assistant.core.records import OutgoingMessage
-from tests.contract.web import Caller, Event, Reached, reached
+from tests.support.web_api import ApiClient, LiveApi, StreamEvent, run_web_api
 
 
-def bodies(events: list[Event]) -> list[str]:
+def bodies(events: list[StreamEvent]) -> list[str]:
     return [event.data["body"] for event in events]
 
 
-async def told(caller: Caller, count: int, last: str | int | None = None, *, confirm: bool = True) -> list[Event]:
+async def told(
+    caller: ApiClient, count: int, last: str | int | None = None, *, confirm: bool = True
+) -> list[StreamEvent]:
     """So many deliveries of a new stream."""
     async with caller.events(last) as stream:
         events = []
@@ -32,13 +34,13 @@ async def told(caller: Caller, count: int, last: str | int | None = None, *, con
         return events
 
 
-async def said(it: Reached, *texts: str) -> None:
+async def said(it: LiveApi, *texts: str) -> None:
     for text in texts:
         await it.tcp.say(text)
         await it.answered()
 
 
-def notices(it: Reached, *keys: str, session: str = "main", bridge: str = "terminal", day: int = 0) -> list[int]:
+def notices(it: LiveApi, *keys: str, session: str = "main", bridge: str = "terminal", day: int = 0) -> list[int]:
     """What waits to be delivered, from so many days on; their ids."""
     now = it.house.started_at + timedelta(days=day)
     items = [
@@ -49,14 +51,14 @@ def notices(it: Reached, *keys: str, session: str = "main", bridge: str = "termi
     return [item.id for item in items]
 
 
-async def open_items(it: Reached) -> list[str]:
+async def open_items(it: LiveApi) -> list[str]:
     """Keys of what is not confirmed once everything that could go has gone."""
     await it.house.delivery.flush()
     return [item.outgoing.key for item in it.house.stores.outbox.pending("terminal")]
 
 
 async def test_an_id_is_given_with_hello_and_with_each_delivery(tmp_path: Path) -> None:
-    async with reached(tmp_path, "one") as it, it.tcp.events() as stream:
+    async with run_web_api(tmp_path, "one") as it, it.tcp.events() as stream:
         assert stream.hello is not None and stream.hello.id == "0"
         await it.tcp.say("hi")
         event = await stream.delivery()
@@ -64,7 +66,7 @@ async def test_an_id_is_given_with_hello_and_with_each_delivery(tmp_path: Path) 
 
 
 async def test_after_a_killed_connection_nothing_is_missing_and_nothing_comes_twice(tmp_path: Path) -> None:
-    async with reached(tmp_path, "one", "two", "three", "four") as it:
+    async with run_web_api(tmp_path, "one", "two", "three", "four") as it:
         async with it.tcp.events() as stream:
             await said(it, "1")
             first = await stream.delivery()
@@ -83,22 +85,22 @@ async def test_after_a_killed_connection_nothing_is_missing_and_nothing_comes_tw
 
 
 async def test_after_a_restart_nothing_is_missing_and_nothing_comes_twice(tmp_path: Path) -> None:
-    async with reached(tmp_path, "one", "two") as it:
+    async with run_web_api(tmp_path, "one", "two") as it:
         async with it.tcp.events() as stream:
             await said(it, "1")
             first = await stream.delivery()
         await said(it, "2")
-    async with reached(tmp_path, "three") as it, it.tcp.events(first.id) as stream:
+    async with run_web_api(tmp_path, "three") as it, it.tcp.events(first.id) as stream:
         second = await stream.delivery()
         assert await it.tcp.confirm(second)
         await said(it, "3")
         assert bodies([second, await stream.delivery()]) == ["two", "three"]
-    async with reached(tmp_path) as it, it.tcp.events(second.id) as stream:
+    async with run_web_api(tmp_path) as it, it.tcp.events(second.id) as stream:
         assert bodies([await stream.delivery()]) == ["three"]
 
 
 async def test_what_another_terminal_confirmed_meanwhile_is_given_too(tmp_path: Path) -> None:
-    async with reached(tmp_path, "one", "two") as it:
+    async with run_web_api(tmp_path, "one", "two") as it:
         await said(it, "1")
         (first,) = await told(it.tcp, 1)
         await said(it, "2")
@@ -109,7 +111,7 @@ async def test_what_another_terminal_confirmed_meanwhile_is_given_too(tmp_path: 
 
 
 async def test_a_new_client_is_given_what_waits_and_not_what_was_confirmed(tmp_path: Path) -> None:
-    async with reached(tmp_path, "one", "two") as it:
+    async with run_web_api(tmp_path, "one", "two") as it:
         await said(it, "1")
         await told(it.tcp, 1)
         await said(it, "2")
@@ -118,7 +120,7 @@ async def test_a_new_client_is_given_what_waits_and_not_what_was_confirmed(tmp_p
 
 
 async def test_a_client_that_only_heard_hello_misses_nothing(tmp_path: Path) -> None:
-    async with reached(tmp_path, "one", "two") as it:
+    async with run_web_api(tmp_path, "one", "two") as it:
         await said(it, "1")
         async with it.socket.events(inbox_id=999) as other, it.tcp.events() as stream:
             assert other.hello is not None and stream.hello is not None
@@ -128,14 +130,14 @@ async def test_a_client_that_only_heard_hello_misses_nothing(tmp_path: Path) -> 
 
 async def test_i8_an_id_that_is_not_there_yet_confirms_nothing(tmp_path: Path) -> None:
     """As a client has it that knew the home before a backup of it was restored."""
-    async with reached(tmp_path, "one") as it, it.tcp.events("9" * 18) as stream:
+    async with run_web_api(tmp_path, "one") as it, it.tcp.events("9" * 18) as stream:
         assert stream.hello is not None and stream.hello.id == "0"
         await it.tcp.say("hi")
         assert (await stream.delivery()).data["body"] == "one"
 
 
 async def test_i8_a_place_holds_where_its_delivery_went_elsewhere(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         outbox, now = it.house.stores.outbox, it.house.started_at
         (elsewhere,) = notices(it, "from elsewhere", bridge="telegram")
         notices(it, "first", day=1)
@@ -152,16 +154,16 @@ async def test_i8_ids_that_a_restored_home_gives_again_are_not_taken_for_those_o
     tmp_path: Path, later: tuple[str, ...]
 ) -> None:
     home, backup = tmp_path / "home", tmp_path / "backup"
-    async with reached(home) as it:
+    async with run_web_api(home) as it:
         notices(it, "a", "b")
         _, before = await told(it.tcp, 2)
     shutil.copytree(home, backup)
-    async with reached(home) as it:
+    async with run_web_api(home) as it:
         notices(it, "c", "d", day=1)
         _, lost = await told(it.tcp, 2, before.id)
     shutil.rmtree(home)
     shutil.copytree(backup, home)
-    async with reached(home) as it:
+    async with run_web_api(home) as it:
         ids = notices(it, *later, day=2)
         assert ids[0] < DeliveryMark.read(lost.id).id
         assert bodies(await told(it.tcp, len(later), lost.id, confirm=False)) == list(later)
@@ -171,7 +173,7 @@ async def test_i8_ids_that_a_restored_home_gives_again_are_not_taken_for_those_o
 
 
 async def test_confirming_what_was_confirmed_is_told_from_confirming_what_never_was(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         notices(it, "a")
         (event,) = await told(it.tcp, 1)
         await it.house.delivery.flush()
@@ -185,7 +187,7 @@ async def test_confirming_what_was_confirmed_is_told_from_confirming_what_never_
 
 
 async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         terminal = it.house.terminal
         notices(it, "a", "b")
         with terminal.attach("main", after=DeliveryMark(0)):
@@ -197,7 +199,7 @@ async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: P
 
 
 async def test_deliveries_come_in_the_order_of_their_ids_however_they_are_sent(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         outbox = it.house.stores.outbox
         terminal = TerminalBridge(outbox)
         for key in ("a", "b", "c"):
@@ -216,7 +218,7 @@ async def test_deliveries_come_in_the_order_of_their_ids_however_they_are_sent(t
 
 
 async def test_what_was_sent_on_from_another_bridge_is_not_passed_over(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         (elsewhere,) = notices(it, "from elsewhere", bridge="telegram")
         notices(it, "mine")
         (mine,) = await told(it.tcp, 1)
@@ -227,10 +229,10 @@ async def test_what_was_sent_on_from_another_bridge_is_not_passed_over(tmp_path:
 
 
 async def test_a_client_that_was_away_for_long_is_given_all_of_it_in_pages(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         keys = [f"n{number}" for number in range(1100)]
         ids = notices(it, *keys)
-        got: list[Event] = []
+        got: list[StreamEvent] = []
         pages = 0
         while len(got) < len(keys):
             pages += 1
@@ -245,7 +247,7 @@ async def test_a_client_that_was_away_for_long_is_given_all_of_it_in_pages(tmp_p
 
 
 async def test_what_waits_is_given_in_order_however_much_waits_for_other_sessions(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         outbox, now = it.house.stores.outbox, it.house.started_at
         for number in range(510):
             outbox.push(OutgoingMessage(f"n{number}", "thread:b", "owner", "terminal", "thread:b", "news"), now)
@@ -261,7 +263,7 @@ async def test_what_waits_is_given_in_order_however_much_waits_for_other_session
 
 
 async def test_other_sessions_and_other_answers_stay_out_of_a_stream(tmp_path: Path) -> None:
-    async with reached(tmp_path, "for a", "for b") as it:
+    async with run_web_api(tmp_path, "for a", "for b") as it:
         async with it.tcp.events() as stream, it.tcp.events(session="thread:b") as other:
             await it.tcp.say("b", "thread:b")
             await it.answered()
@@ -275,7 +277,7 @@ async def test_other_sessions_and_other_answers_stay_out_of_a_stream(tmp_path: P
 
 async def test_the_stored_reply_follows_a_stream_that_broke_off_in_mid_turn(tmp_path: Path) -> None:
     """Live text is provisional and is not repeated."""
-    async with reached(tmp_path, "the whole answer") as it:
+    async with run_web_api(tmp_path, "the whole answer") as it:
         async with it.tcp.events() as stream:
             assert stream.hello is not None
             await it.tcp.say("hi")

@@ -11,12 +11,12 @@ import pytest
 from assistant.commands.usage import load_usage, usage_json
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall, UsageKey
-from tests.contract.web import Caller, reached
-from tests.scripted import said
+from tests.support.scripted import owner_message
+from tests.support.web_api import ApiClient, run_web_api
 
 
 async def test_a_message_over_tcp_is_answered_over_its_event_stream(tmp_path: Path) -> None:
-    async with reached(tmp_path, "hello yourself") as it, it.tcp.events() as stream:
+    async with run_web_api(tmp_path, "hello yourself") as it, it.tcp.events() as stream:
         inbox_id = await it.tcp.say("hello")
         event = await stream.delivery()
         assert (event.data["body"], event.data["inbox_id"], event.data["kind"]) == ("hello yourself", inbox_id, "reply")
@@ -27,8 +27,8 @@ async def test_a_message_over_tcp_is_answered_over_its_event_stream(tmp_path: Pa
 
 @pytest.mark.parametrize("way", ["tcp", "socket"])
 async def test_what_was_said_is_listed_read_and_found(tmp_path: Path, way: str) -> None:
-    async with reached(tmp_path, "The blue boat is called Heron.", "Fine.") as it:
-        caller: Caller = getattr(it, way)
+    async with run_web_api(tmp_path, "The blue boat is called Heron.", "Fine.") as it:
+        caller: ApiClient = getattr(it, way)
         for text in ("What is the boat called?", "Thank you."):
             await caller.say(text)
             await it.answered()
@@ -46,7 +46,7 @@ async def test_what_was_said_is_listed_read_and_found(tmp_path: Path, way: str) 
 
 
 async def test_other_words_under_a_used_external_id_are_refused_and_the_first_stay(tmp_path: Path) -> None:
-    async with reached(tmp_path, "Noted.") as it:
+    async with run_web_api(tmp_path, "Noted.") as it:
 
         async def say(text: str, **more: str) -> tuple[int, dict[str, object]]:
             body = {"text": text, "external_id": "note-1", **more}
@@ -66,7 +66,7 @@ async def test_other_words_under_a_used_external_id_are_refused_and_the_first_st
 
 
 async def test_of_messages_at_once_under_one_external_id_one_is_accepted(tmp_path: Path) -> None:
-    async with reached(tmp_path, "Noted.") as it:
+    async with run_web_api(tmp_path, "Noted.") as it:
         asked = [
             it.tcp.ask("POST", "/v1/messages", json={"text": f"words {number % 2}", "external_id": "note-1"})
             for number in range(20)
@@ -80,7 +80,7 @@ async def test_of_messages_at_once_under_one_external_id_one_is_accepted(tmp_pat
 
 
 async def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_at_every_address(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         described = await it.tcp.get("/openapi.json")
         asked = [(path, method) for path, item in described["paths"].items() for method in item]
         assert ("/v1/events", "get") in asked and ("/v1/messages", "post") in asked
@@ -102,7 +102,7 @@ async def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_at_every_a
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00"])
 async def test_a_time_outside_the_calendar_is_refused(tmp_path: Path, time: str) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         for path, name in (("history", "after"), ("history", "before"), ("memories/search", "as_of")):
             answer = await it.tcp.ask("GET", f"/v1/{path}", params={"q": "boat", name: time})
             assert answer.status_code == 400, answer.text
@@ -110,14 +110,14 @@ async def test_a_time_outside_the_calendar_is_refused(tmp_path: Path, time: str)
 
 
 async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         for path in ("/v1/history/999", "/v1/results/999", "/v1/sessions/thread:trip", "/v1/nothing"):
             answer = await it.tcp.ask("GET", path)
             assert (answer.status_code, list(answer.json())) == (404, ["error"]), path
 
 
 async def test_sessions_are_listed_shown_and_put_away(tmp_path: Path) -> None:
-    async with reached(tmp_path, "Have fun.", "Hello.") as it:
+    async with run_web_api(tmp_path, "Have fun.", "Hello.") as it:
         await it.tcp.say("I pack my bag.", "thread:trip")
         await it.tcp.say("hi")
         await it.answered()
@@ -134,11 +134,11 @@ async def test_sessions_are_listed_shown_and_put_away(tmp_path: Path) -> None:
 
 
 async def test_guests_are_neither_listed_nor_read(tmp_path: Path) -> None:
-    async with reached(tmp_path, "Hello.", "Hello guest.") as it:
+    async with run_web_api(tmp_path, "Hello.", "Hello guest.") as it:
         await it.tcp.say("mine")
         await it.answered()
         stores, now = it.house.stores, it.house.started_at
-        guest = said("a guest's secret", external_id="g1", session="peer:kept:7", scope="peer:kept:7")
+        guest = owner_message("a guest's secret", external_id="g1", session="peer:kept:7", scope="peer:kept:7")
         stores.conversation.accept(guest, now)
         it.house.runtime.wake()
         await it.answered()
@@ -151,7 +151,7 @@ async def test_guests_are_neither_listed_nor_read(tmp_path: Path) -> None:
 
 
 async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: Path) -> None:
-    async with reached(tmp_path, "I see.") as it:
+    async with run_web_api(tmp_path, "I see.") as it:
         await it.tcp.say("My sister Ada lives in Bremen. Remember that.")
         await it.answered()
         await it.house.sleep("manual", "extract")
@@ -168,7 +168,7 @@ async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: P
 
 @pytest.mark.parametrize("by", ["day", "model", "kind", "session"])
 async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by: UsageKey) -> None:
-    async with reached(tmp_path, "I see.") as it:
+    async with run_web_api(tmp_path, "I see.") as it:
         ledger, now = it.house.stores.ledger, it.house.started_at
         answering = ModelCall("chat", "anthropic", "claude", 100, 10, 0.5, "main")
         for call in (answering, replace(answering, purpose="extraction", session=None)):
@@ -181,7 +181,7 @@ async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by
 
 
 async def test_the_description_loads_nothing_from_elsewhere_and_tells_every_route(tmp_path: Path) -> None:
-    async with reached(tmp_path) as it:
+    async with run_web_api(tmp_path) as it:
         described = await it.tcp.get("/openapi.json")
         assert "/v1/events" in described["paths"]
         assert "422" not in str(described["paths"].values())

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import CheckFunction
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from tests.contract.web import TOKEN, reached
+from tests.support.web_api import TOKEN, run_web_api
 
 SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 
@@ -27,7 +27,7 @@ def echo(request: object) -> str:
     return "I see."
 
 
-class Running:
+class SchemaApp:
     """A house that runs in a thread of its own, until it is told to stop."""
 
     def __init__(self, home: object) -> None:
@@ -39,7 +39,7 @@ class Running:
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        async with reached(self._home, echo) as it:  # type: ignore[arg-type]
+        async with run_web_api(self._home, echo) as it:  # type: ignore[arg-type]
             await it.tcp.say("The boat is called Heron.")
             await it.answered()
             self.address = f"http://127.0.0.1:{it.port}"
@@ -53,7 +53,7 @@ class Running:
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[schemathesis.BaseSchema]:
-    running = Running(tmp_path_factory.mktemp("home"))
+    running = SchemaApp(tmp_path_factory.mktemp("home"))
     try:
         yield schemathesis.openapi.from_url(f"{running.address}/openapi.json", headers=SHOWN)
     finally:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from assistant.web.listeners import ServeSocket, TcpAddress, TcpListener
-from tests.contract.web import free_port, reached
+from tests.support.web_api import free_port, make_certificate, run_web_api
 
 
 @asynccontextmanager
@@ -73,7 +73,7 @@ async def test_f39_a_port_in_use_is_told_and_tried_again_until_it_is_free() -> N
 async def test_f39_a_taken_port_turns_the_status_red_and_nothing_else_fails(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        async with reached(tmp_path, "hello", listening=False, WEB__PORT=str(port)) as it:
+        async with run_web_api(tmp_path, "hello", listening=False, WEB__PORT=str(port)) as it:
             assert it.house.web.tcp is not None
             await told(it.house.web.tcp)
             status = (await it.socket.ask("GET", "/v1/status")).json()
@@ -129,17 +129,6 @@ def test_until_somebody_connects_no_web_framework_is_loaded(tmp_path: Path) -> N
 # ------------------------------------------------------------------------------------------------------------------ TLS
 
 
-def certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 and its key."""
-    files = folder / "certificate.pem", folder / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", files[1], "-out", files[0]],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return files
-
-
 async def shown(port: int) -> bytes:
     """The certificate that is shown to who connects."""
     careless = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -152,10 +141,10 @@ async def shown(port: int) -> bytes:
 
 
 async def test_over_tls_it_is_reached_by_who_trusts_its_certificate(tmp_path: Path) -> None:
-    made, key = certificate(tmp_path, "first")
+    made, key = make_certificate(tmp_path, "first")
     trusting = ssl.create_default_context(cafile=made)
     home = tmp_path / "home"
-    made_known = reached(
+    made_known = run_web_api(
         home, "hello", scheme="https", trusting=trusting, WEB__CERTIFICATE=str(made), WEB__CERTIFICATE_KEY=str(key)
     )
     async with made_known as it, it.tcp.events() as stream:
@@ -168,7 +157,7 @@ async def test_over_tls_it_is_reached_by_who_trusts_its_certificate(tmp_path: Pa
 
 
 async def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is_not(tmp_path: Path) -> None:
-    made, key = certificate(tmp_path, "first")
+    made, key = make_certificate(tmp_path, "first")
     port = free_port()
 
     def load(tls: ssl.SSLContext | None) -> ServeSocket:
@@ -187,7 +176,7 @@ async def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is
         await told(listener)
         assert "web.certificate" in listener.problem and "still used" in listener.problem
         assert await shown(port) == first
-        certificate(tmp_path, "second")
+        make_certificate(tmp_path, "second")
         await told(listener, wrong=False)
         assert await shown(port) != first
 
@@ -198,6 +187,6 @@ async def test_a_certificate_that_cannot_be_read_is_told_and_tried_again(tmp_pat
     async with listener.serve():
         await told(listener)
         assert "certificate.pem" in listener.problem
-        certificate(tmp_path, "first")
+        make_certificate(tmp_path, "first")
         await opened(listener)
         assert listener.problem == ""

@@ -11,9 +11,9 @@ from assistant.core.errors import StoreError
 from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import but, look
 from tests.crash.pictures import rows
-from tests.crash.scenario import Differ, Faults, Picture, Scenario
-from tests.crash.world import BRIDGE, Life, World, live, message
-from tests.scripted import Step
+from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
+from tests.crash.world import BRIDGE, AppRun, CrashEnvironment, live, message
+from tests.support.scripted import ScriptStep
 
 _DUE = datetime(2026, 3, 4, 9, 0, 10, tzinfo=UTC)
 _TRIES = 40
@@ -27,20 +27,20 @@ _JOBS = (
 )
 
 
-def _answer(request: ModelRequest) -> Step:
+def _answer(request: ModelRequest) -> ScriptStep:
     return "Nothing new."
 
 
-_TALKED = World((message("Good morning.", 0),), _answer)
+_TALKED = CrashEnvironment((message("Good morning.", 0),), _answer)
 
 
-async def _set(life: Life) -> None:
+async def _set(life: AppRun) -> None:
     await life.house.runtime.idle()
     for text in _JOBS:
         await life.house.commands.run(text, "main", bridge=BRIDGE, target="main")
 
 
-async def _go_off(life: Life) -> None:
+async def _go_off(life: AppRun) -> None:
     """Days later, by the wall clock."""
     await life.house.runtime.idle()
     life.clock.now = _DUE
@@ -54,7 +54,7 @@ async def _go_off(life: Life) -> None:
     raise AssertionError("the agenda never went off")
 
 
-def _look(home: Path) -> Picture:
+def _look(home: Path) -> Snapshot:
     script = home / "script.db"
     return {
         **look(home),
@@ -80,5 +80,5 @@ DUE = Scenario(
     lambda home: live(home, replace(_TALKED, meanwhile=_set)),
     lambda home: live(home, replace(_TALKED, meanwhile=_go_off)),
     _look,
-    but(Differ("deliveries", _WINDOW, _sent_or_shown)),
+    but(AllowedDifference("deliveries", _WINDOW, _sent_or_shown)),
 )

@@ -14,10 +14,10 @@ from assistant.core.messages import Media, ToolCall
 from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import DIFFER, look
 from tests.crash.pictures import rows
-from tests.crash.scenario import Picture, Scenario
+from tests.crash.scenario import Scenario, Snapshot
 from tests.crash.turn_scenarios import LIVED
-from tests.crash.world import BRIDGE, Life, World, live, message, tail
-from tests.scripted import Step
+from tests.crash.world import BRIDGE, AppRun, CrashEnvironment, live, message, tail
+from tests.support.scripted import ScriptStep
 
 _TRIES = 40
 # A disk that is full for a while is asked again and again.
@@ -39,7 +39,7 @@ _CHANGES: tuple[tuple[int, Literal["edit", "delete"], str], ...] = (
 )
 
 
-def _answer(request: ModelRequest) -> Step:
+def _answer(request: ModelRequest) -> ScriptStep:
     asked = next(m for m in reversed(request.messages) if m.role == "user")
     results = [m.content for m in tail(request) if m.role == "tool"]
     if "back what I sent" in asked.content and (not results or results[-1].startswith("Error")):
@@ -47,7 +47,7 @@ def _answer(request: ModelRequest) -> Step:
     return f"Noted: {asked.content.splitlines()[-1]}"
 
 
-async def _changed(life: Life) -> None:
+async def _changed(life: AppRun) -> None:
     """Before anybody answers. A network says it again until it was kept."""
     for number, (name, kind, words) in enumerate(_CHANGES):
         change = MessageChange(BRIDGE, f"m{name}", f"c{number}", kind, "owner", words, position=f"p{number}")
@@ -60,7 +60,7 @@ async def _changed(life: Life) -> None:
                 break
 
 
-def _look(home: Path) -> Picture:
+def _look(home: Path) -> Snapshot:
     script = home / "script.db"
     looked = dict(look(home))
     for row in looked["view"]:
@@ -85,7 +85,7 @@ ARRIVALS = Scenario(
     "arrivals",
     "a file and a picture come in, messages are edited and deleted, a file goes out",
     lambda home: live(home, LIVED),
-    lambda home: live(home, World(_MESSAGES, _answer, settings=_PATIENT, meanwhile=_changed)),
+    lambda home: live(home, CrashEnvironment(_MESSAGES, _answer, settings=_PATIENT, meanwhile=_changed)),
     _look,
     DIFFER,
 )

@@ -23,16 +23,16 @@ from assistant.wire.stores import open_stores
 from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 from tests.crash import pictures
 from tests.crash.comparison import DIFFER, but, look
-from tests.crash.scenario import Differ, Faults, Picture, Scenario
+from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
 from tests.crash.turn_scenarios import LIVED
-from tests.crash.witness import Witness, witness_of
-from tests.crash.world import BEGUN, World, live, message, settings_of
-from tests.scripted import SteppingClock
+from tests.crash.witness import EffectLog, effect_log_path
+from tests.crash.world import BEGUN, CrashEnvironment, live, message, settings_of
+from tests.support.scripted import SteppingClock
 
 _TRIES = 15
 _DUE = BEGUN + timedelta(days=1)
 _QUICK = WriteThrottle(unhurried=False)
-_SINCE = World((*LIVED.messages, message("The boat was sold to Ines.", 9)), LIVED.answer)
+_SINCE = CrashEnvironment((*LIVED.messages, message("The boat was sold to Ines.", 9)), LIVED.answer)
 
 
 def _files(home: Path) -> None:
@@ -62,7 +62,7 @@ def _back_up(home: Path) -> None:
 
 async def _backed_up(home: Path) -> None:
     settings = settings_of(home)
-    witness, clock, folder = Witness(home), SteppingClock(_DUE), wire_backup.backup_folder(settings)
+    witness, clock, folder = EffectLog(home), SteppingClock(_DUE), wire_backup.backup_folder(settings)
     with closing(open_stores(settings, _DUE)) as stores:
 
         def sessions() -> list[SessionInfo]:
@@ -86,7 +86,7 @@ async def _backed_up(home: Path) -> None:
             clock.now += timedelta(minutes=61)
 
 
-def _kept(home: Path) -> Picture:
+def _kept(home: Path) -> Snapshot:
     """The home, and what the backups in it hold."""
     picture = {**look(home)}
     folder = wire_backup.backup_folder(settings_of(home))
@@ -97,7 +97,7 @@ def _kept(home: Path) -> Picture:
 
 def _held(path: Path) -> dict[str, Any]:
     """What a backup holds, as a home; unpacked beside the home that it is of, and gone again."""
-    place = witness_of(path.parents[1]).with_name("unpacked")
+    place = effect_log_path(path.parents[1]).with_name("unpacked")
     shutil.rmtree(place, ignore_errors=True)
     try:
         unpack_backup_file(path, place, _QUICK)
@@ -118,7 +118,7 @@ BACKUP = Scenario(
     _lived,
     _back_up,
     _kept,
-    but(Differ("backups", "one that was to go stays until the next is made", _one_too_many)),
+    but(AllowedDifference("backups", "one that was to go stays until the next is made", _one_too_many)),
 )
 
 
@@ -135,7 +135,7 @@ def _lived_on(home: Path) -> None:
 
 def _restore(home: Path) -> None:
     """As often as a person would try who is told that the disk is in trouble."""
-    settings, witness = settings_of(home), Witness(home)
+    settings, witness = settings_of(home), EffectLog(home)
     for left in reversed(range(_TRIES)):
         try:
             wire_restore.finish_restore(home)
@@ -148,7 +148,7 @@ def _restore(home: Path) -> None:
                 raise
 
 
-def _both(home: Path) -> Picture:
+def _both(home: Path) -> Snapshot:
     """The restored home, and the one that was there before."""
     picture = {**look(home)}
     for aside in home.glob(f"{PREVIOUS_HOME_PREFIX}*"):

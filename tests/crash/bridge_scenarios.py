@@ -13,9 +13,9 @@ from assistant.gateway.inbound import COMMAND_INTERRUPTED
 from assistant.gateway.splitter import split_text
 from assistant.wire.stores import open_stores
 from tests.crash import pictures
-from tests.crash.scenario import Differ, Faults, Picture, Scenario
+from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
 from tests.crash.telegram_world import BRIDGE, live_on_telegram
-from tests.crash.witness import Witness
+from tests.crash.witness import EffectLog
 from tests.crash.world import BEGUN, settings_of
 
 _EARLIER = ("The spare key of the cabin lies under the blue flowerpot.",)
@@ -35,7 +35,7 @@ def _answer(request: ModelRequest) -> str:
     return _LONG if "at length" in asked else f"Noted: {asked.splitlines()[-1]}"
 
 
-def _look(home: Path) -> Picture:
+def _look(home: Path) -> Snapshot:
     stores = open_stores(settings_of(home), BEGUN)
     try:
         verified = [f"{one.kind} {one.where}: {one.text}" for one in stores.verifier.verify().problems]
@@ -43,7 +43,7 @@ def _look(home: Path) -> Picture:
         todos = [todo.text for todo in stores.todos.all("owner")]
     finally:
         stores.close()
-    witness = Witness(home)
+    witness = EffectLog(home)
     shown = Counter(_squeezed(seen["text"]) for seen in witness.seen("shown"))
     kept = pictures.rows(home / "script.db", "SELECT kind, body, state, key FROM outbox ORDER BY kind, body")
     told = [body for _, body, _, key in kept if key.startswith(pictures.DOUBT)]
@@ -98,9 +98,11 @@ def _more_calls(before: int, after: int, faults: Faults) -> bool:
 
 
 _DIFFER = (
-    Differ("deliveries", "nothing is shown twice; what is uncertain is told as that", _once_or_uncertain),
-    Differ("command", "a command may have an effect that cannot be recognised", _run_or_told),
-    Differ("model calls", "an answer that was not logged when the fault came is asked for again", _more_calls),
+    AllowedDifference("deliveries", "nothing is shown twice; what is uncertain is told as that", _once_or_uncertain),
+    AllowedDifference("command", "a command may have an effect that cannot be recognised", _run_or_told),
+    AllowedDifference(
+        "model calls", "an answer that was not logged when the fault came is asked for again", _more_calls
+    ),
 )
 
 TELEGRAM = Scenario(

@@ -28,7 +28,7 @@ from assistant.wire.search_engine import _embedder
 from tests.crash.homes import picture_of
 from tests.crash.scenarios import find
 from tests.crash.world import settings_of
-from tests.scripted import ScriptedModel, SteppingClock
+from tests.support.scripted import ScriptedModel, SteppingClock
 
 EXPECTED_FAILURE = 1
 BUG = 70
@@ -54,7 +54,7 @@ def step(name: str, home: Path, what: str) -> int:
     return 0
 
 
-class Warm:
+class ForkServer:
     """The process that forks."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ def _redirect(output: Path) -> None:
 
 def main() -> None:
     if sys.argv[1:] == ["--warm"]:
-        Warm().serve()
+        ForkServer().serve()
         return
     name, home, *what = sys.argv[1:]
     sys.exit(step(name, Path(home).resolve(), what[0] if what else "work"))

@@ -11,27 +11,27 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import StoreError
 from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import but, look
-from tests.crash.scenario import Differ, Faults, Scenario
-from tests.crash.world import Life, World, live, message
-from tests.scripted import Step
+from tests.crash.scenario import AllowedDifference, Faults, Scenario
+from tests.crash.world import AppRun, CrashEnvironment, live, message
+from tests.support.scripted import ScriptStep
 
 _TRIES = 40
 _A_WHILE = timedelta(seconds=30)
 _FACTS = ("I moved to Bergen in March.", "My sister Ines keeps the spare key.", "We decided to sell the boat.")
 
 
-def _answer(request: ModelRequest) -> Step:
+def _answer(request: ModelRequest) -> ScriptStep:
     return "Noted. " + "The road goes on along the shore and over the hill. " * 30
 
 
-_LONG = World(
+_LONG = CrashEnvironment(
     tuple(message(f"{_FACTS[n % 3]} Number {n}. " + "And so on along the shore. " * 30, n) for n in range(12)),
     _answer,
     settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "20000"},
 )
 
 
-async def _persistently(life: Life, do: Callable[[], Awaitable[object]], done: Callable[[], bool]) -> None:
+async def _persistently(life: AppRun, do: Callable[[], Awaitable[object]], done: Callable[[], bool]) -> None:
     """A person asks for it until it is done: a disk that refuses is tried again, and again once a lease that it kept
     from being given back has run out."""
     for _ in range(_TRIES):
@@ -45,22 +45,22 @@ async def _persistently(life: Life, do: Callable[[], Awaitable[object]], done: C
     raise AssertionError("what was asked for was never done")
 
 
-def _committed(life: Life) -> list[Checkpoint]:
+def _committed(life: AppRun) -> list[Checkpoint]:
     return [one for one in life.house.stores.conversation.checkpoints("main") if one.state not in ("started", "failed")]
 
 
-async def _command(life: Life, text: str) -> None:
+async def _command(life: AppRun, text: str) -> None:
     await life.house.commands.run(text, "main", bridge="network")
 
 
-async def _compact(life: Life) -> None:
+async def _compact(life: AppRun) -> None:
     """The person compacts, unless the home says that this was done before the crash; then it sleeps."""
     await life.house.runtime.idle()
     await _persistently(life, lambda: _command(life, "/compact"), lambda: bool(_committed(life)))
     await _sleep(life)
 
 
-async def _sleep(life: Life) -> None:
+async def _sleep(life: AppRun) -> None:
     """Until everything that left the view was read."""
 
     def read() -> bool:
@@ -72,14 +72,14 @@ async def _sleep(life: Life) -> None:
     await _persistently(life, lambda: life.house.sleep("nap"), read)
 
 
-async def _take_back(life: Life) -> None:
+async def _take_back(life: AppRun) -> None:
     def undone() -> bool:
         return any(one.state == "undone" for one in _committed(life))
 
     await _persistently(life, lambda: _command(life, "/compact --undo"), undone)
 
 
-async def _branch(life: Life) -> None:
+async def _branch(life: AppRun) -> None:
     def branched() -> bool:
         return any(info.parent for info in life.house.stores.conversation.sessions())
 
@@ -99,12 +99,12 @@ def _reports_more(before: list[object], after: list[object], faults: Faults) -> 
 
 _CUT_OFF = "what a fault cut off is noted as failed, and done again"
 CARRIED_OUT = but(
-    Differ("checkpoints", _CUT_OFF, _failed_more),
-    Differ("sleep cycles", _CUT_OFF, _reports_more),
+    AllowedDifference("checkpoints", _CUT_OFF, _failed_more),
+    AllowedDifference("sleep cycles", _CUT_OFF, _reports_more),
 )
 
 
-def _scenario(name: str, about: str, before: World, doing: Callable[[Life], Awaitable[None]]) -> Scenario:
+def _scenario(name: str, about: str, before: CrashEnvironment, doing: Callable[[AppRun], Awaitable[None]]) -> Scenario:
     return Scenario(
         name,
         about,

@@ -9,16 +9,16 @@ from typing import Any
 from assistant.wire.stores import open_stores
 from sleep.compaction.compactor import LONG_THREAD_NOTICE
 from tests.crash import pictures
-from tests.crash.scenario import Differ, Faults, Picture
-from tests.crash.witness import Witness
+from tests.crash.scenario import AllowedDifference, Faults, Snapshot
+from tests.crash.witness import EffectLog
 from tests.crash.world import BEGUN, RANG, settings_of
 
 _ADVICE = LONG_THREAD_NOTICE.partition("{")[0]
 
 
-def look(home: Path) -> Picture:
+def look(home: Path) -> Snapshot:
     """Everything a home holds and everything the world saw."""
-    witness = Witness(home)
+    witness = EffectLog(home)
     stores = open_stores(settings_of(home), BEGUN)
     try:
         report = stores.verifier.verify()
@@ -128,32 +128,38 @@ def is_clear(text: str) -> bool:
 _TRIED_AGAIN = "a tool that the disk refused says so to the model, which calls it again"
 
 DIFFER = (
-    Differ("log", _TRIED_AGAIN, _refused_tool),
-    Differ("view", _TRIED_AGAIN, _refused_tool),
-    Differ("index", _TRIED_AGAIN, _one_more_call),
-    Differ("sessions", _TRIED_AGAIN, _one_more_call),
-    Differ("tool runs", _TRIED_AGAIN, _one_more_call),
-    Differ("model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault),
-    Differ("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
-    Differ("deliveries", "a network that shows a key once is sent again what perhaps did not arrive", _sent_again),
-    Differ("bell", "a tool with an effect that cannot be recognised is not run again; its result says so", _bell),
-    Differ("files", "what was torn off the end of a log is kept in a file beside it", _set_aside),
-    Differ("told", "what the disk refused is told, in one clear line", _clear_lines),
+    AllowedDifference("log", _TRIED_AGAIN, _refused_tool),
+    AllowedDifference("view", _TRIED_AGAIN, _refused_tool),
+    AllowedDifference("index", _TRIED_AGAIN, _one_more_call),
+    AllowedDifference("sessions", _TRIED_AGAIN, _one_more_call),
+    AllowedDifference("tool runs", _TRIED_AGAIN, _one_more_call),
+    AllowedDifference(
+        "model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault
+    ),
+    AllowedDifference("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
+    AllowedDifference(
+        "deliveries", "a network that shows a key once is sent again what perhaps did not arrive", _sent_again
+    ),
+    AllowedDifference(
+        "bell", "a tool with an effect that cannot be recognised is not run again; its result says so", _bell
+    ),
+    AllowedDifference("files", "what was torn off the end of a log is kept in a file beside it", _set_aside),
+    AllowedDifference("told", "what the disk refused is told, in one clear line", _clear_lines),
 )
 
 
-def but(*others: Differ) -> tuple[Differ, ...]:
+def but(*others: AllowedDifference) -> tuple[AllowedDifference, ...]:
     """`DIFFER` with other rules for some parts."""
     parts = {other.part for other in others}
     return (*(rule for rule in DIFFER if rule.part not in parts), *others)
 
 
 _SENT_ONCE = "a network that shows whatever it is sent is sent nothing twice; what is uncertain is shown as that"
-SENT_ONCE = but(Differ("deliveries", _SENT_ONCE, _perhaps_sent))
+SENT_ONCE = but(AllowedDifference("deliveries", _SENT_ONCE, _perhaps_sent))
 
 _TWO_STEPS = "shortening and dropping are two commits: after a fault between them, one may do where two did, or later"
 _LATER = "what the disk kept from the journal is written at the next start or sleep"
 CUT_ELSEWHERE = but(
-    Differ("journal", _LATER, _after_a_fault),
-    *(Differ(part, _TWO_STEPS, _after_a_fault) for part in ("view", "checkpoints", "sessions")),
+    AllowedDifference("journal", _LATER, _after_a_fault),
+    *(AllowedDifference(part, _TWO_STEPS, _after_a_fault) for part in ("view", "checkpoints", "sessions")),
 )

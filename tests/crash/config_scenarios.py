@@ -10,7 +10,7 @@ from assistant.settings.config_text import set_key
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire import settings as wire_settings
-from tests.crash.scenario import Picture, Scenario
+from tests.crash.scenario import Scenario, Snapshot
 
 _TEXT = "# mine\n[context]\n# less is more\ntarget = 0.2 # a fifth\n"
 _OLD, _NEW = "sk-old-old-old-old", "sk-new-new-new-new"
@@ -39,7 +39,7 @@ def _held(settings: Settings) -> tuple[float, str]:
     return settings.values.context.target, settings.values.archive.key.get_secret_value()
 
 
-def _look(path: Path) -> Picture:
+def _look(path: Path) -> Snapshot:
     return {
         "config": (path / "config.toml").read_text(),
         "held": _held(load_settings(Home(path), _ENVIRON, ring=None)),

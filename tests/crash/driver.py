@@ -17,11 +17,11 @@ from random import Random
 from tests.crash import homes, power, strace
 from tests.crash.child import BUG, EXPECTED_FAILURE
 from tests.crash.homes import last_lines, moved, output_of, picture_of, trace_of
-from tests.crash.points import Found, Point, all_points
-from tests.crash.scenario import Faults, Picture, Scenario
-from tests.crash.strace import WRITES, Call, Injection
+from tests.crash.points import Point, RecordedCalls, all_points
+from tests.crash.scenario import Faults, Scenario, Snapshot
+from tests.crash.strace import WRITES, Injection, SystemCall
 from tests.crash.warm import WarmProcess
-from tests.crash.witness import witness_of
+from tests.crash.witness import effect_log_path
 
 _KILLED = -9
 _HUNG = -14
@@ -38,15 +38,15 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Unbroken:
+class ReferenceRun:
     """The run nothing happened to: its calls and what came of it. `apart`: `Scenario.apart` in its home; `outside`:
     calls that change files elsewhere."""
 
     home: Path
-    calls: Found
-    picture: Picture
+    calls: RecordedCalls
+    picture: Snapshot
     apart: tuple[Path, ...]
-    outside: tuple[Call, ...]
+    outside: tuple[SystemCall, ...]
 
     @property
     def points(self) -> list[Point]:
@@ -57,7 +57,7 @@ class Unbroken:
         if point.apart:
             found = strace.paths_of(self.calls.apart, self.apart)
         else:
-            under = [self.home] if point.fails else [self.home, witness_of(self.home)]
+            under = [self.home] if point.fails else [self.home, effect_log_path(self.home)]
             found = [path for path in strace.paths_of(self.calls.own, under) if path not in self.apart]
         return [moved(path, self.home, home) for path in found]
 
@@ -79,7 +79,7 @@ class Driver:
         self._prepared = place / "prepared"
         self.failed = False
 
-    def unbroken(self) -> Unbroken:
+    def unbroken(self) -> ReferenceRun:
         """Prepare the home and do the work with nothing in its way. Raises `StepFailed`."""
         with self._process() as warm:
             homes.remove(self._prepared)
@@ -90,8 +90,8 @@ class Driver:
             if status:
                 raise StepFailed(f"the unbroken run ended with {status}: {last_lines(output_of(home))}")
             apart = self._apart(home)
-            trace, both = trace_of(home), [home, witness_of(home)]
-            calls = Found(
+            trace, both = trace_of(home), [home, effect_log_path(home)]
+            calls = RecordedCalls(
                 _calls_at(home),
                 tuple(strace.calls(trace, both, apart)),
                 tuple(strace.calls(trace, [home], apart)),
@@ -99,16 +99,16 @@ class Driver:
             )
             elsewhere = strace.calls(trace, [Path("/")], [*both, output_of(home), Path(os.devnull)])
             outside = tuple(call for call in elsewhere if call.changes)
-            return Unbroken(home, calls, self._look(warm, home), apart, outside)
+            return ReferenceRun(home, calls, self._look(warm, home), apart, outside)
 
-    def run(self, unbroken: Unbroken, points: Sequence[Point]) -> Iterator[Verdict]:
+    def run(self, unbroken: ReferenceRun, points: Sequence[Point]) -> Iterator[Verdict]:
         """A verdict for each point, in order, as many at a time as there are processes."""
         with ThreadPoolExecutor(self._jobs) as pool:
             yield from pool.map(lambda point: self._verdict(unbroken, point), points)
 
     # ------------------------------------------------------------------------------------------------------ one point
 
-    def _verdict(self, unbroken: Unbroken, point: Point) -> Verdict:
+    def _verdict(self, unbroken: ReferenceRun, point: Point) -> Verdict:
         begun = time.perf_counter()
         home = self._fresh(str(point).replace(":", "-"))
         try:
@@ -126,7 +126,7 @@ class Driver:
         home.parent.rmdir()
         return Verdict(point, (), seconds)
 
-    def _break(self, warm: WarmProcess, home: Path, unbroken: Unbroken, point: Point) -> tuple[Faults, list[str]]:
+    def _break(self, warm: WarmProcess, home: Path, unbroken: ReferenceRun, point: Point) -> tuple[Faults, list[str]]:
         """Do the work with the fault in it: what happened, and what is wrong already."""
         if point.how == "power":
             self._cut_power(home, unbroken, point)
@@ -147,7 +147,7 @@ class Driver:
         again = self._kill_again(warm, home, point.again) if point.again is not None else 0
         return Faults(kills=1 + again), []
 
-    def _recovered(self, warm: WarmProcess, home: Path, unbroken: Unbroken, faults: Faults) -> list[str]:
+    def _recovered(self, warm: WarmProcess, home: Path, unbroken: ReferenceRun, faults: Faults) -> list[str]:
         """Restart with nothing in the way, and compare."""
         self._must(warm, home, "work")
         problems = self._scenario.problems(unbroken.picture, self._look(warm, home), faults)
@@ -160,19 +160,19 @@ class Driver:
         rehearsal = home.with_name("rehearsal")
         homes.copy(home, rehearsal)
         self._traced(warm, rehearsal, with_data=False)
-        found = strace.calls(trace_of(rehearsal), [rehearsal, witness_of(rehearsal)], self._apart(rehearsal))
+        found = strace.calls(trace_of(rehearsal), [rehearsal, effect_log_path(rehearsal)], self._apart(rehearsal))
         changing = [call for call in found if call.changes]
         homes.remove(rehearsal)
         if not changing:
             return 0
         chosen = Random(seed).choice(changing)
-        under = [rehearsal, witness_of(rehearsal)]
+        under = [rehearsal, effect_log_path(rehearsal)]
         touched = [path for path in strace.paths_of(found, under) if path not in self._apart(rehearsal)]
         paths = [moved(path, rehearsal, home) for path in touched]
         status = self._traced(warm, home, paths, Injection(chosen.name, chosen.number), with_data=False)
         return int(status == _KILLED)
 
-    def _cut_power(self, home: Path, unbroken: Unbroken, point: Point) -> None:
+    def _cut_power(self, home: Path, unbroken: ReferenceRun, point: Point) -> None:
         """No process is needed: the disk is what the unbroken run's calls up to here make of it."""
         until = int(point.name)
         calls = [
@@ -180,7 +180,7 @@ class Driver:
             for call in unbroken.calls.all[:until]
         ]
         power.replay(home, calls, point.number)
-        witness = witness_of(home)
+        witness = effect_log_path(home)
         seen = [call.data for call in calls if call.name == "write" and call.paths[-1] == witness]
         witness.write_bytes(witness.read_bytes() + b"".join(seen))
 
@@ -207,7 +207,7 @@ class Driver:
         if status:
             raise StepFailed(f"{step} ended with {status}: {last_lines(output_of(home))}")
 
-    def _look(self, warm: WarmProcess, home: Path) -> Picture:
+    def _look(self, warm: WarmProcess, home: Path) -> Snapshot:
         self._must(warm, home, "look")
         return dict(json.loads(picture_of(home).read_text(encoding="utf-8")))
 
@@ -240,12 +240,12 @@ def _wrong_after_errors(home: Path, status: int, failed: int) -> list[str]:
     return [] if failed else ["no call failed: the run did not get there"]
 
 
-def _calls_at(home: Path) -> tuple[Call, ...]:
+def _calls_at(home: Path) -> tuple[SystemCall, ...]:
     """What the last process did to the home and the witness."""
-    return tuple(strace.calls(trace_of(home), [home, witness_of(home)]))
+    return tuple(strace.calls(trace_of(home), [home, effect_log_path(home)]))
 
 
-def _tear(found: Sequence[Call]) -> None:
+def _tear(found: Sequence[SystemCall]) -> None:
     """Put the first half of the write that the process died in into its file."""
     torn = next(call for call in reversed(found) if call.name in WRITES)
     half = torn.data[: len(torn.data) // 2]

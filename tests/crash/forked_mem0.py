@@ -35,7 +35,7 @@ def import_mem0() -> None:
             importlib.import_module(f"assistant.mem0.{module}")
 
 
-class Nursery:
+class MemoryChildForker:
     """A process that forks children. It ends with the process that made it."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Nursery:
 
 
 class ForkedChild(ChildProcess):
-    def __init__(self, settings: MemoryStoreSettings, nursery: Nursery) -> None:
+    def __init__(self, settings: MemoryStoreSettings, nursery: MemoryChildForker) -> None:
         super().__init__((), asdict(settings) | {"home": str(settings.home)}, seconds=settings.seconds)
         self._nursery = nursery
 

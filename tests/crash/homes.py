@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tests.crash.witness import witness_of
+from tests.crash.witness import effect_log_path
 
 _MEMORY = Path("/dev/shm")
 
@@ -39,21 +39,21 @@ def copy(home: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if home.exists():
         shutil.copytree(home, target)
-    witness_of(target).touch(0o600)
-    if witness_of(home).exists():
-        shutil.copyfile(witness_of(home), witness_of(target))
+    effect_log_path(target).touch(0o600)
+    if effect_log_path(home).exists():
+        shutil.copyfile(effect_log_path(home), effect_log_path(target))
 
 
 def remove(home: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)
-    for beside in (witness_of(home), picture_of(home), output_of(home), trace_of(home)):
+    for beside in (effect_log_path(home), picture_of(home), output_of(home), trace_of(home)):
         beside.unlink(missing_ok=True)
 
 
 def moved(path: Path, old: Path, new: Path) -> Path:
     """A file of the home `old`, or its witness, as it is called in the home `new`."""
-    if path == witness_of(old):
-        return witness_of(new)
+    if path == effect_log_path(old):
+        return effect_log_path(new)
     return new / path.relative_to(old) if path == old or old in path.parents else path
 
 

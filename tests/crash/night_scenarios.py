@@ -16,11 +16,11 @@ from assistant.core.sessions import peer_session_key
 from assistant.wire.stores import memory_store_settings
 from tests.crash.compaction_scenarios import CARRIED_OUT
 from tests.crash.comparison import look
-from tests.crash.forked_mem0 import ForkedChild, Nursery, import_mem0
+from tests.crash.forked_mem0 import ForkedChild, MemoryChildForker, import_mem0
 from tests.crash.pictures import rows
-from tests.crash.scenario import Differ, Faults, Picture, Scenario
-from tests.crash.world import Life, World, live, message
-from tests.scripted import Step
+from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
+from tests.crash.world import AppRun, CrashEnvironment, live, message
+from tests.support.scripted import ScriptStep
 
 _TRIES = 15
 _A_WHILE = timedelta(seconds=30)
@@ -41,11 +41,11 @@ _SINCE = (
 )
 
 
-def _answer(request: ModelRequest) -> Step:
+def _answer(request: ModelRequest) -> ScriptStep:
     return "Noted. " + "The road goes on along the shore and over the hill. " * 60
 
 
-_FIRST_DAY = World(
+_FIRST_DAY = CrashEnvironment(
     (
         *(message(text, number) for number, text in enumerate(_BEFORE, 1)),
         message("I live in Rome.", 20, _ADA, scope=_ADA, sender="ada", trust="guest"),
@@ -63,7 +63,7 @@ _SECOND_DAY = replace(
 )
 
 
-async def _sleep(nursery: Nursery, life: Life) -> None:
+async def _sleep(nursery: MemoryChildForker, life: AppRun) -> None:
     """Until a sleep came to its end and nothing waits: a disk in trouble, or a child that died, is tried again. Where
     every child dies at the same call the restart goes on with it."""
     stores = life.house.stores
@@ -81,8 +81,8 @@ async def _sleep(nursery: Nursery, life: Life) -> None:
 _KEY = "CASE j.source_type WHEN 'context_synthesis' THEN 'summary' ELSE j.key END"
 
 
-def _slept(home: Path, day: World) -> None:
-    live(home, replace(day, meanwhile=partial(_sleep, Nursery())))
+def _slept(home: Path, day: CrashEnvironment) -> None:
+    live(home, replace(day, meanwhile=partial(_sleep, MemoryChildForker())))
 
 
 def _prepare(home: Path) -> None:
@@ -90,7 +90,7 @@ def _prepare(home: Path) -> None:
     live(home, _SECOND_DAY)
 
 
-def _look(home: Path) -> Picture:
+def _look(home: Path) -> Snapshot:
     """What the night made, beside what a home holds anyway. Entries are called by their keys: after a fault they may be
     written in another order, and so get other ids."""
     character, memory = home / "character.db", home / "memory.db"
@@ -180,10 +180,10 @@ _LATE = (
 _ROOM = "where the disk kept notes from being written, a shorter prompt leaves room for one more message of the person"
 _DIFFER = (
     *(rule for rule in CARRIED_OUT if rule.part not in ("view", "sessions")),
-    Differ("waiting to be read", _NOT_READ, _read_later),
-    Differ("edits", _LATE, _in_steps),
-    Differ("view", _ROOM, _other_room),
-    Differ("sessions", _ROOM, _other_counts),
+    AllowedDifference("waiting to be read", _NOT_READ, _read_later),
+    AllowedDifference("edits", _LATE, _in_steps),
+    AllowedDifference("view", _ROOM, _other_room),
+    AllowedDifference("sessions", _ROOM, _other_counts),
 )
 
 

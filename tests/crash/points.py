@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.crash.strace import NAMES, SIZES, SYNCS, WRITES, Call
+from tests.crash.strace import NAMES, SIZES, SYNCS, WRITES, SystemCall
 
 FULL_DISK = ("ENOSPC", "EIO")
 LONG_TROUBLE = 12
@@ -54,15 +54,15 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordedCalls:
     """The calls of a run: `all` on the home and the witness in their order; of these, numbered by themselves, `apart`,
     on files that a process of their own writes, and `own`, on all others; and `own_at_home` without the witness: only
     the disk of the home fails."""
 
-    all: tuple[Call, ...]
-    own: tuple[Call, ...]
-    own_at_home: tuple[Call, ...]
-    apart: tuple[Call, ...]
+    all: tuple[SystemCall, ...]
+    own: tuple[SystemCall, ...]
+    own_at_home: tuple[SystemCall, ...]
+    apart: tuple[SystemCall, ...]
 
 
 def parse(text: str) -> Point:
@@ -74,7 +74,7 @@ def parse(text: str) -> Point:
     return Point(match[1], match[2], int(match[3]), int(match[4] or 1), again, match[6] is not None)
 
 
-def all_points(found: Found, home: Path) -> list[Point]:
+def all_points(found: RecordedCalls, home: Path) -> list[Point]:
     """Every point of a run, once: threads may each make a call of the same name and number, and the first that comes to
     it is broken."""
     changing = [call for call in found.own if call.changes]
@@ -90,14 +90,14 @@ def all_points(found: Found, home: Path) -> list[Point]:
     return list(dict.fromkeys(points + [replace(point, apart=True) for point in beside]))
 
 
-def _failing_points(calls: Sequence[Call], times: int) -> list[Point]:
+def _failing_points(calls: Sequence[SystemCall], times: int) -> list[Point]:
     failing = [call for call in calls if call.changes and (call.name in _FAILING or call.creates)]
     if times > 1:
         failing = [call for call in failing if call.name in (*WRITES, *SYNCS)][::_LONG_EVERY]
     return [Point(error, call.name, call.number, times) for call in failing for error in FULL_DISK]
 
 
-def _power_points(calls: Sequence[Call]) -> list[Point]:
+def _power_points(calls: Sequence[SystemCall]) -> list[Point]:
     """Before every call that changes something: everything not synced is lost; and where that could be anything at
     all, a part of it."""
     points = []

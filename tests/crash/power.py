@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.crash.strace import SYNCS, Call
+from tests.crash.strace import SYNCS, SystemCall
 
 _SHARED_MEMORY = "-shm"
 """SQLite maps this file into memory and makes it anew after a crash; what the disk has of it means nothing."""
@@ -89,7 +89,7 @@ class _Renaming:
             directories.add(self.path / old.relative_to(self.gone))
 
 
-class Disk:
+class SimulatedDisk:
     """A home as the disk has it, while calls go by. Starts with everything in `home` durable."""
 
     def __init__(self, home: Path) -> None:
@@ -107,7 +107,7 @@ class Disk:
                 file = _File(path.stat().st_mode & 0o777, content, size=len(content))
                 self._now[path] = self._durable[path] = file
 
-    def see(self, call: Call) -> None:
+    def see(self, call: SystemCall) -> None:
         """Take one call of the run into account. Raises `ValueError` for one whose effect cannot be replayed."""
         if call.result is None or call.result < 0 or not call.paths:
             return
@@ -130,7 +130,7 @@ class Disk:
         elif call.changes and "chmod" not in call.name:
             raise ValueError(f"a power cut cannot be replayed over {call.name}")
 
-    def _open(self, call: Call, path: Path) -> None:
+    def _open(self, call: SystemCall, path: Path) -> None:
         if call.creates and path not in self._now and path not in self._folders:
             mode = int(call.arguments.rpartition(",")[2], 8)
             self._change_name(_Renaming(path, _File(mode)))
@@ -140,7 +140,7 @@ class Disk:
                 file.change(_Change(size=0))
             self._opened[path, call.result] = (file, 0, "O_APPEND" in call.arguments)
 
-    def _write(self, call: Call, path: Path) -> None:
+    def _write(self, call: SystemCall, path: Path) -> None:
         file = self._now.get(path)
         if file is None:
             return
@@ -161,7 +161,7 @@ class Disk:
             renaming.apply(self._durable, self._directories)
             self._renamings.remove(renaming)
 
-    def _rename(self, call: Call, path: Path) -> None:
+    def _rename(self, call: SystemCall, path: Path) -> None:
         if call.name.startswith("mkdir"):
             self._change_name(_Renaming(path, None, directory=True))
         elif call.name.startswith("rename"):
@@ -205,9 +205,9 @@ def _left(file: _File, chance: random.Random | None) -> bytes:
     return bytes(content)
 
 
-def replay(home: Path, calls: Sequence[Call], seed: int) -> None:
+def replay(home: Path, calls: Sequence[SystemCall], seed: int) -> None:
     """Turn `home`, as it was before `calls`, into what a power cut after them leaves of it."""
-    disk = Disk(home)
+    disk = SimulatedDisk(home)
     for call in calls:
         disk.see(call)
     disk.cut(seed)

@@ -16,9 +16,9 @@ from assistant.core.errors import ArchiveUnavailable, AssistantError, StoreError
 from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import but, look
 from tests.crash.pictures import rows
-from tests.crash.scenario import Differ, Faults, Picture, Scenario
-from tests.crash.world import Life, World, live, message
-from tests.scripted import Step
+from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
+from tests.crash.world import AppRun, CrashEnvironment, live, message
+from tests.support.scripted import ScriptStep
 
 _TRIES = 20
 _A_WHILE = timedelta(minutes=2)
@@ -26,14 +26,14 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
 _WORDS = ("I moved to Bergen in March.", "Please write the letter to the bank.", "My sister Ines keeps the spare key.")
 
 
-def _answer(request: ModelRequest) -> Step:
+def _answer(request: ModelRequest) -> ScriptStep:
     return "Noted."
 
 
-_TALKED = World(tuple(message(text, number) for number, text in enumerate(_WORDS)), _answer)
+_TALKED = CrashEnvironment(tuple(message(text, number) for number, text in enumerate(_WORDS)), _answer)
 
 
-async def _persistently(life: Life, do: Callable[[], Awaitable[object]], done: Callable[[], bool]) -> None:
+async def _persistently(life: AppRun, do: Callable[[], Awaitable[object]], done: Callable[[], bool]) -> None:
     """A person asks for it until it is done, or lets it be where the archive's disk never answers. Calls are broken by
     their number in each thread, and each step of an archive has a thread of its own, so that such a fault does not
     pass."""
@@ -50,7 +50,7 @@ async def _persistently(life: Life, do: Callable[[], Awaitable[object]], done: C
         raise AssertionError(f"what was asked for was never done: {refused}")
 
 
-async def _reset(life: Life) -> None:
+async def _reset(life: AppRun) -> None:
     """The person resets, unless that was done before the crash, has it cleared, and takes the first one up again; then
     the assistant sleeps, and reads what could not be read before."""
     await life.house.runtime.idle()
@@ -79,7 +79,7 @@ def _work(home: Path) -> None:
     live(home, replace(_TALKED, meanwhile=_reset))
 
 
-def _look(home: Path) -> Picture:
+def _look(home: Path) -> Snapshot:
     """Where the archive was refused to the end, after another start on a disk that works."""
     script = home / "script.db"
     if rows(script, "SELECT 1 FROM resets WHERE state IN ('begun', 'waiting', 'archived')"):
@@ -135,14 +135,16 @@ RESET = Scenario(
     _work,
     _look,
     but(
-        Differ("log", _LATER, _timeless),
-        Differ("said", _LATER, _timeless),
-        Differ("view", _LATER, _timeless),
-        Differ("files", "a cut of power may leave a new file with the permissions it was made with", _same_files),
-        Differ("sleep cycles", "a sleep that a fault cut off is slept again", _more),
-        Differ(
+        AllowedDifference("log", _LATER, _timeless),
+        AllowedDifference("said", _LATER, _timeless),
+        AllowedDifference("view", _LATER, _timeless),
+        AllowedDifference(
+            "files", "a cut of power may leave a new file with the permissions it was made with", _same_files
+        ),
+        AllowedDifference("sleep cycles", "a sleep that a fault cut off is slept again", _more),
+        AllowedDifference(
             "waiting to be read", "what a fault kept from being read waited, and was read by the sleep", _read_later
         ),
-        Differ("told", "each step is told of as often as it is tried", _same_lines),
+        AllowedDifference("told", "each step is told of as often as it is tried", _same_lines),
     ),
 )

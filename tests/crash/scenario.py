@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Picture = Mapping[str, Any]
+Snapshot = Mapping[str, Any]
 """What stands in a home and what the world saw, as plain JSON by part; see `pictures.py`."""
 
 
@@ -24,7 +24,7 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
-class Differ:
+class AllowedDifference:
     """One part of the picture that need not be as in the unbroken run. `allowed(unbroken, broken, faults)` decides;
     `why` is for people."""
 
@@ -48,13 +48,13 @@ class Scenario:
     about: str
     prepare: Callable[[Path], None]
     work: Callable[[Path], None]
-    look: Callable[[Path], Picture]
-    differ: tuple[Differ, ...] = ()
+    look: Callable[[Path], Snapshot]
+    differ: tuple[AllowedDifference, ...] = ()
     within: int = 60
     ready: Callable[[], None] | None = None
     apart: tuple[str, ...] = ()
 
-    def problems(self, unbroken: Picture, broken: Picture, faults: Faults) -> list[str]:
+    def problems(self, unbroken: Snapshot, broken: Snapshot, faults: Faults) -> list[str]:
         """What differs and must not, one line for each part."""
         rules = {rule.part: rule for rule in self.differ}
         found = []

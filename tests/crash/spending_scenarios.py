@@ -16,7 +16,7 @@ from assistant.store.database import Database
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.ledger import Ledger
 from tests.crash.pictures import rows
-from tests.crash.scenario import Picture, Scenario
+from tests.crash.scenario import Scenario, Snapshot
 
 _NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 _BUDGET = BudgetSettings(
@@ -54,7 +54,7 @@ def _work(path: Path) -> None:
                 _call(ledger, 0.001, "the same")
 
 
-def _look(path: Path) -> Picture:
+def _look(path: Path) -> Snapshot:
     file = path / "script.db"
     return {
         "notices": rows(file, "SELECT key, count(*) FROM outbox WHERE key LIKE 'budget:%' GROUP BY key ORDER BY key"),

@@ -34,7 +34,7 @@ _LONGEST_WRITE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SystemCall:
     """One traced call. `number` is its ordinal among the calls of its name and thread (from 1), as injection counts
     them. `paths` are the files it names; `data` what a write was given; `result` None when the process died in it."""
 
@@ -102,10 +102,10 @@ def end(tracer: subprocess.Popen[str]) -> None:
     tracer.communicate()
 
 
-def calls(output: Path, under: Sequence[Path], besides: Sequence[Path] = ()) -> list[Call]:
+def calls(output: Path, under: Sequence[Path], besides: Sequence[Path] = ()) -> list[SystemCall]:
     """The traced calls on files that lie in or are one of `under`, and not of `besides`, in order, numbered as `-P`
     with all of their paths would count them."""
-    found: list[Call] = []
+    found: list[SystemCall] = []
     counts: Counter[tuple[int, str]] = Counter()
     for line in output.read_text(encoding="ascii").splitlines():
         call = _parsed(line)
@@ -127,7 +127,7 @@ def injected(output: Path) -> int:
     return sum(line.endswith("(INJECTED)") for line in output.read_text(encoding="ascii").splitlines())
 
 
-def paths_of(found: Iterable[Call], under: Sequence[Path]) -> list[Path]:
+def paths_of(found: Iterable[SystemCall], under: Sequence[Path]) -> list[Path]:
     """Every path under `under` that the calls name."""
     return sorted({path for call in found for path in call.paths if _within(path, under)})
 
@@ -136,7 +136,7 @@ def _within(path: Path, under: Sequence[Path]) -> bool:
     return any(path == top or top in path.parents for top in under)
 
 
-def _parsed(line: str) -> Call | None:
+def _parsed(line: str) -> SystemCall | None:
     match = _LINE.match(line)
     if match is None or match["name"] not in TRACED:
         return None
@@ -157,7 +157,7 @@ def _parsed(line: str) -> Call | None:
     descriptors = [(int(number), Path(_bytes(path).decode())) for number, path in _DESCRIPTOR.findall(arguments)]
     directory = descriptors[0][1] if descriptors else Path()
     descriptor = descriptors[0][0] if descriptors else None
-    return Call(
+    return SystemCall(
         int(match["thread"]), name, 0, (*(path for _, path in descriptors), *(directory / text for text in strings)),
         arguments, returned, data, returned if name == OPEN else descriptor,
     )  # fmt: skip

@@ -21,11 +21,11 @@ from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.core.model_api import ModelRequest
 from assistant.core.people import Identity
 from assistant.wire.app import build_app
-from tests.crash.witness import Witness
-from tests.crash.world import BEGUN, Life, settings_of
-from tests.scripted import ScriptedModel, Step, SteppingClock
+from tests.crash.witness import EffectLog
+from tests.crash.world import BEGUN, AppRun, settings_of
 from tests.strict.telegram import StrictTelegram
 from tests.strict.telegram_people import OWNER
+from tests.support.scripted import ScriptedModel, ScriptStep, SteppingClock
 
 BRIDGE = "telegram"
 _FIRST_UPDATE = 500
@@ -36,10 +36,10 @@ _A_MOMENT = 0.5
 _NO_DRAFTS = 3600.0
 
 
-class WitnessedTelegram(StrictTelegram):
+class RecordedTelegram(StrictTelegram):
     """What `messages` says, in this order, was said before the house began."""
 
-    def __init__(self, witness: Witness, messages: Sequence[str]) -> None:
+    def __init__(self, witness: EffectLog, messages: Sequence[str]) -> None:
         super().__init__()
         self._witness = witness
         self._last = _FIRST_UPDATE + len(messages)
@@ -71,17 +71,17 @@ class WitnessedTelegram(StrictTelegram):
         return message
 
 
-def live_on_telegram(home: Path, messages: Sequence[str], answer: Callable[[ModelRequest], Step]) -> None:
+def live_on_telegram(home: Path, messages: Sequence[str], answer: Callable[[ModelRequest], ScriptStep]) -> None:
     """One life of the process, until everything is confirmed, answered and delivered, or was tried often enough."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     asyncio.run(_live(home, messages, answer))
 
 
-async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequest], Step]) -> None:
-    witness = Witness(home)
+async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequest], ScriptStep]) -> None:
+    witness = EffectLog(home)
     clock = SteppingClock(BEGUN + timedelta(hours=len(witness.seen("began"))))
     witness.saw("began")
-    async with WitnessedTelegram(witness, messages) as server:
+    async with RecordedTelegram(witness, messages) as server:
         bridge = TelegramBridge(server.token, server.url, draft_seconds=_NO_DRAFTS)
         model = ScriptedModel(partial(_noted, answer, witness))
         house = build_app(settings_of(home), clock, bridges={BRIDGE: bridge}, model=model)
@@ -89,14 +89,14 @@ async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequ
             if house.stores.people.by(owner := Identity(BRIDGE, str(OWNER))) is None:
                 house.stores.people.link_owner(owner, BEGUN)
             await house.runtime.start()
-            await _until_quiet(Life(house, model, clock), server)
+            await _until_quiet(AppRun(house, model, clock), server)
             await house.runtime.stop(drain_seconds=0)
         finally:
             await house.close_model()
             house.close()
 
 
-async def _until_quiet(life: Life, server: WitnessedTelegram) -> None:
+async def _until_quiet(life: AppRun, server: RecordedTelegram) -> None:
     house = life.house
     for _ in range(_MOST_TRIES):
         with contextlib.suppress(TimeoutError):
@@ -112,6 +112,6 @@ async def _until_quiet(life: Life, server: WitnessedTelegram) -> None:
             return
 
 
-def _noted(answer: Callable[[ModelRequest], Step], witness: Witness, request: ModelRequest) -> Step:
+def _noted(answer: Callable[[ModelRequest], ScriptStep], witness: EffectLog, request: ModelRequest) -> ScriptStep:
     witness.saw("asked", messages=len(request.messages))
     return answer(request)

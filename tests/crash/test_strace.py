@@ -15,7 +15,9 @@ from tests.crash.strace import Injection
 pytestmark = needs_strace
 
 
-def run(place: Path, injection: Injection | None = None, paths: tuple[Path, ...] = ()) -> tuple[int, list[strace.Call]]:
+def run(
+    place: Path, injection: Injection | None = None, paths: tuple[Path, ...] = ()
+) -> tuple[int, list[strace.SystemCall]]:
     """A process that writes 1, 2, 3 to the file `told`, each time after a write to the file `other`."""
     closed, gate = os.pipe()
     process = os.fork()

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assistant.core.errors import StoreError
-from tests.crash.scenario import Differ, Faults, Picture, Scenario
-from tests.crash.witness import Witness
+from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
+from tests.crash.witness import EffectLog
 
 _STEPS = 3
 
@@ -22,7 +22,7 @@ def _prepare(home: Path) -> None:
 
 def _count(home: Path, store: Callable[[Path, bytes], None]) -> None:
     """Announce each number once it is stored, and again after a crash: whoever listens knows numbers it has heard."""
-    witness = Witness(home)
+    witness = EffectLog(home)
     try:
         done = json.loads((home / "state").read_text(encoding="utf-8"))["done"]
         for number in range(1, _STEPS + 1):
@@ -33,8 +33,8 @@ def _count(home: Path, store: Callable[[Path, bytes], None]) -> None:
         raise StoreError(f"The state could not be stored: {error.strerror}. Nothing was changed.") from None
 
 
-def _look(home: Path) -> Picture:
-    announced = [seen["number"] for seen in Witness(home).seen("announced")]
+def _look(home: Path) -> Snapshot:
+    announced = [seen["number"] for seen in EffectLog(home).seen("announced")]
     return {
         "state": json.loads((home / "state").read_text(encoding="utf-8")),
         "heard": sorted(set(announced)),
@@ -84,7 +84,7 @@ def _again(before: int, after: int, faults: Faults) -> bool:
 
 
 def _scenario(name: str, store: Callable[[Path, bytes], None], about: str) -> Scenario:
-    said_again = Differ("announced", "a restart announces again what it had stored", _again)
+    said_again = AllowedDifference("announced", "a restart announces again what it had stored", _again)
     return Scenario(name, about, _prepare, lambda home: _count(home, store), _look, (said_again,))
 
 

@@ -10,9 +10,9 @@ from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import peer_session_key
 from tests.crash.comparison import CUT_ELSEWHERE, DIFFER, SENT_ONCE, look
-from tests.crash.scenario import Differ, Scenario
-from tests.crash.world import Life, World, live, message, tail
-from tests.scripted import Step
+from tests.crash.scenario import AllowedDifference, Scenario
+from tests.crash.world import AppRun, CrashEnvironment, live, message, tail
+from tests.support.scripted import ScriptStep
 
 _EARLIER = (
     message("The spare key of the cabin lies under the blue flowerpot.", 1),
@@ -21,12 +21,12 @@ _EARLIER = (
 _REQUEST = message("Where is the spare key? Put the plumber on my list, and ring the bell.", 3)
 
 
-def _plain(request: ModelRequest) -> Step:
+def _plain(request: ModelRequest) -> ScriptStep:
     """Counts what people said: tools that a fault has called again do not change the answer."""
     return f"Noted, message {sum(m.role == 'user' for m in request.messages)}."
 
 
-def _two_rounds(request: ModelRequest) -> Step:
+def _two_rounds(request: ModelRequest) -> ScriptStep:
     """Search; then note the plumber and ring; then answer. An error of the to-do list is tried again."""
     if "spare key?" not in next(m.content for m in reversed(request.messages) if m.role == "user"):
         return _plain(request)
@@ -43,7 +43,11 @@ def _two_rounds(request: ModelRequest) -> Step:
 
 
 def _scenario(
-    name: str, about: str, world: World, earlier: World | None, differ: tuple[Differ, ...] = DIFFER
+    name: str,
+    about: str,
+    world: CrashEnvironment,
+    earlier: CrashEnvironment | None,
+    differ: tuple[AllowedDifference, ...] = DIFFER,
 ) -> Scenario:
     """`earlier` has lived in the home before; None: there is no home yet."""
 
@@ -54,8 +58,8 @@ def _scenario(
     return Scenario(name, about, prepare, lambda home: live(home, world), look, differ)
 
 
-LIVED = World(_EARLIER, _plain)
-_TURN = World((*_EARLIER, _REQUEST), _two_rounds)
+LIVED = CrashEnvironment(_EARLIER, _plain)
+_TURN = CrashEnvironment((*_EARLIER, _REQUEST), _two_rounds)
 
 TURN = _scenario("turn", "a message, two rounds of tools, an answer delivered", _TURN, LIVED)
 
@@ -67,7 +71,9 @@ TURN_SENT_ONCE = _scenario(
     SENT_ONCE,
 )
 
-FIRST_START = _scenario("first-start", "no home yet; the first message makes it", World(_EARLIER[:1], _plain), None)
+FIRST_START = _scenario(
+    "first-start", "no home yet; the first message makes it", CrashEnvironment(_EARLIER[:1], _plain), None
+)
 
 FAILED_TURN = _scenario(
     "turn-failed",
@@ -77,7 +83,7 @@ FAILED_TURN = _scenario(
 )
 
 
-async def _stop_it(life: Life) -> None:
+async def _stop_it(life: AppRun) -> None:
     """The person stops the turn once the model is thinking; after a crash it may have been stopped before."""
     while await life.is_busy():
         thinking = asyncio.create_task(life.model.called.wait())
@@ -92,14 +98,14 @@ async def _stop_it(life: Life) -> None:
 STOPPED_TURN = _scenario(
     "turn-stopped",
     "a turn that the person stops while the model is thinking",
-    World((*_EARLIER, _REQUEST), _two_rounds, meanwhile=_stop_it, model_waits=True),
+    CrashEnvironment((*_EARLIER, _REQUEST), _two_rounds, meanwhile=_stop_it, model_waits=True),
     LIVED,
 )
 
 SIDE_BY_SIDE = _scenario(
     "side-by-side",
     "messages of three people at once, one of them two",
-    World(
+    CrashEnvironment(
         (
             _REQUEST,
             message("Hello, is anybody there?", 4, peer_session_key("network", "ada"), trust="guest"),
@@ -112,14 +118,14 @@ SIDE_BY_SIDE = _scenario(
 )
 
 
-def _long(request: ModelRequest) -> Step:
+def _long(request: ModelRequest) -> ScriptStep:
     return "It is as I said: " + "the road goes on and on, " * 120
 
 
 FLOOR = _scenario(
     "floor",
     "turns in a context that is full: the oldest messages leave the view before the model is asked",
-    World(
+    CrashEnvironment(
         (*_EARLIER, *(message("Go on. " * 200, n) for n in range(3, 9))),
         _long,
         settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "6000"},

@@ -10,10 +10,10 @@ from assistant.wire.stores import open_stores
 from tests.crash.comparison import DIFFER, look
 from tests.crash.scenario import Scenario
 from tests.crash.turn_scenarios import LIVED
-from tests.crash.world import BEGUN, Life, World, live, settings_of
+from tests.crash.world import BEGUN, AppRun, CrashEnvironment, live, settings_of
 
 
-async def _undo(life: Life) -> None:
+async def _undo(life: AppRun) -> None:
     """The person takes back the last exchange, unless the home says that this was done before the crash."""
     said = life.house.stores.history.recent("owner", limit=50)
     if not any(record.kind == "undo" for record in said):
@@ -24,7 +24,7 @@ UNDO = Scenario(
     "undo",
     "the last exchange is taken back",
     lambda home: live(home, LIVED),
-    lambda home: live(home, World(LIVED.messages, LIVED.answer, meanwhile=_undo)),
+    lambda home: live(home, CrashEnvironment(LIVED.messages, LIVED.answer, meanwhile=_undo)),
     look,
     DIFFER,
 )

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 
-def witness_of(home: Path) -> Path:
+def effect_log_path(home: Path) -> Path:
     """Where the witness of a home lies."""
     return home.with_name(f"{home.name}.witness")
 
 
-class Witness:
+class EffectLog:
     """Appends to, and reads back, what was seen."""
 
     def __init__(self, home: Path) -> None:
-        self._path = witness_of(home)
+        self._path = effect_log_path(home)
         self._file = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
 
     def saw(self, what: str, **details: Any) -> None:

@@ -28,8 +28,8 @@ from assistant.models.prices import Price, Prices
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.app import App, build_app
-from tests.crash.witness import Witness
-from tests.scripted import ScriptedModel, Step, SteppingClock
+from tests.crash.witness import EffectLog
+from tests.support.scripted import ScriptedModel, ScriptStep, SteppingClock
 from tools.declaration import tool
 
 BRIDGE = "network"
@@ -40,11 +40,11 @@ _MOST_TRIES = 60
 _A_WHILE = timedelta(seconds=30)
 _PRICES = Prices({"scripted-1": Price(input=1, output=5, cache_read=0.1, cache_write=1.25)})
 
-Answer = Callable[[ModelRequest], Step]
+Answer = Callable[[ModelRequest], ScriptStep]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class CrashEnvironment:
     """What is around the house: the messages on the network, what the model answers, whether the network shows a
     message once if it is sent again under the same key, settings beside the defaults, what else happens once the
     messages were taken in, and whether the model is still thinking then."""
@@ -53,12 +53,12 @@ class World:
     answer: Answer
     deduplicates: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
-    meanwhile: Callable[[Life], Awaitable[None]] | None = None
+    meanwhile: Callable[[AppRun], Awaitable[None]] | None = None
     model_waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class AppRun:
     """One life of the process, for what happens in it meanwhile."""
 
     house: App
@@ -73,12 +73,12 @@ class Life:
         return bool(status["running_turns"] or status["blocked"] or status["waiting_sessions"])
 
 
-class Network:
+class EffectNetwork:
     """A bridge whose network is the witness. It hands in a message until it was acknowledged, as networks do."""
 
     name = BRIDGE
 
-    def __init__(self, witness: Witness, deduplicates: bool) -> None:
+    def __init__(self, witness: EffectLog, deduplicates: bool) -> None:
         self.capabilities = BridgeCapabilities(dedupe_seconds=_A_DAY if deduplicates else 0, terminals=True)
         self._witness = witness
 
@@ -116,7 +116,7 @@ class Network:
         return None
 
 
-def bell(witness: Witness) -> Tool:
+def bell(witness: EffectLog) -> Tool:
     """A tool whose effect cannot be taken back nor recognised: it must never be run a second time blindly."""
 
     @tool(effects="once")
@@ -134,7 +134,7 @@ def settings_of(home: Path, **variables: str) -> Settings:
     return load_settings(Home(home), fixed)
 
 
-def live(home: Path, world: World) -> None:
+def live(home: Path, world: CrashEnvironment) -> None:
     """One life of the process: start, take in what the network has, answer and deliver it all, stop.
 
     Raises `AssistantError` when it cannot start."""
@@ -142,12 +142,12 @@ def live(home: Path, world: World) -> None:
     asyncio.run(_live(home, world))
 
 
-async def _live(home: Path, world: World) -> None:
-    witness = Witness(home)
+async def _live(home: Path, world: CrashEnvironment) -> None:
+    witness = EffectLog(home)
     lives = len(witness.seen("began"))
     witness.saw("began")
     clock = SteppingClock(BEGUN + timedelta(hours=lives))
-    network = Network(witness, world.deduplicates)
+    network = EffectNetwork(witness, world.deduplicates)
     settings = settings_of(home, **world.settings)
     model = ScriptedModel(partial(_noted, world.answer, witness))
     house = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
@@ -160,7 +160,7 @@ async def _live(home: Path, world: World) -> None:
         await house.runtime.start()
         witness.saw("ready")
         await network.hand_in(world.messages, house.runtime.accept)
-        life = Life(house, model, clock)
+        life = AppRun(house, model, clock)
         if world.meanwhile is not None:
             await world.meanwhile(life)
             model.gate = None
@@ -171,7 +171,7 @@ async def _live(home: Path, world: World) -> None:
         house.close()
 
 
-async def _until_quiet(life: Life) -> None:
+async def _until_quiet(life: AppRun) -> None:
     """Everything is answered and delivered, or was tried often enough."""
     for _ in range(_MOST_TRIES):
         busy = await life.is_busy()
@@ -181,7 +181,7 @@ async def _until_quiet(life: Life) -> None:
             return
 
 
-def _noted(answer: Answer, witness: Witness, request: ModelRequest) -> Step:
+def _noted(answer: Answer, witness: EffectLog, request: ModelRequest) -> ScriptStep:
     step = answer(request)
     witness.saw("asked", messages=len(request.messages))
     return step

@@ -23,7 +23,7 @@ SECOND = Path(__file__).with_name("second.toml")
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class RequiredPhrases:
     """What a text must hold: of each list at least one word or phrase, as whole words, whatever their case.
 
     A phrase that ends in "*" stands for every word that begins so."""
@@ -36,7 +36,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MonthMessage:
     """One message of the month. `noise`: nothing lasting is said in it. `passing`: phrases of a message that is not all
     noise which belong to what was only passing in it."""
 
@@ -50,12 +50,12 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class MonthFact:
     """Something lasting; `messages` are the numbers that tell it, with the question where only that makes it plain."""
 
     id: str
     says: str
-    keys: Keys
+    keys: RequiredPhrases
     messages: tuple[int, ...]
 
 
@@ -64,32 +64,32 @@ class Correction:
     """What `message` says anew. `fact` is the id of the fact that it supersedes, or "" where that is none of them."""
 
     id: str
-    old: Keys
-    new: Keys
+    old: RequiredPhrases
+    new: RequiredPhrases
     message: int
     fact: str
 
 
 @dataclass(frozen=True, slots=True)
-class Month:
-    said: tuple[Said, ...]
-    facts: tuple[Fact, ...]
+class MonthConversation:
+    said: tuple[MonthMessage, ...]
+    facts: tuple[MonthFact, ...]
     corrections: tuple[Correction, ...]
 
-    def message(self, number: int) -> Said:
+    def message(self, number: int) -> MonthMessage:
         """KeyError when no message has that number."""
         if not 1 <= number <= len(self.said):
             raise KeyError(number)
         return self.said[number - 1]
 
 
-def read_month(path: Path = MONTH) -> Month:
+def read_month(path: Path = MONTH) -> MonthConversation:
     """OSError, TOMLDecodeError or KeyError when the file is not a month."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     starts, zone = data["starts"], ZoneInfo(data["timezone"])
-    return Month(
+    return MonthConversation(
         tuple(_said(number, row, starts, zone) for number, row in enumerate(data["message"], 1)),
-        tuple(Fact(row["id"], row["says"], _keys(row["keys"]), tuple(row["messages"])) for row in data["fact"]),
+        tuple(MonthFact(row["id"], row["says"], _keys(row["keys"]), tuple(row["messages"])) for row in data["fact"]),
         tuple(
             Correction(row["id"], _keys(row["old_keys"]), _keys(row["new_keys"]), row["message"], row["fact"])
             for row in data["correction"]
@@ -102,9 +102,9 @@ def has_phrase(text: str, phrase: str) -> bool:
     return bool(_pattern(phrase).search(_plain(text)))
 
 
-def _said(number: int, row: Mapping[str, Any], starts: date, zone: ZoneInfo) -> Said:
+def _said(number: int, row: Mapping[str, Any], starts: date, zone: ZoneInfo) -> MonthMessage:
     local = datetime.combine(starts + timedelta(days=row["day"] - 1), time.fromisoformat(row["time"]), zone)
-    return Said(
+    return MonthMessage(
         number,
         local.astimezone(UTC),
         cast(Role, row["role"]),
@@ -115,8 +115,8 @@ def _said(number: int, row: Mapping[str, Any], starts: date, zone: ZoneInfo) -> 
     )
 
 
-def _keys(lists: Sequence[Sequence[str]]) -> Keys:
-    return Keys(tuple(tuple(phrases) for phrases in lists))
+def _keys(lists: Sequence[Sequence[str]]) -> RequiredPhrases:
+    return RequiredPhrases(tuple(tuple(phrases) for phrases in lists))
 
 
 def _plain(text: str) -> str:

@@ -17,13 +17,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tests.month.conversation import Month, has_phrase
+from tests.month.conversation import MonthConversation, has_phrase
 
 Verdict = Literal["held", "duplicate", "junk", "unasked"]
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedText:
     """One text that was learned, the numbers of the messages it came of, and whether it is still held to be true."""
 
     text: str
@@ -36,15 +36,15 @@ class Judgement:
     """`verdicts` stands beside the learned texts, one each. Facts and corrections are given by id, in the order of the
     month. `stale` are the texts still held to be true that say only what a correction superseded."""
 
-    learned: tuple[Learned, ...]
+    learned: tuple[LearnedText, ...]
     verdicts: tuple[Verdict, ...]
     facts: tuple[str, ...]
     missed: tuple[str, ...]
     corrections: tuple[str, ...]
     uncorrected: tuple[str, ...]
-    stale: tuple[Learned, ...]
+    stale: tuple[LearnedText, ...]
 
-    def texts(self, verdict: Verdict) -> tuple[Learned, ...]:
+    def texts(self, verdict: Verdict) -> tuple[LearnedText, ...]:
         return tuple(one for one, given in zip(self.learned, self.verdicts, strict=True) if given == verdict)
 
     @property
@@ -58,7 +58,7 @@ class Judgement:
         return 1 - _share(len(self.texts("junk")), len(self.learned))
 
 
-def judge(month: Month, learned: Iterable[Learned]) -> Judgement:
+def judge(month: MonthConversation, learned: Iterable[LearnedText]) -> Judgement:
     """KeyError when a text names a message that the month does not have."""
     texts = tuple(learned)
     holds = tuple(_holds(month, one.text) for one in texts)
@@ -76,7 +76,9 @@ def judge(month: Month, learned: Iterable[Learned]) -> Judgement:
     )
 
 
-def _verdicts(month: Month, texts: Sequence[Learned], holds: Sequence[frozenset[str]]) -> tuple[Verdict, ...]:
+def _verdicts(
+    month: MonthConversation, texts: Sequence[LearnedText], holds: Sequence[frozenset[str]]
+) -> tuple[Verdict, ...]:
     verdicts: list[Verdict] = []
     before: frozenset[str] = frozenset()
     for one, held in zip(texts, holds, strict=True):
@@ -88,7 +90,7 @@ def _verdicts(month: Month, texts: Sequence[Learned], holds: Sequence[frozenset[
     return tuple(verdicts)
 
 
-def _holds(month: Month, text: str) -> frozenset[str]:
+def _holds(month: MonthConversation, text: str) -> frozenset[str]:
     """All that a text holds of what is asked for, and of what corrections superseded: that was true once."""
     return frozenset(
         [
@@ -99,11 +101,11 @@ def _holds(month: Month, text: str) -> frozenset[str]:
     )
 
 
-def _superseded(month: Month, text: str) -> bool:
+def _superseded(month: MonthConversation, text: str) -> bool:
     return any(each.old.held_by(text) and not each.new.held_by(text) for each in month.corrections)
 
 
-def _nothing_lasting(month: Month, one: Learned) -> bool:
+def _nothing_lasting(month: MonthConversation, one: LearnedText) -> bool:
     messages = (month.message(number) for number in one.sources)
     return all(said.noise or any(has_phrase(one.text, phrase) for phrase in said.passing) for said in messages)
 

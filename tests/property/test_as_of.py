@@ -8,8 +8,8 @@ from datetime import datetime
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.lived_home import Life, Picture, lived
-from tests.store_home import in_memory
+from tests.support.memories_home import Snapshot, Timeline, open_timeline
+from tests.support.store_home import memory_backed_directory
 
 SAID = (
     "I live in Oslo.", "I moved from Oslo to Bergen.", "I moved from Bergen to Tromsø.", "My sister Anna is a nurse.",
@@ -29,12 +29,12 @@ ACTS = st.lists(
 @example([("notes", 0), ("say", 2), ("correct", 6), ("sleep", 3), ("undo", 6)])
 @given(ACTS)
 def test_what_was_known_at_any_time_is_what_was_held_then(acts: list[tuple[str, int]]) -> None:
-    with in_memory() as directory, lived(directory / "home") as life:
+    with memory_backed_directory() as directory, open_timeline(directory / "home") as life:
         for at, picture in asyncio.run(_lived(life, acts)):
             assert life.then(at) == picture, at
 
 
-async def _lived(life: Life, acts: list[tuple[str, int]]) -> list[tuple[datetime, Picture]]:
+async def _lived(life: Timeline, acts: list[tuple[str, int]]) -> list[tuple[datetime, Snapshot]]:
     """What was held at each moment."""
     pictures = [(life.now, await life.by_now())]
     for what, which in acts:
@@ -44,7 +44,7 @@ async def _lived(life: Life, acts: list[tuple[str, int]]) -> list[tuple[datetime
     return pictures
 
 
-async def _act(life: Life, what: str, which: int) -> None:
+async def _act(life: Timeline, what: str, which: int) -> None:
     match what:
         case "say":
             life.say(SAID[which])

@@ -24,10 +24,17 @@ from sleep.compaction import planner
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.merge import merge_checkpoints
 from sleep.compaction.values import CompactionInputs, CompactionLimits, CompactionPolicy, Summary
-from tests.compacting import copy_of, live, mask, merge, plan, summary
-from tests.property.conversations import COUNTER, FRAME, LIMITS, MODEL, PROTECTED
-from tests.store_home import NOW, StoreHome, count, in_memory, tool_round
 from tests.strict.validate import validate_messages
+from tests.support.compactions import (
+    kept_copy,
+    live_messages,
+    plan_compaction,
+    plan_masking,
+    plan_merge,
+    summary_message,
+)
+from tests.support.conversation_strategies import COUNTER, FRAME, LIMITS, MODEL, PROTECTED
+from tests.support.store_home import NOW, StoreHome, count_tokens, memory_backed_directory, tool_round
 
 KEPT = 4
 STRATEGIES = ("hybrid", "summary", "mask", "sliding_window", "deletion", "selective")
@@ -36,22 +43,22 @@ Row = tuple[str, str, int | None, tuple[int, int, int]]
 
 
 @dataclass
-class Known:
+class SessionPast:
     """What a session was before each of its compactions that are in effect, and what was hidden in it."""
 
     before: list[tuple[int, tuple[Row, ...]]] = field(default_factory=list)
     hidden: set[int] = field(default_factory=set)
 
 
-class Compactions(RuleBasedStateMachine):
+class CompactionMachine(RuleBasedStateMachine):
     """The home is opened again without being closed, as after a kill, at any time."""
 
     @initialize()
     def begin(self) -> None:
         self.dead: list[Database | MessageLog] = []
-        self.directory = in_memory()
+        self.directory = memory_backed_directory()
         self.home = StoreHome(self.directory.__enter__() / "home", undo_kept=KEPT).open()
-        self.sessions: dict[str, Known] = {"main": Known()}
+        self.sessions: dict[str, SessionPast] = {"main": SessionPast()}
         self.started: dict[str, int] = {}
         self.home.chat(2)
         self._talk_at_length("main", 8)
@@ -86,7 +93,7 @@ class Compactions(RuleBasedStateMachine):
     @rule(number=numbers, many=st.integers(1, 3))
     def hide(self, number: int, many: int) -> None:
         key = self._one_of(number)
-        rows = live(self.home, key)
+        rows = live_messages(self.home, key)
         # What is kept as a copy can be taken back as well.
         shown = {row.metadata.get("carried_from", row.id) for row in self.home.conversation.view(key).messages}
         own = [row.id for row in rows] + [one for one in shown if one in self._said(key)]
@@ -101,16 +108,16 @@ class Compactions(RuleBasedStateMachine):
     @rule(number=numbers, share=st.floats(0, 1), copies=st.integers(0, 3), started=st.booleans(), absorb=st.booleans())
     def compact(self, number: int, share: float, copies: int, started: bool, absorb: bool) -> None:
         key = self._one_of(number)
-        rows = live(self.home, key)
+        rows = live_messages(self.home, key)
         if not rows:
             return
         last = round(share * (len(rows) - 1))
-        kept = [copy_of(row) for row in self.home.conversation.view(key).messages[: last + 1] if not row.is_summary]
-        planned = plan(self.home, 0, last, summary(f"s{number}"), *kept[:copies], session=key)
+        kept = [kept_copy(row) for row in self.home.conversation.view(key).messages[: last + 1] if not row.is_summary]
+        planned = plan_compaction(self.home, 0, last, summary_message(f"s{number}"), *kept[:copies], session=key)
         if absorb:
             planned = replace(planned, absorbs=tuple(one.id for one in self._live(key)[-(number % 3) :]))
         if last + 1 < len(rows) and number % 2:
-            planned = replace(planned, shorten=mask(self.home, last + 1, session=key).shorten)
+            planned = replace(planned, shorten=plan_masking(self.home, last + 1, session=key).shorten)
         if started:
             planned = replace(planned, started=self._begun(planned))
             self.home.say("meanwhile", "answered", key)
@@ -159,10 +166,10 @@ class Compactions(RuleBasedStateMachine):
     @rule(number=numbers, some=st.sets(st.integers(0, 12), min_size=1, max_size=4))
     def shorten(self, number: int, some: set[int]) -> None:
         key = self._one_of(number)
-        rows = live(self.home, key)
+        rows = live_messages(self.home, key)
         indexes = sorted({index % len(rows) for index in some}) if rows else []
         if indexes:
-            self._commit(mask(self.home, *indexes, text=f"[short {number % 7}]", session=key))
+            self._commit(plan_masking(self.home, *indexes, text=f"[short {number % 7}]", session=key))
 
     @rule(number=numbers, many=st.integers(2, 3))
     def merge(self, number: int, many: int) -> None:
@@ -170,14 +177,16 @@ class Compactions(RuleBasedStateMachine):
         found = self._live(key)
         if len(found) >= many:
             start = number % (len(found) - many + 1)
-            self._commit(merge(self.home, found[start : start + many], summary(f"merged {number}"), session=key))
+            self._commit(
+                plan_merge(self.home, found[start : start + many], summary_message(f"merged {number}"), session=key)
+            )
 
     @rule(number=numbers)
     def begin_only(self, number: int) -> None:
         """One whose process is killed, or that is given up."""
         key = self._one_of(number)
-        if live(self.home, key):
-            begun = self._begun(plan(self.home, 0, 0, session=key))
+        if live_messages(self.home, key):
+            begun = self._begun(plan_compaction(self.home, 0, 0, session=key))
             if begun is not None and number % 3 == 0:
                 self.home.conversation.abandon_compaction(begun, "given up", NOW)
                 del self.started[key]
@@ -189,14 +198,14 @@ class Compactions(RuleBasedStateMachine):
         key = keys[number % len(keys)]
         known = self.sessions[key]
         back = known.before[-1 - deep % len(known.before) :]
-        said = len(live(self.home, key))
+        said = len(live_messages(self.home, key))
         told = self.home.conversation.restorable(key, back[0][0])
         after = self.home.conversation.uncompact(told, key, NOW)
         assert told.checkpoint_ids == tuple(one for one, _ in reversed(back))
         assert (told.tokens, told.bytes, told.images) == (after.tokens, after.bytes, after.images)
         before = [row for row in back[0][1] if self._is_shown(row, known)]
         assert list(self._rows(key)[: len(before)]) == before
-        assert len(live(self.home, key)) >= said
+        assert len(live_messages(self.home, key)) >= said
         del known.before[len(known.before) - len(back) :]
 
     # ---------------------------------------------------------------------------------------------- branches, crashes
@@ -210,7 +219,7 @@ class Compactions(RuleBasedStateMachine):
         if ends:
             at = ends[number % len(ends)]
             info = self.home.conversation.branch(key, messages[at - 1].id or 0, NOW)
-            self.sessions[info.key] = Known()
+            self.sessions[info.key] = SessionPast()
             assert self.home.shown(info.key)[:-1] == [message.content for message in messages[:at]]
 
     @rule()
@@ -245,7 +254,7 @@ class Compactions(RuleBasedStateMachine):
         """I3, counted here in another way than the stores do."""
         for key in getattr(self, "sessions", {}):
             rows = self.home.db.rows("SELECT id, seq, hidden_by, kind FROM messages WHERE session = ?", (key,))
-            shown = [row.id for row in live(self.home, key)]
+            shown = [row.id for row in live_messages(self.home, key)]
             covered = [
                 seq
                 for row in self.home.db.rows(
@@ -263,7 +272,7 @@ class Compactions(RuleBasedStateMachine):
         """Running totals (I4), and every summary names the checkpoints it stands for (I6)."""
         for key in getattr(self, "sessions", {}):
             view = self.home.conversation.view(key)
-            assert [size[0] for size in view.sizes] == [count(message) for message in view.messages]
+            assert [size[0] for size in view.sizes] == [count_tokens(message) for message in view.messages]
             assert tuple(map(sum, zip(*view.sizes, strict=True))) == (view.tokens, view.bytes, view.images) or (
                 view.messages == () and (view.tokens, view.bytes, view.images) == (0, 0, 0)
             )
@@ -324,7 +333,7 @@ class Compactions(RuleBasedStateMachine):
             for row, size in zip(view.messages, view.sizes, strict=True)
         )
 
-    def _is_shown(self, row: Row, known: Known) -> bool:
+    def _is_shown(self, row: Row, known: SessionPast) -> bool:
         return row[2] not in known.hidden
 
 
@@ -333,7 +342,7 @@ def _origin(row: Message) -> int | None:
     return origin
 
 
-TestCompactions: Callable[[], object] = Compactions.TestCase
+TestCompactions: Callable[[], object] = CompactionMachine.TestCase
 TestCompactions.settings = settings(  # type: ignore[attr-defined]
     deadline=None,
     max_examples=120,

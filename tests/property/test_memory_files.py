@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from assistant.core.errors import UsageError
 from tests.contract.test_store_memory_files import LATER, WORDS, note
-from tests.memory_home import MemoryHome
-from tests.store_home import in_memory
+from tests.support.memory_files_home import MemoryFilesHome
+from tests.support.store_home import memory_backed_directory
 
 ACTS = st.lists(
     st.one_of(
@@ -25,8 +25,8 @@ ACTS = st.lists(
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ACTS)
 def test_whatever_is_done_notes_are_there_once_and_undo_restores_the_bytes(acts: list[tuple[str, str]]) -> None:
-    with in_memory() as directory:
-        home = MemoryHome(directory / "home").open()
+    with memory_backed_directory() as directory:
+        home = MemoryFilesHome(directory / "home").open()
         home.day().parent.mkdir()
         keys: set[str] = set()
         for act, what in acts:
@@ -45,11 +45,11 @@ def test_whatever_is_done_notes_are_there_once_and_undo_restores_the_bytes(acts:
         home.close()
 
 
-def _bytes(home: MemoryHome) -> bytes:
+def _bytes(home: MemoryFilesHome) -> bytes:
     return home.day().read_bytes() if home.day().exists() else b""
 
 
-def _undo_newest(home: MemoryHome, stood: bytes) -> None:
+def _undo_newest(home: MemoryFilesHome, stood: bytes) -> None:
     for edit in home.files.edits("owner", limit=1):
         if edit.undone_at is None and edit.after.encode() == stood:
             home.files.undo(edit.id or 0, "owner", LATER)

@@ -12,25 +12,25 @@ from hypothesis import strategies as st
 from assistant.core.errors import UsageError
 from assistant.core.sessions import GenerationEnd
 from assistant.store.script.generations import StoredGenerations
-from tests.compacting import copy_of, live, plan, summary
 from tests.contract.test_store_crash import crash_after
-from tests.store_home import NOW, StoreHome, in_memory
+from tests.support.compactions import kept_copy, live_messages, plan_compaction, summary_message
+from tests.support.store_home import NOW, StoreHome, memory_backed_directory
 
 Kind = Literal["say", "accept", "answer", "reset", "resume", "compact", "undo", "upkeep", "restart"]
 _KINDS: tuple[Kind, ...] = ("say", "accept", "answer", "reset", "resume", "compact", "undo", "upkeep", "restart")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ResetStep:
     kind: Kind
     share: float
     crash: bool
 
 
-steps = st.builds(Step, st.sampled_from(_KINDS), st.floats(0, 1), st.booleans())
+steps = st.builds(ResetStep, st.sampled_from(_KINDS), st.floats(0, 1), st.booleans())
 
 
-class Life:
+class ResetSequence:
     def __init__(self, home: StoreHome) -> None:
         self.home = home
         self.words = 0
@@ -38,7 +38,7 @@ class Life:
         self.said: list[str] = []
         self.raw = b""
 
-    def live(self, step: Step) -> None:
+    def live(self, step: ResetStep) -> None:
         act = getattr(self, f"_{step.kind}")
         if step.crash and step.kind in ("reset", "resume", "say"):
             crash_after(self.home, lambda: act(step))
@@ -48,24 +48,24 @@ class Life:
 
     # ------------------------------------------------------------------------------------------------------- steps
 
-    def _say(self, step: Step) -> None:
+    def _say(self, step: ResetStep) -> None:
         self.words += 1
         self.said += [f"q{self.words}", f"a{self.words}"]
         self.home.say(f"q{self.words}", f"a{self.words}")
 
-    def _accept(self, step: Step) -> None:
+    def _accept(self, step: ResetStep) -> None:
         self.words += 1
         self.home.accept(f"q{self.words}")
         self.waiting.append(f"q{self.words}")
 
-    def _answer(self, step: Step) -> None:
+    def _answer(self, step: ResetStep) -> None:
         waiting = self.home.conversation.inbox("main", limit=1)
         if waiting:
             turn = self.home.conversation.begin_turn(waiting[0], "", NOW)
             self.home.conversation.finish_turn(turn, "answered", None, [], NOW)
             self.said.append(self.waiting.pop(0))
 
-    def _reset(self, step: Step, resumes: int | None = None) -> None:
+    def _reset(self, step: ResetStep, resumes: int | None = None) -> None:
         known = StoredGenerations(self.home.db, self.home.log)
         spoken = known.spoken("main")
         if spoken is not None:
@@ -77,25 +77,27 @@ class Life:
             except UsageError:
                 assert resumes is not None
 
-    def _resume(self, step: Step) -> None:
+    def _resume(self, step: ResetStep) -> None:
         count = len(StoredGenerations(self.home.db, self.home.log).all("main"))
         self._reset(step, resumes=1 + int(step.share * max(count - 1, 0)))
 
-    def _compact(self, step: Step) -> None:
-        rows = live(self.home)
+    def _compact(self, step: ResetStep) -> None:
+        rows = live_messages(self.home)
         last = int(step.share * len(rows)) - 1
         if last >= 0:
-            self.home.conversation.compact(plan(self.home, 0, last, summary(), copy_of(rows[0])), NOW)
+            self.home.conversation.compact(
+                plan_compaction(self.home, 0, last, summary_message(), kept_copy(rows[0])), NOW
+            )
 
-    def _undo(self, step: Step) -> None:
-        rows = [row for row in live(self.home) if row.role in ("user", "assistant")]
+    def _undo(self, step: ResetStep) -> None:
+        rows = [row for row in live_messages(self.home) if row.role in ("user", "assistant")]
         if rows:
             self.home.conversation.undo("main", [rows[-1].id or 0], NOW)
 
-    def _upkeep(self, step: Step) -> None:
+    def _upkeep(self, step: ResetStep) -> None:
         self.home.conversation.upkeep()
 
-    def _restart(self, step: Step) -> None:
+    def _restart(self, step: ResetStep) -> None:
         self.home.restart().conversation.reconcile(NOW)
 
     # ------------------------------------------------------------------------------------------------------- checks
@@ -118,10 +120,10 @@ class Life:
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(lived=st.lists(steps, min_size=1, max_size=20))
-def test_f31_resets_lose_nothing_however_they_fall_between_other_things(lived: list[Step]) -> None:
-    with in_memory() as directory:
+def test_f31_resets_lose_nothing_however_they_fall_between_other_things(lived: list[ResetStep]) -> None:
+    with memory_backed_directory() as directory:
         home = StoreHome(directory / "home").open()
-        life = Life(home)
+        life = ResetSequence(home)
         for step in lived:
             life.live(step)
         assert sum(one.startswith("q") for one in life.said + life.waiting) == life.words

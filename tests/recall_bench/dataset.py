@@ -28,7 +28,7 @@ class BadFile(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DatasetTurn:
     """A turn: `turn` is its id in the data set, `session` the number of its session."""
 
     turn: str
@@ -39,7 +39,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DatasetQuestion:
     """`evidence` are the turns that answer it, those alone that the conversation has."""
 
     text: str
@@ -56,15 +56,15 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class DatasetConversation:
     """One conversation, in the order in which it was held."""
 
-    said: tuple[Said, ...]
-    questions: tuple[Question, ...]
+    said: tuple[DatasetTurn, ...]
+    questions: tuple[DatasetQuestion, ...]
     observations: tuple[Observation, ...]
 
 
-def read_talks(path: Path) -> list[Talk]:
+def read_talks(path: Path) -> list[DatasetConversation]:
     """Raises `BadFile`."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def read_talks(path: Path) -> list[Talk]:
     return [_talk(one, f"{path}, conversation {number}") for number, one in enumerate(value, 1)]
 
 
-def _talk(value: Any, where: str) -> Talk:
+def _talk(value: Any, where: str) -> DatasetConversation:
     try:
         said = tuple(_said(value["conversation"], where))
         known = {one.turn for one in said}
@@ -85,10 +85,10 @@ def _talk(value: Any, where: str) -> Talk:
         raise BadFile(f"{where} is not of the form of LoCoMo: {type(error).__name__} {error}") from error
     if not said:
         raise BadFile(f"{where} has no turns")
-    return Talk(said, questions, observations)
+    return DatasetConversation(said, questions, observations)
 
 
-def _said(conversation: dict[str, Any], where: str) -> Iterator[Said]:
+def _said(conversation: dict[str, Any], where: str) -> Iterator[DatasetTurn]:
     """The turns of all sessions. A session without a time, or with none that can be read, follows the one before."""
     at = datetime(2020, 1, 1, tzinfo=UTC)
     for number in sorted(int(found[1]) for key in conversation if (found := _SESSION.fullmatch(key))):
@@ -98,12 +98,12 @@ def _said(conversation: dict[str, Any], where: str) -> Iterator[Said]:
             text = f"{turn['text']} [{caption}]" if caption else turn["text"]
             if not isinstance(text, str):
                 raise BadFile(f"{where}, session {number} has a turn without words")
-            yield Said(_ids([turn["dia_id"]])[0], number, turn["speaker"], text, at)
+            yield DatasetTurn(_ids([turn["dia_id"]])[0], number, turn["speaker"], text, at)
 
 
-def _question(value: dict[str, Any], known: set[str]) -> Question:
+def _question(value: dict[str, Any], known: set[str]) -> DatasetQuestion:
     evidence = tuple(turn for turn in _ids(value.get("evidence") or []) if turn in known)
-    return Question(value["question"], int(value["category"]), evidence)
+    return DatasetQuestion(value["question"], int(value["category"]), evidence)
 
 
 def _observations(value: dict[str, Any], known: set[str]) -> Iterator[Observation]:

@@ -15,38 +15,40 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.homes import opened
-from tests.recall_bench.dataset import Said, Talk
+from tests.recall_bench.dataset import DatasetConversation, DatasetTurn
 
-SessionOf = Callable[[Said], str]
+SessionOf = Callable[[DatasetTurn], str]
 _BETWEEN = timedelta(seconds=30)
 
 
-def one_session(said: Said) -> str:
+def one_session(said: DatasetTurn) -> str:
     """As in a home in use: all of it in one session, with days between."""
     return MAIN_SESSION
 
 
-def session_each(said: Said) -> str:
+def session_each(said: DatasetTurn) -> str:
     """A session of the home for each of the conversation, so that none has the end of another beside it."""
     return f"talk:{said.session}"
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenHome:
+class DatasetHome:
     """`turns` maps message ids to turns; `indexed` are the seconds that each message took to index."""
 
     history: StoredHistory
-    turns: dict[int, Said]
+    turns: dict[int, DatasetTurn]
     indexed: list[float]
 
 
 @contextmanager
-def spoken(talk: Talk, path: Path, session_of: SessionOf = one_session) -> Iterator[SpokenHome]:
+def make_dataset_home(
+    talk: DatasetConversation, path: Path, session_of: SessionOf = one_session
+) -> Iterator[DatasetHome]:
     """A home in `path` in which the conversation was held, message by message, each indexed once it was said; closed
     and opened again, as by a restart."""
     stores = opened(path, talk.said[0].at)
     history, finder = open_history(path)
-    turns: dict[int, Said] = {}
+    turns: dict[int, DatasetTurn] = {}
     indexed: list[float] = []
     try:
         for said, message in _messages(talk):
@@ -60,12 +62,12 @@ def spoken(talk: Talk, path: Path, session_of: SessionOf = one_session) -> Itera
         stores.close()
     history, _ = open_history(path)
     try:
-        yield SpokenHome(history, turns, indexed)
+        yield DatasetHome(history, turns, indexed)
     finally:
         history.close()
 
 
-def _messages(talk: Talk) -> Iterator[tuple[Said, Message]]:
+def _messages(talk: DatasetConversation) -> Iterator[tuple[DatasetTurn, Message]]:
     """Turns of a session come half a minute after each other."""
     for _, session in groupby(talk.said, key=lambda said: said.session):
         for number, said in enumerate(session):

@@ -33,12 +33,12 @@ from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
 from sleep.cycle.extract import Extractor
-from tests.consolidating import NOW, Night, night
-from tests.journal_home import learned
-from tests.recall_bench.dataset import Question, Talk, read_talks
-from tests.recall_bench.homes import SpokenHome, spoken
+from tests.recall_bench.dataset import DatasetConversation, DatasetQuestion, read_talks
+from tests.recall_bench.homes import DatasetHome, make_dataset_home
 from tests.recall_bench.turns import DEPTHS
-from tests.scripted import ScriptedModel
+from tests.support.consolidation_home import NOW, ConsolidationHome, open_consolidation_home
+from tests.support.scripted import ScriptedModel
+from tests.support.sleep_home import memories_answer
 
 _SHOWN = re.compile(r"^#(\d+) ", re.MULTILINE)
 _AT_ONCE = 200
@@ -47,12 +47,12 @@ _READ_AT_ONCE = 1_000
 
 def main(path: str, number: str) -> None:
     talk = read_talks(Path(path))[int(number) - 1]
-    with tempfile.TemporaryDirectory(prefix="recall-") as folder, spoken(talk, Path(folder)) as home:
+    with tempfile.TemporaryDirectory(prefix="recall-") as folder, make_dataset_home(talk, Path(folder)) as home:
         print(json.dumps(asyncio.run(_measured(talk, home, Path(folder)))))
 
 
-async def _measured(talk: Talk, home: SpokenHome, path: Path) -> dict[str, object]:
-    async with night(path) as asleep:
+async def _measured(talk: DatasetConversation, home: DatasetHome, path: Path) -> dict[str, object]:
+    async with open_consolidation_home(path) as asleep:
         entries = await _journal(talk, home, asleep)
         began = time.perf_counter()
         outcome = await asleep.sleep()
@@ -80,7 +80,7 @@ async def _measured(talk: Talk, home: SpokenHome, path: Path) -> dict[str, objec
         }  # fmt: skip
 
 
-async def _journal(talk: Talk, home: SpokenHome, asleep: Night) -> dict[int, JournalEntry]:
+async def _journal(talk: DatasetConversation, home: DatasetHome, asleep: ConsolidationHome) -> dict[int, JournalEntry]:
     """Entries by id, extracted from the log by a model that says what the file notes."""
     ids = {said.turn: message_id for message_id, said in home.turns.items()}
     noted: dict[int, list[tuple[str, list[int]]]] = defaultdict(list)
@@ -90,7 +90,7 @@ async def _journal(talk: Talk, home: SpokenHome, asleep: Night) -> dict[int, Jou
 
     def attentive(request: ModelRequest) -> str:
         shown = [int(found) for found in _SHOWN.findall(request.messages[-1].content)]
-        return learned(*({"content": text, "sources": of} for one in shown for text, of in noted[one]))
+        return memories_answer(*({"content": text, "sources": of} for one in shown for text, of in noted[one]))
 
     extractor = Extractor(lambda: ScriptedModel(attentive), "Write down what to keep.", batch_tokens=8_000)
     records = _records(home)
@@ -103,7 +103,7 @@ async def _journal(talk: Talk, home: SpokenHome, asleep: Night) -> dict[int, Jou
     return {entry.id or 0: entry for entry in entries}
 
 
-def _records(home: SpokenHome) -> list[LogRecord]:
+def _records(home: DatasetHome) -> list[LogRecord]:
     """Everything that was said, oldest first."""
     records = home.history.recent(OWNER_SCOPE, session=MAIN_SESSION, limit=_READ_AT_ONCE)
     while page := home.history.recent(OWNER_SCOPE, session=MAIN_SESSION, limit=_READ_AT_ONCE, before_id=records[0].id):
@@ -112,7 +112,7 @@ def _records(home: SpokenHome) -> list[LogRecord]:
 
 
 def _turns_of(
-    memories: Sequence[Memory], entries: dict[int, JournalEntry], home: SpokenHome
+    memories: Sequence[Memory], entries: dict[int, JournalEntry], home: DatasetHome
 ) -> dict[str, frozenset[str]]:
     """The turns that each memory was made of."""
     return {
@@ -138,7 +138,7 @@ def _engine(memories: Sequence[Memory], path: Path) -> SearchEngine:
     return engine
 
 
-def _shares(question: Question, found: Sequence[frozenset[str]]) -> list[float]:
+def _shares(question: DatasetQuestion, found: Sequence[frozenset[str]]) -> list[float]:
     """At each depth the share of the evidence; at last that of all that is given."""
     wanted = frozenset(question.evidence)
     return [len(wanted.intersection(*[frozenset().union(*found[:depth])])) / len(wanted) for depth in (*DEPTHS, None)]

@@ -20,8 +20,8 @@ from assistant.core.calendar import format_local_time
 from assistant.core.records import SearchHit
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.tool_results import QuotedMessage, format_quote
-from tests.recall_bench.dataset import Question, read_talks
-from tests.recall_bench.homes import SessionOf, SpokenHome, one_session, session_each, spoken
+from tests.recall_bench.dataset import DatasetQuestion, read_talks
+from tests.recall_bench.homes import DatasetHome, SessionOf, make_dataset_home, one_session, session_each
 
 DEPTHS = (5, 10, 25, 50)
 BUDGET = 2_000
@@ -31,7 +31,7 @@ _SESSION_DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionRecall:
     """Of one question the share of its evidence that is found: `turns` at each depth, `sessions` among the first ten
     (`reached`: 1 where one of them is), `quoted` and `whole` within the budget (as excerpts; as whole messages)."""
 
@@ -48,14 +48,14 @@ def main(path: str, number: str, sessions: str) -> None:
     talk = read_talks(Path(path))[int(number) - 1]
     with (
         tempfile.TemporaryDirectory(prefix="recall-") as folder,
-        spoken(talk, Path(folder), SESSIONS[sessions]) as home,
+        make_dataset_home(talk, Path(folder), SESSIONS[sessions]) as home,
     ):
         home.history.search("Where did we meet?", OWNER_SCOPE)
         asked = [asdict(_asked(home, question)) for question in talk.questions if question.evidence]
         print(json.dumps({"asked": asked, "indexed": home.indexed}))
 
 
-def _asked(home: SpokenHome, question: Question) -> Asked:
+def _asked(home: DatasetHome, question: DatasetQuestion) -> QuestionRecall:
     began = time.perf_counter()
     hits = home.history.search(question.text, OWNER_SCOPE, limit=DEPTHS[-1])
     seconds = time.perf_counter() - began
@@ -63,7 +63,7 @@ def _asked(home: SpokenHome, question: Question) -> Asked:
     ranked = [home.turns[hit.message_id].turn for hit in hits]
     sessions = _share({turn.partition(":")[0] for turn in wanted}, _sessions(home, hits))
     more = home.history.search(question.text, OWNER_SCOPE, limit=_DEEPEST)
-    return Asked(
+    return QuestionRecall(
         question.category,
         [_share(wanted, ranked[:depth]) for depth in DEPTHS],
         sessions,
@@ -79,13 +79,13 @@ def _share(wanted: Iterable[str], found: Iterable[str]) -> float:
     return len(wanted.intersection(found)) / len(wanted)
 
 
-def _sessions(home: SpokenHome, hits: Sequence[SearchHit]) -> list[str]:
+def _sessions(home: DatasetHome, hits: Sequence[SearchHit]) -> list[str]:
     """The first ten sessions in the order of their best hits."""
     ranked = dict.fromkeys(home.turns[hit.message_id].turn.partition(":")[0] for hit in hits)
     return list(ranked)[:_SESSION_DEPTH]
 
 
-def _within(home: SpokenHome, hits: Sequence[SearchHit], *, whole: bool) -> list[str]:
+def _within(home: DatasetHome, hits: Sequence[SearchHit], *, whole: bool) -> list[str]:
     """The turns of the hits that fit into the budget in the order of their rank, as the assistant is shown them."""
     lines: list[str] = []
     shown = []

@@ -26,7 +26,7 @@ from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.wire.search import open_memory_search
 from tests.bench.chatter import CHATTER
-from tests.recall_bench.dataset import ADVERSARIAL, Talk, read_talks
+from tests.recall_bench.dataset import ADVERSARIAL, DatasetConversation, read_talks
 
 HALF = 5
 _ASKED = 200
@@ -40,7 +40,7 @@ def main(path: str, number: str) -> None:
         print(json.dumps(_measured(talks[place], half, Path(folder))))
 
 
-def _measured(talk: Talk, half: Sequence[Talk], home: Path) -> dict[str, object]:
+def _measured(talk: DatasetConversation, half: Sequence[DatasetConversation], home: Path) -> dict[str, object]:
     turns = _noted(talk, home)
     search, finder = open_memory_search(home, _no_memories)
     while finder.catch_up():
@@ -67,7 +67,7 @@ def _measured(talk: Talk, half: Sequence[Talk], home: Path) -> dict[str, object]
     return measured
 
 
-def _noted(talk: Talk, home: Path) -> dict[int, frozenset[str]]:
+def _noted(talk: DatasetConversation, home: Path) -> dict[int, frozenset[str]]:
     """A journal with what the file notes: the turns that each entry is of."""
     at = {said.turn: said.at for said in talk.said}
     people = Database.open(home / "character.db", character_migrations, talk.said[0].at)
@@ -83,7 +83,7 @@ def _noted(talk: Talk, home: Path) -> dict[int, frozenset[str]]:
     return {entry.id or 0: frozenset(talk.observations[int(entry.key)].turns) for entry in kept}
 
 
-def _of_others(talk: Talk, half: Sequence[Talk]) -> Iterator[tuple[str, str]]:
+def _of_others(talk: DatasetConversation, half: Sequence[DatasetConversation]) -> Iterator[tuple[str, str]]:
     """Questions between other people, as they are and with the names of these people in their place."""
     mine = _names(talk)
     asked = [
@@ -96,7 +96,7 @@ def _of_others(talk: Talk, half: Sequence[Talk]) -> Iterator[tuple[str, str]]:
     yield from random.Random(len(talk.said)).sample(asked, min(_ASKED, len(asked)))
 
 
-def _names(talk: Talk) -> list[str]:
+def _names(talk: DatasetConversation) -> list[str]:
     return sorted({said.speaker for said in talk.said})
 
 

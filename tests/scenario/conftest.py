@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.scenario.summary_desk import Desk, at
 from tests.strict.server import StrictServer
+from tests.support.summaries import SummariserSetup, summariser_at
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +17,6 @@ def shared() -> Iterator[StrictServer]:
 
 
 @pytest.fixture
-async def desk(shared: StrictServer) -> AsyncIterator[Desk]:
-    async with at(shared.play()) as made:
+async def desk(shared: StrictServer) -> AsyncIterator[SummariserSetup]:
+    async with summariser_at(shared.play()) as made:
         yield made

@@ -15,20 +15,20 @@ from assistant.agenda.scheduler import AgendaScheduler
 from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
 from assistant.models.offline.model import OfflineModel
-from tests.reminded_home import BERLIN, GUEST, NOW, Agendas, agendas
-from tests.scenario.test_runtime import Lived, lived
+from tests.support.agenda_home import BERLIN, GUEST, NOW, AgendaHome, open_agenda_home
+from tests.support.running_app import LiveApp, run_app
 
 
 @pytest.fixture
-def home() -> Iterator[Agendas]:
-    with agendas() as made:
+def home() -> Iterator[AgendaHome]:
+    with open_agenda_home() as made:
         yield made
 
 
 # ------------------------------------------------------------------------------------------------------------ the alarm
 
 
-async def test_f37_two_due_in_the_same_second_are_told_each(home: Agendas) -> None:
+async def test_f37_two_due_in_the_same_second_are_told_each(home: AgendaHome) -> None:
     await home.remind("call mum", "in 20 minutes")
     await home.remind("feed the cat", "in 20 minutes")
     assert await home.after(minutes=20) == 2
@@ -37,7 +37,7 @@ async def test_f37_two_due_in_the_same_second_are_told_each(home: Agendas) -> No
     assert await home.after(minutes=1) == 0
 
 
-async def test_f37_a_clock_that_is_set_back_tells_nothing_early_and_nothing_twice(home: Agendas) -> None:
+async def test_f37_a_clock_that_is_set_back_tells_nothing_early_and_nothing_twice(home: AgendaHome) -> None:
     await home.remind("stretch", "", repeat="every hour")
     await home.remind("call mum", "in 90 minutes")
     assert await home.after(hours=1) == 1
@@ -47,7 +47,7 @@ async def test_f37_a_clock_that_is_set_back_tells_nothing_early_and_nothing_twic
     assert home.bodies() == ["Reminder: stretch", "Reminder: call mum"]
 
 
-async def test_f37_a_laptop_that_slept_tells_late_what_was_due(home: Agendas) -> None:
+async def test_f37_a_laptop_that_slept_tells_late_what_was_due(home: AgendaHome) -> None:
     """The monotonic clock stood still meanwhile: only the wall clock says that it is due."""
     await home.remind("call mum", "in 20 minutes")
     await home.after(hours=8)
@@ -61,7 +61,7 @@ async def test_f37_a_laptop_that_slept_tells_late_what_was_due(home: Agendas) ->
     [("once", ["missed"] * 6 + ["late"], 1), ("all", ["late"] * 7, 1), ("skip", ["missed"] * 7, 0)],
 )
 async def test_f37_a_week_off_ends_every_slot_by_its_policy(policy: str, ends: list[str], told: int) -> None:
-    with agendas(catch_up=policy) as home:  # type: ignore[arg-type]
+    with open_agenda_home(catch_up=policy) as home:  # type: ignore[arg-type]
         await home.remind("stretch", "", repeat="every day at 8")
         await home.schedule("news", "What is new?", "", repeat="every day at 8")
         await home.after(days=7)
@@ -73,7 +73,7 @@ async def test_f37_a_week_off_ends_every_slot_by_its_policy(policy: str, ends: l
         assert home.jobs.missed() == ({"owner": 2 * ends.count("missed")} if "missed" in ends else {})
 
 
-async def test_f37_a_thousand_due_at_once_after_a_week_off(home: Agendas) -> None:
+async def test_f37_a_thousand_due_at_once_after_a_week_off(home: AgendaHome) -> None:
     home.home.say("remind me of everything", "I will")
     for number in range(1000):
         await home.remind(f"thing {number}", f"2026-11-21 {number % 24:02}:{number % 60:02}", key=f"n{number}")
@@ -88,7 +88,7 @@ async def test_f37_a_thousand_due_at_once_after_a_week_off(home: Agendas) -> Non
 
 
 async def test_quiet_hours_hold_back_and_say_so() -> None:
-    with agendas(quiet="22:00-07:00") as home:
+    with open_agenda_home(quiet="22:00-07:00") as home:
         job = await home.remind("call mum", "2026-11-20 23:00")
         assert "told Saturday 2026-11-21 07:00, after quiet hours (22:00-07:00)" in home.agenda.told(job)
         assert await home.at(datetime(2026, 11, 20, 22, 30, tzinfo=UTC)) == 0
@@ -98,7 +98,7 @@ async def test_quiet_hours_hold_back_and_say_so() -> None:
         assert (slot.state, slot.note) == ("late", "waited for quiet hours")
 
 
-async def test_the_timer_wakes_for_the_next_one_within_a_second(home: Agendas) -> None:
+async def test_the_timer_wakes_for_the_next_one_within_a_second(home: AgendaHome) -> None:
     began = time.monotonic()
 
     def clock() -> datetime:
@@ -122,7 +122,7 @@ async def test_the_timer_wakes_for_the_next_one_within_a_second(home: Agendas) -
 # --------------------------------------------------------------------------------------------------------------- house
 
 
-async def due(it: Lived, **by: float) -> None:
+async def due(it: LiveApp, **by: float) -> None:
     """So much later, the house looks, and what comes of it is answered and sent."""
     it.clock.now += timedelta(**by)
     await it.house.reminding.alarm.fire()
@@ -132,7 +132,7 @@ async def due(it: Lived, **by: float) -> None:
 
 async def test_a_reminder_comes_to_where_it_was_asked_and_the_model_knows(tmp_path: Path) -> None:
     call = ToolCall("c1", "set_reminder", {"text": "call mum", "when": "in 20 minutes"})
-    async with lived(tmp_path, call, "I will.", "Well done.") as it:
+    async with run_app(tmp_path, call, "I will.", "Well done.") as it:
         await it.say("remind me to call mum in 20 minutes")
         await it.answered()
         result = it.model.requests[1].messages[-1].content
@@ -148,7 +148,7 @@ async def test_a_reminder_comes_to_where_it_was_asked_and_the_model_knows(tmp_pa
 
 
 async def test_a_scheduled_prompt_is_asked_for_the_owner_once_and_answered_where_it_was_made(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nothing new.") as it:
+    async with run_app(tmp_path, "Nothing new.") as it:
         await it.house.commands.run(
             '/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept", target="room 5"
         )
@@ -163,7 +163,7 @@ async def test_a_scheduled_prompt_is_asked_for_the_owner_once_and_answered_where
 
 
 async def test_the_offline_model_answers_a_scheduled_prompt_and_nothing_is_learned_of_it(tmp_path: Path) -> None:
-    async with lived(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+    async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
         run = it.house.commands.run
         await run('/schedule add list "What is on my list?" --every "day at 10"', "main", bridge="kept")
         await run('/schedule add home "My sister Ines lives in Bergen." --every "day at 10"', "main", bridge="kept")
@@ -174,7 +174,7 @@ async def test_the_offline_model_answers_a_scheduled_prompt_and_nothing_is_learn
 
 
 async def test_a_schedule_that_is_run_by_hand_stands_in_its_history_and_keeps_its_times(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nothing new.") as it:
+    async with run_app(tmp_path, "Nothing new.") as it:
         run = it.house.commands.run
         await run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
         for _ in range(2):
@@ -193,7 +193,7 @@ async def test_a_schedule_that_is_run_by_hand_stands_in_its_history_and_keeps_it
 
 
 async def test_f18_what_a_schedule_asks_is_over_with_its_answer(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Written.") as it:
+    async with run_app(tmp_path, "Written.") as it:
         await it.house.commands.run('/schedule add brief "Write a brief." --every "day at 10"', "main", bridge="kept")
         await due(it, hours=1)
         await due(it, days=1)
@@ -203,7 +203,7 @@ async def test_f18_what_a_schedule_asks_is_over_with_its_answer(tmp_path: Path) 
 
 async def test_f18_a_request_for_a_reminder_alone_is_done_once_that_is_set(tmp_path: Path) -> None:
     call = ToolCall("c1", "set_reminder", {"text": "call mum", "when": "in 20 minutes"})
-    async with lived(tmp_path, call, "I will.", "For when?", "Which table?") as it:
+    async with run_app(tmp_path, call, "I will.", "For when?", "Which table?") as it:
         for text in ("Remind me to call mum in 20 minutes.", "Remind me to call dad.", "Book a table for two."):
             await it.say(text)
             await it.answered()
@@ -217,7 +217,7 @@ async def test_a_model_is_told_how_a_time_was_understood_that_is_past(tmp_path: 
     calls = [
         ToolCall(f"c{n}", "set_reminder", {"text": "x", "when": when}) for n, when in enumerate(["yesterday", "?"])
     ]
-    async with lived(tmp_path, calls, "Sorry.") as it:
+    async with run_app(tmp_path, calls, "Sorry.") as it:
         await it.say("remind me")
         await it.answered()
         results = [m.content for m in it.model.requests[1].messages if m.role == "tool"]
@@ -226,7 +226,7 @@ async def test_a_model_is_told_how_a_time_was_understood_that_is_past(tmp_path: 
 
 
 async def test_status_is_red_for_what_was_missed_until_somebody_looks(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok", ASSISTANT_AGENDA__CATCH_UP="skip") as it:
+    async with run_app(tmp_path, "ok", ASSISTANT_AGENDA__CATCH_UP="skip") as it:
         await it.say("hello")
         await it.answered()
         await it.house.commands.run("/remind stretch --every day at 8", "main")
@@ -241,7 +241,7 @@ async def test_status_is_red_for_what_was_missed_until_somebody_looks(tmp_path: 
 
 
 async def test_a_guest_reminds_themselves_and_sees_nothing_else(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         run = it.house.commands.run
         await run("/remind owner's secret --at tomorrow", "main")
         await run("/remind buy tea --at tomorrow", GUEST.session, bridge="kept", target="7")
@@ -256,7 +256,7 @@ async def test_a_guest_reminds_themselves_and_sees_nothing_else(tmp_path: Path) 
 
 
 async def test_the_offline_model_sets_lists_and_cancels(tmp_path: Path) -> None:
-    async with lived(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+    async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
         for text in ("remind me to call mum tomorrow at 9", "what reminders do I have?", "cancel reminder 1"):
             await it.say(text)
             await it.answered()
@@ -273,7 +273,7 @@ async def test_the_offline_model_sets_lists_and_cancels(tmp_path: Path) -> None:
      "/schedule add n hello --at tomorrow --catch-up never", "/schedule list --at x", "/schedule 'x", "/schedule what"],
 )  # fmt: skip
 async def test_a_command_that_is_not_understood_changes_nothing_and_says_so(text: str, tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         with pytest.raises(UsageError, match=r"Nothing was (?:set|changed)"):
             await it.house.commands.run(text, "main")
         assert it.house.stores.jobs.waiting("owner", "reminder") == []
@@ -281,7 +281,7 @@ async def test_a_command_that_is_not_understood_changes_nothing_and_says_so(text
 
 
 async def test_schedules_are_shown_paused_resumed_run_and_removed(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nothing new.") as it:
+    async with run_app(tmp_path, "Nothing new.") as it:
         run = it.house.commands.run
         await run(
             "/schedule add 'the news' 'What is new?' --rrule FREQ=WEEKLY;BYDAY=MO --at 9:00", "main", bridge="kept"

@@ -22,9 +22,9 @@ from assistant.store.backup.restore import (
     staging_folder,
 )
 from assistant.wire import restore as wire_restore
-from tests.backup_home import FILES, BackupHome, contents
-from tests.scenario.command_line import look, one_line_error
-from tests.store_home import NOW, blank
+from tests.support.backup_home import BACKED_UP_FILES, BackupHome, file_contents
+from tests.support.command_line import one_line_error, run_in_process
+from tests.support.store_home import NOW, blank_words
 
 LATER = NOW + timedelta(hours=3)
 
@@ -53,8 +53,10 @@ def test_a_home_elsewhere_is_as_the_old_one_was(home: BackupHome, tmp_path: Path
     said = home.said()
     restored = restore(home, backed_up(home), to=tmp_path / "far" / "new")
     assert restored.aside is None and restored.said_again == () and restored.proved.report.ok
-    found = contents(tmp_path / "far" / "new")
-    assert {name: found[name] for name in FILES} == {name: text.encode() for name, text in FILES.items()}
+    found = file_contents(tmp_path / "far" / "new")
+    assert {name: found[name] for name in BACKED_UP_FILES} == {
+        name: text.encode() for name, text in BACKED_UP_FILES.items()
+    }
     other = BackupHome(tmp_path / "far" / "new", externals=home.externals).open()
     try:
         other.say("And now?", "On it goes.")
@@ -66,7 +68,7 @@ def test_a_home_elsewhere_is_as_the_old_one_was(home: BackupHome, tmp_path: Path
 def test_what_was_said_is_found_at_once(home: BackupHome, tmp_path: Path) -> None:
     home.say("The ferry leaves at seven.", "Noted.")
     restore(home, backed_up(home), to=tmp_path / "new")
-    found = look(tmp_path / "new", "log")
+    found = run_in_process(tmp_path / "new", "log")
     assert "ferry" in found.out and (tmp_path / "new" / "search.db").exists()
 
 
@@ -74,7 +76,9 @@ def test_a_home_that_is_not_empty_is_kept_aside_whole_and_only_with_force(home: 
     path = backed_up(home)
     home.say("Later.", "Yes.")
     home.close()
-    before = {name: data for name, data in contents(home.path).items() if not name.startswith(("backups/", "run/"))}
+    before = {
+        name: data for name, data in file_contents(home.path).items() if not name.startswith(("backups/", "run/"))
+    }
     with pytest.raises(UsageError, match=r"not empty .* --force") as told:
         restore(home, path)
     assert "\n" not in str(told.value)
@@ -82,7 +86,7 @@ def test_a_home_that_is_not_empty_is_kept_aside_whole_and_only_with_force(home: 
     home.open()
     assert restored.aside == home.path / "before-restore-20261120T130000Z"
     stayed = ("secrets.toml", "models/big.bin", "bridges/matrix/keys")
-    aside = {name: data for name, data in contents(restored.aside).items() if not name.endswith(("-shm", "-wal"))}
+    aside = {name: data for name, data in file_contents(restored.aside).items() if not name.endswith(("-shm", "-wal"))}
     assert aside == {name: data for name, data in before.items() if name not in stayed}
     assert all((home.path / name).exists() for name in (*stayed, f"backups/{path.name}", "backups/script-before.db"))
     assert home.said() == ["What is my boat called?", "Albatross."]
@@ -104,7 +108,7 @@ def test_messages_that_were_forgotten_since_are_named(home: BackupHome) -> None:
     path = backed_up(home)
     message = home.conversation.view("main").messages[-2].id or 0
     home.conversation.annotate("main", "redaction", [message], "", NOW)
-    blank(home, message, "The code is zanzibarquux.")
+    blank_words(home, message, "The code is zanzibarquux.")
     home.close()
     assert restore(home, path, force=True).said_again == (message,)
     home.open()
@@ -115,10 +119,10 @@ def test_a_backup_whose_chain_is_broken_changes_nothing(home: BackupHome) -> Non
     log.write_bytes(log.read_bytes().replace(b"Albatross.", b"Albatros!!"))
     path = backed_up(home)
     home.close()
-    before = contents(home.path)
+    before = file_contents(home.path)
     with pytest.raises(CorruptStore, match=r"not sound: .*were changed"):
         restore(home, path, force=True)
-    assert contents(home.path) == before
+    assert file_contents(home.path) == before
     with pytest.raises(CorruptStore, match="not sound"):
         wire_restore.verify_backup(settings_of(home.path), path, LATER)
     home.open()
@@ -145,12 +149,12 @@ def test_a_restore_that_was_cut_off_is_told_and_finished(home: BackupHome, moved
     path = backed_up(home)
     home.close()
     _cut_off(home, path, moved, tmp_path)
-    assert "A restore of" in one_line_error(look(home.path, "log"))
-    done = look(home.path, "backup", "restore")
+    assert "A restore of" in one_line_error(run_in_process(home.path, "log"))
+    done = run_in_process(home.path, "backup", "restore")
     assert done.returncode == 0 and "was finished" in done.err and "before-restore-" in done.err
-    assert "Albatross." in look(home.path, "log").out
+    assert "Albatross." in run_in_process(home.path, "log").out
     assert not is_restore_interrupted(home.path) and not staging_folder(home.path).exists()
-    assert look(home.path, "backup", "restore").returncode == 2
+    assert run_in_process(home.path, "backup", "restore").returncode == 2
     home.open()
 
 
@@ -179,10 +183,10 @@ def test_a_backup_that_lies_where_the_restored_home_would_come_is_refused_before
     path = backed_up(home)
     shutil.copyfile(path, home.path / place)
     home.close()
-    before = contents(home.path)
+    before = file_contents(home.path)
     with pytest.raises(UsageError, match="Nothing was changed; move it out of there"):
         restore(home, home.path / place, force=True)
-    assert contents(home.path) == before and not is_restore_interrupted(home.path)
+    assert file_contents(home.path) == before and not is_restore_interrupted(home.path)
     assert restore(home, path, force=True).aside is not None
     home.open()
     assert (home.path / "workspace/plans/gate.txt").exists()

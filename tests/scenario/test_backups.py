@@ -27,10 +27,10 @@ from assistant.wire.backup import make_in_process
 from assistant.wire.status import stored_status
 from assistant.wire.stores import open_stores
 from sleep.cycle.schedule import SleepSchedule
-from tests.backup_home import BackupHome
-from tests.scenario.command_line import ROOT, environment, look, one_line_error
-from tests.scripted import ScriptedModel, SteppingClock
-from tests.store_home import NOW
+from tests.support.backup_home import BackupHome
+from tests.support.command_line import ROOT, command_environment, one_line_error, run_in_process
+from tests.support.scripted import ScriptedModel, SteppingClock
+from tests.support.store_home import NOW
 
 DUE = datetime(2026, 11, 21, 5, tzinfo=UTC)
 A_DAY = timedelta(days=1)
@@ -196,7 +196,7 @@ def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) ->
     order = {"home": str(home.path), "folder": "", "kind": "manual", "now": NOW.isoformat(), "workspace": True}
     done = subprocess.run(
         (sys.executable, "-m", "assistant.wire.backup"), input=json.dumps({**order, "parent": 1}).encode() + b"\n",
-        capture_output=True, env=environment(home.path), cwd=ROOT, check=False,
+        capture_output=True, env=command_environment(home.path), cwd=ROOT, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and b"ended meanwhile" in done.stderr
     assert home.backup_files() == []
@@ -210,36 +210,38 @@ OFFLINE = {"ASSISTANT_MODEL__PROVIDER": "offline", "TIKTOKEN_CACHE_DIR": ""}
 
 def test_a_drill_talk_back_up_talk_on_lose_everything_restore_verify_talk_on(tmp_path: Path) -> None:
     home, usb = tmp_path / "home", tmp_path / "usb"
-    assert look(home, "chat", "-m", "My boat is called Albatross.", **OFFLINE).returncode == 0
-    made = json.loads(look(home, "backup", "create", "--json", **OFFLINE).out)
+    assert run_in_process(home, "chat", "-m", "My boat is called Albatross.", **OFFLINE).returncode == 0
+    made = json.loads(run_in_process(home, "backup", "create", "--json", **OFFLINE).out)
     usb.mkdir()
     shutil.copy(home / "backups" / made["name"], usb)
-    look(home, "chat", "-m", "The spare key is under the flowerpot.", **OFFLINE)
+    run_in_process(home, "chat", "-m", "The spare key is under the flowerpot.", **OFFLINE)
     shutil.rmtree(home)
-    restored = look(home, "backup", "restore", str(usb / made["name"]), **OFFLINE)
+    restored = run_in_process(home, "backup", "restore", str(usb / made["name"]), **OFFLINE)
     assert restored.returncode == 0 and restored.out.startswith(f"Restored {home}.")
-    assert look(home, "verify", **OFFLINE).returncode == 0
-    assert "Albatross" in look(home, "chat", "-m", "What is my boat called?", **OFFLINE).out
-    assert "flowerpot" not in look(home, "log", **OFFLINE).out
+    assert run_in_process(home, "verify", **OFFLINE).returncode == 0
+    assert "Albatross" in run_in_process(home, "chat", "-m", "What is my boat called?", **OFFLINE).out
+    assert "flowerpot" not in run_in_process(home, "log", **OFFLINE).out
 
 
 def test_what_is_there_is_listed_proved_and_removed(tmp_path: Path) -> None:
     home = BackupHome(tmp_path / "home").open().furnish()
     home.close()
-    assert "no backup" in look(home.path, "backup", "list", **OFFLINE).out
-    assert "no backup" in one_line_error(look(home.path, "backup", "verify", **OFFLINE))
+    assert "no backup" in run_in_process(home.path, "backup", "list", **OFFLINE).out
+    assert "no backup" in one_line_error(run_in_process(home.path, "backup", "verify", **OFFLINE))
     names = [home.back_up("daily").backup.name, home.back_up(hours=1).backup.name]
-    listed = look(home.path, "backup", "list", **OFFLINE).out
+    listed = run_in_process(home.path, "backup", "list", **OFFLINE).out
     assert [line.split()[0] for line in listed.splitlines()[1:]] == names
-    assert [one["name"] for one in json.loads(look(home.path, "backup", "list", "--json", **OFFLINE).out)] == names
-    proved = look(home.path, "backup", "verify", **OFFLINE)
+    assert [
+        one["name"] for one in json.loads(run_in_process(home.path, "backup", "list", "--json", **OFFLINE).out)
+    ] == names
+    proved = run_in_process(home.path, "backup", "verify", **OFFLINE)
     assert proved.returncode == 0 and proved.out.startswith(names[1]) and "Not in it: secrets.toml" in proved.out
-    assert json.loads(look(home.path, "backup", "verify", names[0], "--json", **OFFLINE).out)["ok"] is True
+    assert json.loads(run_in_process(home.path, "backup", "verify", names[0], "--json", **OFFLINE).out)["ok"] is True
     (home.folder.path / names[1]).write_bytes(b"nonsense")
-    assert "is no whole backup" in one_line_error(look(home.path, "backup", "verify", names[1], **OFFLINE))
-    assert look(home.path, "backup", "remove", *names, **OFFLINE).returncode == 0
+    assert "is no whole backup" in one_line_error(run_in_process(home.path, "backup", "verify", names[1], **OFFLINE))
+    assert run_in_process(home.path, "backup", "remove", *names, **OFFLINE).returncode == 0
     assert home.backup_files() == []
-    assert look(home.path, "backup", "remove", names[0], **OFFLINE).returncode == 2
+    assert run_in_process(home.path, "backup", "remove", names[0], **OFFLINE).returncode == 2
 
 
 def test_a_home_that_is_served_is_not_restored(tmp_path: Path) -> None:
@@ -247,5 +249,5 @@ def test_a_home_that_is_served_is_not_restored(tmp_path: Path) -> None:
     name = home.back_up().backup.name
     home.close()
     with home_lock(Home(home.path)):
-        told = one_line_error(look(home.path, "backup", "restore", name, "--force", **OFFLINE))
+        told = one_line_error(run_in_process(home.path, "backup", "restore", name, "--force", **OFFLINE))
     assert "serves the home" in told and "assistant stop" in told

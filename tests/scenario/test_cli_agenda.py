@@ -7,35 +7,37 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.command_line import assistant, look
+from tests.support.command_line import run_assistant, run_in_process
 
 
 def test_reminders_are_set_listed_and_cancelled(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    done = assistant(home, "remind", "call", "mum", "--at", "tomorrow at 9", ASSISTANT_HOME__TIMEZONE="Europe/Berlin")
+    done = run_assistant(
+        home, "remind", "call", "mum", "--at", "tomorrow at 9", ASSISTANT_HOME__TIMEZONE="Europe/Berlin"
+    )
     assert done.returncode == 0, done.err
     assert '- 1: "call mum", ' in done.out
     assert "09:00 (Europe/Berlin)" in done.out
-    (listed,) = json.loads(look(home, "remind", "list", "--json").out)
+    (listed,) = json.loads(run_in_process(home, "remind", "list", "--json").out)
     assert (listed["text"], listed["state"], listed["catch_up"]) == ("call mum", "active", "once")
-    assert look(home, "remind", "cancel", "1").out.strip() == "Cancelled: 1, call mum"
-    assert "No reminder is set" in look(home, "remind").out
-    assert "Nothing was due yet" in look(home, "remind", "history").out
+    assert run_in_process(home, "remind", "cancel", "1").out.strip() == "Cancelled: 1, call mum"
+    assert "No reminder is set" in run_in_process(home, "remind").out
+    assert "Nothing was due yet" in run_in_process(home, "remind", "history").out
 
 
 def test_a_schedule_is_made_shown_and_removed(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    made = look(home, "schedule", "add", "my news", "What is 'new'?\nAnd old?", "--every", "weekday at 8:30")
+    made = run_in_process(home, "schedule", "add", "my news", "What is 'new'?\nAnd old?", "--every", "weekday at 8:30")
     assert made.returncode == 0, made.err
-    shown = look(home, "schedule", "show", "my news")
+    shown = run_in_process(home, "schedule", "show", "my news")
     assert "What is 'new'?\nAnd old?" in shown.out
     assert "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR" in shown.out
-    (listed,) = json.loads(look(home, "schedule", "list", "--json").out)
+    (listed,) = json.loads(run_in_process(home, "schedule", "list", "--json").out)
     assert listed["name"] == "my news"
-    assert json.loads(look(home, "schedule", "history", "--json").out) == []
-    assert look(home, "schedule", "pause", "my news").returncode == 0
-    assert look(home, "schedule", "resume", "my news").returncode == 0
-    assert look(home, "schedule", "remove", "my news").returncode == 0
+    assert json.loads(run_in_process(home, "schedule", "history", "--json").out) == []
+    assert run_in_process(home, "schedule", "pause", "my news").returncode == 0
+    assert run_in_process(home, "schedule", "resume", "my news").returncode == 0
+    assert run_in_process(home, "schedule", "remove", "my news").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_a_schedule_is_made_shown_and_removed(tmp_path: Path) -> None:
 def test_what_is_not_understood_is_told_in_a_line_and_sets_nothing(
     tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    done = look(tmp_path / "home", *arguments)
+    done = run_in_process(tmp_path / "home", *arguments)
     assert done.returncode == 2
     assert said in done.err
     assert "Nothing was" in done.err or "What is" in done.err

@@ -14,9 +14,16 @@ import pytest
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant as assistant_command
 from assistant.core.messages import Message
-from tests.scenario.command_line import ROOT, SECONDS, daemon, environment, look, one_line_error
-from tests.scenario.compacted_home import GUEST, compact, fresh, history, later
-from tests.store_home import NOW
+from tests.support.command_line import (
+    ROOT,
+    TIMEOUT_SECONDS,
+    command_environment,
+    one_line_error,
+    run_daemon,
+    run_in_process,
+)
+from tests.support.compacted_home import GUEST, compact_view, days_later, json_output, open_empty_home
+from tests.support.store_home import NOW
 
 KEYS = [
     "id", "session", "at", "trigger", "tier", "state", "compacted_count", "original_token_count",
@@ -29,7 +36,7 @@ COMMANDS = (["show", "1"], ["recover", "1"], ["diff", "1"], ["search", "Bergen"]
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compactions 1, 3 and 4 of `main` (the last in another month), 2 of a guest's conversation."""
     path = tmp_path_factory.mktemp("compacted") / "home"
-    stores = fresh(path)
+    stores = open_empty_home(path)
     stores.say(
         "I travel to Bergen with Anna Berg on 2027-03-04, ticket TK-4471-Q", "Noted: with Anna Berg on 2027-03-04."
     )
@@ -37,16 +44,25 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stores.say("我的护照在厨房的抽屉里", "记住了。")
     stores.chat(2)
     facts = {"decisions": ["travel in March"], "restored": ["TK-4471-Q"], "kept": [1], "pressure": [0.7, 0.25]}
-    compact(stores, 4, "A trip to Bergen on 2027-03-04. Ticket TK-4471-Q.", key_facts=facts)
+    compact_view(stores, 4, "A trip to Bergen on 2027-03-04. Ticket TK-4471-Q.", key_facts=facts)
     for number in range(4):
         stores.say(f"guest question {number}", "an answer", session=GUEST)
-    compact(stores, 2, "A guest asked.", session=GUEST, trigger="emergency", tier="floor", at=later(1), cost=0.0)
+    compact_view(
+        stores, 2, "A guest asked.", session=GUEST, trigger="emergency", tier="floor", at=days_later(1), cost=0.0
+    )
     stores.chat(3)
-    compact(
-        stores, 4, "予約番号は山田太郎の手帳にあります。", at=later(2), cost=None, key_facts={"pressure": [0.6, 0.3]}
+    compact_view(
+        stores,
+        4,
+        "予約番号は山田太郎の手帳にあります。",
+        at=days_later(2),
+        cost=None,
+        key_facts={"pressure": [0.6, 0.3]},
     )
     stores.say("the tram stops at Byparken", "it does")
-    compact(stores, 2, "Questions 0, 1 and 2.", at=later(14), tier="extractive", key_facts={"pressure": [0.8, 0.3]})
+    compact_view(
+        stores, 2, "Questions 0, 1 and 2.", at=days_later(14), tier="extractive", key_facts={"pressure": [0.8, 0.3]}
+    )
     stores.close()
     return path
 
@@ -55,7 +71,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_list_is_one_array_newest_first_with_stable_keys(home: Path) -> None:
-    found = history(home)
+    found = json_output(home)
     assert [row["id"] for row in found] == [4, 3, 2, 1]
     assert all(list(row) == KEYS for row in found)
     oldest = found[-1]
@@ -67,7 +83,7 @@ def test_the_list_is_one_array_newest_first_with_stable_keys(home: Path) -> None
 
 
 def test_the_table_is_for_people(home: Path) -> None:
-    shown = look(home, command=aihistory).out.splitlines()
+    shown = run_in_process(home, command=aihistory).out.splitlines()
     assert shown[0].split() == [
         "id", "when", "session", "trigger", "tier", "state", "messages", "tokens", "ratio", "cost"
     ]  # fmt: skip
@@ -87,27 +103,27 @@ def test_the_table_is_for_people(home: Path) -> None:
     ],
 )
 def test_the_list_is_narrowed_by_session_and_date(home: Path, options: list[str], ids: list[int]) -> None:
-    assert [row["id"] for row in history(home, *options)] == ids
+    assert [row["id"] for row in json_output(home, *options)] == ids
 
 
 def test_a_day_begins_at_midnight_of_the_home(home: Path) -> None:
     at_ten = ["--since", "2026-11-20T10:30", "--json"]
-    east = look(home, *at_ten, command=aihistory, ASSISTANT_HOME__TIMEZONE="Asia/Tokyo")
+    east = run_in_process(home, *at_ten, command=aihistory, ASSISTANT_HOME__TIMEZONE="Asia/Tokyo")
     assert [row["id"] for row in json.loads(east.out)] == [4, 3, 2, 1]
-    assert [row["id"] for row in history(home, *at_ten[:2])] == [4, 3, 2]
+    assert [row["id"] for row in json_output(home, *at_ten[:2])] == [4, 3, 2]
 
 
 def test_options_stand_before_or_after_the_subcommand_and_the_last_counts(home: Path) -> None:
-    assert history(home, "--session", GUEST, "stats")[0]["compactions"] == 1
-    assert history(home, "stats", "--session", GUEST)[0]["compactions"] == 1
-    assert history(home, "--session", GUEST, "stats", "--session", "main")[-1]["compactions"] == 2
-    before = look(home, "--json", "stats", command=aihistory)
-    assert json.loads(before.out) == history(home, "stats")
+    assert json_output(home, "--session", GUEST, "stats")[0]["compactions"] == 1
+    assert json_output(home, "stats", "--session", GUEST)[0]["compactions"] == 1
+    assert json_output(home, "--session", GUEST, "stats", "--session", "main")[-1]["compactions"] == 2
+    before = run_in_process(home, "--json", "stats", command=aihistory)
+    assert json.loads(before.out) == json_output(home, "stats")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_takes_the_three_options(home: Path, command: list[str]) -> None:
-    done = look(home, *command, "--since", "2026-11-01", "--session", "main", "--json", command=aihistory)
+    done = run_in_process(home, *command, "--since", "2026-11-01", "--session", "main", "--json", command=aihistory)
     assert (done.returncode, done.err) == (0, "")
     assert isinstance(json.loads(done.out), dict if command[:1] == ["show"] else list)
 
@@ -128,14 +144,14 @@ def test_every_command_takes_the_three_options(home: Path, command: list[str]) -
     ],
 )
 def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[str], words: str) -> None:
-    done = look(home, *arguments, command=aihistory)
+    done = run_in_process(home, *arguments, command=aihistory)
     assert done.returncode == 2
     assert words in one_line_error(done)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, command: list[str]) -> None:
-    done = look(tmp_path / "home", *command, command=aihistory)
+    done = run_in_process(tmp_path / "home", *command, command=aihistory)
     assert done.returncode == 1
     assert "Begin with `assistant chat`" in one_line_error(done)
     assert not (tmp_path / "home").exists()
@@ -145,13 +161,13 @@ def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, command: list[st
 
 
 def test_show_tells_everything_of_one(home: Path) -> None:
-    shown = look(home, "show", "1", command=aihistory).out
+    shown = run_in_process(home, "show", "1", command=aihistory).out
     assert "A trip to Bergen on 2027-03-04." in shown
     assert "Decisions:\n- travel in March" in shown
     assert "Kept word for word:\n- #1" in shown
     assert "Put back by the check, word for word:\n- TK-4471-Q" in shown
     assert "log/main/conversation.jsonl bytes 0 to" in shown
-    whole = history(home, "show", "1")
+    whole = json_output(home, "show", "1")
     assert list(whole)[: len(KEYS)] == KEYS
     assert whole["summary"].startswith("A trip") and whole["key_facts"]["restored"] == ["TK-4471-Q"]
     path, start, end = whole["key_facts"]["byte_ranges"][0]
@@ -159,27 +175,27 @@ def test_show_tells_everything_of_one(home: Path) -> None:
 
 
 def test_recover_gives_the_originals_and_nothing_else(home: Path) -> None:
-    found = history(home, "recover", "1")
+    found = json_output(home, "recover", "1")
     assert [row["id"] for row in found] == [1, 2, 3, 4, 5, 6]
     assert found[0]["content"] == "I travel to Bergen with Anna Berg on 2027-03-04, ticket TK-4471-Q"
-    assert [row["content"] for row in history(home, "recover", "2")][-1] == "an answer"
-    lines = look(home, "recover", "1", command=aihistory).out.splitlines()
+    assert [row["content"] for row in json_output(home, "recover", "2")][-1] == "an answer"
+    lines = run_in_process(home, "recover", "1", command=aihistory).out.splitlines()
     assert lines[4] == "2026-11-20 10:00:00 #5 user: 我的护照在厨房的抽屉里"
 
 
 def test_recover_reads_page_after_page(tmp_path: Path) -> None:
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     long = 2_300
     stores.conversation.ingest("main", "owner", [Message("user", f"line {n}", ts=NOW) for n in range(long)], NOW)
     stores.chat(1)
-    compact(stores, 2, "Many lines.")
+    compact_view(stores, 2, "Many lines.")
     stores.close()
-    found = history(tmp_path / "home", "recover", "1")
+    found = json_output(tmp_path / "home", "recover", "1")
     assert [row["content"] for row in found] == [f"line {n}" for n in range(long)]
 
 
 def test_diff_lists_what_the_summary_left_out(home: Path) -> None:
-    rows = history(home, "diff", "1")
+    rows = json_output(home, "diff", "1")
     found = {(row["kind"], row["text"]): row for row in rows}
     assert len(found) == len(rows)
     assert ("names", "Anna Berg") in found
@@ -187,9 +203,9 @@ def test_diff_lists_what_the_summary_left_out(home: Path) -> None:
     assert found["names", "Anna Berg"]["message_id"] == 1 and found["names", "Anna Berg"]["kept"] is True
     (task,) = [row for (kind, _), row in found.items() if kind == "tasks"]
     assert "water the plants" in task["text"] and task["kept"] is False
-    shown = look(home, "diff", "1", command=aihistory).out
+    shown = run_in_process(home, "diff", "1", command=aihistory).out
     assert "- Anna Berg (#1, kept in view)" in shown
-    nothing = look(home, "diff", "4", command=aihistory)
+    nothing = run_in_process(home, "diff", "4", command=aihistory)
     assert nothing.out == "The summary names everything that the originals do.\n"
 
 
@@ -197,27 +213,27 @@ def test_diff_lists_what_the_summary_left_out(home: Path) -> None:
 
 
 def test_search_finds_summaries_and_originals(home: Path) -> None:
-    found = history(home, "search", "TICKET tk-4471-q")
+    found = json_output(home, "search", "TICKET tk-4471-q")
     assert [(row["kind"], row["id"], row["message_id"]) for row in found] == [("message", 1, 1), ("summary", 1, None)]
-    assert next((row["kind"], row["id"]) for row in history(home, "search", "asked guest")) == ("summary", 2)
+    assert next((row["kind"], row["id"]) for row in json_output(home, "search", "asked guest")) == ("summary", 2)
 
 
 def test_search_leaves_out_what_shares_a_common_word_only(tmp_path: Path) -> None:
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     stores.say("the kayak is in the boathouse near the lake", "good")
     for number in range(20):
         stores.say(f"{number} walks around the lake", "fine")
     stores.chat(1)
-    compact(stores, 2, "Outdoors.")
+    compact_view(stores, 2, "Outdoors.")
     stores.close()
-    found = history(tmp_path / "home", "search", "kayak near that boathouse by the lake")
+    found = json_output(tmp_path / "home", "search", "kayak near that boathouse by the lake")
     assert found and 1 in [row["message_id"] for row in found]
     assert len(found) < 5
 
 
 def test_search_leaves_out_what_is_still_in_view(home: Path) -> None:
-    assert history(home, "search", "Byparken") == []
-    assert look(home, "log", "--grep", "Byparken").out
+    assert json_output(home, "search", "Byparken") == []
+    assert run_in_process(home, "log", "--grep", "Byparken").out
 
 
 @pytest.mark.parametrize(
@@ -225,32 +241,32 @@ def test_search_leaves_out_what_is_still_in_view(home: Path) -> None:
     [("照在厨", "message", 1), ("护照", "message", 1), ("予約番号", "summary", 3), ("山田太郎", "summary", 3)],
 )
 def test_search_finds_any_part_of_a_text_without_spaces(home: Path, text: str, kind: str, compaction: int) -> None:
-    (row,) = history(home, "search", text)
+    (row,) = json_output(home, "search", text)
     assert (row["kind"], row["id"]) == (kind, compaction)
     assert text in row["text"]
 
 
 def test_search_does_not_take_scattered_characters_for_the_text(home: Path) -> None:
-    assert history(home, "search", "护照厨房") == []
+    assert json_output(home, "search", "护照厨房") == []
 
 
 def test_search_finds_a_text_without_spaces_among_very_many_that_have_its_parts(tmp_path: Path) -> None:
     """More of them than the history's search looks at: the log is read."""
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     parts = [Message("user", f"丙丁 {n} 乙丙 {n} 甲乙", ts=NOW) for n in range(300)]
     stores.conversation.ingest("main", "owner", [Message("user", "甲乙丙丁", ts=NOW), *parts], NOW)
     stores.chat(1)
-    compact(stores, 2, "Signs.")
+    compact_view(stores, 2, "Signs.")
     stores.close()
-    (row,) = history(tmp_path / "home", "search", "甲乙丙丁")
+    (row,) = json_output(tmp_path / "home", "search", "甲乙丙丁")
     assert (row["message_id"], row["text"]) == (1, "甲乙丙丁")
 
 
 def test_search_is_narrowed_like_the_list(home: Path) -> None:
-    assert {row["session"] for row in history(home, "search", "question")} == {"main", GUEST}
-    assert {row["session"] for row in history(home, "search", "question", "--session", "main")} == {"main"}
-    assert {row["id"] for row in history(home, "search", "question", "--since", "2026-11-21T12:00")} == {3, 4}
-    found = history(home, "search", "question", "--session", "main", "--limit", "2")
+    assert {row["session"] for row in json_output(home, "search", "question")} == {"main", GUEST}
+    assert {row["session"] for row in json_output(home, "search", "question", "--session", "main")} == {"main"}
+    assert {row["id"] for row in json_output(home, "search", "question", "--since", "2026-11-21T12:00")} == {3, 4}
+    found = json_output(home, "search", "question", "--session", "main", "--limit", "2")
     assert len([row for row in found if row["kind"] == "message"]) == 2
     assert [row["at"] for row in found] == sorted((row["at"] for row in found), reverse=True)
 
@@ -259,9 +275,9 @@ def test_search_is_narrowed_like_the_list(home: Path) -> None:
 
 
 def test_stats_sum_up_by_month(home: Path) -> None:
-    december, november = history(home, "stats")
+    december, november = json_output(home, "stats")
     assert (december["month"], november["month"]) == ("2026-12", "2026-11")
-    rows = history(home)
+    rows = json_output(home)
     assert november["compactions"] == 3
     assert november["compacted_count"] == sum(row["compacted_count"] for row in rows[1:])
     assert november["tokens_saved"] == sum(r["original_token_count"] - r["summary_token_count"] for r in rows[1:])
@@ -272,10 +288,10 @@ def test_stats_sum_up_by_month(home: Path) -> None:
 
 
 def test_stats_draw_the_rise_and_fall_of_the_most_compacted_conversation(home: Path) -> None:
-    shown = look(home, "stats", command=aihistory).out
+    shown = run_in_process(home, "stats", command=aihistory).out
     assert "Context of main, in % of its room, at its last 3 compactions" in shown
     assert any("⠀" <= char <= "⣿" for char in shown)
-    assert "peer" not in look(home, "stats", "--session", GUEST, command=aihistory).out
+    assert "peer" not in run_in_process(home, "stats", "--session", GUEST, command=aihistory).out
 
 
 def test_only_what_draws_loads_what_draws(home: Path) -> None:
@@ -285,7 +301,7 @@ def test_only_what_draws_loads_what_draws(home: Path) -> None:
     )
     for arguments, loaded in ([], "False"), (["stats"], "True"):
         done = subprocess.run(
-            [sys.executable, "-c", code, *arguments], env=environment(home), capture_output=True, timeout=SECONDS,
+            [sys.executable, "-c", code, *arguments], env=command_environment(home), capture_output=True, timeout=TIMEOUT_SECONDS,
             cwd=ROOT, check=True, text=True,
         )  # fmt: skip
         assert done.stdout.splitlines()[-1] == loaded
@@ -303,33 +319,33 @@ def files(home: Path) -> dict[str, tuple[int, int]]:
 def test_nothing_is_written(home: Path) -> None:
     before = files(home)
     for command in COMMANDS:
-        assert look(home, *command, command=aihistory).returncode == 0
+        assert run_in_process(home, *command, command=aihistory).returncode == 0
     assert files(home) == before
 
 
 def aihistory_process(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", "from assistant.cli.aihistory.main import main; main()", *arguments], text=True,
-        env=environment(home), capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
+        env=command_environment(home), capture_output=True, timeout=TIMEOUT_SECONDS, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 
 def test_everything_works_beside_a_running_daemon(home: Path) -> None:
-    without = {tuple(command): history(home, *command) for command in COMMANDS}
-    with daemon(home):
-        assert {command: history(home, *command) for command in without} == without
+    without = {tuple(command): json_output(home, *command) for command in COMMANDS}
+    with run_daemon(home):
+        assert {command: json_output(home, *command) for command in without} == without
         done = aihistory_process(home, *COMMANDS[0], "--json")
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout) == without[tuple(COMMANDS[0])]
 
 
 def test_a_terminal_is_never_sent_what_it_would_act_on(home: Path, tmp_path: Path) -> None:
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     stores.chat(2)
-    compact(stores, 2, "red \x1b[31malert\x07", at=NOW + timedelta(days=1))
+    compact_view(stores, 2, "red \x1b[31malert\x07", at=NOW + timedelta(days=1))
     stores.close()
     for command in ([], ["search", "alert"]):
-        assert "\x1b" not in look(tmp_path / "home", *command, command=aihistory).out
+        assert "\x1b" not in run_in_process(tmp_path / "home", *command, command=aihistory).out
 
 
 def test_the_commands_are_registered() -> None:

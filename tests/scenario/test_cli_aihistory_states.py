@@ -6,63 +6,63 @@ from pathlib import Path
 
 from assistant.cli.aihistory.main import aihistory
 from assistant.core.checkpoints import Compaction
-from tests.scenario.command_line import look
-from tests.scenario.compacted_home import compact, fresh, history, later
-from tests.store_home import NOW
+from tests.support.command_line import run_in_process
+from tests.support.compacted_home import compact_view, days_later, json_output, open_empty_home
+from tests.support.store_home import NOW
 
 
 def of_every_state(path: Path) -> Path:
     """1 live then absorbed, 2 failed, 3 masked, 4 undone, 5 live and absorbing, 6 started."""
-    stores = fresh(path)
+    stores = open_empty_home(path)
     talk = stores.conversation
     stores.say("the gate code is 4471", "noted")
     stores.chat(2)
-    first = compact(stores, 4, "A gate.", at=later(1))
+    first = compact_view(stores, 4, "A gate.", at=days_later(1))
     view = talk.view("main")
     ids = (view.messages[1].id or 0, view.messages[2].id or 0)
-    tried = talk.begin_compaction("main", view.prefix_rev, "nap", ids, "here", later(3), later(2))
+    tried = talk.begin_compaction("main", view.prefix_rev, "nap", ids, "here", days_later(3), days_later(2))
     assert tried is not None
-    talk.abandon_compaction(tried, "the model refused", later(2))
+    talk.abandon_compaction(tried, "the model refused", days_later(2))
     long = view.messages[1]
     shorter = long.with_content("[...]", archived=True)
     talk.compact(
         Compaction(
             "main", view.prefix_rev, "sleep", "mask", long.id or 0, long.id or 0, 1, (), "", 6, 4, shorten=(shorter,)
         ),
-        later(3),
+        days_later(3),
     )
-    compact(stores, 2, "To be taken back.", at=later(4))
-    talk.uncompact(talk.restorable("main"), "main", later(5))
+    compact_view(stores, 2, "To be taken back.", at=days_later(4))
+    talk.uncompact(talk.restorable("main"), "main", days_later(5))
     stores.chat(1)
-    compact(stores, 2, "A gate and questions.", at=later(6), absorbs=(first.id,))
+    compact_view(stores, 2, "A gate and questions.", at=days_later(6), absorbs=(first.id,))
     view = talk.view("main")
     tail = [m.id for m in view.messages if m.id is not None]
-    talk.begin_compaction("main", view.prefix_rev, "command", (tail[0], tail[-1]), "here", later(8), later(7))
+    talk.begin_compaction("main", view.prefix_rev, "command", (tail[0], tail[-1]), "here", days_later(8), days_later(7))
     stores.close()
     return path
 
 
 def test_every_state_is_listed_shown_and_recovered(tmp_path: Path) -> None:
     home = of_every_state(tmp_path / "home")
-    rows = history(home)
+    rows = json_output(home)
     assert [row["state"] for row in rows] == ["started", "live", "undone", "masked", "failed", "absorbed"]
-    assert "failed (the model refused)" in look(home, "show", "2", command=aihistory).out
+    assert "failed (the model refused)" in run_in_process(home, "show", "2", command=aihistory).out
     for row in rows:
-        found = history(home, "recover", str(row["id"]))
+        found = json_output(home, "recover", str(row["id"]))
         assert (found[0]["id"], found[-1]["id"]) == (row["from_message_id"], row["to_message_id"])
-        assert history(home, "show", str(row["id"]))["state"] == row["state"]
-    assert next(r["content"] for r in history(home, "recover", "5")) == "the gate code is 4471"
-    (month,) = [m for m in history(home, "stats") if m["month"] == "2026-11"]
+        assert json_output(home, "show", str(row["id"]))["state"] == row["state"]
+    assert next(r["content"] for r in json_output(home, "recover", "5")) == "the gate code is 4471"
+    (month,) = [m for m in json_output(home, "stats") if m["month"] == "2026-11"]
     assert (month["compactions"], month["failed"]) == (4, 1)
 
 
 def test_search_names_the_compaction_under_which_a_message_stands_now(tmp_path: Path) -> None:
     home = of_every_state(tmp_path / "home")
-    assert [(row["id"], row["state"]) for row in history(home, "search", "4471")] == [(5, "live")]
+    assert [(row["id"], row["state"]) for row in json_output(home, "search", "4471")] == [(5, "live")]
 
 
 def test_recover_of_a_branch_begins_with_what_was_said_before_it(tmp_path: Path) -> None:
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     stores.say("the boat is called Fram", "noted")
     stores.say("it lies in Oslo", "noted too")
     at = stores.conversation.view("main").messages[1].id or 0
@@ -71,9 +71,9 @@ def test_recover_of_a_branch_begins_with_what_was_said_before_it(tmp_path: Path)
     stores.say("when?", "1893", session=branch)
     place = stores.conversation.places([at])[at]
     elsewhere = [[place.path, 0, place.span.end]]
-    made = compact(stores, 2, "About a boat.", session=branch, key_facts={"byte_ranges": elsewhere})
+    made = compact_view(stores, 2, "About a boat.", session=branch, key_facts={"byte_ranges": elsewhere})
     stores.close()
-    found = history(tmp_path / "home", "recover", str(made.id))
+    found = json_output(tmp_path / "home", "recover", str(made.id))
     said = [row["content"] for row in found if row["kind"] == "message"]
     assert said == ["the boat is called Fram", "noted", "and its captain?", "Nansen"]
-    assert "it lies in Oslo" not in look(tmp_path / "home", "recover", str(made.id), command=aihistory).out
+    assert "it lies in Oslo" not in run_in_process(tmp_path / "home", "recover", str(made.id), command=aihistory).out

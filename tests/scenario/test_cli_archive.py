@@ -17,23 +17,23 @@ from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.store.script import sessions as session_rows
 from assistant.wire.search import open_history
-from tests.archive_home import KEY, OTHER_KEY, archive_of
-from tests.scenario.command_line import look, one_line_error
-from tests.store_home import NOW, StoreHome
+from tests.support.archive_storage import IDENTITY_KEY, OTHER_IDENTITY_KEY, open_archive
+from tests.support.command_line import one_line_error, run_in_process
+from tests.support.store_home import NOW, StoreHome
 
 GUEST = "peer:telegram:7"
 OTHER = "the sea is calm"
 
 
-class Archived(StoreHome):
+class ArchivedHome(StoreHome):
     """Two generations of main, the first archived; one of a guest's, archived."""
 
-    def open(self) -> Archived:
+    def open(self) -> ArchivedHome:
         super().open()
-        self.archive: StoredArchive = archive_of(self)
+        self.archive: StoredArchive = open_archive(self)
         return self
 
-    def fill(self) -> Archived:
+    def fill(self) -> ArchivedHome:
         self.say("the booking number is QX-7781", "noted")
         self.say(OTHER, "I see")
         self._archive("main", "Open: the boat.")
@@ -59,105 +59,113 @@ class Archived(StoreHome):
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Archived]:
-    yield Archived(tmp_path / "home").open().fill()
+def home(tmp_path: Path) -> Iterator[ArchivedHome]:
+    yield ArchivedHome(tmp_path / "home").open().fill()
 
 
-def test_what_is_archived_is_listed(home: Archived) -> None:
-    done = look(home.path, "archive", "list")
+def test_what_is_archived_is_listed(home: ArchivedHome) -> None:
+    done = run_in_process(home.path, "archive", "list")
     assert done.returncode == 0, done.err
     assert [line.split()[:2] for line in done.out.splitlines()[1:]] == [["main", "1"], [GUEST, "1"]]
-    (one,) = json.loads(look(home.path, "archive", "list", "--session", "main", "--json").out)
+    (one,) = json.loads(run_in_process(home.path, "archive", "list", "--session", "main", "--json").out)
     assert (one["records"], one["where"], one["encrypted"]) == (4, "archive/main/1.jsonl.gz", False)
     assert one["bytes"] == home.object.stat().st_size
 
 
-def test_what_was_said_is_shown_with_what_was_handed_over(home: Archived) -> None:
-    done = look(home.path, "archive", "show", "main")
+def test_what_was_said_is_shown_with_what_was_handed_over(home: ArchivedHome) -> None:
+    done = run_in_process(home.path, "archive", "show", "main")
     assert done.returncode == 0, done.err
     assert "Handed over: Open: the boat." in done.out
     assert "#1 user: the booking number is QX-7781" in done.out
-    rows = [json.loads(line) for line in look(home.path, "archive", "show", "main", "1", "--json").out.splitlines()]
+    rows = [
+        json.loads(line)
+        for line in run_in_process(home.path, "archive", "show", "main", "1", "--json").out.splitlines()
+    ]
     assert [row["content"] for row in rows] == ["the booking number is QX-7781", "noted", OTHER, "I see"]
 
 
-def test_what_was_undone_is_not_shown(home: Archived) -> None:
+def test_what_was_undone_is_not_shown(home: ArchivedHome) -> None:
     home.open()
     home.say("never mind", "ok", "thread:boat")
     newest = home.conversation.view("thread:boat").messages
     home.conversation.undo("thread:boat", [message.id or 0 for message in newest], NOW)
     home.archive.store("thread:boat", 1, NOW, handover="", summary="", reason="manual")
     home.close()
-    assert "never mind" not in look(home.path, "archive", "show", "thread:boat").out
+    assert "never mind" not in run_in_process(home.path, "archive", "show", "thread:boat").out
 
 
-def test_only_archived_messages_of_the_scope_are_found(home: Archived) -> None:
-    found = json.loads(look(home.path, "archive", "search", "booking number", "--json").out)
+def test_only_archived_messages_of_the_scope_are_found(home: ArchivedHome) -> None:
+    found = json.loads(run_in_process(home.path, "archive", "search", "booking number", "--json").out)
     assert found[0]["message_id"] == 1
     assert {(one["session"], one["generation"]) for one in found} == {("main", 1)}
-    found = json.loads(look(home.path, "archive", "search", "booking number", "--session", GUEST, "--json").out)
+    found = json.loads(
+        run_in_process(home.path, "archive", "search", "booking number", "--session", GUEST, "--json").out
+    )
     assert [one["session"] for one in found] == [GUEST]
 
 
-def test_an_archive_is_read_where_the_home_lost_its_log(home: Archived) -> None:
+def test_an_archive_is_read_where_the_home_lost_its_log(home: ArchivedHome) -> None:
     (home.path / "search.db").unlink()
     (home.path / "log/main/conversation.jsonl").unlink()
-    (one,) = json.loads(look(home.path, "archive", "search", "qx-7781", "--json").out)
+    (one,) = json.loads(run_in_process(home.path, "archive", "search", "qx-7781", "--json").out)
     assert (one["session"], one["message_id"]) == ("main", 1)
 
 
-def test_archives_that_are_whole_verify(home: Archived) -> None:
-    done = look(home.path, "archive", "verify")
+def test_archives_that_are_whole_verify(home: ArchivedHome) -> None:
+    done = run_in_process(home.path, "archive", "verify")
     assert (done.returncode, done.out.splitlines()) == (0, ["main 1: whole", f"{GUEST} 1: whole", "All is well."])
 
 
-def test_one_that_is_not_whole_fails_and_can_be_made_again(home: Archived) -> None:
+def test_one_that_is_not_whole_fails_and_can_be_made_again(home: ArchivedHome) -> None:
     data = gzip.decompress(home.object.read_bytes())
     home.object.write_bytes(gzip.compress(data.replace(b"QX-7781", b"QX-7782")))
-    done = look(home.path, "archive", "verify", "main")
+    done = run_in_process(home.path, "archive", "verify", "main")
     assert done.returncode == 1
     assert "the words of record 1 were changed" in done.out
     assert "archive verify --repair" in done.out
-    assert "archive/main/1.jsonl.gz" in look(home.path, "verify").out
-    assert look(home.path, "archive", "verify", "--repair").returncode == 0
-    assert look(home.path, "verify").returncode == 0
+    assert "archive/main/1.jsonl.gz" in run_in_process(home.path, "verify").out
+    assert run_in_process(home.path, "archive", "verify", "--repair").returncode == 0
+    assert run_in_process(home.path, "verify").returncode == 0
 
 
-def test_one_that_is_gone_fails_and_can_be_made_again(home: Archived) -> None:
+def test_one_that_is_gone_fails_and_can_be_made_again(home: ArchivedHome) -> None:
     home.object.unlink()
-    assert look(home.path, "verify").returncode == 1
-    assert json.loads(look(home.path, "archive", "verify", "--json").out)[0]["where"] == "archive/main/1.jsonl.gz"
-    assert look(home.path, "archive", "verify", "main", "1", "--repair").returncode == 0
+    assert run_in_process(home.path, "verify").returncode == 1
+    assert (
+        json.loads(run_in_process(home.path, "archive", "verify", "--json").out)[0]["where"]
+        == "archive/main/1.jsonl.gz"
+    )
+    assert run_in_process(home.path, "archive", "verify", "main", "1", "--repair").returncode == 0
 
 
-def test_a_broken_archive_of_a_lost_log_is_not_made_again(home: Archived) -> None:
+def test_a_broken_archive_of_a_lost_log_is_not_made_again(home: ArchivedHome) -> None:
     home.object.write_bytes(b"")
     (home.path / "log/main/conversation.jsonl").write_bytes(b"")
     with home.open().db.write(references=False) as db:
         db.execute("DELETE FROM messages")
     home.close()
-    error = one_line_error(look(home.path, "archive", "verify", "main", "--repair"))
+    error = one_line_error(run_in_process(home.path, "archive", "verify", "main", "--repair"))
     assert "does not have what was archived of 'main' 1" in error
 
 
-def test_what_the_log_lost_is_brought_back(home: Archived) -> None:
+def test_what_the_log_lost_is_brought_back(home: ArchivedHome) -> None:
     path = home.path / "log/main/conversation.jsonl"
     whole = path.read_bytes()
-    done = look(home.path, "archive", "restore", "main", "1")
+    done = run_in_process(home.path, "archive", "restore", "main", "1")
     assert (done.returncode, done.out.split(":")[0]) == (0, "Nothing is missing")
     path.write_bytes(whole.replace(b"QX-7781", b"\0" * 7))
-    assert look(home.path, "verify").returncode == 1
-    done = look(home.path, "archive", "restore", "main", "1")
+    assert run_in_process(home.path, "verify").returncode == 1
+    done = run_in_process(home.path, "archive", "restore", "main", "1")
     assert "Brought back 1 record of main 1; already there: 3." in done.out
     assert path.read_bytes() == whole
-    assert look(home.path, "verify").returncode == 0
+    assert run_in_process(home.path, "verify").returncode == 0
 
 
-def test_nothing_is_brought_back_while_somebody_serves_the_home(home: Archived) -> None:
+def test_nothing_is_brought_back_while_somebody_serves_the_home(home: ArchivedHome) -> None:
     with home_lock(Home(home.path)):
-        assert "Error" in look(home.path, "archive", "restore", "main", "1").err
-        assert look(home.path, "archive", "list").returncode == 0
-        assert look(home.path, "archive", "verify").returncode == 0
+        assert "Error" in run_in_process(home.path, "archive", "restore", "main", "1").err
+        assert run_in_process(home.path, "archive", "list").returncode == 0
+        assert run_in_process(home.path, "archive", "verify").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -171,33 +179,38 @@ def test_nothing_is_brought_back_while_somebody_serves_the_home(home: Archived) 
         (("search", "x", "--session", "nobody"), "There is no session 'nobody'"),
     ],
 )
-def test_what_is_not_there_is_told_in_a_line(home: Archived, arguments: tuple[str, ...], says: str) -> None:
-    done = look(home.path, "archive", *arguments)
+def test_what_is_not_there_is_told_in_a_line(home: ArchivedHome, arguments: tuple[str, ...], says: str) -> None:
+    done = run_in_process(home.path, "archive", *arguments)
     assert done.returncode == 2
     assert says in one_line_error(done)
 
 
 def test_a_home_without_archives_says_so(tmp_path: Path) -> None:
-    assert "There is nothing in" in one_line_error(look(tmp_path / "home", "archive", "list"))
+    assert "There is nothing in" in one_line_error(run_in_process(tmp_path / "home", "archive", "list"))
     StoreHome(tmp_path / "home").open().close()
-    assert "Nothing is archived yet" in look(tmp_path / "home", "archive", "list").out
-    assert look(tmp_path / "home", "archive", "verify").out == "Nothing is archived yet.\n"
+    assert "Nothing is archived yet" in run_in_process(tmp_path / "home", "archive", "list").out
+    assert run_in_process(tmp_path / "home", "archive", "verify").out == "Nothing is archived yet.\n"
 
 
-def test_a_place_that_is_not_there_is_told_and_other_commands_go_on(home: Archived) -> None:
+def test_a_place_that_is_not_there_is_told_and_other_commands_go_on(home: ArchivedHome) -> None:
     elsewhere = {"ASSISTANT_ARCHIVE__URL": "nosuch://somewhere/x"}
-    assert look(home.path, "archive", "list", **elsewhere).returncode == 0
-    assert look(home.path, "archive", "show", "main", **elsewhere).returncode == 0
-    assert "nosuch" in one_line_error(look(home.path, "archive", "show", "main", "9", **elsewhere))
+    assert run_in_process(home.path, "archive", "list", **elsewhere).returncode == 0
+    assert run_in_process(home.path, "archive", "show", "main", **elsewhere).returncode == 0
+    assert "nosuch" in one_line_error(run_in_process(home.path, "archive", "show", "main", "9", **elsewhere))
 
 
 def test_an_encrypted_archive_is_shown_with_its_key_alone(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "home").open()
     home.say("far away", "yes")
     url = str(tmp_path / "away")
-    archive_of(home, url, KEY).store("main", 1, NOW, handover="", summary="", reason="manual")
+    open_archive(home, url, IDENTITY_KEY).store("main", 1, NOW, handover="", summary="", reason="manual")
     home.close()
     where = {"ASSISTANT_ARCHIVE__URL": url}
-    assert "far away" in look(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY=KEY).out
-    error = one_line_error(look(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY=OTHER_KEY))
+    assert (
+        "far away"
+        in run_in_process(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY=IDENTITY_KEY).out
+    )
+    error = one_line_error(
+        run_in_process(home.path, "archive", "show", "main", **where, ASSISTANT_ARCHIVE__KEY=OTHER_IDENTITY_KEY)
+    )
     assert "cannot be decrypted" in error

@@ -21,10 +21,16 @@ from assistant.people.pairing import WELCOME, WELCOME_OWNER
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.stores import open_stores
-from tests.kept_keyring import KeptKeyring, in_use
-from tests.scenario.bridge_lines import run
-from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look
-from tests.scenario.telegram_desk import TelegramDesk
+from tests.support.command_line import (
+    ASSISTANT_COMMAND,
+    TIMEOUT_SECONDS,
+    command_environment,
+    run_bridge_command,
+    run_daemon,
+    run_in_process,
+)
+from tests.support.keyring import InMemoryKeyring, use_keyring
+from tests.support.telegram_bridge import ThreadedTelegram
 
 NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
 WRONG = "654321:some-other-token"
@@ -32,13 +38,13 @@ STRANGER = 77
 
 
 @pytest.fixture
-def desk() -> Iterator[TelegramDesk]:
-    with TelegramDesk() as made:
+def desk() -> Iterator[ThreadedTelegram]:
+    with ThreadedTelegram() as made:
         yield made
 
 
 @pytest.fixture
-def home(tmp_path: Path, desk: TelegramDesk) -> Home:
+def home(tmp_path: Path, desk: ThreadedTelegram) -> Home:
     """A home in which nothing was said yet; its Telegram is the desk."""
     made = Home(tmp_path / "home")
     made.path.mkdir(mode=0o700)
@@ -48,28 +54,28 @@ def home(tmp_path: Path, desk: TelegramDesk) -> Home:
 
 @pytest.fixture(autouse=True)
 def no_keyring() -> Iterator[None]:
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
         yield
 
 
-def known(home: Home, desk: TelegramDesk) -> None:
+def known(home: Home, desk: ThreadedTelegram) -> None:
     """The owner's account there is known, and writes as soon as somebody listens."""
-    assert look(home.path, "people", "link", "telegram", "1001").returncode == 0
+    assert run_in_process(home.path, "people", "link", "telegram", "1001").returncode == 0
     desk.say("hello")
 
 
 def terminal(home: Home, *words: str) -> pexpect.spawn:
     return pexpect.spawn(
-        ASSISTANT[0], [*ASSISTANT[1:], *words], env=environment(home.path, **NO_KEYRING), timeout=SECONDS,
-        encoding="utf-8", dimensions=(30, 160), use_poll=True,
+        ASSISTANT_COMMAND[0], [*ASSISTANT_COMMAND[1:], *words], env=command_environment(home.path, **NO_KEYRING),
+        timeout=TIMEOUT_SECONDS, encoding="utf-8", dimensions=(30, 160), use_poll=True,
     )  # fmt: skip
 
 
 # --- the whole way
 
 
-def test_a_bridge_from_its_first_day_to_its_last_beside_a_daemon(home: Home, desk: TelegramDesk) -> None:
-    with daemon(home.path, **NO_KEYRING):
+def test_a_bridge_from_its_first_day_to_its_last_beside_a_daemon(home: Home, desk: ThreadedTelegram) -> None:
+    with run_daemon(home.path, **NO_KEYRING):
         child = terminal(home, "bridge", "add", "telegram")
         try:
             child.expect("Token .*: $")
@@ -91,28 +97,28 @@ def test_a_bridge_from_its_first_day_to_its_last_beside_a_daemon(home: Home, des
         finally:
             child.close(force=True)
         assert desk.texts() == [WELCOME_OWNER, TEST_MESSAGE]
-        (one,) = json.loads(look(home.path, "bridge", "list", "--json").out)
+        (one,) = json.loads(run_in_process(home.path, "bridge", "list", "--json").out)
         assert (one["state"], one["account"], one["waiting"], one["error"]) == ("connected", "@nocturne_bot", 0, "")
 
-        assert look(home.path, "bridge", "pause", "telegram").returncode == 0
-        assert look(home.path, "people", "pair", told.rpartition(" ")[2], "--name", "Bob").returncode == 0
-        listed = look(home.path, "bridge").out
+        assert run_in_process(home.path, "bridge", "pause", "telegram").returncode == 0
+        assert run_in_process(home.path, "people", "pair", told.rpartition(" ")[2], "--name", "Bob").returncode == 0
+        listed = run_in_process(home.path, "bridge").out
         assert re.search(r"telegram +paused +@nocturne_bot .* 1 +`assistant bridge resume telegram` goes on", listed)
-        refused = look(home.path, "bridge", "test", "telegram")
+        refused = run_in_process(home.path, "bridge", "test", "telegram")
         assert (refused.returncode, "paused, and nothing was sent" in refused.err) == (2, True)
         assert desk.texts(STRANGER) == [told]
-        assert look(home.path, "bridge", "resume", "telegram").returncode == 0
+        assert run_in_process(home.path, "bridge", "resume", "telegram").returncode == 0
         assert desk.until(lambda texts: len(texts) == 2, STRANGER) == [told, WELCOME]
 
-        removed = look(home.path, "bridge", "remove", "telegram", "--yes")
+        removed = run_in_process(home.path, "bridge", "remove", "telegram", "--yes")
         assert (removed.returncode, removed.err) == (0, "")
-        assert "No bridge is set up" in look(home.path, "bridge").out
+        assert "No bridge is set up" in run_in_process(home.path, "bridge").out
         assert "# Here." in home.config.read_text()
         assert load_settings(home, {}).values.telegram.token.get_secret_value() == ""
 
 
-def test_ctrl_c_while_it_waits_leaves_a_bridge_that_is_set_up(home: Home, desk: TelegramDesk) -> None:
-    assert look(home.path, "people", "link", "telegram", "1001").returncode == 0
+def test_ctrl_c_while_it_waits_leaves_a_bridge_that_is_set_up(home: Home, desk: ThreadedTelegram) -> None:
+    assert run_in_process(home.path, "people", "link", "telegram", "1001").returncode == 0
     child = terminal(home, "bridge", "add", "telegram")
     try:
         child.expect("Token .*: $")
@@ -128,32 +134,34 @@ def test_ctrl_c_while_it_waits_leaves_a_bridge_that_is_set_up(home: Home, desk: 
         child.close(force=True)
     settings = load_settings(home, {})
     assert (settings.values.telegram.enabled, settings.values.telegram.token.get_secret_value()) == (True, desk.token)
-    assert "telegram" in look(home.path, "bridge").out
+    assert "telegram" in run_in_process(home.path, "bridge").out
 
 
 # --- adding
 
 
-def test_where_none_runs_the_command_serves_the_home_until_the_test_has_arrived(home: Home, desk: TelegramDesk) -> None:
+def test_where_none_runs_the_command_serves_the_home_until_the_test_has_arrived(
+    home: Home, desk: ThreadedTelegram
+) -> None:
     known(home, desk)
-    done = run(home, "bridge", "add", "telegram", said=f"{desk.token}\n")
+    done = run_bridge_command(home, "bridge", "add", "telegram", said=f"{desk.token}\n")
     assert (done.returncode, done.err) == (0, "")
     assert "`assistant run` or `assistant service install` keeps it running" in done.out
     assert desk.token not in done.out
     assert TEST_MESSAGE in desk.texts()
     assert stat.S_IMODE(home.secrets.stat().st_mode) == 0o600
     assert desk.token not in home.config.read_text()
-    again = run(home, "bridge", "add", "telegram", said="\n")
+    again = run_bridge_command(home, "bridge", "add", "telegram", said="\n")
     assert "[the one that is set]" in again.out
     assert "Waiting for it" not in again.out
     assert desk.texts().count(TEST_MESSAGE) == 2
-    (one,) = json.loads(run(home, "bridge", "list", "--json").out)
+    (one,) = json.loads(run_bridge_command(home, "bridge", "list", "--json").out)
     assert (one["state"], one["todo"]) == ("off", "`assistant run`, or `assistant service start`, connects it.")
-    assert "took the test message" in run(home, "bridge", "test", "telegram").out
+    assert "took the test message" in run_bridge_command(home, "bridge", "test", "telegram").out
 
 
-def test_a_script_is_told_the_code_and_waits_for_nobody(home: Home, desk: TelegramDesk) -> None:
-    done = run(home, "bridge", "add", "telegram", "--token-stdin", "--no-wait", said=f"{desk.token}\n")
+def test_a_script_is_told_the_code_and_waits_for_nobody(home: Home, desk: ThreadedTelegram) -> None:
+    done = run_bridge_command(home, "bridge", "add", "telegram", "--token-stdin", "--no-wait", said=f"{desk.token}\n")
     assert (done.returncode, done.err) == (0, "")
     assert re.search(r"Send \w{8} to the assistant from telegram", done.out)
     assert "`assistant run` or `assistant service start` connects telegram" in done.out
@@ -162,62 +170,62 @@ def test_a_script_is_told_the_code_and_waits_for_nobody(home: Home, desk: Telegr
 
 def test_a_wrong_token_is_told_and_never_kept(home: Home) -> None:
     before = home.config.read_text()
-    done = run(home, "bridge", "add", "telegram", said=f"nonsense\n{WRONG}\nleave\n")
+    done = run_bridge_command(home, "bridge", "add", "telegram", said=f"nonsense\n{WRONG}\nleave\n")
     assert "That is no token of a bot" in done.out
     assert "does not accept the bot's token" in done.out
     assert (done.returncode, "Nothing was changed." in done.out) == (0, True)
-    scripted = run(home, "bridge", "add", "telegram", "--token-stdin", said=WRONG)
+    scripted = run_bridge_command(home, "bridge", "add", "telegram", "--token-stdin", said=WRONG)
     assert (scripted.returncode, "does not accept the bot's token" in scripted.err) == (1, True)
     assert home.config.read_text() == before
     assert not home.secrets.exists()
     assert WRONG not in done.out + done.err + scripted.out + scripted.err
 
 
-def test_what_cannot_be_tried_may_be_kept_all_the_same(home: Home, desk: TelegramDesk) -> None:
+def test_what_cannot_be_tried_may_be_kept_all_the_same(home: Home, desk: ThreadedTelegram) -> None:
     elsewhere = {"ASSISTANT_TELEGRAM__BASE_URL": "http://127.0.0.1:9"}
-    done = run(home, "bridge", "add", "telegram", said=f"{desk.token}\nkeep\n", **elsewhere)
+    done = run_bridge_command(home, "bridge", "add", "telegram", said=f"{desk.token}\nkeep\n", **elsewhere)
     assert "Telegram cannot be reached." in done.out
     assert "telegram is set up, untried" in done.out
     assert load_settings(home, {}).values.telegram.enabled
 
 
-def test_a_token_of_the_environment_is_used_and_not_overwritten(home: Home, desk: TelegramDesk) -> None:
+def test_a_token_of_the_environment_is_used_and_not_overwritten(home: Home, desk: ThreadedTelegram) -> None:
     known(home, desk)
     variable = {"ASSISTANT_TELEGRAM__TOKEN": desk.token}
-    done = run(home, "bridge", "add", "telegram", **variable)
+    done = run_bridge_command(home, "bridge", "add", "telegram", **variable)
     assert "The environment (ASSISTANT_TELEGRAM__TOKEN) has telegram.token: that is used" in done.out
     assert (done.returncode, TEST_MESSAGE in desk.texts()) == (0, True)
     assert not home.secrets.exists()
-    refused = run(home, "bridge", "add", "telegram", "--token-stdin", said=WRONG, **variable)
+    refused = run_bridge_command(home, "bridge", "add", "telegram", "--token-stdin", said=WRONG, **variable)
     assert (refused.returncode, "take it away there first" in refused.err) == (2, True)
     assert not home.secrets.exists()
 
 
-def test_the_token_of_another_bot_begins_anew(home: Home, desk: TelegramDesk) -> None:
-    run(home, "bridge", "add", "telegram", "--token-stdin", "--no-wait", said=desk.token)
+def test_the_token_of_another_bot_begins_anew(home: Home, desk: ThreadedTelegram) -> None:
+    run_bridge_command(home, "bridge", "add", "telegram", "--token-stdin", "--no-wait", said=desk.token)
     known(home, desk)
-    assert run(home, "bridge", "add", "telegram", said="\n").returncode == 0
+    assert run_bridge_command(home, "bridge", "add", "telegram", said="\n").returncode == 0
     assert max(desk.server.offsets) > 0
     desk.server.offsets.clear()
     desk.server.token = "777:another-bot"
-    assert run(home, "bridge", "add", "telegram", said="777:another-bot\n").returncode == 0
+    assert run_bridge_command(home, "bridge", "add", "telegram", said="777:another-bot\n").returncode == 0
     assert desk.server.offsets[0] == 0
 
 
-def test_the_keyring_keeps_the_token_where_there_is_one(home: Home, desk: TelegramDesk) -> None:
+def test_the_keyring_keeps_the_token_where_there_is_one(home: Home, desk: ThreadedTelegram) -> None:
     known(home, desk)
-    with in_use(KeptKeyring()):
-        done = run(home, "bridge", "add", "telegram", said=f"{desk.token}\n")
+    with use_keyring(InMemoryKeyring()):
+        done = run_bridge_command(home, "bridge", "add", "telegram", said=f"{desk.token}\n")
         assert "telegram.token is in the keyring of this machine" in done.out
         assert TEST_MESSAGE in desk.texts()
-        run(home, "bridge", "remove", "telegram", "--yes")
+        run_bridge_command(home, "bridge", "remove", "telegram", "--yes")
         assert load_settings(home, {}).values.telegram.token.get_secret_value() == ""
     assert desk.token not in home.secrets.read_text()
 
 
 def test_answers_that_end_before_anything_was_kept_change_nothing(home: Home) -> None:
     before = home.config.read_text()
-    done = run(home, "bridge", "add", "telegram")
+    done = run_bridge_command(home, "bridge", "add", "telegram")
     assert (done.returncode, "Nothing was changed." in done.out) == (130, True)
     assert home.config.read_text() == before
 
@@ -237,38 +245,38 @@ def test_settings_that_are_refused_leave_the_secret_as_it_was(home: Home, earlie
 
 
 def test_a_bridge_that_is_not_there_is_told_so(home: Home) -> None:
-    assert "telegram is not set up" in run(home, "bridge", "test", "telegram").err
+    assert "telegram is not set up" in run_bridge_command(home, "bridge", "test", "telegram").err
     home.config.write_text("[telegram]\nenabled = true\n")
     for said in ("n\n", ""):
-        done = run(home, "bridge", "remove", "telegram", said=said)
+        done = run_bridge_command(home, "bridge", "remove", "telegram", said=said)
         assert done.returncode != 0 and "Nothing was changed." in done.err
     home.config.write_text("[model]\nprovider = 'offline'\n")
     for said in ((), ("--yes",)):
-        done = run(home, "bridge", "remove", "telegram", *said)
+        done = run_bridge_command(home, "bridge", "remove", "telegram", *said)
         assert (done.returncode, "is off" in done.out) == (0, False)
         assert done.err == "telegram is not set up, so that there was none to take away.\n"
 
 
 def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:
-    assert "There is nothing in" in run(home, "deliveries").err
+    assert "There is nothing in" in run_bridge_command(home, "deliveries").err
     stores = open_stores(load_settings(home, {}), utc_now())
     item = stores.outbox.push(
         OutgoingMessage("a", "main", "owner", "telegram", "1001", "the boat leaves at nine"), utc_now()
     )
     stores.outbox.mark(item.id, "ambiguous", utc_now(), error="it broke off")
     stores.close()
-    (one,) = json.loads(run(home, "deliveries", "--json").out)
+    (one,) = json.loads(run_bridge_command(home, "deliveries", "--json").out)
     assert (one["id"], one["state"], one["text"]) == (item.id, "ambiguous", "the boat leaves at nine")
-    assert "`assistant deliveries` shows what" in run(home, "status").out
-    assert "may or may not have arrived: it broke off" in run(home, "deliveries").out
-    assert json.loads(run(home, "deliveries", "drop", str(item.id), "--json").out) == []
-    assert "assistant deliveries" not in run(home, "status").out
+    assert "`assistant deliveries` shows what" in run_bridge_command(home, "status").out
+    assert "may or may not have arrived: it broke off" in run_bridge_command(home, "deliveries").out
+    assert json.loads(run_bridge_command(home, "deliveries", "drop", str(item.id), "--json").out) == []
+    assert "assistant deliveries" not in run_bridge_command(home, "status").out
 
 
-def test_a_step_of_the_setup_sets_a_bridge_up(home: Home, desk: TelegramDesk) -> None:
+def test_a_step_of_the_setup_sets_a_bridge_up(home: Home, desk: ThreadedTelegram) -> None:
     known(home, desk)
-    done = run(home, "setup", "bridge", said=f"telegram\n{desk.token}\n")
+    done = run_bridge_command(home, "setup", "bridge", said=f"telegram\n{desk.token}\n")
     assert (done.returncode, TEST_MESSAGE in desk.texts()) == (0, True)
     assert "Changed and kept: telegram.token, telegram.enabled." in done.out
-    wrong = run(home, "setup", "bridge", said=f"telegram\n{WRONG}\nleave\n")
+    wrong = run_bridge_command(home, "setup", "bridge", said=f"telegram\n{WRONG}\nleave\n")
     assert (wrong.returncode, "Left out." in wrong.out) == (0, True)

@@ -14,10 +14,9 @@ from assistant.core.errors import BridgeError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.bridge_setup import find_homeserver, find_matrix_device
-from tests.matrix_person import Person
-from tests.scenario.bridge_lines import run
-from tests.scenario.command_line import SECONDS
-from tests.synapse import Synapse
+from tests.support.command_line import TIMEOUT_SECONDS, run_bridge_command
+from tests.support.matrix_users import MatrixUser
+from tests.support.synapse import Synapse
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def home(tmp_path: Path) -> Home:
 
 async def meet(server: Synapse, bot: str, known: Future[str]) -> list[str]:
     """Somebody who invites the assistant, and writes once it has come; what they read then."""
-    ada = await Person(server, "ada").log_in()
+    ada = await MatrixUser(server, "ada").log_in()
     known.set_result(ada.user)
     room = await ada.room(bot, is_direct=True)
     await ada.until(lambda: any(_joined(event, bot) for event in ada.events.get(room, [])))
@@ -44,7 +43,7 @@ def _joined(event: dict[str, Any], user: str) -> bool:
     return event.get("state_key") == user and event["content"].get("membership") == "join"
 
 
-def _texts(person: Person, room: str, sender: str) -> list[str]:
+def _texts(person: MatrixUser, room: str, sender: str) -> list[str]:
     return [event["content"]["body"] for event in person.messages(room, sender)]
 
 
@@ -53,12 +52,12 @@ def test_a_password_becomes_a_device_of_its_own_and_is_kept_nowhere(home: Home, 
     known: Future[str] = Future()
     with ThreadPoolExecutor() as threads:
         meeting = threads.submit(lambda: asyncio.run(meet(homeserver, bot, known)))
-        owner = known.result(SECONDS)
-        done = run(
+        owner = known.result(TIMEOUT_SECONDS)
+        done = run_bridge_command(
             home, "bridge", "add", "matrix", said=f"{bot}\n{homeserver.url}\n{owner}\npassword\n{password}\n"
         )  # fmt: skip
         assert (done.returncode, done.err) == (0, "")
-        assert TEST_MESSAGE in meeting.result(SECONDS)
+        assert TEST_MESSAGE in meeting.result(TIMEOUT_SECONDS)
     assert f"{owner} on matrix is you from now on." in done.out
     assert f"matrix answers, as {bot}, and took the test message." in done.out
     matrix = load_settings(home, {}).values.matrix
@@ -66,7 +65,7 @@ def test_a_password_becomes_a_device_of_its_own_and_is_kept_nowhere(home: Home, 
     assert matrix.device
     kept = home.config.read_text() + home.secrets.read_text()
     assert password not in kept + done.out
-    again = run(home, "bridge", "add", "matrix", said="\n\n\n\n")
+    again = run_bridge_command(home, "bridge", "add", "matrix", said="\n\n\n\n")
     assert (again.returncode, "How does it log in? [set]" in again.out) == (0, True)
     assert load_settings(home, {}).values.matrix.device == matrix.device
 
@@ -75,7 +74,7 @@ def test_a_wrong_password_changes_nothing(home: Home, homeserver: Synapse) -> No
     bot, _ = homeserver.register("bot")
     before = home.config.read_text()
     options = ("--user", bot, "--homeserver", homeserver.url, "--password-stdin")
-    done = run(home, "bridge", "add", "matrix", *options, said="another password\n")
+    done = run_bridge_command(home, "bridge", "add", "matrix", *options, said="another password\n")
     assert (done.returncode, done.out) == (1, "")
     assert "another password" not in done.err
     assert home.config.read_text() == before
@@ -83,7 +82,7 @@ def test_a_wrong_password_changes_nothing(home: Home, homeserver: Synapse) -> No
 
 
 async def test_a_token_is_taken_with_the_device_that_it_belongs_to(homeserver: Synapse) -> None:
-    ada = await Person(homeserver, "ada").log_in()
+    ada = await MatrixUser(homeserver, "ada").log_in()
     assert (await find_matrix_device(homeserver.url, ada.user, ada.token)).device == ada.device
     with pytest.raises(BridgeError, match="refuses this access token"):
         await find_matrix_device(homeserver.url, ada.user, "nonsense")

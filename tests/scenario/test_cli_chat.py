@@ -13,7 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.command_line import ASSISTANT, SECONDS, assistant, environment, look, one_line_error
+from tests.support.command_line import (
+    ASSISTANT_COMMAND,
+    TIMEOUT_SECONDS,
+    command_environment,
+    one_line_error,
+    run_assistant,
+    run_in_process,
+)
 
 
 @pytest.fixture
@@ -26,9 +33,9 @@ def closed_port() -> Iterator[int]:
 
 def test_one_question_prints_the_reply_and_nothing_else(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    told = assistant(home, "chat", "-m", "remember that the boiler code is 4711")
+    told = run_assistant(home, "chat", "-m", "remember that the boiler code is 4711")
     assert (told.returncode, told.err) == (0, "")
-    asked = assistant(home, "chat", "-m", "what is the boiler code?")
+    asked = run_assistant(home, "chat", "-m", "what is the boiler code?")
     assert asked.returncode == 0
     assert "4711" in asked.out
     assert asked.err == ""
@@ -37,14 +44,14 @@ def test_one_question_prints_the_reply_and_nothing_else(tmp_path: Path) -> None:
 def test_json_has_its_keys_and_standard_input_is_one_turn(tmp_path: Path) -> None:
     home = tmp_path / "home"
     letter = "remember that the door is blue\nand the roof is red\n\n\x00 NUL and 🙂\n"
-    done = assistant(home, "chat", "-m", "-", "--json", said=letter.encode())
+    done = run_assistant(home, "chat", "-m", "-", "--json", said=letter.encode())
     assert done.returncode == 0
     answer = json.loads(done.out)
     assert list(answer) == ["reply", "session", "turn", "model", "usage", "pressure"]
     assert set(answer["usage"]) == {"input", "output", "cache_read", "cache_write", "cost_usd"}
     assert (answer["session"], answer["model"]) == ("main", "offline")
     assert 0 < answer["pressure"] < 1
-    logged = look(home, "log", "--json").out.splitlines()
+    logged = run_in_process(home, "log", "--json").out.splitlines()
     assert json.loads(logged[0])["content"] == letter.rstrip("\n")
 
 
@@ -52,7 +59,7 @@ def test_each_line_of_a_pipe_is_answered_and_one_that_is_no_text_is_told(tmp_pat
     lines = (
         b"remember that the key is under the pot\n\n\xff\xfe broken\n/todo add milk\nwhere is the key?\n/quit\nnever\n"
     )
-    done = assistant(tmp_path / "home", "chat", said=lines)
+    done = run_assistant(tmp_path / "home", "chat", said=lines)
     assert done.returncode == 2
     assert one_line_error(done) == "Error: Line 3 of the input is not valid UTF-8 (at byte 1). It was not sent."
     assert "under the pot" in done.out and "milk" in done.out
@@ -60,7 +67,7 @@ def test_each_line_of_a_pipe_is_answered_and_one_that_is_no_text_is_told(tmp_pat
 
 
 def test_lines_as_json_are_one_object_each(tmp_path: Path) -> None:
-    done = assistant(
+    done = run_assistant(
         tmp_path / "home", "chat", "--json", said=b"remember that the cat is grey\nwhat colour is the cat?"
     )
     first, second = (json.loads(line) for line in done.out.splitlines())
@@ -70,14 +77,14 @@ def test_lines_as_json_are_one_object_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [["-m", ""], ["-m", " \n"], ["-m", b"\xff"], ["-m", "hi", "--session", "room:x:1"]])
 def test_wrong_use_is_told_in_one_line_with_exit_code_2(tmp_path: Path, wrong: list[str]) -> None:
-    done = assistant(tmp_path / "home", "chat", *wrong)
+    done = run_assistant(tmp_path / "home", "chat", *wrong)
     assert done.returncode == 2
     one_line_error(done)
     assert not (tmp_path / "home").exists()
 
 
 def test_an_unknown_option_is_wrong_use(tmp_path: Path) -> None:
-    done = assistant(tmp_path / "home", "chat", "--nonsense")
+    done = run_assistant(tmp_path / "home", "chat", "--nonsense")
     assert done.returncode == 2
     assert "--nonsense" in done.err
 
@@ -90,11 +97,11 @@ def test_a_model_that_cannot_be_reached_is_exit_code_3_and_the_message_is_kept(
         "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{closed_port}/v1", "ASSISTANT_MODEL__RETRIES": "0",
     }  # fmt: skip
     home = tmp_path / "home"
-    done = assistant(home, "chat", "-m", "is anybody there?", "--json", **unreachable)
+    done = run_assistant(home, "chat", "-m", "is anybody there?", "--json", **unreachable)
     assert done.returncode == 3
     assert "kept" in one_line_error(done)
     assert json.loads(done.out)["error"]
-    assert "is anybody there?" in look(home, "log").out
+    assert "is anybody there?" in run_in_process(home, "log").out
 
 
 def test_a_budget_that_is_used_up_is_exit_code_4(tmp_path: Path, closed_port: int) -> None:
@@ -102,14 +109,14 @@ def test_a_budget_that_is_used_up_is_exit_code_4(tmp_path: Path, closed_port: in
         "ASSISTANT_MODEL__PROVIDER": "openai", "ASSISTANT_MODEL__NAME": "m", "ASSISTANT_MODEL__FALLBACK": "[]",
         "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{closed_port}/v1", "ASSISTANT_BUDGET__DAILY_TOKENS": "10",
     }  # fmt: skip
-    done = assistant(tmp_path / "home", "chat", "-m", "one more?", **poor)
+    done = run_assistant(tmp_path / "home", "chat", "-m", "one more?", **poor)
     assert done.returncode == 4
     assert "budget" in one_line_error(done).lower()
     assert done.out == ""
 
 
 def test_a_setting_that_is_wrong_stops_before_anything_is_made(tmp_path: Path) -> None:
-    done = assistant(tmp_path / "home", "chat", "-m", "hi", ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="many")
+    done = run_assistant(tmp_path / "home", "chat", "-m", "hi", ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="many")
     assert done.returncode == 2
     assert "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS" in done.err
     assert "Traceback" not in done.err
@@ -119,10 +126,10 @@ def test_a_setting_that_is_wrong_stops_before_anything_is_made(tmp_path: Path) -
 def test_a_home_that_cannot_be_made_is_told_in_one_line_and_debug_shows_where(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.symlink_to(tmp_path / "a disk that is not mounted" / "home")
-    done = assistant(home, "chat", "-m", "hi")
+    done = run_assistant(home, "chat", "-m", "hi")
     assert done.returncode == 1
     assert str(home) in one_line_error(done)
-    assert "Traceback" in assistant(home, "--debug", "chat", "-m", "hi").err
+    assert "Traceback" in run_assistant(home, "--debug", "chat", "-m", "hi").err
 
 
 class Stalled(BaseHTTPRequestHandler):
@@ -136,7 +143,7 @@ class Stalled(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.asked.set()
-        self.over.wait(SECONDS)
+        self.over.wait(TIMEOUT_SECONDS)
 
     def log_message(self, *_: object) -> None:
         """Standard error belongs to the tests."""
@@ -158,19 +165,21 @@ def test_ctrl_c_stops_the_turn_and_is_exit_code_130(tmp_path: Path, stalled_port
         "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{stalled_port}/v1",
     }  # fmt: skip
     with subprocess.Popen(
-        [*ASSISTANT, "chat", "-m", "hello?"], env=environment(home, **stalled), stdin=subprocess.DEVNULL,
+        [*ASSISTANT_COMMAND, "chat", "-m", "hello?"], env=command_environment(home, **stalled), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as asking:  # fmt: skip
-        assert Stalled.asked.wait(SECONDS)
+        assert Stalled.asked.wait(TIMEOUT_SECONDS)
         asking.send_signal(signal.SIGINT)
-        out, err = asking.communicate(timeout=SECONDS)
+        out, err = asking.communicate(timeout=TIMEOUT_SECONDS)
     assert (asking.returncode, out, err.strip()) == (130, b"", b"")
-    said = look(home, "log").out
+    said = run_in_process(home, "log").out
     assert "hello?" in said and "<turn-aborted>" in said
 
 
 def test_a_message_of_ten_megabytes_is_kept_whole(tmp_path: Path) -> None:
     home, letter = tmp_path / "home", "a very long letter " * 550_000
-    assert assistant(home, "chat", "-m", "-", said=letter.encode()).returncode == 0
-    (first,) = look(home, "log", "--json", "--grep", "very long letter", "--limit", "1000").out.splitlines()[:1]
+    assert run_assistant(home, "chat", "-m", "-", said=letter.encode()).returncode == 0
+    (first,) = run_in_process(home, "log", "--json", "--grep", "very long letter", "--limit", "1000").out.splitlines()[
+        :1
+    ]
     assert json.loads(first)["content"] == letter

@@ -14,8 +14,8 @@ from assistant.cli.remote import open_home_locally, run_slash_command
 from assistant.core.errors import HomeLocked, UsageError
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.settings import Settings, load_settings
-from tests.scenario.command_line import daemon, look, one_line_error
-from tests.scenario.compacted_home import fresh, history
+from tests.support.command_line import one_line_error, run_daemon, run_in_process
+from tests.support.compacted_home import json_output, open_empty_home
 
 
 def settings_of(home: Path) -> Settings:
@@ -24,7 +24,7 @@ def settings_of(home: Path) -> Settings:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     stores.chat(2)
     stores.close()
     return tmp_path / "home"
@@ -41,7 +41,7 @@ def test_a_command_is_run_by_this_process_where_nobody_serves(home: Path) -> Non
 
 
 def test_a_command_is_run_by_the_daemon_where_one_serves(home: Path) -> None:
-    with daemon(home):
+    with run_daemon(home):
         assert "milk" in run_slash_command(settings_of(home), "/todo add milk", "main")
         assert is_home_served(settings_of(home).home)
     assert "milk" in run_slash_command(settings_of(home), "/todo", "main")
@@ -50,7 +50,7 @@ def test_a_command_is_run_by_the_daemon_where_one_serves(home: Path) -> None:
 def test_what_a_command_refuses_is_told_either_way(home: Path) -> None:
     with pytest.raises(UsageError, match="no command /nonsense"):
         run_slash_command(settings_of(home), "/nonsense", "main")
-    with daemon(home), pytest.raises(UsageError, match="no command /nonsense"):
+    with run_daemon(home), pytest.raises(UsageError, match="no command /nonsense"):
         run_slash_command(settings_of(home), "/nonsense", "main")
 
 
@@ -85,7 +85,7 @@ def test_a_home_that_another_process_holds_is_left_alone(home: Path) -> None:
     ],
 )
 def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[str], words: str) -> None:
-    done = look(home, *arguments)
+    done = run_in_process(home, *arguments)
     assert done.returncode == 2
     assert words in one_line_error(done)
 
@@ -94,7 +94,7 @@ def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[
     "arguments", [["compact"], ["compact", "--json"], ["requests"], ["requests", "--done", "1"], ["pins", "add", "x"]]
 )
 def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[str]) -> None:
-    done = look(tmp_path / "home", *arguments)
+    done = run_in_process(tmp_path / "home", *arguments)
     assert done.returncode == 1
     assert "Begin with `assistant chat`" in one_line_error(done)
     assert not (tmp_path / "home").exists()
@@ -108,7 +108,7 @@ SMALL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "16000"}
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
     """A home whose conversation is worth compacting."""
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     for number in range(60):
         stores.say(f"walk {number}: {'we went along the shore and back over the hill. ' * 8}", "A fine walk.")
     stores.close()
@@ -117,60 +117,60 @@ def long(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("served", [False, True])
 def test_compact_makes_room_and_undo_brings_the_view_back(long: Path, served: bool) -> None:
-    with daemon(long, **SMALL) if served else nullcontext():
-        (before,) = json.loads(look(long, "sessions", "--json").out)
-        planned = look(long, "compact", "--dry-run", **SMALL)
+    with run_daemon(long, **SMALL) if served else nullcontext():
+        (before,) = json.loads(run_in_process(long, "sessions", "--json").out)
+        planned = run_in_process(long, "compact", "--dry-run", **SMALL)
         assert (planned.returncode, planned.err) == (0, "")
-        assert history(long) == []
-        (made,) = history(long, "compact", command=assistant_command, **SMALL)
+        assert json_output(long) == []
+        (made,) = json_output(long, "compact", command=assistant_command, **SMALL)
         assert (made["state"], made["session"]) == ("live", "main")
         assert made["summary_token_count"] < made["original_token_count"]
-        assert history(long) == [made]
-        (undone,) = history(long, "compact", "--undo", command=assistant_command, **SMALL)
+        assert json_output(long) == [made]
+        (undone,) = json_output(long, "compact", "--undo", command=assistant_command, **SMALL)
         assert (undone["id"], undone["state"]) == (made["id"], "undone")
-        (after,) = json.loads(look(long, "sessions", "--json").out)
+        (after,) = json.loads(run_in_process(long, "sessions", "--json").out)
         assert (after["view_messages"], after["view_tokens"]) == (before["view_messages"], before["view_tokens"])
 
 
 def test_an_undo_of_nothing_says_so(home: Path) -> None:
-    done = look(home, "compact", "--undo")
+    done = run_in_process(home, "compact", "--undo")
     assert done.returncode == 2
     assert one_line_error(done)
 
 
 @pytest.mark.parametrize("served", [False, True])
 def test_a_task_stays_open_until_it_is_said_to_be_done(tmp_path: Path, served: bool) -> None:
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     stores.say("Please water the plants on Sunday", "I will remember it.")
     stores.say("Please order new boots", "I will.")
     stores.say("What is the capital of Norway?", "Oslo.")
     stores.close()
     path = tmp_path / "home"
-    with daemon(path) if served else nullcontext():
-        boots, plants = history(path, "requests", command=assistant_command)
+    with run_daemon(path) if served else nullcontext():
+        boots, plants = json_output(path, "requests", command=assistant_command)
         assert (plants["text"], plants["state"], plants["task"]) == ("Please water the plants on Sunday", "open", True)
-        left = history(path, "requests", "--done", str(plants["id"]), command=assistant_command)
+        left = json_output(path, "requests", "--done", str(plants["id"]), command=assistant_command)
         assert [row["id"] for row in left] == [boots["id"]]
-        assert look(path, "requests", "--drop", str(boots["id"])).returncode == 0
-        assert "Nothing is open" in look(path, "requests").out
-        asked = history(path, "requests", "--all", command=assistant_command)
+        assert run_in_process(path, "requests", "--drop", str(boots["id"])).returncode == 0
+        assert "Nothing is open" in run_in_process(path, "requests").out
+        asked = json_output(path, "requests", "--all", command=assistant_command)
         assert [row["state"] for row in asked] == ["done", "superseded", "done"]
         assert [row["closed_by"] for row in asked] == ["answer", "user", "user"]
-        wrong = look(path, "requests", "--done", "99")
+        wrong = run_in_process(path, "requests", "--done", "99")
         assert wrong.returncode == 2
         assert "99" in one_line_error(wrong)
 
 
 @pytest.mark.parametrize("served", [False, True])
 def test_a_text_or_a_message_is_pinned_and_taken_off(home: Path, served: bool) -> None:
-    with daemon(home) if served else nullcontext():
-        assert "Nothing is pinned" in look(home, "pins").out
-        assert look(home, "pins", "add", "The dog is", "allergic to chicken").returncode == 0
-        text, message = history(home, "pins", "add", "1", command=assistant_command)
+    with run_daemon(home) if served else nullcontext():
+        assert "Nothing is pinned" in run_in_process(home, "pins").out
+        assert run_in_process(home, "pins", "add", "The dog is", "allergic to chicken").returncode == 0
+        text, message = json_output(home, "pins", "add", "1", command=assistant_command)
         assert (text["text"], text["message_id"]) == ("The dog is allergic to chicken", None)
         assert (message["text"], message["message_id"], message["role"]) == ("question 0", 1, "user")
-        assert "allergic" in look(home, "pins").out
-        assert history(home, "pins", "remove", str(text["id"]), command=assistant_command) == [message]
-        wrong = look(home, "pins", "remove", "99")
+        assert "allergic" in run_in_process(home, "pins").out
+        assert json_output(home, "pins", "remove", str(text["id"]), command=assistant_command) == [message]
+        wrong = run_in_process(home, "pins", "remove", "99")
         assert wrong.returncode == 2
         assert "99" in one_line_error(wrong)

@@ -13,8 +13,8 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from tests.kept_keyring import in_use
-from tests.scenario.command_line import Done, assistant, daemon, look
+from tests.support.command_line import FinishedCommand, run_assistant, run_daemon, run_in_process
+from tests.support.keyring import use_keyring
 
 TEXT = "# mine\n[context]\n# less is more\ntarget = 0.2 # a fifth\n\n[turn]\nmax_steps = 3\n"
 SECRET = "sk-ant-0123456789abcdef"
@@ -30,20 +30,20 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture(autouse=True)
 def no_keyring() -> Iterator[None]:
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
         yield
 
 
-def config(home: Home, *arguments: str, **settings: str) -> Done:
-    return look(home.path, "config", *arguments, **settings)
+def config(home: Home, *arguments: str, **settings: str) -> FinishedCommand:
+    return run_in_process(home.path, "config", *arguments, **settings)
 
 
-def _put(home: Home, name: str, secret: str) -> Done:
+def _put(home: Home, name: str, secret: str) -> FinishedCommand:
     said: dict[str, str] = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
-    return assistant(home.path, "config", "secret", "set", name, said=f"{secret}\n".encode(), **said)
+    return run_assistant(home.path, "config", "secret", "set", name, said=f"{secret}\n".encode(), **said)
 
 
-def edited(home: Home, *changes: str, said: bytes = b"") -> Done:
+def edited(home: Home, *changes: str, said: bytes = b"") -> FinishedCommand:
     """`config edit` with an editor that replaces text, one pair ("old=>new") each time it is opened."""
     editor = home.path.parent / "editor.py"
     editor.write_text(
@@ -56,7 +56,7 @@ def edited(home: Home, *changes: str, said: bytes = b"") -> Done:
     )
     pairs = home.path.parent / "pairs"
     pairs.write_text("|".join(changes))
-    return assistant(home.path, "config", "edit", said=said, VISUAL=f"{sys.executable} {editor} {pairs}")
+    return run_assistant(home.path, "config", "edit", said=said, VISUAL=f"{sys.executable} {editor} {pairs}")
 
 
 # --- set, unset, get
@@ -210,21 +210,21 @@ def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> N
 
 
 def test_beside_a_daemon_it_is_told_when_a_change_holds_and_nonsense_turns_status_red(home: Home) -> None:
-    with daemon(home.path):
+    with run_daemon(home.path):
         assert "within half a minute" in config(home, "set", "budget.daily_usd", "2").err
         assert "started again" in config(home, "set", "context.target", "0.3").err
         assert "within half a minute" in _put(home, "web.token", SECRET * 3).err
         assert "started again" in _put(home, "ANTHROPIC_API_KEY", SECRET).err
-        status = look(home.path, "status")
+        status = run_in_process(home.path, "status")
         assert (status.returncode, status.err) == (0, "")
         assert "take effect at the next start: context.target" in status.out
         assert "$0.00 of $2.00" in status.out
         good = home.config.read_text()
         home.config.write_text(good.replace("0.3", "7"))
-        status = look(home.path, "status")
+        status = run_in_process(home.path, "status")
         assert status.returncode == 1
         assert f"! {home.config}: `context.target` is 7; allowed: a number from 0.10 to 0.50." in status.out
         home.config.write_text(good)
-        assert look(home.path, "status").returncode == 0
+        assert run_in_process(home.path, "status").returncode == 0
         home.config.write_text("[nonsense\n")
-        assert look(home.path, "stop").returncode == 0
+        assert run_in_process(home.path, "stop").returncode == 0

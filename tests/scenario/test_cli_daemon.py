@@ -8,98 +8,109 @@ import stat
 import subprocess
 from pathlib import Path
 
-from tests.scenario.command_line import ASSISTANT, SECONDS, assistant, daemon, environment, look, one_line_error
+from tests.support.command_line import (
+    ASSISTANT_COMMAND,
+    TIMEOUT_SECONDS,
+    command_environment,
+    one_line_error,
+    run_assistant,
+    run_daemon,
+    run_in_process,
+)
 
 
 def test_a_question_attaches_to_the_daemon_and_stop_ends_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with daemon(home) as running:
+    with run_daemon(home) as running:
         assert stat.S_IMODE((home / "run" / "control.sock").stat().st_mode) == 0o600
-        told = assistant(home, "chat", "-m", "remember that the ladder is in the shed")
-        asked = assistant(home, "chat", "-m", "where is the ladder?", "--json")
+        told = run_assistant(home, "chat", "-m", "remember that the ladder is in the shed")
+        asked = run_assistant(home, "chat", "-m", "where is the ladder?", "--json")
         assert (told.returncode, told.err, asked.returncode, asked.err) == (0, "", 0, "")
         assert "shed" in json.loads(asked.out)["reply"]
-        report = json.loads(look(home, "status", "--json").out)
+        report = json.loads(run_in_process(home, "status", "--json").out)
         assert (report["ok"], report["running"]) == (True, True)
         assert report["outbox"] == {"sent": 2}
-        stopped = look(home, "stop")
+        stopped = run_in_process(home, "stop")
         assert (stopped.returncode, stopped.err) == (0, f"Stopped process {running.process.pid}.\n")
-        assert running.process.wait(SECONDS) == 0
+        assert running.process.wait(TIMEOUT_SECONDS) == 0
     assert not (home / "run" / "control.sock").exists()
-    assert look(home, "stop").err == "Nothing serves this home.\n"
+    assert run_in_process(home, "stop").err == "Nothing serves this home.\n"
 
 
 def test_a_second_daemon_is_refused_in_one_line_that_names_the_first(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with daemon(home) as running:
-        done = assistant(home, "run")
+    with run_daemon(home) as running:
+        done = run_assistant(home, "run")
         assert done.returncode == 1
         assert str(running.process.pid) in one_line_error(done)
-        piped = assistant(home, "run", "--chat", said=b"hello\n")
+        piped = run_assistant(home, "run", "--chat", said=b"hello\n")
         assert piped.returncode == 0
         assert "attaches" in piped.err and "Hello" in piped.out
 
 
 def test_repair_is_refused_while_the_daemon_has_the_home(tmp_path: Path) -> None:
-    with daemon(tmp_path / "home"):
-        done = look(tmp_path / "home", "verify", "--repair")
+    with run_daemon(tmp_path / "home"):
+        done = run_in_process(tmp_path / "home", "verify", "--repair")
         assert done.returncode == 1
         assert "assistant stop" in one_line_error(done)
 
 
 def test_run_with_chat_answers_the_lines_and_ends(tmp_path: Path) -> None:
-    done = assistant(tmp_path / "home", "run", "--chat", said=b"remember that the gate is open\nis the gate open?\n")
+    done = run_assistant(
+        tmp_path / "home", "run", "--chat", said=b"remember that the gate is open\nis the gate open?\n"
+    )
     assert (done.returncode, done.err) == (0, "")
     assert "gate is open" in done.out
 
 
 def test_run_with_chat_and_no_input_serves_and_says_how_to_talk(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with daemon(home, "--chat") as running:
-        assert assistant(home, "chat", "-m", "hello").returncode == 0
+    with run_daemon(home, "--chat") as running:
+        assert run_assistant(home, "chat", "-m", "hello").returncode == 0
         running.process.send_signal(signal.SIGTERM)
-        assert running.process.wait(SECONDS) == 0
+        assert running.process.wait(TIMEOUT_SECONDS) == 0
 
 
 def test_ctrl_c_ends_a_daemon_that_serves_as_it_should(tmp_path: Path) -> None:
-    with daemon(tmp_path / "home") as running:
+    with run_daemon(tmp_path / "home") as running:
         running.process.send_signal(signal.SIGINT)
-        assert running.process.wait(SECONDS) == 0
+        assert running.process.wait(TIMEOUT_SECONDS) == 0
 
 
 def test_a_daemon_that_was_killed_leaves_a_home_that_the_next_one_serves(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with daemon(home) as running:
-        assert assistant(home, "chat", "-m", "remember that the well is deep").returncode == 0
+    with run_daemon(home) as running:
+        assert run_assistant(home, "chat", "-m", "remember that the well is deep").returncode == 0
         running.kill()
     assert (home / "run" / "control.sock").exists()
-    report = look(home, "status", "--json")
+    report = run_in_process(home, "status", "--json")
     assert json.loads(report.out)["running"] is False
-    with daemon(home):
-        assert "deep" in assistant(home, "chat", "-m", "is the well deep?").out
+    with run_daemon(home):
+        assert "deep" in run_assistant(home, "chat", "-m", "is the well deep?").out
 
 
 def test_a_question_whose_daemon_is_killed_while_it_answers_is_answered_once(tmp_path: Path) -> None:
     """The daemon is stopped in its tracks, accepts in the kernel's queue, and dies; the asker takes the home over."""
     home = tmp_path / "home"
-    with daemon(home) as running:
-        assert assistant(home, "chat", "-m", "remember that the bell is brass").returncode == 0
+    with run_daemon(home) as running:
+        assert run_assistant(home, "chat", "-m", "remember that the bell is brass").returncode == 0
         running.process.send_signal(signal.SIGSTOP)
         with subprocess.Popen(
-            [*ASSISTANT, "chat", "-m", "what is the bell?"], env=environment(home), stdin=subprocess.DEVNULL,
+            [*ASSISTANT_COMMAND, "chat", "-m", "what is the bell?"], env=command_environment(home), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         ) as asking:  # fmt: skip
             running.kill()
-            out, err = asking.communicate(timeout=SECONDS)
+            out, err = asking.communicate(timeout=TIMEOUT_SECONDS)
     assert (asking.returncode, err) == (0, b"")
     assert b"brass" in out
     questions = [
-        json.loads(line) for line in look(home, "log", "--json", "--grep", "what is the bell").out.splitlines()
+        json.loads(line)
+        for line in run_in_process(home, "log", "--json", "--grep", "what is the bell").out.splitlines()
     ]
     assert [row["role"] for row in questions].count("user") == 1
 
 
 def test_a_home_deeper_than_a_socket_address_is_served(tmp_path: Path) -> None:
     home = tmp_path / ("a" * 60) / ("b" * 60) / "home"
-    with daemon(home):
-        assert assistant(home, "chat", "-m", "hello").returncode == 0
+    with run_daemon(home):
+        assert run_assistant(home, "chat", "-m", "hello").returncode == 0

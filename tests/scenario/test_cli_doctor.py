@@ -17,12 +17,12 @@ from sqlite_utils import Migrations
 from assistant.cli.main import assistant as assistant_command
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
-from tests.scenario.command_line import look
+from tests.support.command_line import run_in_process
 
 
 def found(home: Path, *options: str, **settings: str) -> dict[str, list[dict[str, Any]]]:
     """The findings by their subjects."""
-    done = look(home, "doctor", "--json", *options, command=assistant_command, **settings)
+    done = run_in_process(home, "doctor", "--json", *options, command=assistant_command, **settings)
     report = json.loads(done.out)
     assert report["ok"] == (done.returncode == 0)
     by_subject: dict[str, list[dict[str, Any]]] = {}
@@ -37,13 +37,13 @@ def verdicts(home: Path, *options: str, **settings: str) -> dict[str, list[str]]
 
 
 def spoken_in(home: Path) -> Path:
-    assert look(home, "chat", "-m", "remember that my key is under the pot").returncode == 0
+    assert run_in_process(home, "chat", "-m", "remember that my key is under the pot").returncode == 0
     return home
 
 
 def test_a_home_that_is_well_is_told_in_a_line_a_thing(tmp_path: Path) -> None:
     home = spoken_in(tmp_path / "home")
-    done = look(home, "doctor")
+    done = run_in_process(home, "doctor")
     assert done.returncode == 0, done.out
     lines = done.out.splitlines()
     assert lines[-1] == "All is well." and all(line.split()[0] in ("ok", "note") for line in lines[:-2])
@@ -88,11 +88,11 @@ def test_fix_closes_what_is_open_and_says_so(tmp_path: Path) -> None:
     home = spoken_in(tmp_path / "home")
     (home / "character.db").chmod(0o644)
     (home / "run" / "control.sock").touch()
-    assert look(home, "doctor").returncode == 1
-    done = look(home, "doctor", "--fix")
+    assert run_in_process(home, "doctor").returncode == 1
+    done = run_in_process(home, "doctor", "--fix")
     assert done.returncode == 0, done.out
     assert re.search(r"Closed \d+ files? to others\.", done.out) and "Took it away." in done.out
-    assert look(home, "doctor").returncode == 0
+    assert run_in_process(home, "doctor").returncode == 0
 
 
 def test_fix_leaves_nothing_of_secrets_that_were_open(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_fix_leaves_nothing_of_secrets_that_were_open(tmp_path: Path) -> None:
     secrets.write_text("[file]\nOPENAI_API_KEY = 'sk-123456789'\n")
     secrets.chmod(0o644)
     assert verdicts(home)["settings"] == verdicts(home)["permissions"] == ["problem"]
-    done = look(home, "doctor", "--fix")
+    done = run_in_process(home, "doctor", "--fix")
     assert (done.returncode, done.out.splitlines()[-1]) == (0, "All is well."), done.out
     assert secrets.stat().st_mode & 0o777 == 0o600
 
@@ -116,7 +116,7 @@ def test_a_home_of_an_earlier_version_needs_a_start_and_no_backup(
     with contextlib.closing(sqlite3.connect(home / name)) as db, db:
         last = list(migrations.applied(sqlite_utils.Database(home / name)))[-1].name
         db.execute("DELETE FROM _sqlite_migrations WHERE name = ?", (last,))
-    done = look(home, "doctor")
+    done = run_in_process(home, "doctor")
     (finding,) = [one for one in found(home)["home"] if one["verdict"] != "ok"]
     assert (done.returncode, finding["verdict"]) == (0, "note")
     assert f"{name} was written by an earlier version (it has no {last})" in finding["text"]

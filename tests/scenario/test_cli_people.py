@@ -15,10 +15,9 @@ from assistant.core.bridge_api import InboundMessage
 from assistant.core.calendar import utc_now
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app
-from tests.meeting import OWNER, STRANGER, Meeting
-from tests.scenario.command_line import ROOT, look
-from tests.scenario.test_runtime import lived
-from tests.scripted import KeptBridge, ScriptedModel
+from tests.support.command_line import ROOT, run_in_process
+from tests.support.running_app import OWNER, STRANGER, BridgePeople, run_app
+from tests.support.scripted import RecordingBridge, ScriptedModel
 
 DOCUMENT = ROOT / "docs" / "people.md"
 COMMANDS = re.findall(r"^assistant people.*$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
@@ -27,7 +26,7 @@ COMMANDS = re.findall(r"^assistant people.*$", DOCUMENT.read_text(encoding="utf-
 async def knocked(home: Path) -> str:
     """Somebody wrote and was given a code."""
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
-    bridge = KeptBridge("telegram")
+    bridge = RecordingBridge("telegram")
     house = build_app(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
     try:
         await house.reception.receive(InboundMessage("telegram", "1", "77", "may I come in", "Ann", target="77"))
@@ -42,10 +41,10 @@ async def knocked(home: Path) -> str:
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The owner has an account, Ann is number 2, and a room is let in."""
     home = tmp_path_factory.mktemp("people") / "home"
-    assert look(home, "people", "link", "telegram", "42").returncode == 0
-    assert look(home, "people", "allow", "telegram", "7").returncode == 0
-    assert look(home, "people", "rename", "2", "Ann").out == "2 is called Ann from now on.\n"
-    assert look(home, "people", "allow", "room", "telegram", "-7654321").returncode == 0
+    assert run_in_process(home, "people", "link", "telegram", "42").returncode == 0
+    assert run_in_process(home, "people", "allow", "telegram", "7").returncode == 0
+    assert run_in_process(home, "people", "rename", "2", "Ann").out == "2 is called Ann from now on.\n"
+    assert run_in_process(home, "people", "allow", "room", "telegram", "-7654321").returncode == 0
     return home
 
 
@@ -57,8 +56,8 @@ def home(original: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("line", dict.fromkeys(COMMANDS))
 def test_every_command_of_the_document_works(home: Path, line: str) -> None:
     if "unlink" in line:
-        assert look(home, "people", "link", "telegram", "1234567").returncode == 0
-    done = look(home, *shlex.split(line)[1:])
+        assert run_in_process(home, "people", "link", "telegram", "1234567").returncode == 0
+    done = run_in_process(home, *shlex.split(line)[1:])
     if "pair" in line:
         assert (done.returncode, done.err.strip()) == (
             2, "Error: Nobody waits with a code: it was used, or it has expired. They get another by writing again.",
@@ -70,22 +69,22 @@ def test_every_command_of_the_document_works(home: Path, line: str) -> None:
 def test_who_knocked_is_listed_without_their_code_and_let_in_with_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
     code = asyncio.run(knocked(home))
-    listed = look(home, "people")
+    listed = run_in_process(home, "people")
     assert "Ann" in listed.out and "77" in listed.out and code not in listed.out
-    assert code not in look(home, "people", "list", "--json").out
-    done = look(home, "people", "pair", code, "--name", "Ann Lee")
+    assert code not in run_in_process(home, "people", "list", "--json").out
+    done = run_in_process(home, "people", "pair", code, "--name", "Ann Lee")
     assert done.out == "Ann Lee on telegram is let in, as a guest.\n"
 
 
 def test_json_tells_who_is_known_then(home: Path) -> None:
-    done = look(home, "people", "deny", "Ann", "--json")
+    done = run_in_process(home, "people", "deny", "Ann", "--json")
     told = json.loads(done.out)
     assert told["text"] == "Ann is not answered any more."
     assert [(one["name"], one["role"], one["state"]) for one in told["people"]] == [
         ("owner", "owner", "allowed"), ("Ann", "guest", "denied"),
     ]  # fmt: skip
     assert told["rooms"][0]["room"] == "-7654321"
-    link = json.loads(look(home, "people", "link", "telegram", "--json").out)["text"]
+    link = json.loads(run_in_process(home, "people", "link", "telegram", "--json").out)["text"]
     assert re.search(r"Send [A-Z2-9]{8} to the assistant from telegram", link)
 
 
@@ -102,22 +101,22 @@ def test_json_tells_who_is_known_then(home: Path) -> None:
     ],
 )
 def test_what_is_refused_says_why_and_changes_nothing(home: Path, arguments: tuple[str, ...], why: str) -> None:
-    before = look(home, "people", "list", "--json").out
-    done = look(home, "people", *arguments)
+    before = run_in_process(home, "people", "list", "--json").out
+    done = run_in_process(home, "people", *arguments)
     assert done.returncode == 2 and why in done.err
-    assert look(home, "people", "list", "--json").out == before
+    assert run_in_process(home, "people", "list", "--json").out == before
 
 
 def test_the_owner_keeps_an_account_that_a_guest_had(home: Path) -> None:
-    assert look(home, "people", "link", "telegram", "7").returncode == 0
-    told = json.loads(look(home, "people", "--json").out)
+    assert run_in_process(home, "people", "link", "telegram", "7").returncode == 0
+    told = json.loads(run_in_process(home, "people", "--json").out)
     assert [one["role"] for one in told["people"]] == ["owner"]
     assert [one["id"] for one in told["people"][0]["identities"]] == ["42", "7"]
 
 
 async def test_an_owner_who_mistyped_their_code_does_not_wait_as_a_stranger_once_it_fits(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         code = (await them.command("/people link kept")).split()[1]
         await them.write(f"here it is: {code}", OWNER)
         await them.write("let me in, too", STRANGER)

@@ -22,12 +22,18 @@ from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.stores import open_stores
-from tests.kept_keyring import KeptKeyring, in_use
-from tests.scenario.command_line import ASSISTANT, SECONDS, Done, daemon, environment
-from tests.strict.behaviour import Answer, Status
+from tests.strict.behaviour import ErrorStatus, ScriptedAnswer
 from tests.strict.server import StrictServer
+from tests.support.command_line import (
+    ASSISTANT_COMMAND,
+    TIMEOUT_SECONDS,
+    FinishedCommand,
+    command_environment,
+    run_daemon,
+)
+from tests.support.keyring import InMemoryKeyring, use_keyring
 
-UNKNOWN = Status(404, "not_found_error", "model: claude-nine")
+UNKNOWN = ErrorStatus(404, "not_found_error", "model: claude-nine")
 WRONG = "sk-ant-wrong-wrong-wrong"
 
 
@@ -49,24 +55,24 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture(autouse=True)
 def no_keyring() -> Iterator[None]:
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
         yield
 
 
-def setup(home: Home, *steps: str, said: list[str], **settings: str) -> Done:
+def setup(home: Home, *steps: str, said: list[str], **settings: str) -> FinishedCommand:
     """`assistant setup` with these lines as its input, within this process."""
     others = {name: None for name in os.environ if name.startswith(("ASSISTANT_", "ANTHROPIC_", "OPENAI_"))}
-    env = {**others, **environment(home.path, **settings)}
+    env = {**others, **command_environment(home.path, **settings)}
     with CliRunner().isolation(input="".join(f"{line}\n" for line in said), env=env) as (out, err, _):
         code = run_guarded(assistant_command, ["setup", *steps])
-        return Done(code, out.getvalue().decode(), err.getvalue().decode())
+        return FinishedCommand(code, out.getvalue().decode(), err.getvalue().decode())
 
 
 # --- who answers
 
 
 def test_a_key_is_proved_by_a_real_answer_within_the_budget_and_then_kept(home: Home, server: StrictServer) -> None:
-    server.play(Answer("Hello there."))
+    server.play(ScriptedAnswer("Hello there."))
     done = setup(home, "model", said=["anthropic", server.key, ""], ANTHROPIC_BASE_URL=server.url)
     assert done.returncode == 0, done.err
     assert "It answers: Hello there." in done.out
@@ -163,7 +169,7 @@ def test_a_variable_that_would_win_over_the_new_key_is_told(home: Home, server: 
 
 
 def test_with_a_keyring_the_key_is_not_in_the_home(home: Home, server: StrictServer) -> None:
-    with in_use(KeptKeyring()):
+    with use_keyring(InMemoryKeyring()):
         done = setup(home, "model", said=["1", server.key, ""], ANTHROPIC_BASE_URL=server.url)
         assert "in the keyring of this machine" in done.out
         assert load_settings(home, {}).provider == "anthropic"
@@ -171,7 +177,7 @@ def test_with_a_keyring_the_key_is_not_in_the_home(home: Home, server: StrictSer
 
 
 def test_beside_a_daemon_the_answer_is_counted_in_its_books(home: Home, server: StrictServer) -> None:
-    with daemon(home.path):
+    with run_daemon(home.path):
         done = setup(home, "model", said=["1", server.key, ""], ANTHROPIC_BASE_URL=server.url)
         assert "It answers: ok" in done.out
         assert "started again" in done.out
@@ -252,11 +258,11 @@ def test_a_service_that_cannot_be_installed_is_told_and_hinders_nothing(home: Ho
 
 
 def test_at_a_terminal_a_key_is_not_echoed_and_ctrl_c_keeps_what_was_answered(home: Home, server: StrictServer) -> None:
-    env = environment(
+    env = command_environment(
         home.path, ANTHROPIC_BASE_URL=server.url, PYTHON_KEYRING_BACKEND="keyring.backends.fail.Keyring"
     )  # fmt: skip
     child = pexpect.spawn(
-        ASSISTANT[0], [*ASSISTANT[1:], "setup"], env=env, timeout=SECONDS, encoding="utf-8", dimensions=(30, 100),
+        ASSISTANT_COMMAND[0], [*ASSISTANT_COMMAND[1:], "setup"], env=env, timeout=TIMEOUT_SECONDS, encoding="utf-8", dimensions=(30, 100),
         use_poll=True,
     )  # fmt: skip
     try:

@@ -19,9 +19,16 @@ from assistant.core.memories import JournalEntry, SleepReport
 from assistant.mem0.client import MEMORY_DB_UNREADABLE
 from assistant.settings.settings import load_settings
 from assistant.wire.stores import open_stores
-from tests.scenario.command_line import ASSISTANT, SECONDS, daemon, environment, look, one_line_error
-from tests.scenario.compacted_home import fresh
-from tests.store_home import NOW
+from tests.support.command_line import (
+    ASSISTANT_COMMAND,
+    TIMEOUT_SECONDS,
+    command_environment,
+    one_line_error,
+    run_daemon,
+    run_in_process,
+)
+from tests.support.compacted_home import open_empty_home
+from tests.support.store_home import NOW
 
 # Nobody sleeps by themselves while a test looks.
 AWAKE: dict[str, Any] = {"ASSISTANT_SLEEP__AT": ""}
@@ -29,7 +36,7 @@ AWAKE: dict[str, Any] = {"ASSISTANT_SLEEP__AT": ""}
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    stores = fresh(tmp_path / "home")
+    stores = open_empty_home(tmp_path / "home")
     stores.chat(2)
     stores.close()
     return tmp_path / "home"
@@ -50,23 +57,23 @@ def kept(home: Path, *, state: str = "done", ended: bool = True, trigger: str = 
 
 
 def test_the_last_sleep_is_told_from_what_is_kept(home: Path) -> None:
-    assert look(home, "sleep", "--last").out == "No sleep yet.\n"
-    assert json.loads(look(home, "sleep", "--last", "--json").out) is None
+    assert run_in_process(home, "sleep", "--last").out == "No sleep yet.\n"
+    assert json.loads(run_in_process(home, "sleep", "--last", "--json").out) is None
     kept(home)
-    done = look(home, "sleep", "--last", ASSISTANT_HOME__TIMEZONE="Europe/Oslo")
+    done = run_in_process(home, "sleep", "--last", ASSISTANT_HOME__TIMEZONE="Europe/Oslo")
     assert (done.returncode, done.err) == (0, "")
     assert done.out.splitlines() == [
         "Sleep 1 (night), 2026-11-20 11:00, 1 min 10 s: all went well.",
         "- Read: 1,200 messages; 3 entries for the journal.",
         "- Spent: no known price in 2 calls.",
     ]
-    assert json.loads(look(home, "sleep", "--last", "--json").out)["phases"]["extract"]["read"] == 1200
+    assert json.loads(run_in_process(home, "sleep", "--last", "--json").out)["phases"]["extract"]["read"] == 1200
 
 
 def test_a_sleep_that_nobody_sleeps_any_more_was_cut_off(home: Path) -> None:
     kept(home, state="running", ended=False, trigger="late")
-    assert "cut off" in look(home, "sleep", "--last").out
-    assert json.loads(look(home, "sleep", "--last", "--json").out)["state"] == "interrupted"
+    assert "cut off" in run_in_process(home, "sleep", "--last").out
+    assert json.loads(run_in_process(home, "sleep", "--last", "--json").out)["state"] == "interrupted"
 
 
 # ---------------------------------------------------------------------------------------------- whoever serves the home
@@ -74,16 +81,16 @@ def test_a_sleep_that_nobody_sleeps_any_more_was_cut_off(home: Path) -> None:
 
 @pytest.mark.parametrize("served", [False, True])
 def test_it_sleeps_foresees_and_tells(home: Path, served: bool) -> None:
-    with daemon(home, **AWAKE) if served else nullcontext():
-        assert "main: 4 messages to read." in look(home, "sleep", "--dry-run", **AWAKE).out
-        assert json.loads(look(home, "sleep", "--last", "--json").out) is None
-        done = look(home, "sleep", "--phase", "extract", **AWAKE)
+    with run_daemon(home, **AWAKE) if served else nullcontext():
+        assert "main: 4 messages to read." in run_in_process(home, "sleep", "--dry-run", **AWAKE).out
+        assert json.loads(run_in_process(home, "sleep", "--last", "--json").out) is None
+        done = run_in_process(home, "sleep", "--phase", "extract", **AWAKE)
         assert (done.returncode, done.err) == (0, "")
         assert "(one phase)" in done.out and "Read: 4 messages" in done.out
-        report = json.loads(look(home, "sleep", "--json", **AWAKE).out)
+        report = json.loads(run_in_process(home, "sleep", "--json", **AWAKE).out)
         assert (report["id"], report["trigger"], report["state"]) == (2, "manual", "done")
-        assert json.loads(look(home, "sleep", "--last", "--json").out) == report
-        wrong = look(home, "sleep", "--undo", **AWAKE)
+        assert json.loads(run_in_process(home, "sleep", "--last", "--json").out) == report
+        wrong = run_in_process(home, "sleep", "--undo", **AWAKE)
         assert wrong.returncode == 2
         assert "no sleep to take back" in one_line_error(wrong)
 
@@ -96,14 +103,14 @@ def test_it_sleeps_foresees_and_tells(home: Path, served: bool) -> None:
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[str], words: str) -> None:
-    done = look(home, "sleep", *arguments)
+    done = run_in_process(home, "sleep", *arguments)
     assert done.returncode == 2
     assert words in one_line_error(done)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--last"], ["--dry-run"], ["--undo"], ["--phase", "extract"]])
 def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[str]) -> None:
-    done = look(tmp_path / "home", "sleep", *arguments)
+    done = run_in_process(tmp_path / "home", "sleep", *arguments)
     assert done.returncode == 1
     assert "Begin with `assistant chat`" in one_line_error(done)
     assert not (tmp_path / "home").exists()
@@ -114,12 +121,12 @@ def test_f30_a_sleep_that_failed_says_in_which_phase_and_ends_with_1(home: Path)
     stores.journal.add([JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")], NOW)
     stores.close()
     (home / "memory.db").write_bytes(b"no database at all" * 100)
-    assert look(home, "memory", "list").err.count("level=") == 0
-    done = look(home, "sleep", **AWAKE)
+    assert run_in_process(home, "memory", "list").err.count("level=") == 0
+    done = run_in_process(home, "sleep", **AWAKE)
     assert done.returncode == 1
     assert "not all went well (remembering failed)" in done.out and MEMORY_DB_UNREADABLE in done.out
-    assert MEMORY_DB_UNREADABLE in one_line_error(look(home, "memory", "rebuild"))
-    assert look(home, "sleep", "--last").returncode == 0
+    assert MEMORY_DB_UNREADABLE in one_line_error(run_in_process(home, "memory", "rebuild"))
+    assert run_in_process(home, "sleep", "--last").returncode == 0
 
 
 # ------------------------------------------------------------------------------------------------------------ meanwhile
@@ -130,8 +137,8 @@ def asleep(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """`assistant sleep` as somebody with a terminal runs it, and what that terminal is told on standard error."""
     master, terminal = pty.openpty()
     with subprocess.Popen(
-        [*ASSISTANT, "sleep"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal,
-        env=environment(home, **AWAKE),
+        [*ASSISTANT_COMMAND, "sleep"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal,
+        env=command_environment(home, **AWAKE),
     ) as process:  # fmt: skip
         os.close(terminal)
         try:
@@ -151,18 +158,18 @@ def read_until(words: bytes, terminal: int) -> None:
 def test_a_terminal_shows_how_far_it_is_and_the_report_goes_where_the_output_does(home: Path) -> None:
     with asleep(home) as (process, terminal):
         read_until(b"Falling asleep", terminal)
-        out, _ = process.communicate(timeout=SECONDS)
+        out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     assert (process.returncode, out.splitlines()[0][:17]) == (0, b"Sleep 1 (by hand)")
 
 
 def test_ctrl_c_leaves_the_sleep_to_the_daemon_and_says_so(home: Path) -> None:
     """The daemon is stopped in its tracks, so that the sleep is under way for as long as it takes."""
-    with daemon(home, **AWAKE) as running:
+    with run_daemon(home, **AWAKE) as running:
         running.process.send_signal(signal.SIGSTOP)
         with asleep(home) as (process, terminal):
             read_until(b"Falling asleep", terminal)
             process.send_signal(signal.SIGINT)
             read_until(b"The sleep goes on in the assistant that runs; `assistant sleep --last`", terminal)
-            out, _ = process.communicate(timeout=SECONDS)
+            out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
         running.process.send_signal(signal.SIGCONT)
     assert (process.returncode, out) == (130, b"")

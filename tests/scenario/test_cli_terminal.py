@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pexpect
 
-from tests.scenario.command_line import ASSISTANT, SECONDS, assistant, daemon, environment, look
+from tests.support.command_line import (
+    ASSISTANT_COMMAND,
+    TIMEOUT_SECONDS,
+    command_environment,
+    run_assistant,
+    run_daemon,
+    run_in_process,
+)
 
 PROMPT = "›"
 CTRL_C, CTRL_D = "\x03", "\x04"
@@ -32,7 +39,7 @@ def terminal(home: Path, *arguments: str) -> Iterator[pexpect.spawn]:
 def started(home: Path, *arguments: str) -> pexpect.spawn:
     """The command at a terminal of 100 by 30."""
     return pexpect.spawn(
-        ASSISTANT[0], [*ASSISTANT[1:], *arguments], env=environment(home), timeout=SECONDS, encoding="utf-8",
+        ASSISTANT_COMMAND[0], [*ASSISTANT_COMMAND[1:], *arguments], env=command_environment(home), timeout=TIMEOUT_SECONDS, encoding="utf-8",
         # select() knows no descriptor above 1023, and a worker may have more of them.
         dimensions=(30, 100), use_poll=True,
     )  # fmt: skip
@@ -59,15 +66,15 @@ def test_a_conversation_at_a_terminal(tmp_path: Path) -> None:
     history = home / "chat_history"
     assert "/todo add buy oil" in history.read_text()
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
-    assert '"sent"' in look(home, "status", "--json").out
+    assert '"sent"' in run_in_process(home, "status", "--json").out
 
 
 def test_an_answer_is_drawn_at_a_terminal_and_plain_in_a_pipe(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    plain = assistant(home, "chat", "-m", "put lamp oil on my list").out
+    plain = run_assistant(home, "chat", "-m", "put lamp oil on my list").out
     assert "- 1: lamp oil" in plain and "*The built-in offline model" in plain
     for arguments in (["remind", "call Ines", "--at", "in 2 hours"], ["remind", "list"]):
-        plain = assistant(home, *arguments).out
+        plain = run_assistant(home, *arguments).out
     assert plain.startswith("- 1: ")
     for arguments, line in ((["remind", "list"], "1: "), (["chat", "-m", "what is on my list?"], "1: lamp oil")):
         child = started(home, *arguments)
@@ -90,7 +97,7 @@ def test_run_with_chat_talks_here_and_another_terminal_attaches(tmp_path: Path) 
 
 def test_an_escape_sequence_that_was_said_is_shown_and_not_obeyed(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with daemon(home), terminal(home, "chat") as child:
+    with run_daemon(home), terminal(home, "chat") as child:
         child.send("remember that \x16\x1b]0;owned\x16\x07 is a title\r")
         child.expect("Noted")
         child.send("what is a title?\r")
@@ -106,15 +113,15 @@ def test_an_escape_sequence_that_was_said_is_shown_and_not_obeyed(tmp_path: Path
 
 def test_a_terminal_whose_daemon_restarts_goes_on(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with daemon(home) as running, terminal(home, "chat") as child:
+    with run_daemon(home) as running, terminal(home, "chat") as child:
         running.kill()
         child.expect("connection to the assistant is lost")
         child.send("remember that the fuse is green\r")
         child.expect("kept here")
-        with daemon(home):
+        with run_daemon(home):
             child.expect("Noted")
             assert left(child) == 0
-    log = look(home, "log", "--json", "--grep", "fuse").out
+    log = run_in_process(home, "log", "--json", "--grep", "fuse").out
     assert log.count('"role": "user"') == 1
 
 
@@ -125,4 +132,7 @@ def test_a_terminal_that_is_told_to_end_gives_the_home_back(tmp_path: Path) -> N
         child.expect(pexpect.EOF)
         child.wait()
         assert child.exitstatus == 0
-    assert '"running": false' in look(home, "status", "--json").out or "Begin with" in look(home, "status").err
+    assert (
+        '"running": false' in run_in_process(home, "status", "--json").out
+        or "Begin with" in run_in_process(home, "status").err
+    )

@@ -10,36 +10,38 @@ import pytest
 from assistant.cli.config.secrets import store_secret
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
-from tests.contract.web import free_port
-from tests.scenario.command_line import daemon, look, one_line_error
+from tests.support.command_line import one_line_error, run_daemon, run_in_process
+from tests.support.web_api import free_port
 
 TOKEN = "q8W-3ZtV_7pLmX0sRyB5nKd2HfJc9GaUeToI4vEwQ1r"
 
 
 def test_a_token_that_is_not_there_yet_is_told(tmp_path: Path) -> None:
-    done = look(tmp_path / "home", "web", "token")
+    done = run_in_process(tmp_path / "home", "web", "token")
     assert done.returncode == 2 and "web.port" in one_line_error(done)
     assert not (tmp_path / "home").exists()
 
 
 def test_a_new_token_is_kept_and_shown_again(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    first = look(home, "web", "token", "--new", ASSISTANT_WEB__PORT="8484")
-    again = look(home, "web", "token", ASSISTANT_WEB__PORT="8484")
+    first = run_in_process(home, "web", "token", "--new", ASSISTANT_WEB__PORT="8484")
+    again = run_in_process(home, "web", "token", ASSISTANT_WEB__PORT="8484")
     assert first.returncode == 0 and first.out == again.out and first.err == ""
     assert (home / "secrets.toml").stat().st_mode & 0o777 == 0o600
-    other = look(home, "web", "token", "--new", ASSISTANT_WEB__PORT="8484")
+    other = run_in_process(home, "web", "token", "--new", ASSISTANT_WEB__PORT="8484")
     assert other.out not in ("", first.out)
 
 
 def test_that_nothing_listens_yet_is_told_beside_the_token(tmp_path: Path) -> None:
-    done = look(tmp_path / "home", "web", "token", "--new")
+    done = run_in_process(tmp_path / "home", "web", "token", "--new")
     assert len(done.out.split()) == 1 and "web.port" in done.err
 
 
 def test_a_token_in_the_environment_wins_and_that_is_told(tmp_path: Path) -> None:
     mine = "a-token-of-enough-characters"
-    done = look(tmp_path / "home", "web", "token", "--new", ASSISTANT_WEB__PORT="8484", ASSISTANT_WEB__TOKEN=mine)
+    done = run_in_process(
+        tmp_path / "home", "web", "token", "--new", ASSISTANT_WEB__PORT="8484", ASSISTANT_WEB__TOKEN=mine
+    )
     assert done.out == f"{mine}\n"
     assert "ASSISTANT_WEB__TOKEN" in done.err and mine not in done.err
 
@@ -54,10 +56,10 @@ def test_a_new_token_is_taken_by_the_assistant_that_runs_and_that_is_told(tmp_pa
         with httpx2.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=30) as client:
             return client.get("/v1/status", headers={"Authorization": f"Bearer {token}"}).status_code
 
-    with daemon(tmp_path / "home", **settings):
-        former = look(tmp_path / "home", "web", "token", **settings).out.strip()
+    with run_daemon(tmp_path / "home", **settings):
+        former = run_in_process(tmp_path / "home", "web", "token", **settings).out.strip()
         assert status(former) == 200
-        done = look(tmp_path / "home", "web", "token", "--new", **settings)
+        done = run_in_process(tmp_path / "home", "web", "token", "--new", **settings)
         assert "from now on" in done.err
         assert (status(former), status(done.out.strip())) == (401, 200)
 
@@ -75,4 +77,4 @@ def test_a_token_that_could_be_guessed_is_not_kept_and_what_makes_one_is_told(tm
 def test_a_token_of_ones_own_that_is_as_strong_as_ours_is_kept(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     store_secret(home, "web.token", TOKEN, in_file=True)
-    assert look(home.path, "web", "token").out == f"{TOKEN}\n"
+    assert run_in_process(home.path, "web", "token").out == f"{TOKEN}\n"

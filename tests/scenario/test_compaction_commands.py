@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from assistant.core.errors import UsageError
-from tests.scenario.test_compaction_house import ROOMY, WALK
-from tests.scenario.test_runtime import Lived, lived
+from tests.support.compaction_app import LONG_MESSAGE, ROOMY_CONTEXT
+from tests.support.running_app import LiveApp, run_app
 
 # No database has a number like this one.
 HUGE = 10**30
 SAID = ("I live in Gjeving", "Please book the ferry for May", "What is the time?")
 
 
-async def talked(it: Lived) -> None:
+async def talked(it: LiveApp) -> None:
     for text in SAID:
         await it.say(text)
         await it.answered()
 
 
-def everything(it: Lived) -> dict[str, Any]:
+def everything(it: LiveApp) -> dict[str, Any]:
     stores = it.house.stores
     return {
         "view": stores.conversation.view("main"),
@@ -67,7 +67,7 @@ def everything(it: Lived) -> dict[str, Any]:
     ],
 )
 async def test_what_is_refused_is_told_in_a_line_and_changes_nothing(tmp_path: Path, command: str, why: str) -> None:
-    async with lived(tmp_path, "Yes.") as it:
+    async with run_app(tmp_path, "Yes.") as it:
         await talked(it)
         await it.house.commands.run("/pin 1", "main")
         before = everything(it)
@@ -80,7 +80,7 @@ async def test_what_is_refused_is_told_in_a_line_and_changes_nothing(tmp_path: P
 
 
 async def test_a_message_is_pinned_by_its_number_once(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Yes, Gjeving.") as it:
+    async with run_app(tmp_path, "Yes, Gjeving.") as it:
         await talked(it)
         told = await it.house.commands.run("/pin 2", "main")
         assert told == "Pinned as 1: 'Yes, Gjeving.'. It stands in every request until `/unpin 1`."
@@ -95,7 +95,7 @@ async def test_a_message_is_pinned_by_its_number_once(tmp_path: Path) -> None:
 
 
 async def test_pin_alone_keeps_the_last_thing_the_person_said(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Yes.") as it:
+    async with run_app(tmp_path, "Yes.") as it:
         with pytest.raises(UsageError, match=r"^Nothing has been said here yet\.$"):
             await it.house.commands.run("/pin", "main")
         await talked(it)
@@ -105,10 +105,10 @@ async def test_pin_alone_keeps_the_last_thing_the_person_said(tmp_path: Path) ->
 
 
 async def test_a_copy_in_view_is_pinned_by_the_number_of_its_original(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Yes.", **ROOMY) as it:
+    async with run_app(tmp_path, "Yes.", **ROOMY_CONTEXT) as it:
         await talked(it)
         for number in range(30):
-            await it.say(f"walk {number}: {WALK}")
+            await it.say(f"walk {number}: {LONG_MESSAGE}")
             await it.answered()
         await it.house.commands.run("/compact", "main")
         assert 3 not in {row.id for row in it.house.stores.conversation.view("main").messages}
@@ -118,7 +118,7 @@ async def test_a_copy_in_view_is_pinned_by_the_number_of_its_original(tmp_path: 
 
 
 async def test_requests_are_closed_by_their_numbers_and_stay_closed(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Yes.") as it:
+    async with run_app(tmp_path, "Yes.") as it:
         await talked(it)
         assert await it.house.commands.run("/done #3", "main") == "- done: #3 'Please book the ferry for May'"
         done = everything(it)["requests"]
@@ -131,13 +131,13 @@ async def test_requests_are_closed_by_their_numbers_and_stay_closed(tmp_path: Pa
 
 @pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-01"), ("Pacific/Pago_Pago", "2026-02-28")])
 async def test_requests_are_told_by_the_days_of_the_home(tmp_path: Path, zone: str, day: str) -> None:
-    async with lived(tmp_path, "Yes.", ASSISTANT_HOME__TIMEZONE=zone) as it:
+    async with run_app(tmp_path, "Yes.", ASSISTANT_HOME__TIMEZONE=zone) as it:
         await talked(it)
         assert f"- #3 ({day}, answered" in await it.house.commands.run("/requests", "main")
 
 
 async def test_a_branch_at_a_number_leaves_the_conversation_as_it_is(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Yes.") as it:
+    async with run_app(tmp_path, "Yes.") as it:
         await talked(it)
         view = it.house.stores.conversation.view("main")
         told = await it.house.commands.run("/branch 4", "main")

@@ -14,9 +14,9 @@ from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
 from sleep.compaction.compactor import SUMMARY_BREAKER
 from sleep.compaction.validate import RESTORED_HEADING
-from tests.scenario.test_compaction_house import made, walked, writer
-from tests.scenario.test_runtime import Lived, lived
-from tests.scripted import ScriptedModel
+from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
+from tests.support.running_app import LiveApp, run_app
+from tests.support.scripted import ScriptedModel
 
 WALK = "I went along the shore and back over the hill today. " * 60
 # The home's own instructions for records of records, so that they can be told from others.
@@ -26,11 +26,11 @@ GJEVING = "The harbour is called Gjeving."
 _LINE = re.compile(r"- #(\d+): ([^#]+)")
 
 
-class Keeper:
+class DetailKeepingWriter:
     """Writes summaries that keep nothing but their own number, and of all that was said one name."""
 
     def __init__(self, window: int) -> None:
-        self.model = writer(self.write, window=window)
+        self.model = summary_writer(self.write, window=window)
 
     def write(self, request: ModelRequest) -> str:
         number = len(self.model.requests)
@@ -50,12 +50,14 @@ class Keeper:
 
 
 @asynccontextmanager
-async def years(home: Path, by: Keeper, rounds: int, context: int = 16_700, **environ: str) -> AsyncIterator[Lived]:
+async def years(
+    home: Path, by: DetailKeepingWriter, rounds: int, context: int = 16_700, **environ: str
+) -> AsyncIterator[LiveApp]:
     """A conversation of notes each of which names a ticket, through that many compactions at night."""
     (home / "prompts").mkdir()
     (home / "prompts" / "summary_merge.md").write_text(MERGING, "utf-8")
     small = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": str(context)}
-    async with lived(home, model=ScriptedModel("Fine.", window=200_000), writer=by.model, **small, **environ) as it:
+    async with run_app(home, model=ScriptedModel("Fine.", window=200_000), writer=by.model, **small, **environ) as it:
         await it.say("Hello there.")
         await it.answered()
         for number in range(rounds):
@@ -63,7 +65,7 @@ async def years(home: Path, by: Keeper, rounds: int, context: int = 16_700, **en
         yield it
 
 
-async def fill(it: Lived, first: int, context: int = 16_700, session: str = "main") -> None:
+async def fill(it: LiveApp, first: int, context: int = 16_700, session: str = "main") -> None:
     """Notes until a sleep would compact, and that sleep."""
     for number in range(first, first + context // 1_000):
         note = Message("user", f"On day {number} the ticket was QX-{number:04d}, see #{number + 3}. {WALK}")
@@ -72,7 +74,7 @@ async def fill(it: Lived, first: int, context: int = 16_700, session: str = "mai
     assert outcome is not None and outcome.made[-1].tier == "full" and not outcome.made[-1].is_merge
 
 
-def kept(it: Lived, session: str = "main") -> list[Checkpoint]:
+def kept(it: LiveApp, session: str = "main") -> list[Checkpoint]:
     """All that cover a range, in the order of their ranges."""
     found = [one for one in it.house.stores.conversation.checkpoints(session) if one.state in ("live", "absorbed")]
     return in_order(found)
@@ -86,10 +88,10 @@ def in_order(found: list[Checkpoint]) -> list[Checkpoint]:
 async def test_f25_summaries_stay_few_and_shallow_and_what_they_restored_keeps_its_number(
     tmp_path: Path, context: int
 ) -> None:
-    async with years(tmp_path, Keeper(8_000), 12, context) as it:
+    async with years(tmp_path, DetailKeepingWriter(8_000), 12, context) as it:
         merges = [one for one in kept(it) if one.is_merge]
         assert len(kept(it)) - len(merges) == 12 and len(merges) >= 6
-        assert 2 <= len(made(it)) <= 5 and {one.depth for one in merges} == {2}
+        assert 2 <= len(checkpoints_in(it)) <= 5 and {one.depth for one in merges} == {2}
         assert {one.depth for one in kept(it) if not one.is_merge} == {1}
         (summary,) = [row for row in it.house.stores.conversation.view("main").messages if row.is_summary]
         assert summary.metadata["from_message_id"] == 1
@@ -105,7 +107,7 @@ async def test_f25_summaries_stay_few_and_shallow_and_what_they_restored_keeps_i
 
 
 async def test_f25_a_merge_is_made_of_the_original_messages_where_they_fit_one_call(tmp_path: Path) -> None:
-    by = Keeper(400_000)
+    by = DetailKeepingWriter(400_000)
     async with years(tmp_path, by, 5) as it:
         merges = [one for one in kept(it) if one.is_merge]
         assert merges and {one.depth for one in merges} == {1} and by.merging == []
@@ -114,7 +116,7 @@ async def test_f25_a_merge_is_made_of_the_original_messages_where_they_fit_one_c
 
 async def test_who_summarises_reads_the_days_of_the_home(tmp_path: Path) -> None:
     """It is nine in the morning of 1 March in UTC."""
-    by = Keeper(400_000)
+    by = DetailKeepingWriter(400_000)
     async with years(tmp_path, by, 5, ASSISTANT_HOME__TIMEZONE="Pacific/Honolulu") as it:
         assert [one for one in kept(it) if one.is_merge]
         dates = {date for words in by.asked for date in re.findall(r"^#\d+ ([\d-]+ \d\d):\d\d ", words, re.MULTILINE)}
@@ -123,7 +125,7 @@ async def test_who_summarises_reads_the_days_of_the_home(tmp_path: Path) -> None
 
 
 async def test_f25_where_the_originals_are_too_long_only_records_of_originals_are_merged(tmp_path: Path) -> None:
-    by = Keeper(8_000)
+    by = DetailKeepingWriter(8_000)
     async with years(tmp_path, by, 9) as it:
         deep = {record(one) for one in kept(it) if one.depth == 2}
         first = [record(one) for one in kept(it) if one.depth == 1]
@@ -140,7 +142,7 @@ def record(one: Checkpoint) -> str:
 
 
 async def test_what_was_taken_back_does_not_come_back_with_the_originals(tmp_path: Path) -> None:
-    by = Keeper(400_000)
+    by = DetailKeepingWriter(400_000)
     async with years(tmp_path, by, 0) as it:
         await it.say("The wrong ticket is QX-9999.")
         await it.answered()
@@ -152,7 +154,7 @@ async def test_what_was_taken_back_does_not_come_back_with_the_originals(tmp_pat
 
 
 async def test_originals_are_read_to_their_end_however_many_they_are(tmp_path: Path) -> None:
-    by = Keeper(400_000)
+    by = DetailKeepingWriter(400_000)
     async with years(tmp_path, by, 0, 100_000, ASSISTANT_CONTEXT__PRESERVE_SHARE="0", **TWO) as it:
         for first in (0, 1_000, 2_000):
             rows = [Message("user" if n % 2 else "assistant", f"ticket QX-{first + n:04d}") for n in range(700)]
@@ -167,7 +169,7 @@ async def test_originals_are_read_to_their_end_however_many_they_are(tmp_path: P
 
 async def test_what_a_branch_inherited_outlasts_merges(tmp_path: Path) -> None:
     """Its words are in the first summary of the branch, and in no message that this one covers."""
-    by = Keeper(400_000)
+    by = DetailKeepingWriter(400_000)
     async with years(tmp_path, by, 0, **TWO) as it:
         await it.say(GJEVING)
         await it.answered()
@@ -181,26 +183,28 @@ async def test_what_a_branch_inherited_outlasts_merges(tmp_path: Path) -> None:
 
 async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) -> None:
     """What left at the floor has no summary to be merged, and its originals are too long for a call."""
-    by = Keeper(4_000)
+    by = DetailKeepingWriter(4_000)
     async with years(tmp_path, by, 0) as it:
         large, it.house.turns.model = it.house.turns.model, ScriptedModel("Yes.", window=2_300, name="small-1")
         for number in range(8):
             await it.say(f"Long ago, on day {number}. {WALK}")
             await it.answered()
-        assert [one.tier for one in made(it)] == ["floor"] * 5 and by.asked == []
+        assert [one.tier for one in checkpoints_in(it)] == ["floor"] * 5 and by.asked == []
         it.house.turns.model = large
         await it.say("Hello.")
         await it.answered()
         for number in range(3):
             await fill(it, number * 100)
-        first, *_ = in_order(made(it))
-        told = next(one for one in in_order(made(it)) if one.tier == "full")
-        assert (first.tier, first.is_merge, first.from_message_id) == ("floor", True, 1) and len(made(it)) <= 5
+        first, *_ = in_order(checkpoints_in(it))
+        told = next(one for one in in_order(checkpoints_in(it)) if one.tier == "full")
+        assert (first.tier, first.is_merge, first.from_message_id) == ("floor", True, 1) and len(
+            checkpoints_in(it)
+        ) <= 5
         (row,) = [one for one in it.house.stores.conversation.view("main").messages if one.is_summary]
         assert f"messages, #1 to #{told.from_message_id - 1} " in row.content and "without a summary" in row.content
 
         await fill(it, 300)
-        whole = in_order(made(it))[0]
+        whole = in_order(checkpoints_in(it))[0]
         assert (whole.tier, whole.is_merge, whole.from_message_id) == ("full", True, 1)
         # Whatever was merged since, what has no words was given to no model.
         assert not any("Long ago" in asked or "without a summary" in asked for asked in by.merging)
@@ -210,9 +214,9 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
 @pytest.mark.parametrize("strategy", ["sliding_window", "deletion"])
 async def test_records_never_stand_in_greater_number_than_summaries_may(tmp_path: Path, strategy: str) -> None:
     chosen = {"ASSISTANT_COMPACTION__STRATEGY": strategy, "ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "3"}
-    async with walked(tmp_path, 240, **chosen) as it:
+    async with app_with_long_messages(tmp_path, 240, **chosen) as it:
         every = it.house.stores.conversation.checkpoints("main")
         assert len([one for one in every if one.state == "absorbed"]) > 2
-        assert 0 < len(made(it)) <= 3
+        assert 0 < len(checkpoints_in(it)) <= 3
         view = it.house.stores.conversation.view("main")
         assert sum(row.is_summary for row in view.messages) == 1

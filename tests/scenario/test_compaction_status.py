@@ -10,18 +10,18 @@ from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import ModelError
 from assistant.core.memories import SleepReport
 from assistant.wire.status import stored_status
-from tests.scenario.test_compaction_house import SUMMARY, WALK, walked, writer
-from tests.scenario.test_runtime import Lived
+from tests.support.compaction_app import LONG_MESSAGE, SUMMARY_ANSWER, app_with_long_messages, summary_writer
+from tests.support.running_app import LiveApp
 
 DOWN = ModelError("the network is down\nand so is the line", kind="network")
 
 
-def stored(it: Lived) -> dict[str, Any]:
+def stored(it: LiveApp) -> dict[str, Any]:
     """What the home says of itself without a daemon."""
     return stored_status(it.house.settings, it.house.stores, it.clock())
 
 
-def problems(it: Lived) -> list[str]:
+def problems(it: LiveApp) -> list[str]:
     """With the daemon and without it the same."""
     found = it.house.status()
     assert found["problems"] == stored(it)["problems"] and found["ok"] == (found["problems"] == [])
@@ -29,16 +29,16 @@ def problems(it: Lived) -> list[str]:
     return list(found["problems"])
 
 
-async def compacted(it: Lived, walks: int = 1) -> None:
+async def compacted(it: LiveApp, walks: int = 1) -> None:
     for number in range(walks):
-        await it.say(f"another walk {number}: {WALK}")
+        await it.say(f"another walk {number}: {LONG_MESSAGE}")
         await it.answered()
     await it.house.commands.run("/compact", "main")
 
 
 async def test_an_open_fuse_is_told_in_one_line_until_a_summary_works(tmp_path: Path) -> None:
-    by = writer(DOWN)
-    async with walked(tmp_path, 28, by=by) as it:
+    by = summary_writer(DOWN)
+    async with app_with_long_messages(tmp_path, 28, by=by) as it:
         fuses = it.house.stores.breakers
         await compacted(it)
         assert fuses.get("summary").failures == 1 and problems(it) == []
@@ -50,7 +50,7 @@ async def test_an_open_fuse_is_told_in_one_line_until_a_summary_works(tmp_path: 
         assert line.endswith("It is tried again by itself.")
         assert f"! {line}" in await it.house.commands.run("/status", "main")
 
-        by.script = [SUMMARY]
+        by.script = [SUMMARY_ANSWER]
         it.clock.now += timedelta(hours=1)
         await compacted(it, 15)
         assert fuses.get("summary") == CircuitBreaker("summary", 0, None) and problems(it) == []
@@ -58,8 +58,8 @@ async def test_an_open_fuse_is_told_in_one_line_until_a_summary_works(tmp_path: 
 
 
 async def test_a_last_sleep_that_failed_is_told_in_one_line_until_one_goes_well(tmp_path: Path) -> None:
-    by = writer(DOWN)
-    async with walked(tmp_path, 3, by=by) as it:
+    by = summary_writer(DOWN)
+    async with app_with_long_messages(tmp_path, 3, by=by) as it:
         report = await it.house.sleep("sleep")
         assert report is not None and report.state == "failed"
         (line,) = problems(it)
@@ -72,7 +72,7 @@ async def test_a_last_sleep_that_failed_is_told_in_one_line_until_one_goes_well(
 
 
 async def test_only_the_last_sleep_counts_and_what_it_warns_of_is_told(tmp_path: Path) -> None:
-    async with walked(tmp_path, 1) as it:
+    async with app_with_long_messages(tmp_path, 1) as it:
         journal, now = it.house.stores.journal, it.clock()
         for phases in ({"compact": {"error": "x"}}, {"extract": {"warning": "9 messages were read, none saved"}}):
             number = journal.begin_cycle("sleep", now)
@@ -85,7 +85,7 @@ async def test_only_the_last_sleep_counts_and_what_it_warns_of_is_told(tmp_path:
 
 
 async def test_a_long_error_stays_a_line(tmp_path: Path) -> None:
-    async with walked(tmp_path, 1) as it:
+    async with app_with_long_messages(tmp_path, 1) as it:
         it.house.stores.breakers.failed("extraction", "no answer\n" * 500, 1, it.clock())
         (line,) = problems(it)
         assert line.startswith("The journal is written without a model since ") and len(line) < 300

@@ -15,19 +15,18 @@ from assistant.core.memories import Memory, MemoryChange
 from assistant.mem0.client import MemoryStoreSettings
 from assistant.wire.stores import open_mem0_client
 from sleep.cycle.rebuild import rebuild_memories
-from tests.consolidating import (
+from tests.support.consolidation_home import (
     JANUARY,
     JUNE,
     MARCH,
     NOW,
-    DyingMemories,
-    Night,
-    decisions,
-    night,
-    where_in,
+    ConsolidationHome,
+    decisions_answer,
+    open_consolidation_home,
+    texts_current_at,
 )
-from tests.journal_home import Crash, Dying
-from tests.semantic_memory import provider
+from tests.support.semantic_memory import run_embedder_server
+from tests.support.store_home import CrashingMemories, CrashingStore, SimulatedCrash
 
 OSLO, BERGEN = "I live in Oslo.", "I moved from Oslo to Bergen."
 LIFE = (
@@ -38,15 +37,15 @@ LIFE = (
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Night]:
-    async with night(tmp_path) as home:
+async def home(tmp_path: Path) -> AsyncIterator[ConsolidationHome]:
+    async with open_consolidation_home(tmp_path) as home:
         yield home
 
 
 # -------------------------------------------------------------------------------------------------------------- decided
 
 
-async def test_a_night_learns_merges_supersedes_and_rejects(home: Night) -> None:
+async def test_a_night_learns_merges_supersedes_and_rejects(home: ConsolidationHome) -> None:
     entries = home.tell(*LIFE)
     outcome = await home.sleep()
     held = await home.held()
@@ -69,14 +68,14 @@ async def test_a_night_learns_merges_supersedes_and_rejects(home: Night) -> None
     assert home.consolidations.memory_of([entries[6].id or 0]) == {entries[6].id: held[BERGEN].id}
 
 
-async def test_where_somebody_lived_in_march_stands_in_the_dates(home: Night) -> None:
+async def test_where_somebody_lived_in_march_stands_in_the_dates(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY), (BERGEN, JUNE))
     await home.sleep()
     held = await home.memories.all("owner")
-    assert (where_in(MARCH, held), where_in(NOW, held)) == ([OSLO], [BERGEN])
+    assert (texts_current_at(MARCH, held), texts_current_at(NOW, held)) == ([OSLO], [BERGEN])
 
 
-async def test_what_is_told_late_does_not_replace_what_was_said_after_it(home: Night) -> None:
+async def test_what_is_told_late_does_not_replace_what_was_said_after_it(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY), (BERGEN, JUNE))
     await home.sleep()
     rome = "I live in Rome."
@@ -88,7 +87,7 @@ async def test_what_is_told_late_does_not_replace_what_was_said_after_it(home: N
     assert (held[OSLO].until, held[OSLO].superseded_by) == (MARCH, held[rome].id)
 
 
-async def test_what_was_over_long_ago_keeps_its_dates(home: Night) -> None:
+async def test_what_was_over_long_ago_keeps_its_dates(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY), ("I live in Bergen.", MARCH), ("I live in Rome.", JUNE))
     await home.sleep()
     held = await home.memories.all("owner")
@@ -96,7 +95,7 @@ async def test_what_was_over_long_ago_keeps_its_dates(home: Night) -> None:
     assert [one.superseded_by for one in held] == [held[1].id, held[2].id, ""]
 
 
-async def test_a_home_that_is_told_again_after_another_is_a_memory_of_its_own(home: Night) -> None:
+async def test_a_home_that_is_told_again_after_another_is_a_memory_of_its_own(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY), ("I live in Bergen.", MARCH))
     await home.sleep()
     home.tell((OSLO, JUNE))
@@ -105,13 +104,13 @@ async def test_a_home_that_is_told_again_after_another_is_a_memory_of_its_own(ho
     assert [(one.text, one.until) for one in held] == [(OSLO, MARCH), ("I live in Bergen.", JUNE), (OSLO, None)]
 
 
-async def test_what_was_put_right_in_the_same_breath_is_held_in_full(home: Night) -> None:
+async def test_what_was_put_right_in_the_same_breath_is_held_in_full(home: ConsolidationHome) -> None:
     home.tell("The kitchen budget is 750.", "actually it's 900, not 750")
     await home.sleep()
     assert await home.current() == {"The kitchen budget is 900. (actually it's 900, not 750)"}
 
 
-async def test_f33_scopes_are_never_mixed(home: Night) -> None:
+async def test_f33_scopes_are_never_mixed(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY))
     home.tell((OSLO, JANUARY), scope="peer:x:ann")
     home.tell((BERGEN, JUNE), scope="peer:x:ann")
@@ -121,7 +120,7 @@ async def test_f33_scopes_are_never_mixed(home: Night) -> None:
     assert [len(memory.entries) for memory in await home.memories.all()] == [1, 1, 1]
 
 
-async def test_f28_every_entry_is_settled_however_many_there_are(home: Night) -> None:
+async def test_f28_every_entry_is_settled_however_many_there_are(home: ConsolidationHome) -> None:
     home.tell(*(f"Locker {number} belongs to team {number + 500}." for number in range(230)))
     outcome = await home.sleep()
     assert (outcome.read, home.consolidations.pending()) == (230, [])
@@ -131,7 +130,9 @@ async def test_f28_every_entry_is_settled_however_many_there_are(home: Night) ->
 # ------------------------------------------------------------------------------------------------------------- rubbish
 
 
-async def test_f29_nothing_is_made_of_greetings_and_moods_but_of_what_was_noted_on_purpose(home: Night) -> None:
+async def test_f29_nothing_is_made_of_greetings_and_moods_but_of_what_was_noted_on_purpose(
+    home: ConsolidationHome,
+) -> None:
     home.tell("hi", "thanks a lot", "I'm so tired today.", "🙂", "It is raining again.")
     home.tell("good night", source_type="tool")
     outcome = await home.sleep()
@@ -148,14 +149,14 @@ async def test_f29_nothing_is_made_of_greetings_and_moods_but_of_what_was_noted_
     ],
     ids=["megabyte", "emoji", "right to left", "sql", "markdown", "injection", "surrogate"],
 )  # fmt: skip
-async def test_f29_awkward_texts_are_kept_as_data(home: Night, text: str) -> None:
+async def test_f29_awkward_texts_are_kept_as_data(home: ConsolidationHome, text: str) -> None:
     entry = home.tell(text)[0]
     await home.sleep()
     assert [memory.text for memory in await home.memories.all("owner")] == [entry.content]
 
 
 async def test_f32_without_anything_new_neither_a_model_nor_a_child_is_started(tmp_path: Path) -> None:
-    async with night(tmp_path, decisions(("E1", "new", []))) as home:
+    async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []))) as home:
         home.tell(OSLO)
         await home.sleep()
         asked = len(home.model.requests)
@@ -167,8 +168,8 @@ async def test_f32_without_anything_new_neither_a_model_nor_a_child_is_started(t
 
 
 async def test_another_embedder_embeds_everything_again_in_the_next_night_with_news(tmp_path: Path) -> None:
-    with provider() as letters:
-        async with night(tmp_path) as home:
+    with run_embedder_server() as letters:
+        async with open_consolidation_home(tmp_path) as home:
             home.tell("My sister Anna is a nurse.", OSLO)
             await home.sleep()
             await home.memories.aclose()
@@ -184,26 +185,26 @@ async def test_another_embedder_embeds_everything_again_in_the_next_night_with_n
 # ---------------------------------------------------------------------------------------------------------- idempotent
 
 
-CUTS: dict[str, Callable[[Night], dict[str, Any]]] = {
-    "before the nearest are asked for": lambda home: {"memories": DyingMemories(home.memories, "nearest")},
-    "before a plan": lambda home: {"consolidations": Dying(home.consolidations, "plan")},
-    "after a plan": lambda home: {"consolidations": Dying(home.consolidations, "plan", after=True)},
-    "before the changes": lambda home: {"memories": DyingMemories(home.memories, "apply")},
-    "after the changes": lambda home: {"memories": DyingMemories(home.memories, "apply", after=True)},
-    "before it is noted": lambda home: {"consolidations": Dying(home.consolidations, "applied")},
-    "after it is noted": lambda home: {"consolidations": Dying(home.consolidations, "applied", after=True)},
-    "in the second scope": lambda home: {"consolidations": Dying(home.consolidations, "applied", call=2)},
+CUTS: dict[str, Callable[[ConsolidationHome], dict[str, Any]]] = {
+    "before the nearest are asked for": lambda home: {"memories": CrashingMemories(home.memories, "nearest")},
+    "before a plan": lambda home: {"consolidations": CrashingStore(home.consolidations, "plan")},
+    "after a plan": lambda home: {"consolidations": CrashingStore(home.consolidations, "plan", after=True)},
+    "before the changes": lambda home: {"memories": CrashingMemories(home.memories, "apply")},
+    "after the changes": lambda home: {"memories": CrashingMemories(home.memories, "apply", after=True)},
+    "before it is noted": lambda home: {"consolidations": CrashingStore(home.consolidations, "applied")},
+    "after it is noted": lambda home: {"consolidations": CrashingStore(home.consolidations, "applied", after=True)},
+    "in the second scope": lambda home: {"consolidations": CrashingStore(home.consolidations, "applied", call=2)},
 }
 
 
 async def unbroken(path: Path) -> list[Memory]:
-    async with night(path) as home:
+    async with open_consolidation_home(path) as home:
         tell_both(home)
         await home.sleep()
         return await home.memories.all()
 
 
-def tell_both(home: Night) -> None:
+def tell_both(home: ConsolidationHome) -> None:
     home.tell(*LIFE)
     home.tell("I live in Rome.", "The rent is 1.", ("The rent is 2 now.", JUNE), scope="peer:x:ann")
 
@@ -213,9 +214,9 @@ async def test_f15_killed_anywhere_and_run_again_the_memories_are_the_same(tmp_p
     for name in ("unbroken", "home"):
         (tmp_path / name).mkdir()
     expected = await unbroken(tmp_path / "unbroken")
-    async with night(tmp_path / "home") as home:
+    async with open_consolidation_home(tmp_path / "home") as home:
         tell_both(home)
-        with pytest.raises(Crash):
+        with pytest.raises(SimulatedCrash):
             await home.sleep(**CUTS[cut](home))
         await home.restart()
         await home.sleep()
@@ -229,7 +230,7 @@ async def test_f15_killed_anywhere_and_run_again_the_memories_are_the_same(tmp_p
 
 
 async def test_f30_with_the_store_down_nothing_is_lost_and_the_next_sleep_catches_up(tmp_path: Path) -> None:
-    async with night(tmp_path, cold=True) as home:
+    async with open_consolidation_home(tmp_path, cold=True) as home:
         home.tell(OSLO)
         await home.down()
         with pytest.raises(MemoryUnavailable):
@@ -242,7 +243,7 @@ async def test_f30_with_the_store_down_nothing_is_lost_and_the_next_sleep_catche
 
 
 async def test_f30_changes_that_could_not_be_made_are_made_first_without_asking_again(tmp_path: Path) -> None:
-    async with night(tmp_path, decisions(("E1", "new", []))) as home:
+    async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []))) as home:
         home.tell(OSLO)
 
         class Down:
@@ -261,7 +262,7 @@ async def test_f30_changes_that_could_not_be_made_are_made_first_without_asking_
 # -------------------------------------------------------------------------------------------------------- taken back
 
 
-async def test_a_night_is_taken_back(home: Night) -> None:
+async def test_a_night_is_taken_back(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY))
     await home.sleep()
     before = await home.memories.all()
@@ -275,17 +276,17 @@ async def test_a_night_is_taken_back(home: Night) -> None:
     assert await home.phase().undo_night(home.cycle, NOW) == 0
 
 
-async def test_f15_taking_back_that_was_cut_off_goes_on(home: Night) -> None:
+async def test_f15_taking_back_that_was_cut_off_goes_on(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY), ("I play the cello.", JANUARY), (BERGEN, JUNE))
     await home.sleep()
-    with pytest.raises(Crash):
-        await home.phase(Dying(home.consolidations, "undone")).undo_night(home.cycle, NOW)
+    with pytest.raises(SimulatedCrash):
+        await home.phase(CrashingStore(home.consolidations, "undone")).undo_night(home.cycle, NOW)
     await home.phase().undo_night(home.cycle, NOW)
     assert await home.memories.all() == []
     assert home.consolidations.of_cycle(home.cycle) == []
 
 
-async def test_a_night_that_later_ones_stand_upon_is_not_taken_back(home: Night) -> None:
+async def test_a_night_that_later_ones_stand_upon_is_not_taken_back(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY))
     await home.sleep()
     home.tell((BERGEN, JUNE))
@@ -295,7 +296,7 @@ async def test_a_night_that_later_ones_stand_upon_is_not_taken_back(home: Night)
     assert await home.current() == {BERGEN}
 
 
-async def test_what_was_forgotten_since_is_not_brought_back(home: Night) -> None:
+async def test_what_was_forgotten_since_is_not_brought_back(home: ConsolidationHome) -> None:
     home.tell((OSLO, JANUARY))
     await home.sleep()
     oslo = (await home.memories.all())[0]
@@ -309,11 +310,11 @@ async def test_what_was_forgotten_since_is_not_brought_back(home: Night) -> None
 # ------------------------------------------------------------------------------------------------------------ rebuilt
 
 
-async def by_id(home: Night) -> dict[str, Memory]:
+async def by_id(home: ConsolidationHome) -> dict[str, Memory]:
     return {memory.id: memory for memory in await home.memories.all()}
 
 
-async def test_memories_are_made_again_from_the_journal(home: Night) -> None:
+async def test_memories_are_made_again_from_the_journal(home: ConsolidationHome) -> None:
     home.tell("The kitchen budget is 750.", "actually it's 900, not 750")
     await home.sleep()
     tell_both(home)
@@ -324,8 +325,8 @@ async def test_memories_are_made_again_from_the_journal(home: Night) -> None:
     some = list(expected)
     assert await rebuild_memories(home.consolidations, home.memories, NOW) == 0
     await home.memories.erase(some[::2])
-    with pytest.raises(Crash):
-        await rebuild_memories(home.consolidations, DyingMemories(home.memories, "apply", after=True), NOW)
+    with pytest.raises(SimulatedCrash):
+        await rebuild_memories(home.consolidations, CrashingMemories(home.memories, "apply", after=True), NOW)
     assert await by_id(home) == expected
     await home.memories.apply([MemoryChange("add", replace(expected[some[0]], id=str(UUID(int=7))))])
     await home.memories.erase(some[:1])

@@ -18,26 +18,26 @@ from sleep.cycle.judge import EntryJudge
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult
 from sleep.cycle.score import ScoringPhase
-from tests.consolidating import (
+from tests.support.consolidation_home import (
     JANUARY,
     JUNE,
     MARCH,
     NOW,
-    Night,
-    decisions,
-    free,
-    night,
-    scores,
+    ConsolidationHome,
+    decisions_answer,
+    open_consolidation_home,
+    scores_answer,
+    zero_cost,
 )
-from tests.journal_home import JournalHome, attentive, nothing_due, tell
-from tests.scripted import ScriptedModel
+from tests.support.scripted import ScriptedModel
+from tests.support.sleep_home import JournalHome, learn_every_line, no_compaction_due, say_facts
 
 OSLO, BERGEN = "I live in Oslo.", "I moved from Oslo to Bergen."
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Night]:
-    async with night(tmp_path) as home:
+async def home(tmp_path: Path) -> AsyncIterator[ConsolidationHome]:
+    async with open_consolidation_home(tmp_path) as home:
         yield home
 
 
@@ -45,10 +45,10 @@ async def home(tmp_path: Path) -> AsyncIterator[Night]:
 
 
 async def test_a_model_decides_on_what_it_was_shown(tmp_path: Path) -> None:
-    async with night(tmp_path, decisions(("E1", "new", []))) as home:
+    async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []))) as home:
         home.tell(("The blue one is ours.", JANUARY))
         await home.sleep()
-        home.model.script = [decisions(("E1", "junk", []), ("E2", "same", ["M1"]), ("E3", "supersedes", ["M1"]))]
+        home.model.script = [decisions_answer(("E1", "junk", []), ("E2", "same", ["M1"]), ("E3", "supersedes", ["M1"]))]
         home.tell(("We swapped with the neighbours.", JUNE), "The hedge grows.", ("Ours: the blue.", MARCH))
         outcome = await home.sleep()
         assert await home.current() == {"We swapped with the neighbours."}
@@ -58,11 +58,11 @@ async def test_a_model_decides_on_what_it_was_shown(tmp_path: Path) -> None:
 
 
 async def test_a_model_is_shown_the_days_of_the_home(tmp_path: Path) -> None:
-    async with night(tmp_path, decisions(("E1", "new", []))) as home:
+    async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []))) as home:
         home.tell((OSLO, datetime(2026, 1, 5, 20, 0, tzinfo=UTC)))
         await home.sleep()
         home.tell((BERGEN, datetime(2026, 3, 5, 20, 0, tzinfo=UTC)))
-        asker = JsonLinesModel(lambda: home.model, "Decide. <decisions>", "decisions", "consolidation", free)
+        asker = JsonLinesModel(lambda: home.model, "Decide. <decisions>", "decisions", "consolidation", zero_cost)
         judge = EntryJudge(asker, zone=ZoneInfo("Asia/Tokyo"))
         await ConsolidationPhase(home.consolidations, home.memories, judge).run(2, PhaseResult(), NOW)
         asked = home.model.requests[-1].messages[0].content
@@ -72,17 +72,21 @@ async def test_a_model_is_shown_the_days_of_the_home(tmp_path: Path) -> None:
 NONSENSE = {
     "prose": "I think E1 is new.",
     "no json": "<decisions>\nE1 new\n</decisions>",
-    "labels it was not shown": decisions(("E1", "supersedes", ["M7"]), ("E2", "same", ["M7"]), ("E9", "junk", [])),
-    "two of which there is one": decisions({"entry": "E1", "decision": "same", "of": ["M1", "M2"]}),
-    "of no form": decisions({"entry": ["E1"], "decision": 3, "of": {"a": 1}}, {"entry": "E1", "decision": "same"}),
+    "labels it was not shown": decisions_answer(
+        ("E1", "supersedes", ["M7"]), ("E2", "same", ["M7"]), ("E9", "junk", [])
+    ),
+    "two of which there is one": decisions_answer({"entry": "E1", "decision": "same", "of": ["M1", "M2"]}),
+    "of no form": decisions_answer(
+        {"entry": ["E1"], "decision": 3, "of": {"a": 1}}, {"entry": "E1", "decision": "same"}
+    ),
     "deep": "<decisions>" + "[" * 100_000 + "</decisions>",
-    "junk of weight": decisions(("E1", "junk", []), ("E2", "junk", [])),
+    "junk of weight": decisions_answer(("E1", "junk", []), ("E2", "junk", [])),
 }
 
 
 @pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
 async def test_f28_where_a_model_answers_nonsense_the_rules_decide(tmp_path: Path, answer: str) -> None:
-    async with night(tmp_path, answer) as home:
+    async with open_consolidation_home(tmp_path, answer) as home:
         home.tell((OSLO, JANUARY), (BERGEN, JUNE))
         outcome = await home.sleep()
         assert await home.current() == {BERGEN}
@@ -91,7 +95,7 @@ async def test_f28_where_a_model_answers_nonsense_the_rules_decide(tmp_path: Pat
 
 
 async def test_f32_a_model_of_no_use_is_asked_once_in_a_sleep(tmp_path: Path) -> None:
-    async with night(tmp_path, "no") as home:
+    async with open_consolidation_home(tmp_path, "no") as home:
         home.calls_of = 5
         home.tell(*(f"Locker {number} belongs to team {number + 500}." for number in range(120)))
         outcome = await home.sleep()
@@ -99,11 +103,11 @@ async def test_f32_a_model_of_no_use_is_asked_once_in_a_sleep(tmp_path: Path) ->
 
 
 async def test_f33_a_model_is_shown_one_scope_and_can_name_no_other(tmp_path: Path) -> None:
-    async with night(tmp_path) as home:
+    async with open_consolidation_home(tmp_path) as home:
         home.tell((OSLO, JANUARY))
         await home.sleep()
         home.model.provider = "scripted"
-        home.model.script = [decisions(("E1", "supersedes", ["M1"]))]
+        home.model.script = [decisions_answer(("E1", "supersedes", ["M1"]))]
         home.tell((BERGEN, JUNE), scope="peer:x:ann")
         await home.sleep()
         assert "Oslo.\n" not in home.model.requests[0].messages[0].content
@@ -111,7 +115,7 @@ async def test_f33_a_model_is_shown_one_scope_and_can_name_no_other(tmp_path: Pa
 
 
 async def test_f29_what_is_said_twice_in_one_call_is_one_memory_whatever_a_model_says(tmp_path: Path) -> None:
-    async with night(tmp_path, decisions(("E1", "new", []), ("E2", "new", []))) as home:
+    async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []), ("E2", "new", []))) as home:
         home.tell("I play the cello.", "The user plays the cello.")
         await home.sleep()
         assert len(await home.held()) == 1
@@ -121,7 +125,9 @@ async def test_f29_what_is_said_twice_in_one_call_is_one_memory_whatever_a_model
 
 
 async def test_what_the_rules_are_unsure_of_is_weighed_by_a_model_once(tmp_path: Path) -> None:
-    async with night(tmp_path, scores(("E1", 0.1), ("E2", 7), ("E3", True), ("E9", 0.9))) as home:
+    async with open_consolidation_home(
+        tmp_path, scores_answer(("E1", 0.1), ("E2", 7), ("E3", True), ("E9", 0.9))
+    ) as home:
         home.tell("The hedge grows.", "I sing in a choir.", "The boat is blue.", OSLO)
         home.tell("Someone weighed this.", importance=0.45)
         outcome = await home.score()
@@ -136,14 +142,14 @@ async def test_what_the_rules_are_unsure_of_is_weighed_by_a_model_once(tmp_path:
 
 
 async def test_f28_with_nonsense_for_weights_those_of_the_rules_stay(tmp_path: Path) -> None:
-    async with night(tmp_path, "sorry") as home:
+    async with open_consolidation_home(tmp_path, "sorry") as home:
         home.tell("The hedge grows.")
         outcome = await home.score()
         assert home.journal.entries("owner")[0].importance == 0.4
         assert (outcome.errors, outcome.rejected) == ([], ["the model answered no list"])
 
 
-async def test_offline_nobody_is_asked_for_weights(home: Night) -> None:
+async def test_offline_nobody_is_asked_for_weights(home: ConsolidationHome) -> None:
     home.tell("The hedge grows.")
     assert ((await home.score()).calls, home.model.requests) == (0, [])
 
@@ -152,9 +158,9 @@ async def test_offline_nobody_is_asked_for_weights(home: Night) -> None:
 
 
 async def test_in_a_sleep_it_follows_what_was_read_and_the_report_tells_of_it(tmp_path: Path) -> None:
-    async with night(tmp_path) as home:
-        talk = JournalHome(tmp_path, model=ScriptedModel(attentive)).open()
-        tell(talk, "I live in Oslo.")
+    async with open_consolidation_home(tmp_path) as home:
+        talk = JournalHome(tmp_path, model=ScriptedModel(learn_every_line)).open()
+        say_facts(talk, "I live in Oslo.")
         report = await asleep(talk, home)
         assert list(report.phases) == ["settle", "extract", "score", "consolidate", "compact"]
         assert (report.state, report.phases["consolidate"]["learned"]) == ("done", 1)
@@ -163,9 +169,9 @@ async def test_in_a_sleep_it_follows_what_was_read_and_the_report_tells_of_it(tm
 
 
 async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_went_on(tmp_path: Path) -> None:
-    async with night(tmp_path, cold=True) as home:
-        talk = JournalHome(tmp_path, model=ScriptedModel(attentive)).open()
-        tell(talk, "I live in Oslo.")
+    async with open_consolidation_home(tmp_path, cold=True) as home:
+        talk = JournalHome(tmp_path, model=ScriptedModel(learn_every_line)).open()
+        say_facts(talk, "I live in Oslo.")
         await home.down()
         report = await asleep(talk, home)
         told = report.phases["consolidate"]
@@ -176,13 +182,13 @@ async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_
         talk.close()
 
 
-async def asleep(talk: JournalHome, home: Night) -> SleepReport:
+async def asleep(talk: JournalHome, home: ConsolidationHome) -> SleepReport:
     scoring = ScoringPhase(
-        talk.journal, home.consolidations, JsonLinesModel(lambda: home.model, "", "scores", "scoring", free)
+        talk.journal, home.consolidations, JsonLinesModel(lambda: home.model, "", "scores", "scoring", zero_cost)
     )
     cycle = SleepCycle(
         talk.conversation, UnreadMessages(talk.db, talk.log), talk.journal, talk.breakers,
-        Extractor(lambda: talk.model, "Write down what to keep.", batch_tokens=8_000), nothing_due,
+        Extractor(lambda: talk.model, "Write down what to keep.", batch_tokens=8_000), no_compaction_due,
         failures=3, cool_down=timedelta(minutes=30), clock=lambda: NOW,
         between=(("score", scoring.run), ("consolidate", home.phase().run)),
     )  # fmt: skip

@@ -30,14 +30,13 @@ from assistant.runtime.turn_outcomes import TurnOutcome
 from assistant.settings.settings import load_settings
 from assistant.store.script.turns import Delegations
 from assistant.wire.search import open_history
-from tests.compacting import plan, summary
-from tests.scenario.listed_delegations import ListedDelegations
-from tests.scenario.offline_home import ListedTodos
-from tests.scripted import ScriptedModel, Step
-from tests.store_home import NOW, StoreHome
-from tests.strict.behaviour import Answer, ToolUse
+from tests.strict.behaviour import ScriptedAnswer, ToolUse
 from tests.strict.server import StrictServer
-from tests.working import working_context
+from tests.support.compaction_app import make_context_window
+from tests.support.compactions import plan_compaction, summary_message
+from tests.support.in_memory import InMemoryDelegations, InMemoryTodos
+from tests.support.scripted import ScriptedModel, ScriptStep
+from tests.support.store_home import NOW, StoreHome
 from tools.toolbox import build_toolbox
 
 PROMPT = "You are a helper."
@@ -50,13 +49,13 @@ def task_of(request: ModelRequest) -> str:
 
 
 @dataclass
-class Delegated:
+class DelegatingApp:
     """A home in which the model of the conversation delegates, and another one carries out the tasks, over the request
     that the first was last asked with."""
 
     stores: StoreHome
-    chat: ScriptedModel | Listening
-    helper: ScriptedModel | Listening
+    chat: ScriptedModel | RecordingModel
+    helper: ScriptedModel | RecordingModel
     turns: TurnRunner = field(init=False)
     kept: Delegations = field(init=False)
 
@@ -75,8 +74,10 @@ class Delegated:
             tokens_of=lambda request, model: 1000,
             max_seconds=30,
         )
-        toolbox = build_toolbox(self.history, ListedTodos(), workspace=home.path, zone=ZoneInfo("UTC"), helpers=helpers)
-        context = working_context(home, self.history, toolbox, values, lambda: self.chat)
+        toolbox = build_toolbox(
+            self.history, InMemoryTodos(), workspace=home.path, zone=ZoneInfo("UTC"), helpers=helpers
+        )
+        context = make_context_window(home, self.history, toolbox, values, lambda: self.chat)
         self.turns = TurnRunner(
             home.conversation, self.chat, toolbox, context, values.turn, lambda event: None, lambda: NOW
         )  # fmt: skip
@@ -91,16 +92,16 @@ class Delegated:
 
 @asynccontextmanager
 async def delegated(
-    path: Path, chat: ScriptedModel | Listening, helper: ScriptedModel | Listening
-) -> AsyncIterator[Delegated]:
-    it = Delegated(StoreHome(path).open(), chat, helper)
+    path: Path, chat: ScriptedModel | RecordingModel, helper: ScriptedModel | RecordingModel
+) -> AsyncIterator[DelegatingApp]:
+    it = DelegatingApp(StoreHome(path).open(), chat, helper)
     try:
         yield it
     finally:
         it.close()
 
 
-def by_task(**answers: Step) -> Callable[[ModelRequest], Step]:
+def by_task(**answers: ScriptStep) -> Callable[[ModelRequest], ScriptStep]:
     return lambda request: answers[task_of(request).split()[-1]]
 
 
@@ -127,8 +128,10 @@ async def test_f22_a_compaction_while_helpers_run_changes_nothing_they_see(tmp_p
     async with delegated(tmp_path, ScriptedModel(DELEGATED, "done"), helper) as it:
         it.stores.say("the budget is 400 euros", "noted")
 
-        def compacted(request: ModelRequest) -> Step:
-            it.stores.conversation.compact(plan(it.stores, 0, 1, summary("[CONTEXT SUMMARY] a budget")), NOW)
+        def compacted(request: ModelRequest) -> ScriptStep:
+            it.stores.conversation.compact(
+                plan_compaction(it.stores, 0, 1, summary_message("[CONTEXT SUMMARY] a budget")), NOW
+            )
             return look
 
         helper.script = [compacted, look, "90 euros", "Hotel Sol"]
@@ -220,7 +223,7 @@ async def test_f22_a_crash_while_helpers_run_leaves_the_tool_and_its_tasks_on_re
 # ---------------------------------------------------------------------------------------------------- a strict provider
 
 
-class Listening:
+class RecordingModel:
     """A model whose requests and replies are kept."""
 
     def __init__(self, model: AnthropicModel) -> None:
@@ -250,15 +253,15 @@ async def test_a_strict_provider_takes_what_helpers_send_and_its_cache_serves_th
 ) -> None:
     clock = [ToolUse("current_time", {})]
     script = [
-        Answer(calls=clock, thinking=thinking),
-        Answer(calls=[ToolUse("delegate", {"tasks": ["find the fare", "find a hotel"]})], thinking=thinking),
-        *[Answer("first the time", calls=clock, thinking=thinking)] * 2,
-        *[Answer("it is late", thinking=thinking)] * 2,
-        Answer("done", thinking=thinking),
+        ScriptedAnswer(calls=clock, thinking=thinking),
+        ScriptedAnswer(calls=[ToolUse("delegate", {"tasks": ["find the fare", "find a hotel"]})], thinking=thinking),
+        *[ScriptedAnswer("first the time", calls=clock, thinking=thinking)] * 2,
+        *[ScriptedAnswer("it is late", thinking=thinking)] * 2,
+        ScriptedAnswer("done", thinking=thinking),
     ]
     with StrictServer(*script) as server:
         chat, helper = (
-            Listening(
+            RecordingModel(
                 AnthropicModel(
                     "claude-test", server.key, clock=lambda: NOW, base_url=server.url,
                     thinking="adaptive" if thinking else "off",
@@ -286,7 +289,7 @@ def kept_one(number: int, state: str, task: str = "look", result: str = "", key:
 
 
 def test_f22_interrupted_tasks_and_answers_of_their_call_are_reported() -> None:
-    store = ListedDelegations()
+    store = InMemoryDelegations()
     store.rows = [
         kept_one(1, "done", "other", "old answer", key="t1:c9"),
         kept_one(2, "done", "find the fare", "It is 90 euros."),
@@ -302,7 +305,7 @@ def test_f22_interrupted_tasks_and_answers_of_their_call_are_reported() -> None:
 
 
 def test_without_interrupted_tasks_there_is_no_report() -> None:
-    assert tasks_of_interrupted_calls(ListedDelegations(), [], "main") == []
+    assert tasks_of_interrupted_calls(InMemoryDelegations(), [], "main") == []
     assert interrupted_tasks_note([]) == ""
 
 

@@ -16,19 +16,18 @@ from assistant.core.records import OutgoingMessage
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.stores import open_stores
-from tests.kept_keyring import in_use
-from tests.scenario.bridge_lines import run
-from tests.scenario.command_line import ROOT, look
-from tests.scenario.telegram_desk import TelegramDesk
-from tests.synapse import Synapse
+from tests.support.command_line import ROOT, run_bridge_command, run_in_process
+from tests.support.keyring import use_keyring
+from tests.support.synapse import Synapse
+from tests.support.telegram_bridge import ThreadedTelegram
 
 PAGE = ROOT / "docs" / "bridges.md"
 BLOCK = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture
-def desk() -> Iterator[TelegramDesk]:
-    with TelegramDesk() as made, in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+def desk() -> Iterator[ThreadedTelegram]:
+    with ThreadedTelegram() as made, use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
         yield made
 
 
@@ -45,7 +44,7 @@ def stuck(home: Home) -> int:
         stores.close()
 
 
-def typed(line: str, home: Home, desk: TelegramDesk, server: Synapse) -> tuple[list[str], str]:
+def typed(line: str, home: Home, desk: ThreadedTelegram, server: Synapse) -> tuple[list[str], str]:
     """The words of a line after `assistant`, and what a person, or the pipe, gives it."""
     words = shlex.split(line.rpartition(" | ")[2])[1:]
     if words == ["bridge", "add", "matrix"]:
@@ -56,17 +55,17 @@ def typed(line: str, home: Home, desk: TelegramDesk, server: Synapse) -> tuple[l
     return words, f"{desk.token}\n"
 
 
-def test_every_command_of_the_page_works(tmp_path: Path, desk: TelegramDesk, homeserver: Synapse) -> None:
+def test_every_command_of_the_page_works(tmp_path: Path, desk: ThreadedTelegram, homeserver: Synapse) -> None:
     home = Home(tmp_path / "home")
     home.path.mkdir(mode=0o700)
     home.config.write_text(f'[telegram]\nbase_url = "{desk.url}"\n[model]\nprovider = "offline"\n')
-    assert look(home.path, "people", "link", "telegram", "1001").returncode == 0
+    assert run_in_process(home.path, "people", "link", "telegram", "1001").returncode == 0
     desk.say("hello")
     lines = [line for block in BLOCK.findall(PAGE.read_text(encoding="utf-8")) for line in block.splitlines()]
     assert len(lines) >= 12
     for line in lines:
         words, said = typed(line, home, desk, homeserver)
-        done = run(home, *words, said=said)
+        done = run_bridge_command(home, *words, said=said)
         assert done.returncode == 0, f"{line}: {done.out}{done.err}"
         assert ("Invite @bot" in done.out) is ("matrix" in words)
     assert "telegram" not in home.config.read_text().replace("[telegram]", "")

@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from assistant.core.telemetry import Metrics
 from assistant.health.problems import LOW_DISK_BYTES
 from assistant.web.metrics import render_metrics
-from tests.scenario.command_line import ROOT, daemon, environment, look
-from tests.unit.test_tallies import QUIET, Watched
+from tests.support.command_line import ROOT, command_environment, run_daemon, run_in_process
+from tests.unit.test_metrics import QUIET, MetricsVitals
 
 PAGE = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
 
@@ -25,17 +25,19 @@ def shown() -> list[str]:
 
 def run(line: str, home: Path) -> str:
     if line.startswith("curl "):
-        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(home), check=True)
+        done = subprocess.run(
+            ["sh", "-c", line], capture_output=True, text=True, env=command_environment(home), check=True
+        )
         return done.stdout
-    done_here = look(home, *shlex.split(line)[1:])
+    done_here = run_in_process(home, *shlex.split(line)[1:])
     assert done_here.returncode == 0, (line, done_here.out, done_here.err)
     return done_here.out
 
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with daemon(home) as running:
-        assert look(home, "chat", "-m", "hello").returncode == 0
+    with run_daemon(home) as running:
+        assert run_in_process(home, "chat", "-m", "hello").returncode == 0
         printed = {line: run(line, home) for line in shown()}
     assert len(printed) == 10
     (alive,) = (out for line, out in printed.items() if line.endswith("/healthz"))
@@ -50,7 +52,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_every_metric_that_the_page_names_is_exposed() -> None:
-    exposed = set(re.findall(r"^# TYPE (\w+)", render_metrics(Watched(Metrics(), QUIET)).decode(), re.MULTILINE))
+    exposed = set(re.findall(r"^# TYPE (\w+)", render_metrics(MetricsVitals(Metrics(), QUIET)).decode(), re.MULTILINE))
     named = set(re.findall(r"\bnocturne_\w+", PAGE))
     assert len(named) > 15
     assert named <= exposed

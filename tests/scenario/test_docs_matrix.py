@@ -20,13 +20,12 @@ from assistant.bridges.matrix import receiver as inbound
 from assistant.bridges.matrix import sync_position as position
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings, settings_problems
-from tests.kept_keyring import in_use
-from tests.scenario.bridge_lines import run
-from tests.scenario.command_line import SECONDS
-from tests.scenario.docs_pages import page, shell_lines
-from tests.synapse import SECRET, SERVER, Synapse
+from tests.support.command_line import TIMEOUT_SECONDS, run_bridge_command
+from tests.support.docs_pages import read_page, shell_lines
+from tests.support.keyring import use_keyring
+from tests.support.synapse import SECRET, SERVER, Synapse
 
-PAGE = page("matrix.md")
+PAGE = read_page("matrix.md")
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
     made = Home(tmp_path / "home")
     made.path.mkdir(mode=0o700)
     made.config.write_text('[model]\nprovider = "offline"\n')
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
         yield made
 
 
@@ -49,7 +48,7 @@ def registered(line: str, folder: Path, server: Synapse) -> str:
     name = "page"
     subprocess.run(
         [sys.executable, "-m", f"synapse._scripts.{tool}", *options],
-        cwd=folder, input=f"{name}\na password\na password\nno\n", text=True, check=True, timeout=SECONDS,
+        cwd=folder, input=f"{name}\na password\na password\nno\n", text=True, check=True, timeout=TIMEOUT_SECONDS,
         # Without a terminal it reads the password from where it reads the rest.
         start_new_session=True, capture_output=True,
     )  # fmt: skip
@@ -61,7 +60,7 @@ def test_every_command_of_the_page_works(home: Home, homeserver: Synapse) -> Non
     assert installing.startswith("pipx install") and installing.endswith("[matrix]'")
     bot = registered(registering, home.path.parent, homeserver)
     said = f"{bot}\n{homeserver.url}\n@ada:{SERVER}\npassword\na password\n"
-    done = run(home, *shlex.split(adding)[1:], "--no-wait", said=said)
+    done = run_bridge_command(home, *shlex.split(adding)[1:], "--no-wait", said=said)
     assert (done.returncode, done.err) == (0, "") and f"Invite {bot}" in done.out
     kept = load_settings(home, {}, ring=None).values.matrix
     assert (kept.user, kept.enabled) == (bot, True) and kept.token.get_secret_value()

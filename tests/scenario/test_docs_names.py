@@ -12,8 +12,8 @@ import pytest
 
 from assistant.cli.slash import LEAVE_COMMANDS, SLASH_COMMANDS
 from assistant.core.errors import install_hint
-from tests.scenario.command_line import ROOT
-from tests.scenario.docs_pages import DOCS, PROGRAMS, shell_lines, words_of
+from tests.support.command_line import ROOT
+from tests.support.docs_pages import DOCS, PROGRAMS, parse_shell_line, shell_lines
 
 PAGES = (*sorted(DOCS.glob("*.md")), ROOT / "README.md")
 DEFAULTS = tomllib.loads((ROOT / "config" / "default.toml").read_text(encoding="utf-8"))
@@ -32,7 +32,7 @@ def named(text: str) -> Iterator[tuple[str, list[str]]]:
     for line in (*shell_lines(text), *(" ".join(one.split()) for one in inline)):
         if line.startswith(("sudo", "API=", "SHOW=", "curl")):
             continue
-        words = words_of(line)[1]
+        words = parse_shell_line(line)[1]
         if words and words[0] in PROGRAMS:
             yield words[0], words[1:]
 

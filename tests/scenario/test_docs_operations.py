@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from tests.kept_keyring import in_use
-from tests.scenario.command_line import ROOT, daemon, look
-from tests.scenario.docs_pages import page, run, shell_lines
-from tests.unit.test_service_docs import LINES as OF_THE_SERVICE
+from tests.support.command_line import ROOT, run_daemon, run_in_process
+from tests.support.docs_pages import read_page, run_shell_line, shell_lines
+from tests.support.keyring import use_keyring
+from tests.unit.test_docs_command_lines import SERVICE_LINES as OF_THE_SERVICE
 
-PAGE = page("operations.md")
+PAGE = read_page("operations.md")
 # Programs of others: what they are given is checked against the wheel (`test_install.py`).
 INSTALLERS = ("pipx ", "uv ")
 SAID = "Remember that the spare key is with Ines."
@@ -37,10 +37,12 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     lines = [line for line in shell_lines(PAGE) if is_run(line)]
     assert len(lines) >= 28
     printed: dict[str, str] = {}
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
         for line in lines:
-            backups = json.loads(run("assistant backup list --json", home)) if "NAME" in line else []
-            printed[line] = run(line.replace("NAME", backups[0]["name"] if backups else ""), home, expect=ends(line))
+            backups = json.loads(run_shell_line("assistant backup list --json", home)) if "NAME" in line else []
+            printed[line] = run_shell_line(
+                line.replace("NAME", backups[0]["name"] if backups else ""), home, expect=ends(line)
+            )
     assert "All is well." in printed["assistant doctor"]
     assert "All is well." in printed["ASSISTANT_HOME=~/moved assistant verify"]
     assert SAID in printed['ASSISTANT_HOME=~/drill assistant log --grep "spare key"']
@@ -55,12 +57,12 @@ def ends(line: str) -> int:
 
 
 def test_a_process_that_serves_is_stopped_and_holds_the_home_until_then(tmp_path: Path) -> None:
-    with daemon(tmp_path / "home") as running:
-        assert look(tmp_path / "home", "backup", "create").returncode == 0
-        (backup,) = json.loads(look(tmp_path / "home", "backup", "list", "--json").out)
-        refused = look(tmp_path / "home", "backup", "restore", backup["name"], "--force")
+    with run_daemon(tmp_path / "home") as running:
+        assert run_in_process(tmp_path / "home", "backup", "create").returncode == 0
+        (backup,) = json.loads(run_in_process(tmp_path / "home", "backup", "list", "--json").out)
+        refused = run_in_process(tmp_path / "home", "backup", "restore", backup["name"], "--force")
         assert refused.returncode == 1 and f"Process {running.process.pid} serves the home" in refused.err
-        assert look(tmp_path / "home", "stop").returncode == 0
+        assert run_in_process(tmp_path / "home", "stop").returncode == 0
         assert running.process.wait(60) == 0
 
 
@@ -121,12 +123,15 @@ def test_what_the_table_says_to_do_mends_it(
     tmp_path: Path, trouble: Callable[[Path], None], words: str, command: str, mended_by: list[str]
 ) -> None:
     home = tmp_path / "home"
-    assert look(home, "chat", "-m", SAID).returncode == 0 and look(home, "backup", "create").returncode == 0
-    (backup,) = json.loads(look(home, "backup", "list", "--json").out)
+    assert (
+        run_in_process(home, "chat", "-m", SAID).returncode == 0
+        and run_in_process(home, "backup", "create").returncode == 0
+    )
+    (backup,) = json.loads(run_in_process(home, "backup", "list", "--json").out)
     trouble(home)
-    told = look(home, command)
+    told = run_in_process(home, command)
     assert told.returncode == 1 and words in told.out + told.err, told
     assert words in PAGE
-    assert look(home, *[backup["name"] if word == "NAME" else word for word in mended_by]).returncode == 0
-    assert look(home, "verify").out.endswith("All is well.\n")
-    assert SAID in look(home, "log").out
+    assert run_in_process(home, *[backup["name"] if word == "NAME" else word for word in mended_by]).returncode == 0
+    assert run_in_process(home, "verify").out.endswith("All is well.\n")
+    assert SAID in run_in_process(home, "log").out

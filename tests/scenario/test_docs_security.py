@@ -12,11 +12,11 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.settings.home import Home
 from assistant.settings.settings import settings_problems
-from tests.kept_keyring import in_use
-from tests.scenario.command_line import ROOT
-from tests.scenario.docs_pages import DOCS, page, run, shell_lines
+from tests.support.command_line import ROOT
+from tests.support.docs_pages import DOCS, read_page, run_shell_line, shell_lines
+from tests.support.keyring import use_keyring
 
-PAGE = page("security.md")
+PAGE = read_page("security.md")
 PROOFS = re.findall(r"\btest_\w+\b", PAGE.replace("begin with `test_`", ""))
 
 
@@ -40,9 +40,9 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     lines = shell_lines(PAGE)
     assert len(lines) >= 11
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
-        run('assistant chat -m "the booking number is QX-7781"', home.path)
-        printed = {line: run(line, home.path) for line in lines}
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
+        run_shell_line('assistant chat -m "the booking number is QX-7781"', home.path)
+        printed = {line: run_shell_line(line, home.path) for line in lines}
     assert "All is well." in printed["assistant doctor"]
     assert printed["assistant verify"].endswith("All is well.\n")
     assert settings_problems(home, home.config.read_text(encoding="utf-8")) == ()

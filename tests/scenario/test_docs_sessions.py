@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.command_line import ROOT, assistant, look
+from tests.support.command_line import ROOT, run_assistant, run_in_process
 
 PAGE = (ROOT / "docs" / "sessions.md").read_text(encoding="utf-8")
 
@@ -21,14 +21,14 @@ def shown() -> list[list[str]]:
 def test_every_command_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     home = tmp_path / "home"
-    assert assistant(home, "chat", "-m", "hello").returncode == 0
+    assert run_assistant(home, "chat", "-m", "hello").returncode == 0
     commands = shown()
     assert len(commands) == 11
     for command in commands:
-        done = look(home, *command)
+        done = run_in_process(home, *command)
         assert done.returncode == 0, (command, done.err)
     assert "We fly to Rome in May." in (tmp_path / "trip.md").read_text(encoding="utf-8")
-    assert "thread:trip" in look(home, "sessions").out
+    assert "thread:trip" in run_in_process(home, "sessions").out
 
 
 def test_the_settings_that_the_page_names_are_there() -> None:

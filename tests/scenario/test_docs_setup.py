@@ -7,16 +7,16 @@ from pathlib import Path
 
 from keyring.backends.fail import Keyring as NoKeyring
 
-from tests.kept_keyring import in_use
-from tests.scenario.docs_pages import page, run, shell_lines
+from tests.support.docs_pages import read_page, run_shell_line, shell_lines
+from tests.support.keyring import use_keyring
 
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    lines = shell_lines(page("setup.md"))
+    lines = shell_lines(read_page("setup.md"))
     assert len(lines) >= 12
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
-        printed = {line: run(line, home) for line in lines}
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
+        printed = {line: run_shell_line(line, home) for line in lines}
     assert printed["assistant config unset context.target"] == "context.target: 0.25 -> 0.3 (the default)\n"
     assert printed["assistant config get context.target"] == "0.3\n"
     assert "The settings are fine." in printed["assistant config check"]

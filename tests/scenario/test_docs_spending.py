@@ -12,11 +12,11 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
-from tests.kept_keyring import in_use
-from tests.scenario.docs_pages import page, run, shell_lines
-from tests.store_home import NOW, StoreHome
+from tests.support.docs_pages import read_page, run_shell_line, shell_lines
+from tests.support.keyring import use_keyring
+from tests.support.store_home import NOW, StoreHome
 
-PAGE = page("spending.md")
+PAGE = read_page("spending.md")
 
 
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
@@ -25,8 +25,8 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     Database.open(home / "character.db", character_migrations, NOW).close()
     lines = shell_lines(PAGE)
     assert len(lines) >= 8
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
-        printed = {line: run(line, home) for line in lines}
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
+        printed = {line: run_shell_line(line, home) for line in lines}
     assert printed["assistant config set budget.daily_usd 3"].endswith(" -> 3\n")
     assert "of $3.00" in printed["assistant usage"] and "of $40.00" in printed["assistant usage"]
     told = json.loads(printed["assistant usage --by session --json"])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from assistant.settings.home import Home
 from assistant.settings.settings import settings_problems
-from tests.contract.web import reached
-from tests.scenario.command_line import ROOT, environment, look
+from tests.support.command_line import ROOT, command_environment, run_in_process
+from tests.support.web_api import run_web_api
 
 PAGE = (ROOT / "docs" / "web-api.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
@@ -24,7 +24,7 @@ async def run(script: str, home: Path, folder: Path, **settings: str) -> str:
     ours = folder / "assistant"
     ours.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from assistant.cli.main import main; main()" "$@"\n')
     ours.chmod(0o755)
-    known = environment(home, **settings)
+    known = command_environment(home, **settings)
     process = await asyncio.create_subprocess_exec(
         "bash", "-c", BEFORE + script, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env={**known, "PATH": f"{folder}:{known['PATH']}"},
@@ -37,9 +37,9 @@ async def run(script: str, home: Path, folder: Path, **settings: str) -> str:
 async def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     home = tmp_path / "home"
     first, *blocks = BLOCK.findall(PAGE)
-    done = look(home, *first.split()[1:])
+    done = run_in_process(home, *first.split()[1:])
     assert done.returncode == 0 and "8484" in done.out, done.err
-    async with reached(home, "Nothing is on your list.", WEB__TOKEN="") as it:
+    async with run_web_api(home, "Nothing is on your list.", WEB__TOKEN="") as it:
         script = "".join(blocks).replace("8484", str(it.port))
         assert script.count("curl") >= 14
         printed = await run(script, home, tmp_path, ASSISTANT_WEB__PORT=str(it.port))

@@ -15,16 +15,26 @@ from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import Memory
 from assistant.mem0.client import Mem0Client, MemoryStoreSettings
 from assistant.wire.stores import open_mem0_client
-from tests.consolidating import night
-from tests.semantic_memory import Provider, add, delete, memory, opened, provider, update
-from tests.warm_mem0 import warm_child
+from tests.support.consolidation_home import open_consolidation_home
+from tests.support.semantic_memory import (
+    EmbedderServer,
+    add_changes,
+    delete_changes,
+    make_memory,
+    open_memories,
+    run_embedder_server,
+    update_changes,
+)
+from tests.support.warm_memory_child import warm_child_command
 
-KEPT = [memory(f"{what} is what I like.", number=number) for number, what in enumerate(("Cake", "Tea", "Rain", "Sun"))]
+KEPT = [
+    make_memory(f"{what} is what I like.", number=number) for number, what in enumerate(("Cake", "Tea", "Rain", "Sun"))
+]
 
 
 @pytest.fixture
-def letters() -> Iterator[Provider]:
-    with provider() as one:
+def letters() -> Iterator[EmbedderServer]:
+    with run_embedder_server() as one:
         yield one
 
 
@@ -39,14 +49,14 @@ async def answers_by_letters(house: Mem0Client, one: Memory) -> bool:
 
 
 async def test_embedding_again_that_is_killed_goes_on_where_it_was_and_the_former_answers_until_then(
-    tmp_path: Path, letters: Provider
+    tmp_path: Path, letters: EmbedderServer
 ) -> None:
     before = MemoryStoreSettings(tmp_path)
     after = replace(before, embedder=letters.settings())
-    async with opened(before, warm_child()) as house:
-        await house.apply(add(*KEPT))
+    async with open_memories(before, warm_child_command()) as house:
+        await house.apply(add_changes(*KEPT))
         by_words = await nearest(house, "dessert")
-    async with opened(after, warm_child()) as house:
+    async with open_memories(after, warm_child_command()) as house:
         assert await house.reembed(2) == 2
         letters.answers = [500]
         with pytest.raises(MemoryUnavailable):
@@ -65,23 +75,23 @@ async def test_embedding_again_that_is_killed_goes_on_where_it_was_and_the_forme
 
 
 async def test_back_to_the_former_embedder_half_way_and_on_to_the_new_one_again(
-    tmp_path: Path, letters: Provider
+    tmp_path: Path, letters: EmbedderServer
 ) -> None:
     before = MemoryStoreSettings(tmp_path)
     after = replace(before, embedder=letters.settings())
-    pie, snow = replace(KEPT[0], text="Pie is what I like."), memory("Snow is what I like.", number=9)
-    async with opened(before, warm_child()) as house:
-        await house.apply(add(*KEPT))
+    pie, snow = replace(KEPT[0], text="Pie is what I like."), make_memory("Snow is what I like.", number=9)
+    async with open_memories(before, warm_child_command()) as house:
+        await house.apply(add_changes(*KEPT))
         by_words = await nearest(house, "dessert")
-    async with opened(after, warm_child()) as house:
+    async with open_memories(after, warm_child_command()) as house:
         assert await house.reembed(3) == 1
-    async with opened(before, warm_child()) as house:
+    async with open_memories(before, warm_child_command()) as house:
         assert await nearest(house, "dessert") == by_words
         assert await house.reembed() == 0
         # What the new one has embedded already is changed, taken out and added to meanwhile.
-        await house.apply([*update(pie), *delete(KEPT[1]), *add(snow)])
+        await house.apply([*update_changes(pie), *delete_changes(KEPT[1]), *add_changes(snow)])
         assert (await nearest(house, pie.text))[0] == (pie, pytest.approx(1, abs=2e-3))
-    async with opened(after, warm_child()) as house:
+    async with open_memories(after, warm_child_command()) as house:
         while await house.reembed(1):
             """Goes on."""
         for one in (pie, snow, KEPT[2], KEPT[3]):
@@ -90,9 +100,9 @@ async def test_back_to_the_former_embedder_half_way_and_on_to_the_new_one_again(
 
 
 async def test_f30_a_night_whose_new_embedder_is_down_changes_nothing_and_a_later_one_catches_up(
-    tmp_path: Path, letters: Provider
+    tmp_path: Path, letters: EmbedderServer
 ) -> None:
-    async with night(tmp_path) as home:
+    async with open_consolidation_home(tmp_path) as home:
         home.tell("My sister Anna is a nurse.")
         await home.sleep()
         await home.memories.aclose()

@@ -20,11 +20,11 @@ from assistant.core.model_api import ModelRequest
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
 from tests.crash.comparison import is_clear
-from tests.scenario.faulty_disk import Disk, limited_files, may_mount, small_disk
-from tests.scripted import KeptBridge, ScriptedModel, Step, SteppingClock, said
+from tests.support.faulty_disk import FullableDisk, can_mount, file_size_limit, mounted_disk
+from tests.support.scripted import RecordingBridge, ScriptedModel, ScriptStep, SteppingClock, owner_message
 
 LONG = "words that need room, " * 10_000 + "the end"
-DISKS = {"files that may not grow": limited_files} | ({"a file system of 4 MB": small_disk} if may_mount() else {})
+DISKS = {"files that may not grow": file_size_limit} | ({"a file system of 4 MB": mounted_disk} if can_mount() else {})
 
 
 @pytest.fixture(autouse=True)
@@ -36,16 +36,16 @@ def log() -> Iterator[None]:
 
 
 @pytest.fixture(params=DISKS)
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FullableDisk]:
     with DISKS[request.param](tmp_path / "disk") as disk:
         yield disk
 
 
 @dataclass
-class Lived:
+class FaultyDiskApp:
     house: App
     model: ScriptedModel
-    bridge: KeptBridge
+    bridge: RecordingBridge
     clock: SteppingClock
 
     @property
@@ -68,14 +68,14 @@ class Lived:
 
 
 @asynccontextmanager
-async def lived(disk: Disk, *script: Step, **environ: str) -> AsyncIterator[Lived]:
+async def lived(disk: FullableDisk, *script: ScriptStep, **environ: str) -> AsyncIterator[FaultyDiskApp]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home"), **environ})
-    bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
+    bridge, clock, model = RecordingBridge(), SteppingClock(), ScriptedModel(*script)
     house = build_app(settings, clock, bridges={"kept": bridge}, model=model)
     await house.runtime.start()
     running = asyncio.create_task(house.runtime.run())
     try:
-        yield Lived(house, model, bridge, clock)
+        yield FaultyDiskApp(house, model, bridge, clock)
         assert house.stores.verifier.verify().ok
     finally:
         disk.free()
@@ -84,19 +84,19 @@ async def lived(disk: Disk, *script: Step, **environ: str) -> AsyncIterator[Live
         house.close()
 
 
-def filling(disk: Disk, step: Step) -> Callable[[ModelRequest], Step]:
+def filling(disk: FullableDisk, step: ScriptStep) -> Callable[[ModelRequest], ScriptStep]:
     """The disk fills up while the model answers."""
 
-    def answer(_: ModelRequest) -> Step:
+    def answer(_: ModelRequest) -> ScriptStep:
         disk.fill()
         return step
 
     return answer
 
 
-async def test_a_disk_that_fills_while_the_model_thinks_costs_one_call_and_one_line(disk: Disk) -> None:
+async def test_a_disk_that_fills_while_the_model_thinks_costs_one_call_and_one_line(disk: FullableDisk) -> None:
     async with lived(disk, filling(disk, LONG)) as it:
-        await it.house.runtime.accept(said("hello", external_id="m1"))
+        await it.house.runtime.accept(owner_message("hello", external_id="m1"))
         await it.wake_ups(40)
         blocked, calls, notices = it.house.runtime.status()["blocked"], len(it.model.requests), it.notices
         disk.free()
@@ -108,10 +108,10 @@ async def test_a_disk_that_fills_while_the_model_thinks_costs_one_call_and_one_l
         assert [m.content for m in it.house.stores.conversation.view("main").messages] == ["hello", LONG]
 
 
-async def test_a_tool_call_that_the_disk_refused_is_logged_and_run_once_when_there_is_room(disk: Disk) -> None:
+async def test_a_tool_call_that_the_disk_refused_is_logged_and_run_once_when_there_is_room(disk: FullableDisk) -> None:
     call = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["x" * 500] * 50})
     async with lived(disk, filling(disk, call), "noted") as it:
-        await it.house.runtime.accept(said("many things", external_id="m1"))
+        await it.house.runtime.accept(owner_message("many things", external_id="m1"))
         await it.wake_ups(10)
         disk.free()
         await it.settled()
@@ -121,25 +121,25 @@ async def test_a_tool_call_that_the_disk_refused_is_logged_and_run_once_when_the
 
 
 async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_taken_when_there_is_room(
-    disk: Disk,
+    disk: FullableDisk,
 ) -> None:
     async with lived(disk, "here I am") as it:
         disk.fill()
         with pytest.raises(StoreError) as refused:
-            await it.house.runtime.accept(said(LONG, external_id="m1"))
+            await it.house.runtime.accept(owner_message(LONG, external_id="m1"))
         disk.free()
         assert is_clear(str(refused.value))
         assert not it.house.stores.conversation.waiting()
-        accepted = await it.house.runtime.accept(said(LONG, external_id="m1"))
+        accepted = await it.house.runtime.accept(owner_message(LONG, external_id="m1"))
         await it.settled()
         assert not accepted.duplicate
         assert it.bridge.bodies == ["here I am"]
 
 
-async def test_a_turn_that_was_stopped_while_the_disk_was_full_stays_stopped(disk: Disk) -> None:
+async def test_a_turn_that_was_stopped_while_the_disk_was_full_stays_stopped(disk: FullableDisk) -> None:
     async with lived(disk, "never asked for") as it:
         it.model.gate = asyncio.Event()
-        await it.house.runtime.accept(said("a long task", external_id="m1"))
+        await it.house.runtime.accept(owner_message("a long task", external_id="m1"))
         await it.model.called.wait()
         disk.fill()
         await it.house.runtime.stop_turn("main")
@@ -151,9 +151,9 @@ async def test_a_turn_that_was_stopped_while_the_disk_was_full_stays_stopped(dis
         assert len(it.model.requests) == 1
 
 
-async def test_a_full_disk_blocks_one_line_of_status_and_clears_it(disk: Disk) -> None:
+async def test_a_full_disk_blocks_one_line_of_status_and_clears_it(disk: FullableDisk) -> None:
     async with lived(disk, filling(disk, LONG)) as it:
-        await it.house.runtime.accept(said("hello", external_id="m1"))
+        await it.house.runtime.accept(owner_message("hello", external_id="m1"))
         await it.wake_ups(3)
         problems = it.house.status()["problems"]
         disk.free()
@@ -162,7 +162,7 @@ async def test_a_full_disk_blocks_one_line_of_status_and_clears_it(disk: Disk) -
         assert it.house.runtime.status()["blocked"] == {}
 
 
-def test_a_home_on_a_full_disk_does_not_start_and_says_why_and_starts_when_there_is_room(disk: Disk) -> None:
+def test_a_home_on_a_full_disk_does_not_start_and_says_why_and_starts_when_there_is_room(disk: FullableDisk) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home")})
     disk.fill()
     try:

@@ -30,11 +30,11 @@ from assistant.store.files import TextFile
 from assistant.store.home.guard import HomeGuard
 from assistant.wire.app import App, build_app
 from tests.crash.comparison import is_clear
-from tests.scenario.faulty_disk import limited_files, may_mount, small_disk
-from tests.scripted import KeptBridge, ScriptedModel, Step, SteppingClock, said
-from tests.store_home import NOW, StoreHome
+from tests.support.faulty_disk import can_mount, file_size_limit, mounted_disk
+from tests.support.scripted import RecordingBridge, ScriptedModel, ScriptStep, SteppingClock, owner_message
+from tests.support.store_home import NOW, StoreHome
 
-needs_mounts = pytest.mark.skipif(not may_mount(), reason="only who may mount file systems can try this")
+needs_mounts = pytest.mark.skipif(not can_mount(), reason="only who may mount file systems can try this")
 
 
 @pytest.fixture(autouse=True)
@@ -46,11 +46,11 @@ def log() -> Iterator[None]:
 
 
 @dataclass
-class Lived:
+class FaultyHomeApp:
     home: Path
     house: App
     model: ScriptedModel
-    bridge: KeptBridge
+    bridge: RecordingBridge
     clock: SteppingClock
 
     @property
@@ -78,14 +78,14 @@ class Lived:
 
 
 @asynccontextmanager
-async def lived(home: Path, *script: Step) -> AsyncIterator[Lived]:
+async def lived(home: Path, *script: ScriptStep) -> AsyncIterator[FaultyHomeApp]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
-    bridge, clock, model = KeptBridge(), SteppingClock(), ScriptedModel(*script)
+    bridge, clock, model = RecordingBridge(), SteppingClock(), ScriptedModel(*script)
     house = build_app(settings, clock, bridges={"kept": bridge}, model=model)
     await house.runtime.start()
     passing = asyncio.create_task(house.runtime.run())
     try:
-        yield Lived(home, house, model, bridge, clock)
+        yield FaultyHomeApp(home, house, model, bridge, clock)
         assert house.stores.verifier.verify().ok
     finally:
         await house.runtime.stop(0)
@@ -98,17 +98,17 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
 ) -> None:
     home = tmp_path / "home"
 
-    def unplug(_: ModelRequest) -> Step:
+    def unplug(_: ModelRequest) -> ScriptStep:
         it.take_away()
         return "an answer worth keeping"
 
     async with lived(home, unplug) as it:
-        await it.house.runtime.accept(said("hello", external_id="m1"))
+        await it.house.runtime.accept(owner_message("hello", external_id="m1"))
         await it.pass_by(5)
         assert any("not there any more" in one for one in it.house.vitals.unready())
         assert it.house.vitals.gauges().problems > 0
         with pytest.raises(StoreError) as refused:
-            await it.house.runtime.accept(said("are you there?", external_id="m2"))
+            await it.house.runtime.accept(owner_message("are you there?", external_id="m2"))
         assert is_clear(str(refused.value))
         assert not home.exists(), "no other home is made in its place"
         assert it.bridge.bodies == []
@@ -118,12 +118,12 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
         assert it.house.vitals.unready() == [] and it.house.status()["ok"]
         assert it.bridge.bodies == ["an answer worth keeping"]
         assert len(it.model.requests) == 1, "it is not paid for twice"
-        await it.house.runtime.accept(said("are you there?", external_id="m2"))
+        await it.house.runtime.accept(owner_message("are you there?", external_id="m2"))
 
 
 async def test_a_file_of_a_message_makes_no_home_anew_where_one_was_taken_away(tmp_path: Path) -> None:
     key = Media("file", "text/plain", "key.txt", data=base64.b64encode(b"under the pot").decode())
-    message = replace(said("keep this", external_id="m1"), media=(key,))
+    message = replace(owner_message("keep this", external_id="m1"), media=(key,))
     async with lived(tmp_path / "home", "kept") as it:
         it.take_away()
         with pytest.raises(StoreError):
@@ -184,10 +184,10 @@ def _contents(home: Path) -> dict[str, bytes]:
 @needs_mounts
 async def test_a_full_disk_under_the_log_alone_keeps_what_was_accepted_until_there_is_room(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with small_disk(home / "log") as disk:
+    with mounted_disk(home / "log") as disk:
         async with lived(home, "an answer") as it:
             disk.fill()
-            accepted = await it.house.runtime.accept(said("hello", external_id="m1"))
+            accepted = await it.house.runtime.accept(owner_message("hello", external_id="m1"))
             await it.pass_by(5)
             (problem,) = [one for one in it.house.status()["problems"] if "waits for the disk" in one]
             assert "No space left" in problem
@@ -195,17 +195,19 @@ async def test_a_full_disk_under_the_log_alone_keeps_what_was_accepted_until_the
             disk.free()
             await it.settled()
             assert it.bridge.bodies == ["an answer"]
-            assert (await it.house.runtime.accept(said("hello", external_id="m1"))).inbox_id == accepted.inbox_id
+            assert (
+                await it.house.runtime.accept(owner_message("hello", external_id="m1"))
+            ).inbox_id == accepted.inbox_id
             assert it.house.status()["ok"]
 
 
 async def test_a_disk_that_refused_a_message_is_told_of_until_it_takes_one_again(tmp_path: Path) -> None:
-    with limited_files(tmp_path) as disk:
+    with file_size_limit(tmp_path) as disk:
         async with lived(tmp_path / "home", "an answer") as it:
             await it.settled()
             disk.fill()
             with pytest.raises(StoreError):
-                await it.house.runtime.accept(said("hello " * 100_000, external_id="m1"))
+                await it.house.runtime.accept(owner_message("hello " * 100_000, external_id="m1"))
             await it.pass_by(3)
             told = it.house.status()
             disk.free()
@@ -216,7 +218,7 @@ async def test_a_disk_that_refused_a_message_is_told_of_until_it_takes_one_again
 
 def test_the_lock_of_a_home_on_a_full_disk_is_refused_in_a_clear_line_and_given_back(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    with limited_files(tmp_path) as disk:
+    with file_size_limit(tmp_path) as disk:
         disk.fill()
         with pytest.raises(HomeError) as refused, home_lock(home):
             pytest.fail("it cannot be held")
@@ -238,7 +240,7 @@ def read_only(place: Path) -> Iterator[None]:
 def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it_can_be_written(
     tmp_path: Path,
 ) -> None:
-    with small_disk(tmp_path / "disk") as disk:
+    with mounted_disk(tmp_path / "disk") as disk:
         settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home")})
         build_app(settings, SteppingClock()).close()
         with read_only(disk.place):

@@ -11,9 +11,18 @@ import pytest
 
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
-from tests.scripted import KeptBridge, SteppingClock, said
-from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Stall, Status, ToolUse
+from tests.strict.behaviour import (
+    Behaviour,
+    ConnectionCut,
+    ErrorEvent,
+    ErrorStatus,
+    Garbage,
+    ScriptedAnswer,
+    Stall,
+    ToolUse,
+)
 from tests.strict.server import StrictServer
+from tests.support.scripted import RecordingBridge, SteppingClock, owner_message
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +39,7 @@ def server(shared: StrictServer) -> StrictServer:
 @asynccontextmanager
 async def house(
     home: Path, server: StrictServer, provider: str, clock: SteppingClock, **more: str
-) -> AsyncIterator[tuple[App, KeptBridge]]:
+) -> AsyncIterator[tuple[App, RecordingBridge]]:
     address = {
         "anthropic": {"ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url},
         "openai": {
@@ -41,7 +50,7 @@ async def house(
         "ASSISTANT_HOME": str(home), "ASSISTANT_MODEL__PROVIDER": provider, "ASSISTANT_MODEL__RETRIES": "0",
         "ASSISTANT_MODEL__STALL_SECONDS": "1.0", **address, **more,
     }  # fmt: skip
-    bridge = KeptBridge()
+    bridge = RecordingBridge()
     built = build_app(load_settings(None, environ), clock, bridges={"kept": bridge})
     try:
         await built.runtime.start()
@@ -54,7 +63,7 @@ async def house(
 
 
 async def say(built: App, text: str, number: int) -> int:
-    accepted = await built.runtime.accept(said(text, external_id=f"m{number}"))
+    accepted = await built.runtime.accept(owner_message(text, external_id=f"m{number}"))
     await built.runtime.idle()
     await built.delivery.flush()
     return accepted.inbox_id
@@ -63,12 +72,12 @@ async def say(built: App, text: str, number: int) -> int:
 FAULTS = [
     Stall("half an ans"),
     Garbage(b"data: {this is no JSON\n\n"),
-    Status(429, "rate_limit_error", "slow down"),
-    Status(529, "overloaded_error", "too much"),
-    Status(500, "api_error", "oops"),
-    Status(400, "invalid_request_error", "no such thing"),
-    Status(401, "authentication_error", "who are you"),
-    Cut("half an ans"),
+    ErrorStatus(429, "rate_limit_error", "slow down"),
+    ErrorStatus(529, "overloaded_error", "too much"),
+    ErrorStatus(500, "api_error", "oops"),
+    ErrorStatus(400, "invalid_request_error", "no such thing"),
+    ErrorStatus(401, "authentication_error", "who are you"),
+    ConnectionCut("half an ans"),
 ]
 
 
@@ -92,7 +101,7 @@ async def test_a_note_is_taken_by_the_offline_model_when_the_provider_fails(
 async def test_without_a_fallback_one_line_tells_what_happened_and_the_message_is_kept(
     tmp_path: Path, server: StrictServer, provider: str, fault: Behaviour
 ) -> None:
-    server.play(fault, Answer("here I am"))
+    server.play(fault, ScriptedAnswer("here I am"))
     async with house(tmp_path, server, provider, SteppingClock(), ASSISTANT_MODEL__FALLBACK="[]") as (built, bridge):
         inbox_id = await say(built, "are you there?", 1)
         item = built.stores.conversation.inbox_item(inbox_id)
@@ -109,7 +118,7 @@ async def test_without_a_fallback_one_line_tells_what_happened_and_the_message_i
 async def test_an_error_in_mid_stream_is_taken_by_its_type_though_it_came_with_code_200(
     tmp_path: Path, server: StrictServer
 ) -> None:
-    server.play(ErrorEvent("overloaded_error", "too much", text="half"), Answer("whole"))
+    server.play(ErrorEvent("overloaded_error", "too much", text="half"), ScriptedAnswer("whole"))
     clock = SteppingClock()
     async with house(tmp_path, server, "anthropic", clock, ASSISTANT_MODEL__FALLBACK='["anthropic:other"]') as (
         built,
@@ -125,7 +134,11 @@ async def test_turns_with_tools_are_well_formed_for_a_strict_service(
     tmp_path: Path, server: StrictServer, provider: str
 ) -> None:
     add = ToolUse("manage_todo_list", {"action": "add", "items": ["milk"]})
-    server.play(Answer("Let me see.", calls=(add,)), Answer("It is on your list."), Answer("You are welcome."))
+    server.play(
+        ScriptedAnswer("Let me see.", calls=(add,)),
+        ScriptedAnswer("It is on your list."),
+        ScriptedAnswer("You are welcome."),
+    )
     async with house(tmp_path, server, provider, SteppingClock()) as (built, bridge):
         await say(built, "milk, please", 1)
         await say(built, "thanks", 2)
@@ -135,7 +148,7 @@ async def test_turns_with_tools_are_well_formed_for_a_strict_service(
 
 
 async def test_a_clock_that_is_set_back_loses_and_reorders_nothing(tmp_path: Path, server: StrictServer) -> None:
-    server.play(*(Answer(f"answer {n}") for n in range(4)))
+    server.play(*(ScriptedAnswer(f"answer {n}") for n in range(4)))
     clock = SteppingClock()
     async with house(tmp_path, server, "anthropic", clock) as (built, bridge):
         for number in range(4):

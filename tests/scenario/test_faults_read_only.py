@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.crash.available import needs_strace
-from tests.scenario.command_line import Running, daemon, look
+from tests.support.command_line import DaemonProcess, run_daemon, run_in_process
 
 _WRITES = "pwrite64,write,ftruncate,fsync,fdatasync"
 
 
 @contextmanager
-def read_only(running: Running) -> Iterator[None]:
+def read_only(running: DaemonProcess) -> Iterator[None]:
     """The daemon's own writes to files fail; what it says over sockets does not."""
     words = ["strace", "-f", "-p", str(running.process.pid), "-e", f"trace={_WRITES}", "-o", "/dev/null"]
     with subprocess.Popen([*words, "-e", f"inject={_WRITES}:error=EROFS"], stderr=subprocess.PIPE) as tracer:
@@ -34,21 +34,21 @@ def test_a_home_that_becomes_read_only_refuses_what_it_cannot_keep_says_so_and_g
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    with daemon(home, ASSISTANT_DAEMON__WATCH_SECONDS="1") as running:
-        assert look(home, "chat", "-m", "remember that the lamp is green").returncode == 0
+    with run_daemon(home, ASSISTANT_DAEMON__WATCH_SECONDS="1") as running:
+        assert run_in_process(home, "chat", "-m", "remember that the lamp is green").returncode == 0
         with read_only(running):
-            refused = look(home, "chat", "-m", "remember that the chair is blue")
+            refused = run_in_process(home, "chat", "-m", "remember that the chair is blue")
             assert refused.returncode == 1 and "kept" in refused.err, (refused.out, refused.err)
-            report = json.loads(look(home, "status", "--json").out)
+            report = json.loads(run_in_process(home, "status", "--json").out)
             assert not report["ok"]
             assert running.process.poll() is None
-        said = look(home, "chat", "-m", "remember that the door is red")
+        said = run_in_process(home, "chat", "-m", "remember that the door is red")
         assert said.returncode == 0, said.err
-        assert json.loads(look(home, "status", "--json").out)["ok"]
-    lines = [json.loads(line) for line in look(home, "log", "--json").out.splitlines()]
+        assert json.loads(run_in_process(home, "status", "--json").out)["ok"]
+    lines = [json.loads(line) for line in run_in_process(home, "log", "--json").out.splitlines()]
     assert [one["role"] for one in lines] == ["user", "assistant", "user", "assistant"]
     assert [one["content"][-5:] for one in lines if one["role"] == "user"] == ["green", "s red"]
-    assert look(home, "verify").returncode == 0
+    assert run_in_process(home, "verify").returncode == 0
 
 
 @needs_strace

@@ -18,22 +18,22 @@ from assistant.core.sessions import MAIN_SESSION
 from assistant.store.script.unread import UnreadMessages
 from sleep.cycle.extract import Extractor
 from sleep.cycle.rebuild import Reextraction, derive_memories
-from tests.consolidating import JUNE, NOW, Night, decisions, night
-from tests.forgetful_home import ForgetfulHome
-from tests.journal_home import DOWN, FACTS, TOLD, JournalHome, learned, tell
-from tests.known_home import GUEST
-from tests.scenario.test_runtime import Lived, lived
-from tests.scripted import ScriptedModel, said
-from tests.semantic_memory import memory
+from tests.support.consolidation_home import JUNE, NOW, ConsolidationHome, decisions_answer, open_consolidation_home
+from tests.support.erasure_home import ErasureHome
+from tests.support.memories_home import GUEST
+from tests.support.running_app import LiveApp, run_app
+from tests.support.scripted import ScriptedModel, owner_message
+from tests.support.semantic_memory import make_memory
+from tests.support.sleep_home import FACTS, LEARNED_TEXTS, NETWORK_ERROR, JournalHome, memories_answer, say_facts
 
 NURSE, DOCTOR = "My sister Anna is a nurse in Rome.", "My sister Anna is a nurse."
 
 
-async def ask(it: Lived, command: str, session: str = MAIN_SESSION) -> str:
+async def ask(it: LiveApp, command: str, session: str = MAIN_SESSION) -> str:
     return await it.house.commands.run(command, session)
 
 
-def note(it: Lived, text: str, *sources: int, scope: str = "owner") -> JournalEntry:
+def note(it: LiveApp, text: str, *sources: int, scope: str = "owner") -> JournalEntry:
     session = MAIN_SESSION if scope == "owner" else scope
     entry = JournalEntry(f"k:{scope}:{text}", scope, session, 1, text, JUNE, "tool", 0.7, ("fact",), sources)
     return it.house.stores.journal.add([entry], NOW)[0]
@@ -43,7 +43,7 @@ def note(it: Lived, text: str, *sources: int, scope: str = "owner") -> JournalEn
 
 
 async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Noted.") as it:
+    async with run_app(tmp_path, "Noted.") as it:
         await it.say("Oh: my sister Anna -- she's a nurse in Rome")
         await it.answered()
         note(it, NURSE, 1)
@@ -74,7 +74,7 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
 
 
 async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it(tmp_path: Path) -> None:
-    async with lived(tmp_path, "A nurse.", "No.") as it:
+    async with run_app(tmp_path, "A nurse.", "No.") as it:
         note(it, "My sister Anna is a nurse in Rome.")
         await it.say("What does my sister Anna do in Rome?")
         await it.answered()
@@ -89,7 +89,7 @@ async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it
 async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path: Path) -> None:
     look = ToolCall("c1", "search_memory", {"query": "what does Anna do"})
     change = ToolCall("c2", "update_memory", {"reference": "entry 1", "text": DOCTOR})
-    async with lived(tmp_path, look, change, "Put right.", look, replace(change, id="c3"), "Sorry.") as it:
+    async with run_app(tmp_path, look, change, "Put right.", look, replace(change, id="c3"), "Sorry.") as it:
         note(it, NURSE)
         await it.say("No, Anna is not in Rome any more")
         await it.answered()
@@ -99,7 +99,7 @@ async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path:
         correction = it.house.stores.journal.read([2], "owner")[0]
         assert correction.sources == (1,) and correction.key.startswith("tool:")
 
-        guests = replace(said("Anna?", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
+        guests = replace(owner_message("Anna?", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
         await it.house.runtime.accept(guests)
         await it.answered()
         results = [one.content for one in it.model.requests[5].messages if one.role == "tool"]
@@ -116,17 +116,17 @@ async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path:
     ],
 )  # fmt: skip
 async def test_what_is_refused_is_told_in_a_line(tmp_path: Path, command: str, why: str) -> None:
-    async with lived(tmp_path) as it:
+    async with run_app(tmp_path) as it:
         with pytest.raises(UsageError, match=why.replace("[", r"\[")) as refused:
             await ask(it, command)
         assert len(str(refused.value)) < 320 and "Nothing was" in str(refused.value)
 
 
 async def test_f33_nobody_but_the_owner_types_them(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Hi.") as it:
+    async with run_app(tmp_path, "Hi.") as it:
         note(it, NURSE)
         await it.house.runtime.accept(
-            replace(said("hello", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
+            replace(owner_message("hello", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
         )
         await it.answered()
         for command in ("/memory list", "/memory edit e1 x", "/why e1"):
@@ -135,14 +135,14 @@ async def test_f33_nobody_but_the_owner_types_them(tmp_path: Path) -> None:
 
 
 async def test_a_text_of_one_word_that_is_an_action_is_searched_for_by_name(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
+    async with run_app(tmp_path) as it:
         note(it, "The guest list is on the fridge.")
         for command in ("/memory search list", "/memory list of guests"):
             assert "on the fridge" in await ask(it, command)
 
 
 async def test_a_memory_is_forgotten_by_the_reference_it_is_shown_with(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
+    async with run_app(tmp_path) as it:
         note(it, NURSE)
         note(it, "I sail every Friday.")
         await ask(it, "/sleep --phase consolidate")
@@ -158,9 +158,9 @@ async def test_a_memory_is_forgotten_by_the_reference_it_is_shown_with(tmp_path:
 
 
 async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembered_since(tmp_path: Path) -> None:
-    home = ForgetfulHome(tmp_path).open()
+    home = ErasureHome(tmp_path).open()
     one, other = (
-        replace(memory(text, "owner"), id=f"aaaa{number}111-0000-5000-8000-000000000000", entries=())
+        replace(make_memory(text, "owner"), id=f"aaaa{number}111-0000-5000-8000-000000000000", entries=())
         for number, text in enumerate((NURSE, "I sail every Friday."))
     )
     home.put_memory(one)
@@ -194,12 +194,12 @@ def test_what_is_to_be_forgotten_is_told_apart(typed: str, meant: ErasureRequest
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Night]:
-    async with night(tmp_path) as home:
+async def home(tmp_path: Path) -> AsyncIterator[ConsolidationHome]:
+    async with open_consolidation_home(tmp_path) as home:
         yield home
 
 
-def put_right(home: Night, number: int, text: str) -> JournalEntry:
+def put_right(home: ConsolidationHome, number: int, text: str) -> JournalEntry:
     """A correction of an entry before any memory was made of it."""
     (former,) = home.journal.read([number], "owner")
     entry = JournalEntry(
@@ -209,8 +209,8 @@ def put_right(home: Night, number: int, text: str) -> JournalEntry:
 
 
 async def test_a_correction_takes_the_place_of_what_it_corrects_whatever_a_model_says(tmp_path: Path) -> None:
-    answer = decisions(("e1", "NEW", []), ("e2", "SAME", ["m1"]))
-    async with night(tmp_path, answer, answer) as home:
+    answer = decisions_answer(("e1", "NEW", []), ("e2", "SAME", ["m1"]))
+    async with open_consolidation_home(tmp_path, answer, answer) as home:
         home.tell(NURSE)
         put_right(home, 1, DOCTOR)
         await home.sleep()
@@ -219,7 +219,7 @@ async def test_a_correction_takes_the_place_of_what_it_corrects_whatever_a_model
         assert held[NURSE].until == JUNE and held[NURSE].superseded_by == held[DOCTOR].id
 
 
-async def test_a_correction_in_another_batch_still_takes_its_place(home: Night) -> None:
+async def test_a_correction_in_another_batch_still_takes_its_place(home: ConsolidationHome) -> None:
     home.tell(NURSE, *(f"Shelf {number} holds box {number}." for number in range(100)))
     put_right(home, 1, DOCTOR)
     await home.sleep()
@@ -232,7 +232,7 @@ async def test_a_correction_in_another_batch_still_takes_its_place(home: Night) 
 
 
 def test_entries_are_noted_as_replaced_in_their_own_scope_alone(tmp_path: Path) -> None:
-    home = Night(tmp_path).open()
+    home = ConsolidationHome(tmp_path).open()
     home.tell(NURSE, scope=GUEST)
     entry = JournalEntry("right", "owner", MAIN_SESSION, 1, DOCTOR, JUNE, "correction")
     home.journal.add([entry], NOW, replaced={f"{GUEST}:1": "right", "nobody": "right"})
@@ -272,17 +272,17 @@ async def test_the_log_is_read_again_for_what_the_journal_lacks_and_nothing_else
 async def test_what_a_model_learned_is_known_again_in_other_words_and_a_model_that_fails_is_told_of(
     tmp_path: Path,
 ) -> None:
-    answers = [learned(*((f"{how} {fact}", 2 * number + 1) for number, fact in enumerate(FACTS)))
+    answers = [memories_answer(*((f"{how} {fact}", 2 * number + 1) for number, fact in enumerate(FACTS)))
                for how in ("Told:", "User told me:")]  # fmt: skip
-    home = JournalHome(tmp_path, model=ScriptedModel(*answers, DOWN)).open()
-    tell(home)
+    home = JournalHome(tmp_path, model=ScriptedModel(*answers, NETWORK_ERROR)).open()
+    say_facts(home)
     await home.sleep()
-    assert home.remembered() == TOLD
+    assert home.remembered() == LEARNED_TEXTS
     again = Reextraction(
         home.conversation, UnreadMessages(home.db, home.log), home.journal,
         Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens),
     )  # fmt: skip
-    assert (await again.read_again(NOW)).learned == 0 and home.remembered() == TOLD
+    assert (await again.read_again(NOW)).learned == 0 and home.remembered() == LEARNED_TEXTS
     done = await again.read_again(NOW)
     assert (done.read, done.learned) == (0, 0) and done.notes[0].startswith("main: the model failed: no route")
     home.close()

@@ -19,9 +19,9 @@ from assistant.core.memories import SleepReport
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.mem0.client import MEMORY_DB_UNREADABLE, ChildProcess
-from tests.journal_home import attentive
-from tests.scenario.test_runtime import Lived, lived
-from tests.scripted import ScriptedModel, Step
+from tests.support.running_app import LiveApp, run_app
+from tests.support.scripted import ScriptedModel, ScriptStep
+from tests.support.sleep_home import learn_every_line
 
 OSLO, BERGEN = "I live in Oslo.", "I moved from Oslo to Bergen."
 CHILD_THAT = {
@@ -74,39 +74,39 @@ def locked(path: Path) -> Iterator[None]:
         lock.let_go()
 
 
-def impatient(it: Lived) -> None:
+def impatient(it: LiveApp) -> None:
     """Who waits for a lock gives up at once."""
     stores = it.house.stores
     for db in (stores.journal._db, stores.conversation._db):  # type: ignore[attr-defined]
         db.rows("PRAGMA busy_timeout = 10")
 
 
-async def told(it: Lived, *texts: str) -> None:
+async def told(it: LiveApp, *texts: str) -> None:
     for text in texts:
         await it.say(text, text)
         await it.answered()
 
 
-async def asleep(it: Lived) -> SleepReport:
+async def asleep(it: LiveApp) -> SleepReport:
     report = await it.house.sleep("sleep")
     assert report is not None
     return report
 
 
-def pending(it: Lived) -> list[str]:
+def pending(it: LiveApp) -> list[str]:
     return [entry.content for entry in it.house.stores.consolidations.pending()]
 
 
-async def current(it: Lived) -> list[str]:
+async def current(it: LiveApp) -> list[str]:
     return [memory.text for memory in await it.house.stores.memories.all("owner") if memory.is_current]
 
 
-def is_red(it: Lived) -> bool:
+def is_red(it: LiveApp) -> bool:
     """Whether the status says that memories wait."""
     return any("memory store" in problem for problem in it.house.status()["problems"])
 
 
-def entries(it: Lived) -> list[str]:
+def entries(it: LiveApp) -> list[str]:
     found = it.house.stores.journal.entries("owner", limit=1_000)
     return sorted(entry.content for entry in found if entry.source_type != "context_synthesis")
 
@@ -117,7 +117,7 @@ def entries(it: Lived) -> list[str]:
 async def test_f30_whatever_the_memory_process_does_the_journal_keeps_all_and_a_later_sleep_catches_up(
     tmp_path: Path,
 ) -> None:
-    async with lived(tmp_path, "Noted.") as it:
+    async with run_app(tmp_path, "Noted.") as it:
         memories = it.house.stores.memories
         real = memories.child
         await told(it, OSLO, BERGEN)
@@ -146,15 +146,15 @@ async def test_f30_a_memory_process_that_is_stopped_in_the_middle_of_a_sleep_is_
     """It is stopped (as by SIGSTOP) when a model is asked in the consolidation: it has started, and answered before."""
     writer = ScriptedModel()
     writer.provider = "scripted"
-    async with lived(tmp_path, "Noted.", writer=writer) as it:
+    async with run_app(tmp_path, "Noted.", writer=writer) as it:
         memories = it.house.stores.memories
 
-        def stop(request: ModelRequest) -> Step:
+        def stop(request: ModelRequest) -> ScriptStep:
             os.kill(memories.child.pid or 0, signal.SIGSTOP)
             memories.child.seconds = 0.2
             return '<decisions>\n{"entry": "E1", "decision": "new", "of": []}\n</decisions>'
 
-        writer.script = [attentive, _once("decisions", stop)]
+        writer.script = [learn_every_line, _once("decisions", stop)]
         await told(it, OSLO)
         report = await asleep(it)
         assert "did not answer within" in report.phases["consolidate"]["error"]
@@ -166,10 +166,10 @@ async def test_f30_a_memory_process_that_is_stopped_in_the_middle_of_a_sleep_is_
         assert (len(writer.requests), pending(it), await current(it)) == (asked, [], [f"Told: {OSLO}"])
 
 
-def _once(tag: str, answer: Callable[[ModelRequest], Step]) -> Callable[[ModelRequest], Step]:
+def _once(tag: str, answer: Callable[[ModelRequest], ScriptStep]) -> Callable[[ModelRequest], ScriptStep]:
     """Weights where those are asked for; `answer` where decisions are."""
 
-    def decide(request: ModelRequest) -> Step:
+    def decide(request: ModelRequest) -> ScriptStep:
         asked = " ".join(block.text for block in request.system)
         return answer(request) if f"<{tag}>" in asked else "<scores>\n</scores>"
 
@@ -180,7 +180,7 @@ def _once(tag: str, answer: Callable[[ModelRequest], Step]) -> Callable[[ModelRe
 
 
 async def test_f30_a_sleep_while_the_journal_is_locked_loses_nothing(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Noted.") as it:
+    async with run_app(tmp_path, "Noted.") as it:
         impatient(it)
         await told(it, OSLO, "I never eat meat.")
         with locked(tmp_path / "character.db"):
@@ -196,12 +196,12 @@ async def test_f30_a_journal_locked_in_the_middle_of_a_sleep_is_written_by_the_n
     writer = ScriptedModel()
     with ExitStack() as stack:
 
-        def lock_and_learn(request: ModelRequest) -> Step:
+        def lock_and_learn(request: ModelRequest) -> ScriptStep:
             stack.enter_context(locked(tmp_path / "character.db"))
-            return attentive(request)
+            return learn_every_line(request)
 
-        writer.script = [lock_and_learn, attentive]
-        async with lived(tmp_path, "Noted.", writer=writer) as it:
+        writer.script = [lock_and_learn, learn_every_line]
+        async with run_app(tmp_path, "Noted.", writer=writer) as it:
             impatient(it)
             await told(it, OSLO)
             assert await it.house.sleep("sleep") is None
@@ -219,15 +219,15 @@ async def test_f30_a_tool_that_finds_the_journal_locked_says_so_to_the_model_whi
     lock: list[Lock] = []
     note = ToolCall("c1", "add_journal_entry", {"content": OSLO})
 
-    def while_locked(request: ModelRequest) -> Step:
+    def while_locked(request: ModelRequest) -> ScriptStep:
         lock.append(Lock(tmp_path / "character.db"))
         return note
 
-    def afterwards(request: ModelRequest) -> Step:
+    def afterwards(request: ModelRequest) -> ScriptStep:
         lock.pop().let_go()
         return ToolCall("c2", "add_journal_entry", {"content": OSLO})
 
-    async with lived(tmp_path, while_locked, afterwards, "Noted.") as it:
+    async with run_app(tmp_path, while_locked, afterwards, "Noted.") as it:
         impatient(it)
         await told(it, "Remember that I live in Oslo.")
         results = [m.content for m in it.model.requests[-1].messages if m.role == "tool"]
@@ -238,7 +238,7 @@ async def test_f30_a_tool_that_finds_the_journal_locked_says_so_to_the_model_whi
 async def test_f35_a_message_that_finds_the_script_locked_is_refused_and_accepted_once_it_is_free(
     tmp_path: Path,
 ) -> None:
-    async with lived(tmp_path, "Noted.") as it:
+    async with run_app(tmp_path, "Noted.") as it:
         impatient(it)
         with locked(tmp_path / "script.db"), pytest.raises(StoreError, match="locked"):
             await it.say(OSLO, "m1")
@@ -250,11 +250,11 @@ async def test_f35_a_message_that_finds_the_script_locked_is_refused_and_accepte
 async def test_f35_a_turn_that_cannot_be_written_is_answered_once_the_script_is_free(tmp_path: Path) -> None:
     lock: list[Lock] = []
 
-    def while_locked(request: ModelRequest) -> Step:
+    def while_locked(request: ModelRequest) -> ScriptStep:
         lock.append(Lock(tmp_path / "script.db"))
         return "Noted."
 
-    async with lived(tmp_path, while_locked, "Noted again.") as it:
+    async with run_app(tmp_path, while_locked, "Noted again.") as it:
         impatient(it)
         await it.say(OSLO)
         await it.house.runtime.idle()
@@ -268,12 +268,12 @@ async def test_f30_a_script_locked_in_the_middle_of_a_sleep_is_compacted_and_rea
     writer = ScriptedModel()
     with ExitStack() as stack:
 
-        def lock_and_learn(request: ModelRequest) -> Step:
+        def lock_and_learn(request: ModelRequest) -> ScriptStep:
             stack.enter_context(locked(tmp_path / "script.db"))
-            return attentive(request)
+            return learn_every_line(request)
 
-        writer.script = [lock_and_learn, attentive]
-        async with lived(tmp_path, "Noted.", writer=writer) as it:
+        writer.script = [lock_and_learn, learn_every_line]
+        async with run_app(tmp_path, "Noted.", writer=writer) as it:
             impatient(it)
             await told(it, OSLO)
             first = await it.house.sleep("sleep")
@@ -284,7 +284,7 @@ async def test_f30_a_script_locked_in_the_middle_of_a_sleep_is_compacted_and_rea
 
 
 async def test_f30_a_memory_db_that_is_locked_for_a_whole_sleep_is_written_by_the_next(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Noted.") as it:
+    async with run_app(tmp_path, "Noted.") as it:
         await told(it, OSLO)
         with locked(tmp_path / "memory.db"):
             report = await asleep(it)
@@ -295,7 +295,7 @@ async def test_f30_a_memory_db_that_is_locked_for_a_whole_sleep_is_written_by_th
         assert sorted(await current(it)) == [OSLO, "I never eat meat."]
 
 
-async def _until_answered(it: Lived) -> None:
+async def _until_answered(it: LiveApp) -> None:
     for _ in range(20):
         it.clock.now = it.clock.now.replace(hour=(it.clock.now.hour + 1) % 24)
         await it.house.runtime.tick(it.clock())
@@ -323,10 +323,10 @@ async def test_f30_a_memory_db_that_cannot_be_opened_keeps_nobody_from_answering
     tmp_path: Path, damage: Callable[[Path], Any]
 ) -> None:
     path = tmp_path / "memory.db"
-    async with lived(tmp_path, "Noted.") as it:
+    async with run_app(tmp_path, "Noted.") as it:
         await told(it, OSLO)
     damage(path)
-    async with lived(tmp_path, "Noted.") as it:
+    async with run_app(tmp_path, "Noted.") as it:
         await told(it, "I never eat meat.")
         assert it.bridge.bodies == ["Noted."]
         report = await asleep(it)
@@ -335,6 +335,6 @@ async def test_f30_a_memory_db_that_cannot_be_opened_keeps_nobody_from_answering
         assert MEMORY_DB_UNREADABLE in it.house.status()["problems"]
         assert sorted(pending(it)) == [OSLO, "I never eat meat."]
     path.rmdir() if path.is_dir() else path.unlink()
-    async with lived(tmp_path, "Noted.") as it:
+    async with run_app(tmp_path, "Noted.") as it:
         assert (await asleep(it)).state == "done"
         assert sorted(await current(it)) == [OSLO, "I never eat meat."]

@@ -8,25 +8,25 @@ from assistant.core.erasure import ErasureRequest
 from assistant.core.memories import JournalEntry
 from assistant.core.records import IncomingMessage
 from assistant.runtime.recall import MEMORY_MARK
-from tests.scenario.test_runtime import Lived, lived
+from tests.support.running_app import LiveApp, run_app
 
 BOILER = "The boiler is serviced every March by Nils."
 ASKED = "When is the boiler serviced?"
 GUEST = "peer:matrix:@eve:example.org"
 
 
-def note(it: Lived, text: str = BOILER, scope: str = "owner") -> None:
+def note(it: LiveApp, text: str = BOILER, scope: str = "owner") -> None:
     it.house.stores.journal.add(
         [JournalEntry(f"noted {text}", scope, "main", 1, text, it.clock(), "tool", 0.7, ("fact",))], it.clock()
     )
 
 
-def volatile(it: Lived, request: int = -1) -> str:
+def volatile(it: LiveApp, request: int = -1) -> str:
     return "\n".join(str(one.metadata.get("volatile", "")) for one in it.model.requests[request].messages)
 
 
 async def test_what_was_noted_comes_to_mind_and_never_into_the_history(tmp_path: Path) -> None:
-    async with lived(tmp_path, "In March.", "You are welcome.") as it:
+    async with run_app(tmp_path, "In March.", "You are welcome.") as it:
         note(it)
         await it.say(ASKED)
         await it.answered()
@@ -39,7 +39,7 @@ async def test_what_was_noted_comes_to_mind_and_never_into_the_history(tmp_path:
 
 
 async def test_nothing_comes_to_mind_where_that_is_switched_off(tmp_path: Path) -> None:
-    async with lived(tmp_path, "In March.", ASSISTANT_MEMORY__RECALL_MAX_TOKENS="0") as it:
+    async with run_app(tmp_path, "In March.", ASSISTANT_MEMORY__RECALL_MAX_TOKENS="0") as it:
         note(it)
         await it.say(ASKED)
         await it.answered()
@@ -47,7 +47,7 @@ async def test_nothing_comes_to_mind_where_that_is_switched_off(tmp_path: Path) 
 
 
 async def test_f33_a_guest_is_reminded_of_nothing_of_the_owner(tmp_path: Path) -> None:
-    async with lived(tmp_path, "I do not know.") as it:
+    async with run_app(tmp_path, "I do not know.") as it:
         note(it)
         await it.house.runtime.accept(
             IncomingMessage("kept", "g1", GUEST, GUEST, "@eve", "guest", ASKED, (), target=GUEST)
@@ -57,7 +57,7 @@ async def test_f33_a_guest_is_reminded_of_nothing_of_the_owner(tmp_path: Path) -
 
 
 async def test_what_is_forgotten_comes_to_mind_no_longer(tmp_path: Path) -> None:
-    async with lived(tmp_path, "In March.", "I do not know.") as it:
+    async with run_app(tmp_path, "In March.", "I do not know.") as it:
         note(it)
         note(it, "The bicycle was serviced in May.")
         await it.say(ASKED)
@@ -70,7 +70,7 @@ async def test_what_is_forgotten_comes_to_mind_no_longer(tmp_path: Path) -> None
 
 
 async def test_a_message_is_answered_where_nothing_can_be_recalled(tmp_path: Path) -> None:
-    async with lived(tmp_path, "In March.") as it:
+    async with run_app(tmp_path, "In March.") as it:
         note(it)
         (tmp_path / "search.db").unlink(missing_ok=True)
         (tmp_path / "search.db").mkdir()

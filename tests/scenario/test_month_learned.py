@@ -17,10 +17,10 @@ from assistant.core.memories import JournalEntry
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest
 from sleep.rules.supersede import MemoryCandidate, ParsedStatement, decide_entry, parse_entry
-from tests.journal_home import JournalHome, learned
-from tests.month.conversation import MONTH, SECOND, Month, Said, read_month
-from tests.month.judge import Judgement, Learned, judge
-from tests.store_home import in_memory
+from tests.month.conversation import MONTH, SECOND, MonthConversation, MonthMessage, read_month
+from tests.month.judge import Judgement, LearnedText, judge
+from tests.support.sleep_home import JournalHome, memories_answer
+from tests.support.store_home import memory_backed_directory
 
 ENOUGH_FACTS = 0.9
 MOST_JUNK = 0.05
@@ -30,20 +30,20 @@ _KNOWN = re.compile(r"^- (.+)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module", params=[MONTH, SECOND], ids=["month", "second"])
-def month(request: pytest.FixtureRequest) -> Month:
+def month(request: pytest.FixtureRequest) -> MonthConversation:
     return read_month(request.param)
 
 
 @pytest.fixture
 def home() -> Iterator[JournalHome]:
-    with in_memory() as path:
+    with memory_backed_directory() as path:
         home = JournalHome(Path(path)).open()
         yield home
         assert home.verify().problems == ()
         home.close()
 
 
-async def lived(home: JournalHome, month: Month) -> dict[int, int]:
+async def lived(home: JournalHome, month: MonthConversation) -> dict[int, int]:
     """The month said to the home, with a sleep after every day: the number of each message by its id."""
     numbers: dict[int, int] = {}
     for _, day in groupby(month.said, key=lambda said: said.at.date()):
@@ -55,7 +55,7 @@ async def lived(home: JournalHome, month: Month) -> dict[int, int]:
     return numbers
 
 
-def _messages(said: Said) -> list[Message]:
+def _messages(said: MonthMessage) -> list[Message]:
     if said.role != "tool":
         return [Message(said.role, said.text, ts=said.at)]
     call = f"c{said.number}"
@@ -63,12 +63,12 @@ def _messages(said: Said) -> list[Message]:
     return [asked, Message("tool", said.text, ts=said.at, tool_call_id=call, name=said.name or "look")]
 
 
-def _judged(home: JournalHome, month: Month, numbers: dict[int, int]) -> Judgement:
+def _judged(home: JournalHome, month: MonthConversation, numbers: dict[int, int]) -> Judgement:
     entries = [entry for entry in home.entries() if entry.source_type == "extraction"]
-    return judge(month, [Learned(entry.content, tuple(numbers[one] for one in entry.sources)) for entry in entries])
+    return judge(month, [LearnedText(entry.content, tuple(numbers[one] for one in entry.sources)) for entry in entries])
 
 
-def _correcting(home: JournalHome, month: Month) -> dict[str, JournalEntry]:
+def _correcting(home: JournalHome, month: MonthConversation) -> dict[str, JournalEntry]:
     found = {}
     for each in month.corrections:
         entries = [one for one in home.entries() if each.new.held_by(one.content) and "correction" in one.tags]
@@ -80,7 +80,7 @@ def _correcting(home: JournalHome, month: Month) -> dict[str, JournalEntry]:
 # ---------------------------------------------------------------------------------------------------------- by rules
 
 
-async def test_f29_a_month_is_learned_by_rules_without_its_junk(home: JournalHome, month: Month) -> None:
+async def test_f29_a_month_is_learned_by_rules_without_its_junk(home: JournalHome, month: MonthConversation) -> None:
     home.model.provider = "offline"
     judged = _judged(home, month, await lived(home, month))
     assert judged.recall >= ENOUGH_FACTS, judged.missed
@@ -88,14 +88,14 @@ async def test_f29_a_month_is_learned_by_rules_without_its_junk(home: JournalHom
     assert home.model.requests == []
 
 
-async def test_every_correction_of_a_month_is_learned_as_one(home: JournalHome, month: Month) -> None:
+async def test_every_correction_of_a_month_is_learned_as_one(home: JournalHome, month: MonthConversation) -> None:
     home.model.provider = "offline"
     judged = _judged(home, month, await lived(home, month))
     assert judged.uncorrected == ()
     assert set(_correcting(home, month)) == {each.id for each in month.corrections}
 
 
-async def test_a_correction_puts_an_end_to_what_it_corrects(home: JournalHome, month: Month) -> None:
+async def test_a_correction_puts_an_end_to_what_it_corrects(home: JournalHome, month: MonthConversation) -> None:
     home.model.provider = "offline"
     await lived(home, month)
     held = compared(home)
@@ -135,7 +135,7 @@ def compared(home: JournalHome) -> list[Compared]:
 # -------------------------------------------------------------------------------------------------------- with a model
 
 
-def middling(month: Month) -> Callable[[ModelRequest], str]:
+def middling(month: MonthConversation) -> Callable[[ModelRequest], str]:
     """A model that finds what is told in the messages before it, and adds what no good model would."""
     by_words = {_plain(said.text): said.number for said in month.said}
 
@@ -159,12 +159,12 @@ def middling(month: Month) -> Callable[[ModelRequest], str]:
                 {"content": "Was told to drink more water.", "sources": assistants[:1], "importance": 0.6},
                 {"content": "The user is tired.", "sources": people[-1:], "importance": 0.6},
             ]
-        return learned(*rows)
+        return memories_answer(*rows)
 
     return answer
 
 
-def _true(month: Month) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _true(month: MonthConversation) -> Iterator[tuple[str, tuple[int, ...]]]:
     """What is true, as a model puts it: in its own words, or a sentence of the person's."""
     for fact in month.facts:
         yield fact.says, fact.messages
@@ -185,7 +185,9 @@ def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", text.lower().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))[:200]
 
 
-async def test_f29_what_a_middling_model_adds_does_not_get_into_the_journal(home: JournalHome, month: Month) -> None:
+async def test_f29_what_a_middling_model_adds_does_not_get_into_the_journal(
+    home: JournalHome, month: MonthConversation
+) -> None:
     home.model.script = [middling(month)]
     judged = _judged(home, month, await lived(home, month))
     assert len(home.model.requests) > 20

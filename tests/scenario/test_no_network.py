@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.crash.available import needs_strace
-from tests.scenario.command_line import ASSISTANT, environment, look
-from tests.strict.behaviour import Answer
+from tests.strict.behaviour import ScriptedAnswer
 from tests.strict.server import StrictServer
+from tests.support.command_line import ASSISTANT_COMMAND, command_environment, run_in_process
 
 _ADDRESS = re.compile(r"sa_family=(AF_\w+)(?:, sin6?_port=htons\((\d+)\))?")
 _DAY = (
@@ -36,22 +36,22 @@ _SHORT_DAY = (_DAY[0], ("sleep",), ("stop",))
 def traced(home: Path, trace: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     """A daemon, ready, that is followed with all that it starts; killed at the end if it still runs."""
     words = ["strace", "-f", "--seccomp-bpf", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", str(trace)]
-    env = environment(home, ASSISTANT_LOG__LEVEL="error", **settings)
-    with subprocess.Popen([*words, *ASSISTANT, "run"], stderr=subprocess.PIPE, env=env) as process:
+    env = command_environment(home, ASSISTANT_LOG__LEVEL="error", **settings)
+    with subprocess.Popen([*words, *ASSISTANT_COMMAND, "run"], stderr=subprocess.PIPE, env=env) as process:
         try:
             assert process.stderr is not None and b"assistant chat" in process.stderr.readline()
             yield process
         finally:
             # A tracer that is ended lets go of what it traces.
             if process.poll() is None:
-                look(home, "stop")
+                run_in_process(home, "stop")
 
 
 def ports_of(day: Iterable[tuple[str, ...]], home: Path, trace: Path, **settings: str) -> set[tuple[str, str]]:
     """Where a daemon went: (kind of address, port), but for sockets of files, which end on this machine."""
     with traced(home, trace, **settings) as process:
         for words in day:
-            done = look(home, *words)
+            done = run_in_process(home, *words)
             assert done.returncode == 0, (words, done.out, done.err)
         assert process.wait(60) == 0
     calls = trace.read_text(encoding="utf-8", errors="replace")
@@ -68,7 +68,7 @@ def test_with_the_built_in_model_nothing_leaves_the_machine(tmp_path: Path) -> N
 
 @needs_strace
 def test_with_a_provider_nothing_goes_anywhere_else(tmp_path: Path) -> None:
-    with StrictServer(*[Answer("Noted.")] * 40) as server:
+    with StrictServer(*[ScriptedAnswer("Noted.")] * 40) as server:
         port = server.url.rpartition(":")[2]
         settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": server.key, "ASSISTANT_MODEL__NAME": "any"}
         assert ports_of(_SHORT_DAY, tmp_path / "home", tmp_path / "trace", **settings) == {("AF_INET", port)}

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.offline_facts import ASKED, ASKED_LATER, TOLD, TOLD_LATER
-from tests.scenario.offline_home import OfflineHome
+from tests.support.in_memory import OfflineChat
+from tests.support.offline_facts import QUESTIONS, STATEMENTS, UNSEEN_QUESTIONS, UNSEEN_STATEMENTS
 
 NOTHING = "I found nothing"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> OfflineHome:
-    return OfflineHome(tmp_path / "workspace")
+def home(tmp_path: Path) -> OfflineChat:
+    return OfflineChat(tmp_path / "workspace")
 
 
 def answer_of(reply: str) -> str:
@@ -22,7 +22,7 @@ def answer_of(reply: str) -> str:
     return reply.split("\n\n")[1] if reply.startswith("You told me") else ""
 
 
-async def misses(home: OfflineHome, told: tuple[str, ...], asked: tuple[tuple[str, str], ...]) -> list[str]:
+async def misses(home: OfflineChat, told: tuple[str, ...], asked: tuple[tuple[str, str], ...]) -> list[str]:
     for text in told:
         assert (await home.say(text)).startswith("Noted, as #"), text
     wrong = []
@@ -34,15 +34,15 @@ async def misses(home: OfflineHome, told: tuple[str, ...], asked: tuple[tuple[st
     return wrong
 
 
-async def test_what_was_told_is_found_and_what_was_not_is_not_made_up(home: OfflineHome) -> None:
-    assert await misses(home, TOLD, ASKED) == []
+async def test_what_was_told_is_found_and_what_was_not_is_not_made_up(home: OfflineChat) -> None:
+    assert await misses(home, STATEMENTS, QUESTIONS) == []
 
 
-async def test_another_persons_facts_are_found_as_well_nine_times_in_ten(home: OfflineHome) -> None:
-    assert len(await misses(home, TOLD_LATER, ASKED_LATER)) <= len(ASKED_LATER) // 10
+async def test_another_persons_facts_are_found_as_well_nine_times_in_ten(home: OfflineChat) -> None:
+    assert len(await misses(home, UNSEEN_STATEMENTS, UNSEEN_QUESTIONS)) <= len(UNSEEN_QUESTIONS) // 10
 
 
-async def test_facts_told_early_in_a_long_conversation_are_answered_late(home: OfflineHome) -> None:
+async def test_facts_told_early_in_a_long_conversation_are_answered_late(home: OfflineChat) -> None:
     """Thirty turns; the model sees the last eight messages only, so that everything older comes through its tools."""
     home.window = 8
     (home.workspace).mkdir()
@@ -86,14 +86,14 @@ async def test_facts_told_early_in_a_long_conversation_are_answered_late(home: O
     assert [todo.text for todo in home.todos.all("owner")] == ["paint"]
 
 
-async def test_the_newer_word_is_the_answer_and_the_older_stays_visible(home: OfflineHome) -> None:
+async def test_the_newer_word_is_the_answer_and_the_older_stays_visible(home: OfflineChat) -> None:
     await home.say("the garage code is 4471")
     await home.say("the garage code is 9902")
     reply = await home.say("what's the garage code?")
     assert reply.index("> the garage code is 9902") < reply.index("Earlier on") < reply.index("4471")
 
 
-async def test_a_correction_names_what_it_replaces_and_is_the_answer_from_then_on(home: OfflineHome) -> None:
+async def test_a_correction_names_what_it_replaces_and_is_the_answer_from_then_on(home: OfflineChat) -> None:
     await home.say("My brother lives in Trondheim.")
     await home.say("I live in Bergen.")
     reply = await home.say("Actually, I live in Trondheim now")
@@ -103,22 +103,22 @@ async def test_a_correction_names_what_it_replaces_and_is_the_answer_from_then_o
     assert "It replaces what was said on Fri 2026-11-20 09:14 (#3):\n\n> I live in Bergen." in reply
 
 
-async def test_a_bare_correction_is_taken_to_mean_what_was_said_just_before(home: OfflineHome) -> None:
+async def test_a_bare_correction_is_taken_to_mean_what_was_said_just_before(home: OfflineChat) -> None:
     await home.say("The meeting is on Monday.")
     assert "> The meeting is on Monday." in await home.say("Sorry, it's Tuesday")
 
 
-async def test_a_correction_of_nothing_known_is_kept_and_says_so(home: OfflineHome) -> None:
+async def test_a_correction_of_nothing_known_is_kept_and_says_so(home: OfflineChat) -> None:
     reply = await home.say("No, the alarm code is 1234")
     assert reply.startswith("Noted, as #1. I found nothing earlier that it replaces")
 
 
-async def test_its_own_answers_and_earlier_questions_are_no_evidence(home: OfflineHome) -> None:
+async def test_its_own_answers_and_earlier_questions_are_no_evidence(home: OfflineChat) -> None:
     for _ in range(3):
         assert (await home.say("where is the zebra kept?")).startswith(NOTHING)
 
 
-async def test_what_it_said_itself_is_found_when_asked_for(home: OfflineHome) -> None:
+async def test_what_it_said_itself_is_found_when_asked_for(home: OfflineChat) -> None:
     await home.say("the boiler was serviced in March")
     await home.say("when was the boiler serviced?")
     reply = await home.say("what did you tell me about the boiler?")
@@ -126,7 +126,7 @@ async def test_what_it_said_itself_is_found_when_asked_for(home: OfflineHome) ->
     assert "boiler was serviced in March" in reply
 
 
-async def test_a_topic_gets_everything_that_belongs_to_it(home: OfflineHome) -> None:
+async def test_a_topic_gets_everything_that_belongs_to_it(home: OfflineChat) -> None:
     for fact in ("Bamse is seven", "Bamse eats salmon", "the vet saw Bamse in May", "Pelle is a cat"):
         await home.say(fact)
     reply = await home.say("tell me about Bamse")
@@ -134,16 +134,16 @@ async def test_a_topic_gets_everything_that_belongs_to_it(home: OfflineHome) -> 
     assert "Pelle" not in reply
 
 
-async def test_a_recent_fact_is_found_in_view_where_the_search_cannot_find_it(home: OfflineHome) -> None:
+async def test_a_recent_fact_is_found_in_view_where_the_search_cannot_find_it(home: OfflineChat) -> None:
     await home.say("我妹妹叫安娜")
     assert "> 我妹妹叫安娜" in await home.say("我妹妹叫什么名字？")
 
 
 @pytest.mark.parametrize("role", ["guest", "room"])
-async def test_another_person_has_a_memory_and_a_list_of_their_own(home: OfflineHome, role: str) -> None:
+async def test_another_person_has_a_memory_and_a_list_of_their_own(home: OfflineChat, role: str) -> None:
     await home.say("the safe code is 7788")
     await home.say("add champagne to my list")
-    guest = OfflineHome(home.workspace, role, "peer:x:1", history=home.history, todos=home.todos)
+    guest = OfflineChat(home.workspace, role, "peer:x:1", history=home.history, todos=home.todos)
     assert (await guest.say("what is the safe code?")).startswith(NOTHING)
     assert "empty" in await guest.say("what's on my list?")
     assert "can't get at files" in await guest.say("list my files")
@@ -151,7 +151,7 @@ async def test_another_person_has_a_memory_and_a_list_of_their_own(home: Offline
     assert "lands at 9" in await guest.say("when does my flight land?")
 
 
-async def test_without_any_tool_it_answers_from_what_is_in_view(home: OfflineHome) -> None:
+async def test_without_any_tool_it_answers_from_what_is_in_view(home: OfflineChat) -> None:
     home.role = "nobody"
     await home.say("the boat is moored at berth 31")
     assert "> the boat is moored at berth 31" in await home.say("where is the boat?")
@@ -162,33 +162,33 @@ async def test_without_any_tool_it_answers_from_what_is_in_view(home: OfflineHom
     assert home.todos.all("owner") == []
 
 
-async def test_a_reminder_goes_on_the_list_with_a_plain_word_that_it_will_not_ring(home: OfflineHome) -> None:
+async def test_a_reminder_goes_on_the_list_with_a_plain_word_that_it_will_not_ring(home: OfflineChat) -> None:
     reply = await home.say("remind me tomorrow to call Anna")
     assert "- 1: call Anna (tomorrow)" in reply
     assert "without an alarm" in reply
 
 
-async def test_one_of_several_lists_is_shown_by_its_name(home: OfflineHome) -> None:
+async def test_one_of_several_lists_is_shown_by_its_name(home: OfflineChat) -> None:
     await home.say("add milk to my shopping list")
     await home.say("add call the bank to my list")
     assert "bank" not in await home.say("what's on my shopping list?")
     assert "Your packing list is empty." in await home.say("show me my packing list")
 
 
-async def test_words_that_fit_several_todos_change_none(home: OfflineHome) -> None:
+async def test_words_that_fit_several_todos_change_none(home: OfflineChat) -> None:
     await home.say("todo: call Anna; call Bo")
     reply = await home.say("done with call")
     assert "say which number" in reply
     assert len(home.todos.all("owner")) == 2
 
 
-async def test_words_that_fit_no_todo_are_kept_as_a_note(home: OfflineHome) -> None:
+async def test_words_that_fit_no_todo_are_kept_as_a_note(home: OfflineChat) -> None:
     reply = await home.say("done with the dishes")
     assert "unchanged" in reply
     assert "Noted, as #1." in reply
 
 
-async def test_asked_what_it_knows_it_shows_the_last_statements_and_no_questions(home: OfflineHome) -> None:
+async def test_asked_what_it_knows_it_shows_the_last_statements_and_no_questions(home: OfflineChat) -> None:
     for text in ("I like tea", "what is my name?", "add milk to my list", "My boat is blue"):
         await home.say(text)
     reply = await home.say("what do you know about me?")
@@ -196,7 +196,7 @@ async def test_asked_what_it_knows_it_shows_the_last_statements_and_no_questions
     assert "milk" not in reply
 
 
-async def test_of_a_long_message_the_passage_that_answers_is_quoted(home: OfflineHome) -> None:
+async def test_of_a_long_message_the_passage_that_answers_is_quoted(home: OfflineChat) -> None:
     home.role = "nobody"
     filler = "The weather was grey and the sea was calm. " * 60
     await home.say(f"{filler}The old router is in the attic. {filler}")

@@ -16,17 +16,11 @@ from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import peer_session_key, room_session_key
 from assistant.gateway.inbound import COMMAND_INTERRUPTED
 from assistant.people.pairing import NOT_LET_IN, TOO_MANY, WELCOME, WELCOME_OWNER
-from tests.meeting import ANN, IVO, OWNER, ROOM, STRANGER, Meeting
-from tests.scenario.test_runtime import lived
+from tests.support.running_app import ANN, IVO, OWNER, ROOM, STRANGER, BridgePeople, files_with_words, run_app
 
 TELL = {"ASSISTANT_PEOPLE__UNKNOWN": "tell"}
 IGNORE = {"ASSISTANT_PEOPLE__UNKNOWN": "ignore"}
 ANNS, ROOMS = peer_session_key("kept", ANN), room_session_key("kept", ROOM)
-
-
-def kept_words(home: Path, words: str) -> list[str]:
-    """Files of the home that hold these words."""
-    return [path.name for path in home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
 
 
 def log_folders(home: Path) -> set[Path]:
@@ -38,26 +32,26 @@ def log_folders(home: Path) -> set[Path]:
 
 async def test_a_stranger_is_told_once_across_restarts_and_nothing_of_theirs_is_kept(tmp_path: Path) -> None:
     for bodies in ([NOT_LET_IN], []):
-        async with lived(tmp_path, **TELL) as it:
-            them = Meeting(it)
+        async with run_app(tmp_path, **TELL) as it:
+            them = BridgePeople(it)
             assert await them.write("the marmalade plan", STRANGER) is None
             assert await them.write("the marmalade plan again", STRANGER) is None
             assert them.sessions() == [] and not it.model.requests
             assert it.bridge.bodies == bodies
-        assert kept_words(tmp_path, "marmalade") == []
+        assert files_with_words(tmp_path, "marmalade") == []
 
 
 async def test_who_is_to_be_ignored_hears_nothing(tmp_path: Path) -> None:
-    async with lived(tmp_path, **IGNORE) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, **IGNORE) as it:
+        them = BridgePeople(it)
         await them.write("hello?", STRANGER)
         await them.write("hello in the room", STRANGER, room=ROOM)
         assert them.told() == [] and them.sessions() == []
 
 
 async def test_a_stranger_gets_one_code_and_the_owner_lets_them_in_with_it(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello Ann") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello Ann") as it:
+        them = BridgePeople(it)
         await them.write("may I come in", ANN, sender_name="Ann\n# Lee")
         await them.write("hello?", ANN)
         code = them.code()
@@ -77,18 +71,18 @@ async def test_a_stranger_gets_one_code_and_the_owner_lets_them_in_with_it(tmp_p
 
 
 async def test_of_a_code_only_its_hash_is_kept_with_who_waits(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path) as it:
+        them = BridgePeople(it)
         await them.write("may I come in", ANN)
         (waiting,) = it.house.stores.pairings.pending(it.clock.now)
         assert waiting.code.fits(them.code()) and not waiting.code.fits("AAAAAAAA")
         link = (await them.command("/people link kept")).split()[1]
-    assert kept_words(tmp_path, link) == []
+    assert files_with_words(tmp_path, link) == []
 
 
 async def test_three_wait_at_most_and_the_fourth_is_told_so_once(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path) as it:
+        them = BridgePeople(it)
         for sender in ("1", "2", "3", "4", "4", "5"):
             await them.write("may I come in", sender)
         told = dict(them.told())
@@ -101,8 +95,8 @@ async def test_three_wait_at_most_and_the_fourth_is_told_so_once(tmp_path: Path)
 
 
 async def test_a_code_holds_for_an_hour(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path) as it:
+        them = BridgePeople(it)
         await them.write("may I come in", ANN)
         first = them.code()
         it.clock.now += timedelta(minutes=61)
@@ -115,8 +109,8 @@ async def test_a_code_holds_for_an_hour(tmp_path: Path) -> None:
 
 
 async def test_wrong_codes_lock_what_waits_until_it_expires(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path) as it:
+        them = BridgePeople(it)
         await them.write("may I come in", ANN)
         code = them.code()
         for _ in range(4):
@@ -133,8 +127,8 @@ async def test_wrong_codes_lock_what_waits_until_it_expires(tmp_path: Path) -> N
 
 
 async def test_what_is_no_code_costs_no_try(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path) as it:
+        them = BridgePeople(it)
         await them.write("may I come in", ANN)
         for text in ("/pair", "/pair ABC", "/pair 0OIL1111", '/pair "ABC'):
             with pytest.raises(UsageError):
@@ -146,8 +140,8 @@ async def test_what_is_no_code_costs_no_try(tmp_path: Path) -> None:
 
 
 async def test_the_owners_accounts_come_into_their_own_conversation(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.write("hi from my phone", OWNER)
         record = it.house.stores.history.recent("owner")[0]
@@ -161,8 +155,8 @@ async def test_the_owners_accounts_come_into_their_own_conversation(tmp_path: Pa
 
 
 async def test_the_owner_links_an_account_with_a_code_that_is_sent_from_there(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         code = (await them.command("/people link kept")).split()[1]
         assert await them.write(f" {code.lower()} ", OWNER) is None
         assert them.told() == [(OWNER, WELCOME_OWNER)] and them.sessions() == []
@@ -173,8 +167,8 @@ async def test_the_owner_links_an_account_with_a_code_that_is_sent_from_there(tm
 
 
 async def test_a_stranger_who_guesses_locks_the_code_and_learns_one_line(tmp_path: Path) -> None:
-    async with lived(tmp_path, **TELL) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, **TELL) as it:
+        them = BridgePeople(it)
         code = (await them.command("/people link kept")).split()[1]
         for _ in range(5):
             await them.write("AAAABBBB", STRANGER)
@@ -189,8 +183,8 @@ async def test_a_stranger_who_guesses_locks_the_code_and_learns_one_line(tmp_pat
 
 
 async def test_a_code_for_one_bridge_is_none_on_another_or_in_a_room(tmp_path: Path) -> None:
-    async with lived(tmp_path, **IGNORE) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, **IGNORE) as it:
+        them = BridgePeople(it)
         code = (await them.command("/people link kept")).split()[1]
         await them.write(code, OWNER, room=ROOM)
         assert await it.house.reception.receive(InboundMessage("other", "1", OWNER, code, target=OWNER)) is None
@@ -200,8 +194,8 @@ async def test_a_code_for_one_bridge_is_none_on_another_or_in_a_room(tmp_path: P
 
 
 async def test_a_stranger_becomes_the_owner_only_where_the_owner_says_so(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         await them.write("it is me", OWNER)
         assert "is you from now on" in await them.command(f"/pair {them.code()} --owner")
         await them.write("hi", OWNER)
@@ -224,8 +218,8 @@ async def test_a_stranger_becomes_the_owner_only_where_the_owner_says_so(tmp_pat
     ],
 )
 async def test_i10_nothing_that_a_guest_writes_changes_who_is_who(tmp_path: Path, words: str) -> None:
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         before = (it.house.stores.people.all(), it.house.stores.people.rooms())
         for about in ({}, {"room": ROOM}):
@@ -249,8 +243,8 @@ async def test_guests_have_conversations_of_their_own_even_with_hostile_names(tm
         "nul\0",
         "\ud800",
     ]
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         for name in names:
             it.house.stores.people.let_in(Identity("kept", name), "guest", "allowed", it.clock.now)
         for number, name in enumerate(names):
@@ -262,22 +256,22 @@ async def test_guests_have_conversations_of_their_own_even_with_hostile_names(tm
 
 
 async def test_a_denied_person_hears_nothing_anywhere(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.command(f"/people deny kept {ANN}")
         for about in ({}, {"room": ROOM}):
             assert await them.write("the marmalade plan", ANN, **about) is None
             assert await them.write("/help", ANN, **about) is None
         assert them.told() == [] and them.sessions() == []
-        assert kept_words(tmp_path, "marmalade") == []
+        assert files_with_words(tmp_path, "marmalade") == []
         with pytest.raises(UsageError, match="That is you"):
             await them.command(f"/people deny kept {OWNER}")
 
 
 async def test_a_guest_types_what_the_settings_name_within_their_own(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.command("/todo add call the dentist")
         await them.write("/todo add water the plants", ANN)
@@ -296,8 +290,8 @@ async def test_a_guest_types_what_the_settings_name_within_their_own(tmp_path: P
 
 
 async def test_a_guest_asks_again_as_a_guest_and_is_answered_where_they_are(tmp_path: Path) -> None:
-    async with lived(tmp_path, "one", "two") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "one", "two") as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.write("hello", ANN)
         await them.write("/retry", ANN)
@@ -308,8 +302,8 @@ async def test_a_guest_asks_again_as_a_guest_and_is_answered_where_they_are(tmp_
 
 
 async def test_a_slash_that_is_no_command_is_a_message(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.write("/start", ANN)
         assert it.contents(ANNS)[0] == ("user", "/start")
@@ -323,7 +317,7 @@ async def test_a_setting_that_grants_what_is_the_owners_is_refused_by_name(tmp_p
         ("ASSISTANT_GUEST__COMMANDS", "no_such_command", "does not exist"),
     ):
         with pytest.raises(Exception, match=f"names '{named}', which {why}"):
-            async with lived(tmp_path / "home", "hello", **{variable: json.dumps([named])}):
+            async with run_app(tmp_path / "home", "hello", **{variable: json.dumps([named])}):
                 pass
 
 
@@ -331,8 +325,8 @@ async def test_a_setting_that_grants_what_is_the_owners_is_refused_by_name(tmp_p
 
 
 async def test_in_a_room_everybody_speaks_under_their_name_and_only_the_room_is_known(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello all") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello all") as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.write("my pin is 4711", OWNER)
         await them.write("hi", OWNER, room=ROOM, sender_name="Olav")
@@ -350,8 +344,8 @@ async def test_in_a_room_everybody_speaks_under_their_name_and_only_the_room_is_
 
 
 async def test_a_room_is_let_in_by_a_code_that_is_given_there_once(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello all") as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, "hello all") as it:
+        them = BridgePeople(it)
         await them.write("hello", ANN, room=ROOM, room_name="The boat club")
         await them.write("hello", IVO, room=ROOM, room_name="The boat club")
         assert [target for target, _ in them.told()] == [ROOM]
@@ -369,8 +363,8 @@ async def test_a_room_is_let_in_by_a_code_that_is_given_there_once(tmp_path: Pat
 
 
 async def test_a_command_is_answered_once_however_often_the_network_brings_it(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path) as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         for _ in range(2):
             await them.write("/todo add milk", ANN, "same")
@@ -383,17 +377,17 @@ def from_ann(external_id: str) -> IncomingMessage:
 
 
 async def test_a_command_that_a_stop_cut_off_is_reported_and_not_run_again(tmp_path: Path) -> None:
-    async with lived(tmp_path) as it:
-        await Meeting(it).know_everybody()
+    async with run_app(tmp_path) as it:
+        await BridgePeople(it).know_everybody()
         typed = it.house.stores.typed
         begun = typed.accept(from_ann("a"), "/todo add milk", it.clock.now)
         assert begun is not None
         typed.begin(begun)
         typed.accept(from_ann("b"), "/todo add bread", it.clock.now)
     for _ in range(2):
-        async with lived(tmp_path) as it:
-            them = Meeting(it)
+        async with run_app(tmp_path) as it:
+            them = BridgePeople(it)
             await them.settled()
             told = [item.outgoing.body for item in it.house.stores.outbox.recent(ANNS)]
             assert told == [COMMAND_INTERRUPTED, "- [ ] #1 bread"]
-    assert kept_words(tmp_path, "add bread") == []
+    assert files_with_words(tmp_path, "add bread") == []

@@ -11,8 +11,7 @@ from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.model_api import ModelCall
 from assistant.core.sessions import peer_session_key, room_session_key
 from assistant.runtime.turn import UNAVAILABLE_REPLY
-from tests.meeting import ANN, OWNER, ROOM, Meeting
-from tests.scenario.test_runtime import lived
+from tests.support.running_app import ANN, OWNER, ROOM, BridgePeople, run_app
 
 ANNS, ROOMS = peer_session_key("kept", ANN), room_session_key("kept", ROOM)
 TOLD = "I live in Gjeving and my sister is called Kari."
@@ -20,8 +19,8 @@ TOLD = "I live in Gjeving and my sister is called Kari."
 
 async def learned(home: Path, **environ: str) -> set[str]:
     """The scopes in which something is noted after the owner, a guest and a room told the same."""
-    async with lived(home, "I see.", **environ) as it:
-        them = Meeting(it)
+    async with run_app(home, "I see.", **environ) as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.write(TOLD, OWNER)
         await them.write(TOLD, ANN)
@@ -39,7 +38,7 @@ async def test_what_others_say_is_learned_where_the_settings_say_so(tmp_path: Pa
 
 
 async def test_the_owner_is_told_once_a_day_that_a_share_is_used_up(tmp_path: Path) -> None:
-    async with lived(tmp_path, ASSISTANT_BUDGET__DAILY_USD="1.0", ASSISTANT_GUEST__BUDGET_SHARE="0.1") as it:
+    async with run_app(tmp_path, ASSISTANT_BUDGET__DAILY_USD="1.0", ASSISTANT_GUEST__BUDGET_SHARE="0.1") as it:
         ledger, outbox = it.house.stores.ledger, it.house.stores.outbox
         for day in range(2):
             for _ in range(3):
@@ -52,8 +51,8 @@ async def test_the_owner_is_told_once_a_day_that_a_share_is_used_up(tmp_path: Pa
 
 
 async def test_what_fails_is_explained_to_the_owner_alone(tmp_path: Path) -> None:
-    async with lived(tmp_path, ModelError("http://nas.local:11434 does not answer", kind="network")) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, ModelError("http://nas.local:11434 does not answer", kind="network")) as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.write("hello", OWNER)
         await them.write("hello", ANN)
@@ -64,8 +63,8 @@ async def test_a_fault_of_ours_names_nothing_to_a_guest(tmp_path: Path) -> None:
     def fail(_: object) -> str:
         raise RuntimeError("the owner's secret")
 
-    async with lived(tmp_path, fail) as it:
-        them = Meeting(it)
+    async with run_app(tmp_path, fail) as it:
+        them = BridgePeople(it)
         await them.know_everybody()
         await them.write("hello", ANN)
         assert them.told() == [(ANN, "Something in the assistant failed. Your message is kept.")]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
@@ -14,60 +11,14 @@ import pytest
 from assistant.core.errors import BridgeError, ModelError, UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelNotice, ModelRequest
-from assistant.core.ports import Model
-from assistant.core.records import InboxItem
 from assistant.settings.settings import load_settings
-from assistant.wire.app import App, build_app
-from tests.scripted import KeptBridge, ScriptedModel, SteppingClock, said
-
-
-@dataclass
-class Lived:
-    house: App
-    model: ScriptedModel
-    bridge: KeptBridge
-    clock: SteppingClock
-    accepted: list[int]
-
-    async def say(self, text: str, external_id: str | None = None) -> int:
-        number = len(self.accepted)
-        got = await self.house.runtime.accept(said(text, external_id=external_id or f"m{number}"))
-        self.accepted.append(got.inbox_id)
-        return got.inbox_id
-
-    async def answered(self) -> None:
-        await self.house.runtime.idle()
-        await self.house.delivery.flush()
-
-    def item(self, inbox_id: int) -> InboxItem:
-        found = self.house.stores.conversation.inbox_item(inbox_id)
-        assert found is not None
-        return found
-
-    def contents(self, session: str = "main") -> list[tuple[str, str]]:
-        return [(m.role, m.content) for m in self.house.stores.conversation.view(session).messages]
-
-
-@asynccontextmanager
-async def lived(
-    home: Path, *script: object, model: ScriptedModel | None = None, writer: Model | None = None, **environ: str
-) -> AsyncIterator[Lived]:
-    environment = {"ASSISTANT_HOME": str(home), **environ}
-    settings = load_settings(None, environment)
-    bridge, clock = KeptBridge(), SteppingClock()
-    model = model or ScriptedModel(*script)  # type: ignore[arg-type]
-    house = build_app(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
-    try:
-        await house.runtime.start()
-        yield Lived(house, model, bridge, clock, [])
-        assert house.stores.verifier.verify().ok
-    finally:
-        await house.runtime.stop(5)
-        house.close()
+from assistant.wire.app import build_app
+from tests.support.running_app import run_app
+from tests.support.scripted import RecordingBridge, ScriptedModel, SteppingClock, owner_message
 
 
 async def test_a_message_is_answered_once_and_logged(tmp_path: Path) -> None:
-    async with lived(tmp_path, "hello yourself") as it:
+    async with run_app(tmp_path, "hello yourself") as it:
         inbox_id = await it.say("hello")
         await it.answered()
         assert it.bridge.bodies == ["hello yourself"]
@@ -77,7 +28,7 @@ async def test_a_message_is_answered_once_and_logged(tmp_path: Path) -> None:
 
 
 async def test_f40_the_probe_is_told_what_waits_and_what_runs(tmp_path: Path) -> None:
-    async with lived(tmp_path, "yes") as it:
+    async with run_app(tmp_path, "yes") as it:
 
         def waiting_and_running() -> tuple[list[str], list[str]]:
             lanes = it.house.runtime.lanes()
@@ -94,7 +45,7 @@ async def test_f40_the_probe_is_told_what_waits_and_what_runs(tmp_path: Path) ->
 
 
 async def test_the_same_external_id_is_answered_once(tmp_path: Path) -> None:
-    async with lived(tmp_path, "once") as it:
+    async with run_app(tmp_path, "once") as it:
         await it.say("hello", "same")
         await it.say("hello", "same")
         await it.answered()
@@ -104,7 +55,7 @@ async def test_the_same_external_id_is_answered_once(tmp_path: Path) -> None:
 
 async def test_tools_run_and_their_results_reach_the_model(tmp_path: Path) -> None:
     call = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["buy milk"]})
-    async with lived(tmp_path, call, "noted") as it:
+    async with run_app(tmp_path, call, "noted") as it:
         await it.say("buy milk, please")
         await it.answered()
         assert it.bridge.bodies == ["noted"]
@@ -116,7 +67,7 @@ async def test_tools_run_and_their_results_reach_the_model(tmp_path: Path) -> No
 
 async def test_call_ids_that_a_local_server_repeats_are_made_unique(tmp_path: Path) -> None:
     same = ToolCall("call_0", "current_time", {})
-    async with lived(tmp_path, same, same, "done") as it:
+    async with run_app(tmp_path, same, same, "done") as it:
         await it.say("what time is it")
         await it.answered()
         ids = [c.id for m in it.house.stores.conversation.view("main").messages for c in m.tool_calls]
@@ -127,7 +78,7 @@ async def test_call_ids_that_a_local_server_repeats_are_made_unique(tmp_path: Pa
 async def test_messages_wait_for_the_running_turn(tmp_path: Path) -> None:
     model = ScriptedModel("first", "second")
     model.gate = asyncio.Event()
-    async with lived(tmp_path, model=model) as it:
+    async with run_app(tmp_path, model=model) as it:
         await it.say("one")
         await it.house.runtime.tick(it.clock())
         await model.called.wait()
@@ -143,7 +94,7 @@ async def test_messages_wait_for_the_running_turn(tmp_path: Path) -> None:
 async def test_what_can_wait_gives_way_to_a_long_turn_once(tmp_path: Path) -> None:
     model = ScriptedModel("first", "second")
     model.gate = asyncio.Event()
-    async with lived(tmp_path, model=model) as it:
+    async with run_app(tmp_path, model=model) as it:
         await it.say("one")
         await it.house.runtime.tick(it.clock())
         await model.called.wait()
@@ -166,7 +117,7 @@ async def test_what_can_wait_gives_way_to_a_long_turn_once(tmp_path: Path) -> No
 async def test_a_message_steers_the_turn_at_the_next_tool_boundary(tmp_path: Path) -> None:
     model = ScriptedModel(ToolCall("c1", "current_time", {}), "both answered")
     model.gate = asyncio.Event()
-    async with lived(tmp_path, model=model, ASSISTANT_TURN__ON_MESSAGE="steer") as it:
+    async with run_app(tmp_path, model=model, ASSISTANT_TURN__ON_MESSAGE="steer") as it:
         first = await it.say("one")
         await it.house.runtime.tick(it.clock())
         await model.called.wait()
@@ -181,7 +132,7 @@ async def test_a_message_steers_the_turn_at_the_next_tool_boundary(tmp_path: Pat
 async def test_stop_leaves_a_marker_and_a_notice_and_the_next_message_is_answered(tmp_path: Path) -> None:
     model = ScriptedModel("later")
     model.gate = asyncio.Event()
-    async with lived(tmp_path, model=model) as it:
+    async with run_app(tmp_path, model=model) as it:
         inbox_id = await it.say("a long task")
         await it.house.runtime.tick(it.clock())
         await model.called.wait()
@@ -196,7 +147,7 @@ async def test_stop_leaves_a_marker_and_a_notice_and_the_next_message_is_answere
 
 
 async def test_while_the_index_takes_in_much_the_loop_goes_on_and_a_turn_waits_for_it(tmp_path: Path) -> None:
-    async with lived(tmp_path, "good morning") as it:
+    async with run_app(tmp_path, "good morning") as it:
         held, let_go = Event(), Event()
 
         def take_in() -> bool:
@@ -219,7 +170,7 @@ async def test_while_the_index_takes_in_much_the_loop_goes_on_and_a_turn_waits_f
 
 async def test_a_model_that_fails_becomes_one_notice_with_its_exit_code(tmp_path: Path) -> None:
     error = ModelError("The model is not reachable. Your message is kept.", kind="network")
-    async with lived(tmp_path, error, "fine again") as it:
+    async with run_app(tmp_path, error, "fine again") as it:
         inbox_id = await it.say("hello")
         await it.answered()
         result = it.house.runtime.result(it.item(inbox_id))
@@ -231,7 +182,7 @@ async def test_a_model_that_fails_becomes_one_notice_with_its_exit_code(tmp_path
 
 
 async def test_a_bug_ends_its_turn_with_a_notice_and_nothing_else(tmp_path: Path) -> None:
-    async with lived(tmp_path, ZeroDivisionError("oops"), "well") as it:
+    async with run_app(tmp_path, ZeroDivisionError("oops"), "well") as it:
         inbox_id = await it.say("hello")
         await it.answered()
         assert it.item(inbox_id).state == "failed"
@@ -242,7 +193,7 @@ async def test_a_bug_ends_its_turn_with_a_notice_and_nothing_else(tmp_path: Path
 
 
 async def test_a_turn_stops_at_its_step_limit(tmp_path: Path) -> None:
-    async with lived(tmp_path, ToolCall("c", "current_time", {}), ASSISTANT_TURN__MAX_STEPS="3") as it:
+    async with run_app(tmp_path, ToolCall("c", "current_time", {}), ASSISTANT_TURN__MAX_STEPS="3") as it:
         inbox_id = await it.say("loop")
         await it.answered()
         assert it.item(inbox_id).state == "failed"
@@ -252,7 +203,7 @@ async def test_a_turn_stops_at_its_step_limit(tmp_path: Path) -> None:
 
 async def test_an_overflow_is_recovered_by_shortening_with_pairs_kept(tmp_path: Path) -> None:
     overflow = ModelError("prompt is too long", kind="overflow")
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         for n in range(12):
             await it.say(f"message {n}: " + "words and more words " * 200)
             await it.answered()
@@ -267,7 +218,7 @@ async def test_an_overflow_is_recovered_by_shortening_with_pairs_kept(tmp_path: 
 
 async def test_overflow_is_given_up_after_its_retries_and_told(tmp_path: Path) -> None:
     overflow = ModelError("prompt is too long. Your message is kept.", kind="overflow")
-    async with lived(tmp_path, overflow) as it:
+    async with run_app(tmp_path, overflow) as it:
         await it.say("hello")
         await it.answered()
         assert len(it.model.requests) == 4
@@ -275,7 +226,7 @@ async def test_overflow_is_given_up_after_its_retries_and_told(tmp_path: Path) -
 
 
 async def test_a_long_conversation_stays_below_the_emergency_threshold(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok " * 300, ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="8000") as it:
+    async with run_app(tmp_path, "ok " * 300, ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="8000") as it:
         for n in range(30):
             await it.say(f"message {n}: " + "words and more words " * 40)
             await it.answered()
@@ -298,9 +249,9 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
     model = ScriptedModel(first_call, "lost")
     model.gate = gate
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
-    house = build_app(settings, SteppingClock(), bridges={"kept": KeptBridge()}, model=model)
+    house = build_app(settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=model)
     await house.runtime.start()
-    await house.runtime.accept(said("put tea on my list", external_id="m"))
+    await house.runtime.accept(owner_message("put tea on my list", external_id="m"))
     await house.runtime.tick(SteppingClock()())
     await second_call.wait()
     turn = next(task for task in asyncio.all_tasks() if task.get_name().startswith("turn "))
@@ -308,7 +259,7 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
     await asyncio.wait([turn])
     house.close()
 
-    async with lived(tmp_path, "it is on the list") as it:
+    async with run_app(tmp_path, "it is on the list") as it:
         await it.answered()
         assert it.bridge.bodies == ["it is on the list"]
         assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["tea"]
@@ -316,7 +267,7 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
 
 
 async def test_a_failing_bridge_keeps_the_reply_and_sends_it_later(tmp_path: Path) -> None:
-    async with lived(tmp_path, "kept for you") as it:
+    async with run_app(tmp_path, "kept for you") as it:
         it.bridge.fail = [BridgeError("network down", retry_after=0.01)]
         await it.say("hello")
         await it.answered()
@@ -325,7 +276,7 @@ async def test_a_failing_bridge_keeps_the_reply_and_sends_it_later(tmp_path: Pat
 
 
 async def test_undo_hides_the_last_exchange_and_retry_asks_again(tmp_path: Path) -> None:
-    async with lived(tmp_path, "first answer", "second answer", "better answer") as it:
+    async with run_app(tmp_path, "first answer", "second answer", "better answer") as it:
         await it.say("one")
         await it.answered()
         await it.say("two")
@@ -343,14 +294,14 @@ async def test_undo_hides_the_last_exchange_and_retry_asks_again(tmp_path: Path)
 
 @pytest.mark.parametrize("text", ["/help", "/status", "/model", "/usage", "/todo", "/todo add milk", "/stop"])
 async def test_commands_answer(tmp_path: Path, text: str) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         await it.say("hello")
         await it.answered()
         assert await it.house.commands.run(text, "main")
 
 
 async def test_commands_are_the_owners(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         with pytest.raises(UsageError):
             await it.house.commands.run("/status", "peer:matrix:@eve")
         with pytest.raises(UsageError, match="no command /dance"):
@@ -366,7 +317,7 @@ async def test_a_restarted_stream_withdraws_what_was_shown(tmp_path: Path) -> No
                     yield ModelNotice("The connection broke; trying again.", restarted=True)
                     self.requests.append(request)
 
-    async with lived(tmp_path, model=Restarting("whole answer")) as it:
+    async with run_app(tmp_path, model=Restarting("whole answer")) as it:
         await it.say("hello")
         await it.answered()
         kinds = [event.kind for event in it.bridge.events]

@@ -12,8 +12,8 @@ from pathlib import Path
 from assistant.cli.link import open_daemon_link
 from assistant.core.shutdown import service_manager_timeout
 from assistant.settings.home import Home
-from tests.scenario.command_line import look
-from tests.scenario.service_manager import service
+from tests.support.command_line import run_in_process
+from tests.support.service_manager import run_supervised_daemon
 
 # Where SQLite's readers and writers lock the memory that they share: eight bytes of script.db-shm.
 _LOCKS = (120, 8)
@@ -30,12 +30,12 @@ def say(home: Path, text: str) -> None:
 
 
 def said(home: Path, text: str) -> list[dict[str, object]]:
-    lines = look(home, "log", "--json", "--grep", text).out.splitlines()
+    lines = run_in_process(home, "log", "--json", "--grep", text).out.splitlines()
     return [json.loads(line) for line in lines]
 
 
 def test_f38_a_service_says_that_it_is_ready_that_it_lives_and_that_it_ends_and_ends_in_time(tmp_path: Path) -> None:
-    with service(tmp_path / "home") as daemon:
+    with run_supervised_daemon(tmp_path / "home") as daemon:
         heard = daemon.until("WATCHDOG=1") + daemon.until("WATCHDOG=1")
         assert f"STATUS=Serves {tmp_path / 'home'}." in heard
         daemon.process.send_signal(signal.SIGTERM)
@@ -47,7 +47,7 @@ def test_f40_a_daemon_whose_store_is_held_by_another_is_silent_is_killed_and_los
     home = tmp_path / "home"
     with socket.create_server(("127.0.0.1", 0)) as never_answers:
         address = f"http://127.0.0.1:{never_answers.getsockname()[1]}/v1"
-        with service(home, OPENAI_BASE_URL=address, ASSISTANT_MODEL__NAME="slow") as daemon:
+        with run_supervised_daemon(home, OPENAI_BASE_URL=address, ASSISTANT_MODEL__NAME="slow") as daemon:
             say(home, "remember that the lamp is green")
             daemon.until("WATCHDOG=1")
             with (home / "script.db-shm").open("r+b") as shared:
@@ -57,12 +57,12 @@ def test_f40_a_daemon_whose_store_is_held_by_another_is_silent_is_killed_and_los
             assert daemon.process.returncode == -signal.SIGABRT
             assert "database.py" in log
     # The next start, in this process: what was accepted is answered before anything else.
-    asked = look(home, "chat", "-m", "what colour is the lamp?")
+    asked = run_in_process(home, "chat", "-m", "what colour is the lamp?")
     assert asked.returncode == 0
     assert "green" in asked.out
     assert next(line["role"] for line in said(home, "lamp is green")) == "user"
     # Neither lost nor taken up twice: what was accepted before the end has one place in the log.
-    everything = [json.loads(line) for line in look(home, "log", "--json").out.splitlines()]
+    everything = [json.loads(line) for line in run_in_process(home, "log", "--json").out.splitlines()]
     asked_for = [line["content"] for line in everything if line["role"] == "user"]
     assert asked_for == ["remember that the lamp is green", "what colour is the lamp?"]
-    assert json.loads(look(home, "status", "--json").out)["waiting"] == 0
+    assert json.loads(run_in_process(home, "status", "--json").out)["waiting"] == 0

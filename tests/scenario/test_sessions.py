@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import UsageError
-from tests.scenario.test_resets import OSLO, files_with, note, run, say, say_in, shown, whole
-from tests.scenario.test_runtime import lived
+from tests.scenario.test_session_resets import OSLO, files_with, note, run, say, say_in, shown, whole
+from tests.support.running_app import run_app
 
 
 async def test_what_is_forgotten_is_gone_from_notes_archives_and_what_can_be_resumed(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         await say(it, "My locker has the number Xylophone77.", OSLO)
         await run(it, "/reset")
         assert "Xylophone77" in note(it)
@@ -29,7 +29,7 @@ async def test_what_is_forgotten_is_gone_from_notes_archives_and_what_can_be_res
 
 
 async def test_a_thread_is_put_away_and_its_next_message_begins_the_next(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         assert "which is new" in await run(it, "/session Trip to Rome")
         await say_in(it, "thread:trip-to-rome", "We fly in May.")
         told = await run(it, "/sessions end trip-to-rome")
@@ -44,7 +44,7 @@ async def test_a_thread_is_put_away_and_its_next_message_begins_the_next(tmp_pat
 
 
 async def test_an_earlier_conversation_is_taken_up_and_left_again(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
         with pytest.raises(UsageError, match="no earlier conversation"):
             await run(it, "/sessions resume main")
@@ -66,7 +66,7 @@ async def test_an_earlier_conversation_is_taken_up_and_left_again(tmp_path: Path
 
 
 async def test_a_conversation_that_went_on_and_said_nothing_new_can_go_on_again(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
         await run(it, "/reset")
         told = await run(it, "/sessions resume main 1")
@@ -79,7 +79,7 @@ async def test_a_conversation_that_went_on_and_said_nothing_new_can_go_on_again(
 
 
 async def test_one_conversation_is_shown_with_its_note_and_where_it_is(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
         await run(it, "/reset")
         first = await run(it, "/sessions show main 1")
@@ -91,7 +91,7 @@ async def test_one_conversation_is_shown_with_its_note_and_where_it_is(tmp_path:
 
 
 async def test_where_one_is_and_what_other_threads_there_are(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
         await say_in(it, "thread:trip", "We fly in May.")
         assert "You are in main." in (told := await run(it, "/session")) and "`thread:trip`" in told

@@ -22,13 +22,13 @@ from assistant.settings.layers import read_file_layer
 from assistant.settings.settings import Settings, load_settings
 from assistant.settings.watch import SettingsWatch
 from assistant.wire.app import App, build_app
-from tests.scripted import ScriptedModel, SteppingClock
+from tests.support.scripted import ScriptedModel, SteppingClock
 
 CALL = ModelCall("chat", "anthropic", "m", 1_000, 1_000, 0.5, "main")
 
 
 @dataclass
-class Reading:
+class CountingReader:
     """Reads the settings again, and counts."""
 
     home: Home
@@ -40,12 +40,12 @@ class Reading:
 
 
 @dataclass
-class Running:
+class ServedApp:
     """A house that is served, as `status` sees it; every look is one of the daemon's."""
 
     home: Home
     house: App
-    reading: Reading
+    reading: CountingReader
 
     def edit(self, text: str) -> None:
         self.home.config.write_text(text)
@@ -61,22 +61,22 @@ class Running:
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
+def running(tmp_path: Path) -> Iterator[ServedApp]:
     home = Home(tmp_path / "home")
     home.path.mkdir(mode=0o700)
     home.config.write_text("[budget]\ndaily_usd = 1.0\n[context]\ntarget = 0.25\n")
-    reading = Reading(home)
+    reading = CountingReader(home)
     configured = structlog.get_config()
     house = build_app(load_settings(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
     try:
-        yield Running(home, house, reading)
+        yield ServedApp(home, house, reading)
     finally:
         asyncio.run(house.close_model())
         house.close()
         structlog.configure(**configured)
 
 
-async def test_nonsense_keeps_the_old_settings_and_names_file_key_and_what_is_allowed(running: Running) -> None:
+async def test_nonsense_keeps_the_old_settings_and_names_file_key_and_what_is_allowed(running: ServedApp) -> None:
     assert running.look()["ok"]
     running.edit("[budget]\ndaily_usd = 9.0\n[context]\ntarget = 0.9\n")
     (problem,) = running.problems()
@@ -98,7 +98,7 @@ async def test_nonsense_keeps_the_old_settings_and_names_file_key_and_what_is_al
     ],
 )
 async def test_every_kind_of_nonsense_is_told_and_green_again_when_it_is_mended(
-    running: Running, text: str, words: str
+    running: ServedApp, text: str, words: str
 ) -> None:
     good = running.home.config.read_text()
     running.edit(text)
@@ -112,7 +112,7 @@ async def test_every_kind_of_nonsense_is_told_and_green_again_when_it_is_mended(
     assert [(one["log_level"], one["event"]) for one in logs] == [("info", "settings are understood again")]
 
 
-async def test_a_file_that_is_taken_away_and_one_that_is_no_text_are_noticed(running: Running) -> None:
+async def test_a_file_that_is_taken_away_and_one_that_is_no_text_are_noticed(running: ServedApp) -> None:
     running.home.config.write_bytes(b"\xff\xfe")
     assert "is not UTF-8 text" in running.problems()[0]
     running.home.config.unlink()
@@ -120,12 +120,12 @@ async def test_a_file_that_is_taken_away_and_one_that_is_no_text_are_noticed(run
     assert running.look()["changed_settings"] == ["context.target"]
 
 
-async def test_a_status_that_is_asked_for_between_two_looks_knows_already(running: Running) -> None:
+async def test_a_status_that_is_asked_for_between_two_looks_knows_already(running: ServedApp) -> None:
     running.edit("[context]\ntarget = 5\n")
     assert not running.house.status()["ok"]
 
 
-async def test_a_changed_budget_holds_at_once(running: Running) -> None:
+async def test_a_changed_budget_holds_at_once(running: ServedApp) -> None:
     ledger, now = running.house.stores.ledger, SteppingClock()()
     ledger.reserve(CALL, now)
     ledger.reserve(CALL, now)
@@ -140,7 +140,7 @@ async def test_a_changed_budget_holds_at_once(running: Running) -> None:
     assert "of $2.00" in "\n".join(render_lines({**report, "running": True}))
 
 
-async def test_a_changed_log_level_holds_at_once(running: Running, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_changed_log_level_holds_at_once(running: ServedApp, capsys: pytest.CaptureFixture[str]) -> None:
     running.edit("[log]\nlevel = 'error'\n[context]\ntarget = 0.25\n[budget]\ndaily_usd = 1.0\n")
     running.house.look()
     capsys.readouterr()
@@ -149,7 +149,7 @@ async def test_a_changed_log_level_holds_at_once(running: Running, capsys: pytes
     assert running.look()["changed_settings"] == []
 
 
-class FullDisk:
+class RefusingBridges:
     """It refuses the bridges that are wanted."""
 
     async def put(self, name: str, bridge: Bridge) -> None:
@@ -159,16 +159,16 @@ class FullDisk:
         raise StoreError("The disk is full.")
 
 
-async def test_f39_a_bridge_that_could_not_be_taken_up_is_at_the_next_look(running: Running) -> None:
+async def test_f39_a_bridge_that_could_not_be_taken_up_is_at_the_next_look(running: ServedApp) -> None:
     wanted = load_settings(running.home, {"ASSISTANT_TELEGRAM__ENABLED": "true"})
-    await running.house.networks.renew(wanted, FullDisk())
+    await running.house.networks.renew(wanted, RefusingBridges())
     assert "telegram" not in running.house.delivery.bridges
     running.house.look()
     await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
     assert "telegram" in running.house.delivery.bridges
 
 
-async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(running: Running) -> None:
+async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(running: ServedApp) -> None:
     running.edit("[budget]\ndaily_usd = 3.0\n[context]\ntarget = 0.2\n[home]\ntimezone = 'Europe/Oslo'\n")
     report = running.look()
     assert report["changed_settings"] == ["home.timezone", "context.target"]
@@ -180,13 +180,13 @@ async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(ru
     assert running.look()["changed_settings"] == []
 
 
-async def test_a_new_persona_or_secret_is_told_until_the_next_start(running: Running) -> None:
+async def test_a_new_persona_or_secret_is_told_until_the_next_start(running: ServedApp) -> None:
     running.home.persona.write_text("You are somebody else.")
     running.home.secrets.write_text("[file]\nOPENAI_API_KEY = 'sk-123456789'\n")
     assert running.look()["changed_settings"] == ["OPENAI_API_KEY", "PERSONA.md"]
 
 
-async def test_a_file_that_did_not_change_is_not_read_again(running: Running) -> None:
+async def test_a_file_that_did_not_change_is_not_read_again(running: ServedApp) -> None:
     for _ in range(5):
         running.look()
     assert running.reading.times == 0
@@ -228,7 +228,7 @@ def test_what_the_keyring_has_does_not_count_as_changed(tmp_path: Path) -> None:
     assert watch.waiting() == ["turn.max_steps"]
 
 
-async def test_what_was_last_understood_is_kept_for_whoever_looks(running: Running) -> None:
+async def test_what_was_last_understood_is_kept_for_whoever_looks(running: ServedApp) -> None:
     running.home.run.mkdir()
     running.edit("[budget]\ndaily_usd = 3.0\n")
     running.look()

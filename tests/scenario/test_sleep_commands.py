@@ -11,20 +11,20 @@ import pytest
 
 from assistant.core.errors import UsageError
 from sleep.cycle.cycle import PHASES
-from tests.journal_home import attentive
-from tests.scenario.test_compaction_house import made, walked, writer
-from tests.scenario.test_runtime import Lived, lived
-from tests.scripted import ScriptedModel
+from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
+from tests.support.running_app import LiveApp, run_app
+from tests.support.scripted import ScriptedModel
+from tests.support.sleep_home import learn_every_line
 
 OSLO = "I live in Oslo."
 
 
-async def sleep(it: Lived, *options: str) -> str:
+async def sleep(it: LiveApp, *options: str) -> str:
     return await it.house.commands.run(" ".join(["/sleep", *options]), "main")
 
 
 async def test_a_sleep_by_hand_tells_what_it_did_and_last_tells_it_again(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         assert await sleep(it, "--last") == "No sleep yet."
         told = await sleep(it)
         assert told.startswith("Sleep 1 (by hand), 2026-03-01 ") and "There was nothing to do." in told
@@ -34,9 +34,9 @@ async def test_a_sleep_by_hand_tells_what_it_did_and_last_tells_it_again(tmp_pat
 
 
 async def test_a_dry_run_tells_what_waits_and_changes_nothing(tmp_path: Path) -> None:
-    by = ScriptedModel(attentive, name="claude-haiku-5-5")
+    by = ScriptedModel(learn_every_line, name="claude-haiku-5-5")
     by.provider = "anthropic"
-    async with lived(tmp_path, "Nice.", writer=by) as it:
+    async with run_app(tmp_path, "Nice.", writer=by) as it:
         assert "nothing to do now" in await sleep(it, "--dry-run")
         for text in (OSLO, "My cat is called Mio."):
             await it.say(text)
@@ -53,19 +53,19 @@ async def test_a_dry_run_tells_what_waits_and_changes_nothing(tmp_path: Path) ->
 
 
 async def test_a_dry_run_foresees_the_compaction_that_the_sleep_makes(tmp_path: Path) -> None:
-    async with walked(tmp_path, 28) as it:
+    async with app_with_long_messages(tmp_path, 28) as it:
         told = json.loads(await sleep(it, "--json", "--dry-run"))
         (full,) = told["full"]
-        assert (full["session"], full["ratio"] >= 0.5) == ("main", True) and made(it) == []
+        assert (full["session"], full["ratio"] >= 0.5) == ("main", True) and checkpoints_in(it) == []
         report = json.loads(await sleep(it, "--json", "--phase", "compact"))
         done = report["phases"]["compact"]["compacted"]["main"]
         assert abs(done["tokens_before"] - full["tokens_before"]) <= 100
-        assert done["checkpoints"] == [one.id for one in made(it)]
+        assert done["checkpoints"] == [one.id for one in checkpoints_in(it)]
 
 
 @pytest.mark.parametrize("options", ["--phase", "--phase dream", "--phase extract score", "--never", "now", "--last 3"])
 async def test_what_it_does_not_know_it_tells_and_does_not_sleep(tmp_path: Path, options: str) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         with pytest.raises(UsageError) as told:
             await sleep(it, options)
         expected = ", ".join(PHASES) if "--phase" in options else "--dry-run"
@@ -75,7 +75,7 @@ async def test_what_it_does_not_know_it_tells_and_does_not_sleep(tmp_path: Path,
 
 async def test_a_whole_night_of_a_home_is_taken_back_and_does_not_come_again(tmp_path: Path) -> None:
     """With Mem0 and all that a house has."""
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         await it.say(OSLO)
         await it.answered()
         with pytest.raises(UsageError, match="no sleep to take back"):
@@ -91,7 +91,7 @@ async def test_a_whole_night_of_a_home_is_taken_back_and_does_not_come_again(tmp
 
 
 async def test_the_compactions_of_a_night_are_taken_back_with_it(tmp_path: Path) -> None:
-    async with walked(tmp_path, 28) as it:
+    async with app_with_long_messages(tmp_path, 28) as it:
         before = it.house.stores.conversation.view("main").messages
         await sleep(it, "--phase", "compact")
         assert "summary" in {tag for one in it.house.stores.journal.entries("owner") for tag in one.tags}
@@ -102,11 +102,11 @@ async def test_the_compactions_of_a_night_are_taken_back_with_it(tmp_path: Path)
 
 
 async def test_f32_no_summary_is_paid_for_that_a_sleep_may_not_pay(tmp_path: Path) -> None:
-    by = writer()
+    by = summary_writer()
     by.provider, by.name = "anthropic", "claude-haiku-5-5"
-    async with walked(tmp_path, 28, by=by, ASSISTANT_SLEEP__MAX_USD="0.001") as it:
+    async with app_with_long_messages(tmp_path, 28, by=by, ASSISTANT_SLEEP__MAX_USD="0.001") as it:
         report = json.loads(await sleep(it, "--json", "--phase", "compact"))
-        assert by.requests == [] and [one.tier for one in made(it)] == ["extractive"]
+        assert by.requests == [] and [one.tier for one in checkpoints_in(it)] == ["extractive"]
         assert "sleep.max_usd" in report["phases"]["compact"]["budget"]
         assert it.house.stores.breakers.get("summary").failures == 0
         await it.house.commands.run("/compact --undo", "main")
@@ -115,7 +115,7 @@ async def test_f32_no_summary_is_paid_for_that_a_sleep_may_not_pay(tmp_path: Pat
 
 
 async def test_a_sleep_that_is_asked_for_goes_on_when_whoever_asked_goes_away(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         asked = asyncio.create_task(sleep(it))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -127,7 +127,7 @@ async def test_a_sleep_that_is_asked_for_goes_on_when_whoever_asked_goes_away(tm
 
 
 async def test_late_is_told_as_late(tmp_path: Path) -> None:
-    async with lived(tmp_path, "Nice.") as it:
+    async with run_app(tmp_path, "Nice.") as it:
         await it.say("hello")
         await it.answered()
         it.clock.now += timedelta(days=2)

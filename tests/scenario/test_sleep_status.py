@@ -12,14 +12,14 @@ from assistant.core.memories import ChangePlan, JournalEntry, MemoryChange, Slee
 from assistant.wire.status import stored_status
 from sleep.cycle.change_plan import memory_from_entry
 from tests.scenario.test_compaction_status import problems
-from tests.scenario.test_runtime import Lived, lived
-from tests.store_home import NOW
+from tests.support.running_app import LiveApp, run_app
+from tests.support.store_home import NOW
 
 DOWN = "The memory store cannot be reached: connection refused"
 ENTRY = JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")
 
 
-def slept(it: Lived, trigger: str = "sleep", state: Any = "done", **phases: dict[str, Any]) -> SleepReport:
+def slept(it: LiveApp, trigger: str = "sleep", state: Any = "done", **phases: dict[str, Any]) -> SleepReport:
     """A sleep that ended so, now."""
     journal, now = it.house.stores.journal, it.clock()
     report = SleepReport(journal.begin_cycle(trigger, now), trigger, now, now, state, phases)
@@ -28,7 +28,7 @@ def slept(it: Lived, trigger: str = "sleep", state: Any = "done", **phases: dict
 
 
 async def test_f30_a_memory_store_that_is_down_is_told_with_what_waits_until_a_sleep_reaches_it(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         it.house.stores.journal.add([ENTRY], NOW)
         slept(it, consolidate={"state": "failed", "error": DOWN})
         (line,) = problems(it)
@@ -42,7 +42,7 @@ async def test_f30_a_memory_store_that_is_down_is_told_with_what_waits_until_a_s
 
 
 async def test_a_nap_that_went_wrong_is_told_beside_the_night_and_cleared_by_the_next(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         slept(it, extract={"error": ""}, curate={"error": "MEMORY.md is no text."})
         slept(it, "nap", extract={"error": "no route to host"})
         (line,) = problems(it)
@@ -52,14 +52,14 @@ async def test_a_nap_that_went_wrong_is_told_beside_the_night_and_cleared_by_the
 
 
 async def test_f34_a_sleep_that_saved_nothing_is_told_though_a_nap_came_after_it(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         slept(it, extract={"warning": "9 messages read, and nothing was saved from them"})
         slept(it, "phase", compact={"error": ""})
         assert "9 messages read" in problems(it)[0]
 
 
 async def test_a_night_that_nobody_slept_for_a_day_is_missed_until_a_sleep_ends(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         assert problems(it) == []
         await it.say("hello")
         await it.answered()
@@ -76,7 +76,7 @@ async def test_a_night_that_nobody_slept_for_a_day_is_missed_until_a_sleep_ends(
 
 
 async def test_a_home_that_never_sleeps_by_itself_misses_no_night(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok", ASSISTANT_SLEEP__AT="", ASSISTANT_BACKUP__AT="") as it:
+    async with run_app(tmp_path, "ok", ASSISTANT_SLEEP__AT="", ASSISTANT_BACKUP__AT="") as it:
         await it.say("hello")
         await it.answered()
         it.clock.now += timedelta(days=9)
@@ -84,7 +84,7 @@ async def test_a_home_that_never_sleeps_by_itself_misses_no_night(tmp_path: Path
 
 
 async def test_a_forgetting_that_is_not_finished_is_told(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         await it.say("My passport number is X1234567.")
         await it.answered()
         forgetting = it.house.stores.forgetting
@@ -96,14 +96,14 @@ async def test_a_forgetting_that_is_not_finished_is_told(tmp_path: Path) -> None
 
 
 async def test_a_forgetting_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         (tmp_path / "forgetting-1.json").write_text("{")
         (line,) = problems(it)
         assert "forgetting-1.json cannot be read" in line
 
 
 async def test_a_sleep_that_is_taken_back_in_part_is_told(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         report = slept(it)
         it.house.stores.journal.note_cycle(replace(report, state="undoing"))
         assert "`assistant sleep --undo` goes on" in problems(it)[0]
@@ -114,11 +114,11 @@ async def test_a_sleep_that_is_taken_back_in_part_is_told(tmp_path: Path) -> Non
 async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(tmp_path: Path) -> None:
     inside, outside = tmp_path / "home", tmp_path / "elsewhere.md"
     outside.write_text("theirs")
-    async with lived(inside, "ok"):
+    async with run_app(inside, "ok"):
         pass
     (inside / "MEMORY.md").symlink_to(outside)
     (inside / ".MEMORY.md.7.partial").write_text("half")
-    async with lived(inside, "ok") as it:
+    async with run_app(inside, "ok") as it:
         status = it.house.status()
         assert not status["ok"] and "outside the home" in " ".join(status["problems"])
         it.house.upkeep()
@@ -130,7 +130,7 @@ async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(
 
 
 async def test_memories_that_were_lost_are_told_with_the_way_to_make_them_again(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         (entry,) = it.house.stores.journal.add([ENTRY], NOW)
         plan = ChangePlan("p", 1, "owner", (MemoryChange("add", memory_from_entry(entry)),), (entry.id or 0,))
         it.house.stores.consolidations.plan(plan, NOW)
@@ -142,7 +142,7 @@ async def test_memories_that_were_lost_are_told_with_the_way_to_make_them_again(
 
 
 async def test_one_memory_that_is_there_does_not_hide_that_the_others_are_missing(tmp_path: Path) -> None:
-    async with lived(tmp_path, "ok") as it:
+    async with run_app(tmp_path, "ok") as it:
         stores = it.house.stores
         told = [replace(ENTRY, key=f"k{number}", content=f"I have {number} bees.") for number in range(45)]
         entries = stores.journal.add(told, NOW)

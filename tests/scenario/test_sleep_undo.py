@@ -12,28 +12,26 @@ import pytest
 
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import MemoryChange
-from tests.consolidating import DyingMemories
-from tests.journal_home import Crash, Dying, tell
-from tests.nights_home import NightsHome
-from tests.store_home import NOW
+from tests.support.sleep_home import SleepHome, say_facts
+from tests.support.store_home import NOW, CrashingMemories, CrashingStore, SimulatedCrash
 
 OSLO, ANNA, BERGEN = "I live in Oslo.", "My sister Anna is a nurse in Rome.", "I moved from Oslo to Bergen."
 MORNING = NOW + timedelta(days=3)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[NightsHome]:
-    home = NightsHome(tmp_path).open()
+def home(tmp_path: Path) -> Iterator[SleepHome]:
+    home = SleepHome(tmp_path).open()
     home.model.provider = "offline"
     yield home
     home.close()
 
 
-async def two_nights(home: NightsHome) -> dict[str, Any]:
+async def two_nights(home: SleepHome) -> dict[str, Any]:
     """The picture after the first; the second supersedes, learns, writes files and compacts."""
-    tell(home, OSLO)
+    say_facts(home, OSLO)
     await home.night()
-    tell(home, ANNA, BERGEN)
+    say_facts(home, ANNA, BERGEN)
     before = home.picture()
     await home.night(1, compact=home.compacted)
     assert all(home.picture()[name] != value for name, value in before.items())
@@ -43,7 +41,7 @@ async def two_nights(home: NightsHome) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------------------- taken back
 
 
-async def test_a_night_is_taken_back_and_not_learned_again(home: NightsHome) -> None:
+async def test_a_night_is_taken_back_and_not_learned_again(home: SleepHome) -> None:
     before = await two_nights(home)
     done = await home.undoing().take_back(MORNING)
     assert (done.of.id, done.memories, done.entries, done.sessions, done.left) == (2, 3, 3, ("main",), ())
@@ -54,15 +52,15 @@ async def test_a_night_is_taken_back_and_not_learned_again(home: NightsHome) -> 
     assert home.picture() == before
 
 
-async def test_what_is_said_again_the_same_day_is_learned(home: NightsHome) -> None:
+async def test_what_is_said_again_the_same_day_is_learned(home: SleepHome) -> None:
     await two_nights(home)
     await home.undoing().take_back(MORNING)
-    tell(home, ANNA)
+    say_facts(home, ANNA)
     await home.night(2)
     assert ANNA in home.remembered() and ANNA in [text for text, _ in home.picture()["memories"]]
 
 
-async def test_the_entries_stay_with_their_sources(home: NightsHome) -> None:
+async def test_the_entries_stay_with_their_sources(home: SleepHome) -> None:
     await two_nights(home)
     taken = home.consolidations.learned(2)
     await home.undoing().take_back(MORNING)
@@ -71,7 +69,7 @@ async def test_the_entries_stay_with_their_sources(home: NightsHome) -> None:
     assert [row["content"] for row in rows] == [entry.content for entry in taken] and rows[0]["sources"] != "[]"
 
 
-async def test_asked_for_again_the_night_before_is_taken_back_and_then_nothing_is_left(home: NightsHome) -> None:
+async def test_asked_for_again_the_night_before_is_taken_back_and_then_nothing_is_left(home: SleepHome) -> None:
     await two_nights(home)
     undoing = home.undoing()
     assert [(await undoing.take_back(MORNING)).of.id for _ in range(2)] == [2, 1]
@@ -81,15 +79,15 @@ async def test_asked_for_again_the_night_before_is_taken_back_and_then_nothing_i
     assert [cycle.state for cycle in home.journal.cycles()] == ["undone", "undone"]
 
 
-async def test_a_sleep_that_changed_nothing_is_passed_over(home: NightsHome) -> None:
+async def test_a_sleep_that_changed_nothing_is_passed_over(home: SleepHome) -> None:
     before = await two_nights(home)
     await home.night(2)
     assert (await home.undoing().take_back(MORNING)).of.id == 2
     assert home.picture() == before
 
 
-async def test_what_waits_because_the_store_was_down_is_taken_back_too(home: NightsHome) -> None:
-    tell(home, OSLO)
+async def test_what_waits_because_the_store_was_down_is_taken_back_too(home: SleepHome) -> None:
+    say_facts(home, OSLO)
     home.memories.down = "no answer"
     await home.night()
     assert len(home.consolidations.pending()) == 1
@@ -99,9 +97,9 @@ async def test_what_waits_because_the_store_was_down_is_taken_back_too(home: Nig
     assert home.memories.held == {}
 
 
-async def test_what_a_person_noted_stays_in_the_journal(home: NightsHome) -> None:
+async def test_what_a_person_noted_stays_in_the_journal(home: SleepHome) -> None:
     """The night made a memory of it; that it was said is no work of the night."""
-    tell(home, OSLO)
+    say_facts(home, OSLO)
     await home.night(phase="extract", trigger="phase")
     (entry,) = home.entries()
     await home.night(1)
@@ -112,7 +110,7 @@ async def test_what_a_person_noted_stays_in_the_journal(home: NightsHome) -> Non
 # ----------------------------------------------------------------------------------------------------------------- left
 
 
-async def test_files_that_a_person_changed_since_are_left_and_named(home: NightsHome) -> None:
+async def test_files_that_a_person_changed_since_are_left_and_named(home: SleepHome) -> None:
     before = await two_nights(home)
     memory, mine = home.path / "MEMORY.md", "Mine now.\n"
     memory.write_text(mine)
@@ -122,9 +120,9 @@ async def test_files_that_a_person_changed_since_are_left_and_named(home: Nights
     assert home.picture() == {**before, "curated": mine}
 
 
-async def test_a_compaction_that_later_ones_stand_upon_is_left_and_named(home: NightsHome) -> None:
+async def test_a_compaction_that_later_ones_stand_upon_is_left_and_named(home: SleepHome) -> None:
     await two_nights(home)
-    tell(home, "One more thing.", "And another.")
+    say_facts(home, "One more thing.", "And another.")
     home.compact_now()
     view = home.shown()
     done = await home.undoing().take_back(MORNING)
@@ -132,7 +130,7 @@ async def test_a_compaction_that_later_ones_stand_upon_is_left_and_named(home: N
     assert home.shown() == view
 
 
-async def test_a_compaction_that_was_taken_back_by_hand_is_no_trouble(home: NightsHome) -> None:
+async def test_a_compaction_that_was_taken_back_by_hand_is_no_trouble(home: SleepHome) -> None:
     before = await two_nights(home)
     home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
     done = await home.undoing().take_back(MORNING)
@@ -140,7 +138,7 @@ async def test_a_compaction_that_was_taken_back_by_hand_is_no_trouble(home: Nigh
     assert home.picture() == before
 
 
-async def test_where_a_later_change_stands_upon_a_memory_nothing_is_taken_back(home: NightsHome) -> None:
+async def test_where_a_later_change_stands_upon_a_memory_nothing_is_taken_back(home: SleepHome) -> None:
     await two_nights(home)
     bergen = next(one for one in home.memories.held.values() if "Bergen" in one.text)
     await home.memories.apply([MemoryChange("delete", bergen, bergen)])
@@ -156,26 +154,26 @@ async def test_where_a_later_change_stands_upon_a_memory_nothing_is_taken_back(h
 
 # --------------------------------------------------------------------------------------------------------------- killed
 
-CUTS: dict[str, Callable[[NightsHome], dict[str, Any]]] = {
-    "before it is noted": lambda home: {"journal": Dying(home.journal, "note_cycle")},
-    "after it is noted": lambda home: {"journal": Dying(home.journal, "note_cycle", after=True)},
-    "before the memories": lambda home: {"memories": DyingMemories(home.memories, "apply")},
-    "after the memories": lambda home: {"memories": DyingMemories(home.memories, "apply", after=True)},
-    "before the plans": lambda home: {"consolidations": Dying(home.consolidations, "undone")},
-    "after the plans": lambda home: {"consolidations": Dying(home.consolidations, "undone", after=True)},
-    "before the compactions": lambda home: {"conversation": Dying(home.conversation, "restorable")},
-    "before the entries": lambda home: {"consolidations": Dying(home.consolidations, "take_back")},
-    "after the entries": lambda home: {"consolidations": Dying(home.consolidations, "take_back", after=True)},
-    "before an edit": lambda home: {"files": Dying(home.files, "undo", call=2)},
-    "after the edits": lambda home: {"files": Dying(home.files, "undo", call=3, after=True)},
-    "before the end": lambda home: {"journal": Dying(home.journal, "note_cycle", call=2)},
+CUTS: dict[str, Callable[[SleepHome], dict[str, Any]]] = {
+    "before it is noted": lambda home: {"journal": CrashingStore(home.journal, "note_cycle")},
+    "after it is noted": lambda home: {"journal": CrashingStore(home.journal, "note_cycle", after=True)},
+    "before the memories": lambda home: {"memories": CrashingMemories(home.memories, "apply")},
+    "after the memories": lambda home: {"memories": CrashingMemories(home.memories, "apply", after=True)},
+    "before the plans": lambda home: {"consolidations": CrashingStore(home.consolidations, "undone")},
+    "after the plans": lambda home: {"consolidations": CrashingStore(home.consolidations, "undone", after=True)},
+    "before the compactions": lambda home: {"conversation": CrashingStore(home.conversation, "restorable")},
+    "before the entries": lambda home: {"consolidations": CrashingStore(home.consolidations, "take_back")},
+    "after the entries": lambda home: {"consolidations": CrashingStore(home.consolidations, "take_back", after=True)},
+    "before an edit": lambda home: {"files": CrashingStore(home.files, "undo", call=2)},
+    "after the edits": lambda home: {"files": CrashingStore(home.files, "undo", call=3, after=True)},
+    "before the end": lambda home: {"journal": CrashingStore(home.journal, "note_cycle", call=2)},
 }
 
 
 @pytest.mark.parametrize("cut", CUTS)
-async def test_f15_killed_anywhere_and_asked_for_again_it_goes_on(home: NightsHome, cut: str) -> None:
+async def test_f15_killed_anywhere_and_asked_for_again_it_goes_on(home: SleepHome, cut: str) -> None:
     before = await two_nights(home)
-    with pytest.raises(Crash):
+    with pytest.raises(SimulatedCrash):
         await home.undoing(**CUTS[cut](home)).take_back(MORNING)
     home.restart()
     assert (await home.undoing().take_back(MORNING)).of.id == 2
@@ -183,7 +181,7 @@ async def test_f15_killed_anywhere_and_asked_for_again_it_goes_on(home: NightsHo
     assert (await home.undoing().take_back(MORNING)).of.id == 1
 
 
-async def test_f30_with_the_store_down_it_goes_on_later(home: NightsHome) -> None:
+async def test_f30_with_the_store_down_it_goes_on_later(home: SleepHome) -> None:
     before = await two_nights(home)
     home.memories.down = "no answer"
     with pytest.raises(MemoryUnavailable):

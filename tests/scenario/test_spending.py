@@ -21,12 +21,12 @@ from assistant.models.offline.model import OfflineModel
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
 from assistant.wire.settings import ask_test_question
-from tests.scenario.test_runtime import lived
-from tests.scripted import KeptBridge, SteppingClock, said
-from tests.semantic_memory import provider
-from tests.strict.asking import ask, asked
-from tests.strict.behaviour import Answer, Behaviour, Status, ToolUse
+from tests.strict.asking import call_model, make_request
+from tests.strict.behaviour import Behaviour, ErrorStatus, ScriptedAnswer, ToolUse
 from tests.strict.server import StrictServer
+from tests.support.running_app import run_app
+from tests.support.scripted import RecordingBridge, SteppingClock, owner_message
+from tests.support.semantic_memory import run_embedder_server
 
 SUMMARY = (
     "<summary>\nThe two of them talked about walks along the shore and over the hill, day after day.\n</summary>\n"
@@ -36,7 +36,7 @@ WALK = "I went along the shore and back over the hill today. " * 80
 Say = Callable[[dict[str, Any]], Behaviour]
 
 
-class Minded(StrictServer):
+class PromptDrivenServer(StrictServer):
     """A provider that reads what it is asked."""
 
     says: Say | None = None
@@ -46,31 +46,31 @@ class Minded(StrictServer):
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Minded]:
-    with Minded() as server:
+def shared() -> Iterator[PromptDrivenServer]:
+    with PromptDrivenServer() as server:
         yield server
 
 
 @pytest.fixture
-def server(shared: Minded) -> Minded:
+def server(shared: PromptDrivenServer) -> PromptDrivenServer:
     shared.says = None
     shared.play()
     return shared
 
 
 @dataclass
-class Kept:
+class SpendingSetup:
     house: App
-    bridge: KeptBridge
+    bridge: RecordingBridge
     clock: SteppingClock
-    server: Minded
+    server: PromptDrivenServer
     home: Path
 
     async def say(self, text: str, session: str = "main", scope: str = "owner") -> str:
         """What was said, and the answer."""
         before = len(self.bridge.bodies)
         number = f"{session} {self.clock()}"
-        await self.house.runtime.accept(said(text, external_id=number, session=session, scope=scope))
+        await self.house.runtime.accept(owner_message(text, external_id=number, session=session, scope=scope))
         await self.answered()
         return "\n".join(self.bridge.bodies[before:])
 
@@ -92,20 +92,20 @@ _LONG = timedelta(days=60)
 
 
 @asynccontextmanager
-async def housed(home: Path, server: Minded, **environ: str) -> AsyncIterator[Kept]:
+async def housed(home: Path, server: PromptDrivenServer, **environ: str) -> AsyncIterator[SpendingSetup]:
     settings = {
         "ASSISTANT_HOME": str(home), "ASSISTANT_MODEL__PROVIDER": "anthropic", "ASSISTANT_MODEL__RETRIES": "0",
         "ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url, "ASSISTANT_MODEL__THINKING": "off",
         **environ,
     }  # fmt: skip
-    bridge, clock = KeptBridge(), SteppingClock()
+    bridge, clock = RecordingBridge(), SteppingClock()
     read = load_settings(None, settings)
     built = build_app(
         read, clock, bridges={"kept": bridge}, reread=lambda: load_settings(read.home, settings, ring=None)
     )
     try:
         await built.runtime.start()
-        yield Kept(built, bridge, clock, server, home)
+        yield SpendingSetup(built, bridge, clock, server, home)
         assert built.stores.verifier.verify().ok
     finally:
         await built.runtime.stop(5)
@@ -124,19 +124,19 @@ def text_of(body: dict[str, Any]) -> str:
 def _as_it_is_asked(body: dict[str, Any]) -> Behaviour:
     asking = text_of(body)
     if "</decisions>" in asking:
-        return Answer('<decisions>\n{"entry": "E1", "decision": "new", "of": []}\n</decisions>')
+        return ScriptedAnswer('<decisions>\n{"entry": "E1", "decision": "new", "of": []}\n</decisions>')
     if "</scores>" in asking:
-        return Answer('<scores>\n{"entry": "E1", "importance": 0.5}\n</scores>')
+        return ScriptedAnswer('<scores>\n{"entry": "E1", "importance": 0.5}\n</scores>')
     if "</summary>" in asking:
-        return Answer(SUMMARY)
-    return Answer("I leave that to the rules.") if "</memories>" in asking else Answer("A fine walk.")
+        return ScriptedAnswer(SUMMARY)
+    return ScriptedAnswer("I leave that to the rules.") if "</memories>" in asking else ScriptedAnswer("A fine walk.")
 
 
 async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_the_ledger(
-    tmp_path: Path, server: Minded
+    tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     server.says = _as_it_is_asked
-    with provider() as embedder:
+    with run_embedder_server() as embedder:
         memory = {"EMBEDDER": "openai", "EMBEDDER_URL": embedder.url, "EMBEDDER_KEY": "k", "EMBEDDER_MODEL": "letters"}
         environ = {f"ASSISTANT_MEMORY__{name}": value for name, value in memory.items()}
         environ["ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS"] = "15000"
@@ -170,13 +170,13 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
 
 @pytest.mark.parametrize("name", ["anthropic", "openai"])
 async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
-    tmp_path: Path, server: Minded, name: str
+    tmp_path: Path, server: PromptDrivenServer, name: str
 ) -> None:
     """Statuses and headers on which the SDKs would try again."""
     headers = {"retry-after": "0", "x-should-retry": "true"}
     server.play(
-        Status(500, "api_error", "oops", headers), Status(529, "overloaded_error", "busy", headers),
-        Status(429, "rate_limit_error", "slow", headers), Answer("here I am"),
+        ErrorStatus(500, "api_error", "oops", headers), ErrorStatus(529, "overloaded_error", "busy", headers),
+        ErrorStatus(429, "rate_limit_error", "slow", headers), ScriptedAnswer("here I am"),
     )  # fmt: skip
     key = name.upper()
     address = server.url if name == "anthropic" else f"{server.url}/v1"
@@ -195,7 +195,7 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
     )
     chain = build_model_chain(house.settings, means)
     try:
-        heard = await ask(chain, asked("hi"))
+        heard = await call_model(chain, make_request("hi"))
         assert heard.reply.message.content == "here I am"
         ((kind, spent),) = ledger.by("kind", SteppingClock().now - _LONG)
         assert (kind, spent.calls, len(server.requests)) == ("chat", 4, 4)
@@ -211,13 +211,13 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
 def _looks_and_looks(body: dict[str, Any]) -> Behaviour:
     """Looks something up in every round, as a model that never has enough."""
     rounds = sum(message["role"] == "assistant" for message in body["messages"])
-    return Answer(
+    return ScriptedAnswer(
         f"Let me see {rounds}.", calls=[ToolUse("search_history", {"query": f"ferry {rounds}"}, f"c{rounds}")]
     )
 
 
 async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_nothing(
-    tmp_path: Path, server: Minded
+    tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     async with housed(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.10") as it:
         await it.say("the ferry leaves at nine from the north quay")
@@ -241,22 +241,24 @@ async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_
         assert it.kinds()["chat"] == made and it.house.stores.ledger.standing(it.clock.now).day.usd <= 0.10
         # A raised cap takes effect at once: no look of the daemon between.
         (tmp_path / "config.toml").write_text("[budget]\nmonthly_usd = 90.0\n")
-        server.says = lambda body: Answer("At nine.")
+        server.says = lambda body: ScriptedAnswer("At nine.")
         it.house.stores.ledger.budget = it.house.stores.ledger.budget.model_copy(update={"daily_usd": 5.0})
         assert await it.say("go on") == "At nine."
 
 
-async def test_f43_a_cap_raised_in_the_file_holds_for_the_very_next_call(tmp_path: Path, server: Minded) -> None:
+async def test_f43_a_cap_raised_in_the_file_holds_for_the_very_next_call(
+    tmp_path: Path, server: PromptDrivenServer
+) -> None:
     (tmp_path / "config.toml").write_text("[budget]\ndaily_usd = 0.0001\n")
     async with housed(tmp_path, server) as it:
         assert "built-in model answered" in await it.say("are you there?")
         (tmp_path / "config.toml").write_text("[budget]\ndaily_usd = 5.0\n")
-        server.play(Answer("Here again."))
+        server.play(ScriptedAnswer("Here again."))
         assert await it.say("and now?") == "Here again."
 
 
 async def test_f43_why_the_built_in_model_answers_is_said_once_a_day_and_to_guests_without_sums(
-    tmp_path: Path, server: Minded
+    tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     async with housed(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.0001") as it:
         first = await it.say("hello")
@@ -277,7 +279,7 @@ async def test_f43_why_the_built_in_model_answers_is_said_once_a_day_and_to_gues
 
 
 async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refusal(
-    tmp_path: Path, server: Minded
+    tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     server.says = _as_it_is_asked
     environ = {"ASSISTANT_BUDGET__BACKGROUND_SHARE": "0.0001", "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "15000"}
@@ -306,7 +308,7 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
 
 
 async def test_a_schedule_over_the_part_of_the_background_is_answered_by_the_built_in_model(
-    tmp_path: Path, server: Minded
+    tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     async with housed(tmp_path, server, ASSISTANT_BUDGET__BACKGROUND_SHARE="0.0") as it:
         await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
@@ -324,9 +326,13 @@ def _delegates(body: dict[str, Any]) -> Behaviour:
     """Whoever is asked for news sends somebody to look."""
     asking = text_of(body)
     if "Your task:" in asking:
-        return Answer("Nothing in the paper.")
+        return ScriptedAnswer("Nothing in the paper.")
     looked = any(part.get("type") == "tool_result" for part in _parts(body))
-    return Answer("No news.") if looked else Answer(calls=[ToolUse("delegate", {"tasks": ["read the paper"]})])
+    return (
+        ScriptedAnswer("No news.")
+        if looked
+        else ScriptedAnswer(calls=[ToolUse("delegate", {"tasks": ["read the paper"]})])
+    )
 
 
 def _parts(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -336,7 +342,7 @@ def _parts(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 async def test_helpers_of_a_schedule_are_the_background_too_and_those_of_an_answer_are_not(
-    tmp_path: Path, server: Minded
+    tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     server.says = _delegates
     async with housed(tmp_path, server) as it:
@@ -357,7 +363,7 @@ async def test_f43_a_turn_that_goes_round_in_circles_ends_with_what_it_repeated(
     def again(request: Any) -> ToolCall:
         return ToolCall(f"c{len(request.messages)}", "search_history", {"query": "the lost key"})
 
-    async with lived(tmp_path, again, ASSISTANT_BUDGET__RUNAWAY_CALLS="4") as it:
+    async with run_app(tmp_path, again, ASSISTANT_BUDGET__RUNAWAY_CALLS="4") as it:
         await it.say("find the lost key")
         await it.answered()
         assert len(it.model.requests) == 4

@@ -9,10 +9,10 @@ from assistant.runtime.recall import HISTORY_MARK
 from assistant.runtime.turn_context import OPEN_TASKS_HEADING
 from tests.study.answerer import Answerer, lossy_summary
 from tests.study.asked import place_of, purpose_of
-from tests.study.baselines import Window, replayed
-from tests.study.conversation import BEGUN, LEAST_GAP, Turn, written
+from tests.study.baselines import SlidingWindow, replayed
+from tests.study.conversation import BEGUN, LEAST_GAP, StudyTurn, written
 from tests.study.facts import MOST_SHARED, planted, shared_words
-from tests.study.life import lived
+from tests.study.life import run_study
 from tests.study.measure import cached_share, fullest, usd
 
 WINDOW = 12_000
@@ -25,7 +25,7 @@ def _body(*texts: str, system: str = "Be kind.") -> dict[str, Any]:
 
 async def test_a_small_conversation_is_held_counted_and_billed(tmp_path: Path) -> None:
     conversation = written(60, 6, seed=7)
-    held = await lived(conversation, tmp_path, window=WINDOW, keep=2)
+    held = await run_study(conversation, tmp_path, window=WINDOW, keep=2)
     assert held.refused == ()
     assert held.failed == ()
     assert {one.turn for one in held.seen} == set(range(60))
@@ -38,7 +38,7 @@ async def test_a_small_conversation_is_held_counted_and_billed(tmp_path: Path) -
     room = WINDOW - held.reserve
     halving, creeping = (
         replayed(conversation, held.outcomes, held.frame, window)
-        for window in (Window.halving(room), Window.creeping(room))
+        for window in (SlidingWindow.halving(room), SlidingWindow.creeping(room))
     )
     assert max(one.usage.prompt for one in (*halving, *creeping)) <= room
     assert 0 < sum(one.first for one in halving) < sum(one.first for one in creeping)
@@ -72,7 +72,7 @@ def test_where_a_value_stands_in_a_request_is_told_apart() -> None:
 
 
 def test_the_model_ticks_off_what_it_was_told_is_open_and_nothing_else() -> None:
-    turn = Turn(9, BEGUN, "done", "I did call Ada.", "Good.", task="call Ada")
+    turn = StudyTurn(9, BEGUN, "done", "I did call Ada.", "Good.", task="call Ada")
     answerer = Answerer([], keep=3)
     answerer.turn = turn
     told = answerer(

@@ -6,29 +6,36 @@ import pytest
 
 from assistant.core.messages import Media, Message, ToolCall
 from sleep.compaction.validate import RESTORED_HEADING
-from tests.scenario.summary_desk import (
-    FERRY,
-    GOOD,
-    SMALL,
-    TOO_LONG,
-    Desk,
-    talk,
-)
-from tests.strict.behaviour import Answer
+from tests.strict.behaviour import ScriptedAnswer
 from tests.strict.count import count_tokens
-from tests.strict.validate import Bounds
-from tests.summarising import COUNTER, RECORD, SPOKEN, START, answered, long_talk, material, spoken
+from tests.strict.validate import RequestLimits
+from tests.support.summaries import (
+    COUNTER,
+    FERRY_MESSAGE,
+    GOOD_ANSWER,
+    SMALL_MODEL,
+    START,
+    SUMMARY_TEXT,
+    TEXT_BY_LANGUAGE,
+    TOO_LONG_ERROR,
+    SummariserSetup,
+    alternating_messages,
+    conversation_with,
+    long_conversation,
+    summary_answer,
+    summary_material,
+)
 
 # -------------------------------------------------------------------------------------------------------- a good answer
 
 
-async def test_an_answer_becomes_a_checked_summary(desk: Desk) -> None:
+async def test_an_answer_becomes_a_checked_summary(desk: SummariserSetup) -> None:
     memories, facts = ["Anna is allergic to nuts."], "decisions: take the ferry\nidentifiers: TK-4471-Q"
-    desk.play(Answer(answered(f"{RECORD} The code is TK-4471-Q.", memories, facts)))
-    wanted = material(talk(FERRY), tasks=("find a hotel",))
+    desk.play(ScriptedAnswer(summary_answer(f"{SUMMARY_TEXT} The code is TK-4471-Q.", memories, facts)))
+    wanted = summary_material(conversation_with(FERRY_MESSAGE), tasks=("find a hotel",))
     found = await desk.summarise(wanted)
-    assert (found.tier, found.model, found.attempts, found.failures) == ("full", SMALL, 1, ())
-    assert found.text.startswith(RECORD)
+    assert (found.tier, found.model, found.attempts, found.failures) == ("full", SMALL_MODEL, 1, ())
+    assert found.text.startswith(SUMMARY_TEXT)
     assert found.memories == ("Anna is allergic to nuts.",)
     assert found.key_facts == {"decisions": ("take the ferry",), "identifiers": ("TK-4471-Q",)}
     assert "- open: find a hotel" in found.restored
@@ -38,16 +45,18 @@ async def test_an_answer_becomes_a_checked_summary(desk: Desk) -> None:
     assert desk.server.complaints == []
 
 
-async def test_a_request_shows_what_was_said_with_its_numbers_days_and_pictures(desk: Desk) -> None:
-    desk.play(GOOD)
+async def test_a_request_shows_what_was_said_with_its_numbers_days_and_pictures(desk: SummariserSetup) -> None:
+    desk.play(GOOD_ANSWER)
     boats = tuple(Media("image", "image/jpeg", f"boat{n}.jpg", data="aaaa") for n in (1, 2))
     rows = (
-        *talk(pairs=3),
+        *conversation_with(pairs=3),
         Message("user", "Which one?", id=90, ts=START, media=boats),
         Message("assistant", "I look.", id=91, ts=START, tool_calls=(ToolCall("c1", "look", {"at": "boats"}),)),
         Message("tool", f"first {'tide ' * 3000} last", id=92, ts=START, tool_call_id="c1", name="look"),
     )
-    wanted = material(rows, focus="the boats", known=("Anna sails.",), earlier="They met in May.", tasks=("buy oars",))
+    wanted = summary_material(
+        rows, focus="the boats", known=("Anna sails.",), earlier="They met in May.", tasks=("buy oars",)
+    )
     await desk.summarise(wanted)
     (said,) = desk.asked
     assert "#90 2026-03-04 09:00 user: Which one? [2 pictures: boat1.jpg, boat2.jpg]" in said
@@ -66,34 +75,37 @@ async def test_a_request_shows_what_was_said_with_its_numbers_days_and_pictures(
     assert "tools" not in body
 
 
-async def test_calls_stand_with_their_results_and_a_result_without_its_call_is_shown_too(desk: Desk) -> None:
-    desk.play(*[GOOD] * 40, bounds=Bounds(window=16_000))
+async def test_calls_stand_with_their_results_and_a_result_without_its_call_is_shown_too(desk: SummariserSetup) -> None:
+    desk.play(*[GOOD_ANSWER] * 40, bounds=RequestLimits(window=16_000))
     calls = tuple(ToolCall(f"c{n}", "look", {"at": n}) for n in range(40))
     block = (
         Message("assistant", "I look at all of them.", id=501, tool_calls=calls),
         *(Message("tool", f"It was {'so wide ' * 400}", id=502 + n, tool_call_id=f"c{n}") for n in range(40)),
     )
     orphan = Message("tool", "what came of an earlier call", id=499, tool_call_id="c0")
-    wanted = material((orphan, *block, *talk()), budget=400)
+    wanted = summary_material((orphan, *block, *conversation_with()), budget=400)
     assert (await desk.summarise(wanted)).tier == "full"
     assert "#499 result of a tool: what came of an earlier call" in desk.asked[0]
     held = [index for index, said in enumerate(desk.asked) if any(f"#{row.id} " in said for row in block)]
     assert len(held) == 1
 
 
-async def test_records_are_merged_by_their_own_instructions(desk: Desk) -> None:
-    desk.play(GOOD)
-    records = [Message("assistant", f"{row.content} {row.content}", ts=START) for row in long_talk(2)]
-    found = await desk.summarise(material(records, depth=2))
+async def test_records_are_merged_by_their_own_instructions(desk: SummariserSetup) -> None:
+    desk.play(GOOD_ANSWER)
+    records = [Message("assistant", f"{row.content} {row.content}", ts=START) for row in long_conversation(2)]
+    found = await desk.summarise(summary_material(records, depth=2))
     assert found.depth == 2
     assert "You merge records" in desk.server.bodies[0]["system"][0]["text"]
     assert "Record: " in desk.asked[0]
 
 
-async def test_what_is_long_is_told_in_chunks_each_carrying_the_record_on(desk: Desk) -> None:
-    answers = [Answer(answered(f"{RECORD} Part {n}.", [f"fact {n} of it"], f"decisions: choice {n}")) for n in range(6)]
-    desk.play(*answers, bounds=Bounds(window=16_000))
-    wanted = material(long_talk(100), budget=600)
+async def test_what_is_long_is_told_in_chunks_each_carrying_the_record_on(desk: SummariserSetup) -> None:
+    answers = [
+        ScriptedAnswer(summary_answer(f"{SUMMARY_TEXT} Part {n}.", [f"fact {n} of it"], f"decisions: choice {n}"))
+        for n in range(6)
+    ]
+    desk.play(*answers, bounds=RequestLimits(window=16_000))
+    wanted = summary_material(long_conversation(100), budget=600)
     found = await desk.summarise(wanted)
     calls = len(desk.server.requests)
     assert calls > 1
@@ -111,58 +123,60 @@ async def test_what_is_long_is_told_in_chunks_each_carrying_the_record_on(desk: 
 
 
 @pytest.mark.parametrize("window", [6_000, 12_000, 40_000])
-async def test_f05_no_request_passes_the_window_however_much_is_told_beside(desk: Desk, window: int) -> None:
-    desk.play(*[GOOD] * 400, bounds=Bounds(window=window))
+async def test_f05_no_request_passes_the_window_however_much_is_told_beside(desk: SummariserSetup, window: int) -> None:
+    desk.play(*[GOOD_ANSWER] * 400, bounds=RequestLimits(window=window))
     much = tuple(f"{n} {'of what is known or open ' * 12}" for n in range(60))
-    rows = (*long_talk(100), *spoken("word " * 60_000, "说" * 30_000, first=500))
-    wanted = material(rows, budget=400, known=much, tasks=much, earlier="told " * 40_000, focus="sea " * 9_000)
+    rows = (*long_conversation(100), *alternating_messages("word " * 60_000, "说" * 30_000, first=500))
+    wanted = summary_material(rows, budget=400, known=much, tasks=much, earlier="told " * 40_000, focus="sea " * 9_000)
     found = await desk.summarise(wanted)
     assert desk.server.complaints == []
     assert found.tier in ("full", "partial")
     assert all(count_tokens(body) + body["max_tokens"] <= window for body in desk.server.bodies)
 
 
-async def test_f05_a_request_that_cannot_fit_is_not_made(desk: Desk) -> None:
-    desk.play(bounds=Bounds(window=2_000))
-    found = await desk.summarise(material(talk(FERRY)))
+async def test_f05_a_request_that_cannot_fit_is_not_made(desk: SummariserSetup) -> None:
+    desk.play(bounds=RequestLimits(window=2_000))
+    found = await desk.summarise(summary_material(conversation_with(FERRY_MESSAGE)))
     assert desk.server.requests == []
     assert (found.tier, found.attempts) == ("extractive", 0)
     assert "would not fit" in found.failures[-1]
 
 
-async def test_f05_what_the_provider_calls_too_long_is_halved_once_then_told_in_part(desk: Desk) -> None:
-    desk.play(TOO_LONG, TOO_LONG, *[GOOD] * 20)
-    huge = spoken(f"It begins so. {'long words ' * 60_000}", "I see.", first=900)
-    found = await desk.summarise(material((*long_talk(30), *huge)))
+async def test_f05_what_the_provider_calls_too_long_is_halved_once_then_told_in_part(desk: SummariserSetup) -> None:
+    desk.play(TOO_LONG_ERROR, TOO_LONG_ERROR, *[GOOD_ANSWER] * 20)
+    huge = alternating_messages(f"It begins so. {'long words ' * 60_000}", "I see.", first=900)
+    found = await desk.summarise(summary_material((*long_conversation(30), *huge)))
     assert (found.tier, len(found.failures)) == ("partial", 2)
     assert "long words […" not in desk.asked[-1]
     assert "tokens, not shown; it begins: It begins so." in "\n".join(desk.asked[2:])
     assert max(map(len, desk.asked[2:])) < max(map(len, desk.asked[:2]))
 
 
-async def test_f05_half_a_chunk_may_do(desk: Desk) -> None:
-    desk.play(TOO_LONG, *[GOOD] * 20)
-    found = await desk.summarise(material(long_talk(900)))
+async def test_f05_half_a_chunk_may_do(desk: SummariserSetup) -> None:
+    desk.play(TOO_LONG_ERROR, *[GOOD_ANSWER] * 20)
+    found = await desk.summarise(summary_material(long_conversation(900)))
     assert (found.tier, len(found.failures)) == ("full", 1)
     assert len(desk.asked[1]) < 0.6 * len(desk.asked[0])
 
 
-async def test_f05_what_is_always_too_long_needs_no_model_in_the_end(desk: Desk) -> None:
-    desk.play(*[TOO_LONG] * 20)
-    found = await desk.summarise(material(talk(FERRY)))
+async def test_f05_what_is_always_too_long_needs_no_model_in_the_end(desk: SummariserSetup) -> None:
+    desk.play(*[TOO_LONG_ERROR] * 20)
+    found = await desk.summarise(summary_material(conversation_with(FERRY_MESSAGE)))
     assert (found.tier, found.attempts, len(found.failures)) == ("extractive", 3, 3)
     assert "TK-4471-Q" in found.text
 
 
-async def test_f05_planted_details_survive_a_summary_that_keeps_nothing(desk: Desk) -> None:
-    desk.play(Answer(answered("They talked about a trip and about some other things that were on their minds.")))
-    texts = [row.content for row in long_talk(30)]
+async def test_f05_planted_details_survive_a_summary_that_keeps_nothing(desk: SummariserSetup) -> None:
+    desk.play(
+        ScriptedAnswer(summary_answer("They talked about a trip and about some other things that were on their minds."))
+    )
+    texts = [row.content for row in long_conversation(30)]
     planted = [f"TK-{4471 + n * 7}-Q" for n in range(10)] + [f"{n}9,{n}50.75" for n in range(1, 6)]
     planted += ["/srv/boat/plan.md", "anna@example.org", "https://example.org/x?y=2", "Ragnhild Sæther"]
     for n, value in enumerate(planted):
         texts[2 * n] += f" and keep in mind {value}"
     assert len(texts) == 60
-    found = await desk.summarise(material(spoken(*texts), tasks=("renew the passport",)))
+    found = await desk.summarise(summary_material(alternating_messages(*texts), tasks=("renew the passport",)))
     assert found.tier == "full"
     assert [value for value in (*planted, "renew the passport") if value not in found.text] == []
 
@@ -172,29 +186,29 @@ async def test_f05_planted_details_survive_a_summary_that_keeps_nothing(desk: De
 
 @pytest.mark.parametrize("language", ["no", "zh", "ru"])
 async def test_f24_a_summary_in_another_language_is_asked_for_again_and_else_not_used(
-    desk: Desk, language: str
+    desk: SummariserSetup, language: str
 ) -> None:
-    wanted = material(spoken(*[f"{SPOKEN[language]} ({n})" for n in range(12)]))
-    desk.play(GOOD, Answer(answered(f"{SPOKEN[language]} {SPOKEN[language]}")))
+    wanted = summary_material(alternating_messages(*[f"{TEXT_BY_LANGUAGE[language]} ({n})" for n in range(12)]))
+    desk.play(GOOD_ANSWER, ScriptedAnswer(summary_answer(f"{TEXT_BY_LANGUAGE[language]} {TEXT_BY_LANGUAGE[language]}")))
     found = await desk.summarise(wanted)
     assert (found.tier, found.attempts) == ("full", 2)
-    desk.play(GOOD, GOOD)
+    desk.play(GOOD_ANSWER, GOOD_ANSWER)
     found = await desk.summarise(wanted)
     assert (found.tier, found.failures) == (
         "extractive",
         ("full: the answer was in another language than the conversation",),
     )
-    assert SPOKEN[language][:12] in found.text
+    assert TEXT_BY_LANGUAGE[language][:12] in found.text
 
 
 # ------------------------------------------------------------------------------------------------------ F25: its length
 
 
-async def test_f25_a_summary_never_takes_more_than_its_budget_and_what_is_restored(desk: Desk) -> None:
-    words = " ".join(row.content for row in long_talk(1)).split()
+async def test_f25_a_summary_never_takes_more_than_its_budget_and_what_is_restored(desk: SummariserSetup) -> None:
+    words = " ".join(row.content for row in long_conversation(1)).split()
     lines = "\n".join(f"- {n} it was said: {' '.join(words[n : n + 8])}" for n in range(40))
-    desk.play(Answer(answered(lines)))
-    wanted = material(talk(*[f"the code is ZZ-{n:04}" for n in range(200)]), budget=500)
+    desk.play(ScriptedAnswer(summary_answer(lines)))
+    wanted = summary_material(conversation_with(*[f"the code is ZZ-{n:04}" for n in range(200)]), budget=500)
     found = await desk.summarise(wanted, restored=100)
     assert COUNTER.count_text(lines) > 500
     assert found.tier == "full"
@@ -203,9 +217,12 @@ async def test_f25_a_summary_never_takes_more_than_its_budget_and_what_is_restor
     assert found.restored
 
 
-async def test_f25_an_answer_as_long_as_its_source_is_no_summary(desk: Desk) -> None:
-    rows = spoken("We met Anna at the sea and she told us of her boat.", "That was kind of her.")
-    desk.play(*[Answer(answered(f"{rows[0].content} And {rows[1].content} And so it was, and that was all."))] * 2)
-    found = await desk.summarise(material(rows))
+async def test_f25_an_answer_as_long_as_its_source_is_no_summary(desk: SummariserSetup) -> None:
+    rows = alternating_messages("We met Anna at the sea and she told us of her boat.", "That was kind of her.")
+    desk.play(
+        *[ScriptedAnswer(summary_answer(f"{rows[0].content} And {rows[1].content} And so it was, and that was all."))]
+        * 2
+    )
+    found = await desk.summarise(summary_material(rows))
     assert found.tier == "extractive"
     assert "no less than what it stands for" in found.failures[0]

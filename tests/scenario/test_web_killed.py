@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx2
 
-from tests.contract.web import TOKEN, free_port
-from tests.scenario.command_line import daemon
+from tests.support.command_line import run_daemon
+from tests.support.web_api import TOKEN, free_port
 
 
 def client(port: int) -> httpx2.Client:
@@ -43,12 +43,12 @@ def told(by: httpx2.Client, count: int, last: int, *, confirm: bool) -> list[dic
 def test_f35_f36_through_a_kill_every_delivery_comes_once(tmp_path: Path) -> None:
     port = free_port()
     settings = {"ASSISTANT_WEB__PORT": str(port), "ASSISTANT_WEB__TOKEN": TOKEN}
-    with daemon(tmp_path / "home", **settings) as first, client(port) as caller:
+    with run_daemon(tmp_path / "home", **settings) as first, client(port) as caller:
         asked = [say(caller, "note: the boat is blue")]
         (given,) = told(caller, 1, 0, confirm=False)
         asked.append(say(caller, "note: the oars are red"))
         first.kill()
-    with daemon(tmp_path / "home", **settings), client(port) as caller:
+    with run_daemon(tmp_path / "home", **settings), client(port) as caller:
         asked.append(say(caller, "note: the sail is white"))
         rest = told(caller, 2, given["id"], confirm=True)
         assert [one["inbox_id"] for one in (given, *rest)] == asked

@@ -50,7 +50,7 @@ _WARM_SHARE, _END_SHARE = 0.2, 0.2
 
 
 @dataclass
-class Watched:
+class DaemonObservation:
     """What was seen of the daemon: (seconds since the start, MB, descriptors) each; what was asked and answered."""
 
     samples: list[tuple[float, float, int]] = field(default_factory=list)
@@ -127,8 +127,8 @@ async def _linked(path: Path) -> AsyncIterator[SocketLink]:
 
 async def _soak(
     path: Path, process: subprocess.Popen[bytes], questions: Sequence[str], seconds: float, rate: float
-) -> Watched:
-    watched = Watched()
+) -> DaemonObservation:
+    watched = DaemonObservation()
     async with _linked(path) as link:
         beside = [
             *(asyncio.create_task(_listen(path, session, watched)) for session in SESSIONS),
@@ -149,14 +149,16 @@ async def _soak(
     return watched
 
 
-async def _all_answered(watched: Watched, but: int = 0) -> None:
+async def _all_answered(watched: DaemonObservation, but: int = 0) -> None:
     """Wait until no more than `but` messages wait for an answer."""
     while len(watched.asked) - len(watched.answered) > but:
         watched.one_more.clear()
         await watched.one_more.wait()
 
 
-async def _talk(link: SocketLink, watched: Watched, questions: Sequence[str], seconds: float, rate: float) -> None:
+async def _talk(
+    link: SocketLink, watched: DaemonObservation, questions: Sequence[str], seconds: float, rate: float
+) -> None:
     """So many messages a second, in turn in each conversation; where answers fall behind, no more than some wait."""
     began = time.monotonic()
     for number in itertools.count():
@@ -179,7 +181,7 @@ def _note(number: int) -> str:
 _THINGS = ("rose", "fig tree", "lemon", "bean", "tomato", "vine", "olive", "sage", "plum", "leek", "quince")
 
 
-async def _listen(path: Path, session: str, watched: Watched) -> None:
+async def _listen(path: Path, session: str, watched: DaemonObservation) -> None:
     """A terminal of one conversation, that shows and confirms all it is given."""
     async with open_socket_link(path / "run" / "control.sock") as link:
         while True:
@@ -195,7 +197,7 @@ async def _listen(path: Path, session: str, watched: Watched) -> None:
                         watched.seconds.append(time.monotonic() - watched.asked[inbox_id])
 
 
-async def _watch(pid: int, watched: Watched) -> None:
+async def _watch(pid: int, watched: DaemonObservation) -> None:
     began = time.monotonic()
     while True:
         watched.samples.append((time.monotonic() - began, resident_mb(pid), _descriptors(pid)))
@@ -206,7 +208,7 @@ def _descriptors(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-async def _sleep_now_and_then(path: Path, watched: Watched) -> None:
+async def _sleep_now_and_then(path: Path, watched: DaemonObservation) -> None:
     async with open_socket_link(path / "run" / "control.sock") as link:
         while True:
             await asyncio.sleep(_SLEEP_MINUTES * 60)
@@ -217,7 +219,7 @@ async def _sleep_now_and_then(path: Path, watched: Watched) -> None:
 # -------------------------------------------------------------------------------------------------------------- figures
 
 
-def _rows(watched: Watched, rate: float, model: SoakModel, log: Path) -> Iterator[Row]:
+def _rows(watched: DaemonObservation, rate: float, model: SoakModel, log: Path) -> Iterator[Row]:
     took = watched.took
     warm = watched.between(took * _WARM_SHARE, took * 2 * _WARM_SHARE)
     end = watched.between(took * (1 - _END_SHARE), took)

@@ -25,17 +25,17 @@ from assistant.core.model_api import (
 from assistant.core.ports import Model
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-LOOK = ToolSpec("look", "Looks at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
+LOOK_TOOL = ToolSpec("look", "Looks at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
 
 
 def clock() -> datetime:
     return NOW
 
 
-def asked(*messages: Message | str, **changes: Any) -> ModelRequest:
+def make_request(*messages: Message | str, **changes: Any) -> ModelRequest:
     """A request; texts stand for what the user says."""
     said = tuple(Message("user", one) if isinstance(one, str) else one for one in messages)
-    fields: dict[str, Any] = {"system": (SystemBlock("Be kind.", True),), "tools": (LOOK,), **changes}
+    fields: dict[str, Any] = {"system": (SystemBlock("Be kind.", True),), "tools": (LOOK_TOOL,), **changes}
     return ModelRequest(messages=said, **fields)
 
 
@@ -48,7 +48,7 @@ def result(call_id: str, text: str = "seen") -> Message:
 
 
 @dataclass
-class Heard:
+class ModelOutput:
     """What a model gave: shown text (withdrawn text taken out), notices, the reply or the error."""
 
     text: str = ""
@@ -67,10 +67,10 @@ class Heard:
         return self.error.kind if self.error else ""
 
 
-async def ask(model: Model, request: ModelRequest | str = "hi") -> Heard:
+async def call_model(model: Model, request: ModelRequest | str = "hi") -> ModelOutput:
     """Read a model's stream to its end, and close it."""
-    heard = Heard()
-    wanted = asked(request) if isinstance(request, str) else request
+    heard = ModelOutput()
+    wanted = make_request(request) if isinstance(request, str) else request
     try:
         async with aclosing(model.stream(wanted, session="main", turn="t1")) as events:
             await _listen(events, heard)
@@ -79,7 +79,7 @@ async def ask(model: Model, request: ModelRequest | str = "hi") -> Heard:
     return heard
 
 
-async def _listen(events: AsyncGenerator[ModelEvent, None], heard: Heard) -> None:
+async def _listen(events: AsyncGenerator[ModelEvent, None], heard: ModelOutput) -> None:
     async for event in events:
         assert not heard.replies, "something came after the reply"
         match event:
@@ -92,7 +92,7 @@ async def _listen(events: AsyncGenerator[ModelEvent, None], heard: Heard) -> Non
                 heard.replies.append(event)
 
 
-class KeptFacts:
+class InMemoryModelFacts:
     """`ports.ModelFacts` in memory."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class KeptFacts:
 
 
 @dataclass
-class KeptLedger:
+class InMemoryLedger:
     """`ports.Ledger` in memory, with one cap in US dollars."""
 
     cap: float = 1.0

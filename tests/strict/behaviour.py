@@ -20,7 +20,7 @@ class ToolUse:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ScriptedAnswer:
     """An answer. `thinking` comes signed before the text; `again` is thought between text and calls. `stop` overrides
     the stop or finish reason; `silent_usage` leaves the usage out, as many local servers do."""
 
@@ -42,7 +42,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Status:
+class ErrorStatus:
     """An error response. `code` and `details` go where the API has them."""
 
     status: int
@@ -79,13 +79,13 @@ class Garbage:
 
 
 @dataclass(frozen=True)
-class Cut:
+class ConnectionCut:
     """The stream begins, `text` comes, then the connection closes without an end."""
 
     text: str = ""
 
 
-Behaviour = Answer | Refusal | Status | ErrorEvent | Stall | Garbage | Cut
+Behaviour = ScriptedAnswer | Refusal | ErrorStatus | ErrorEvent | Stall | Garbage | ConnectionCut
 
 
 def pieces(text: str) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.strict.behaviour import Answer, Refusal, Status, pieces
+from tests.strict.behaviour import ErrorStatus, Refusal, ScriptedAnswer, pieces
 from tests.strict.count import block_tokens, count_tokens
-from tests.strict.validate import Bounds, validate_chat
+from tests.strict.validate import RequestLimits, validate_chat
 
 OVERFLOW = "context_length_exceeded"
 
@@ -19,7 +19,7 @@ class ChatApi:
     """`models` is what /v1/models lists. `hosted`: behaves as OpenAI's own service. `indexed`: False leaves the index
     out of streamed tool calls."""
 
-    bounds: Bounds
+    bounds: RequestLimits
     models: list[dict[str, Any]] = field(default_factory=lambda: [model("local-model")])
     hosted: bool = False
     indexed: bool = True
@@ -29,7 +29,7 @@ class ChatApi:
     def complaints(self, body: Any) -> list[str]:
         return validate_chat(body, self.bounds, hosted=self.hosted)
 
-    def events(self, body: dict[str, Any], answer: Answer | Refusal) -> Iterator[bytes]:
+    def events(self, body: dict[str, Any], answer: ScriptedAnswer | Refusal) -> Iterator[bytes]:
         yield from self.opening(body, answer.text)
         if isinstance(answer, Refusal):
             yield self._chunk(body, {"refusal": answer.explanation})
@@ -50,14 +50,14 @@ class ChatApi:
     def error_event(self, kind: str, message: str) -> bytes:
         return _data({"error": {"message": message, "type": kind, "param": None, "code": None}})
 
-    def error_body(self, status: Status) -> dict[str, Any]:
+    def error_body(self, status: ErrorStatus) -> dict[str, Any]:
         error = {"message": status.message, "type": status.type, "param": None, "code": status.code}
         return {"error": error}
 
-    def refusal_of_request(self, status: int, complaint: str) -> Status:
+    def refusal_of_request(self, status: int, complaint: str) -> ErrorStatus:
         code = OVERFLOW if "maximum context length is" in complaint else None
         kinds = {400: "invalid_request_error", 401: "invalid_request_error", 413: "invalid_request_error"}
-        return Status(status, kinds[status], complaint, code=code)
+        return ErrorStatus(status, kinds[status], complaint, code=code)
 
     def _call(self, body: dict[str, Any], index: int, call: Any) -> Iterator[bytes]:
         written = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
@@ -72,7 +72,7 @@ class ChatApi:
         ):
             yield self._chunk(body, {"tool_calls": [piece]})
 
-    def _usage(self, body: dict[str, Any], answer: Answer) -> bytes:
+    def _usage(self, body: dict[str, Any], answer: ScriptedAnswer) -> bytes:
         prompt = count_tokens(body)
         output = block_tokens({"type": "text", "text": answer.text})
         usage = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}

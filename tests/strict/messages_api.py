@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.strict.behaviour import Answer, Refusal, Status, pieces
+from tests.strict.behaviour import ErrorStatus, Refusal, ScriptedAnswer, pieces
 from tests.strict.cache import PromptCache
 from tests.strict.count import block_tokens
 from tests.strict.signing import Signatures
-from tests.strict.validate import Bounds, validate_messages
+from tests.strict.validate import RequestLimits, validate_messages
 
 ERROR_TYPES = {400: "invalid_request_error", 401: "authentication_error", 413: "request_too_large"}
 
@@ -18,7 +18,7 @@ ERROR_TYPES = {400: "invalid_request_error", 401: "authentication_error", 413: "
 class MessagesApi:
     """Validates, signs, counts and caches. `thinking_types` are those the model takes."""
 
-    def __init__(self, bounds: Bounds, cache: PromptCache, *, thinking_types: tuple[str, ...]) -> None:
+    def __init__(self, bounds: RequestLimits, cache: PromptCache, *, thinking_types: tuple[str, ...]) -> None:
         self.bounds = bounds
         self.cache = cache
         self.signatures = Signatures()
@@ -43,7 +43,7 @@ class MessagesApi:
             "capabilities": {"thinking": {"supported": True, "types": types}},
         }  # fmt: skip
 
-    def events(self, body: dict[str, Any], answer: Answer | Refusal) -> Iterator[bytes]:
+    def events(self, body: dict[str, Any], answer: ScriptedAnswer | Refusal) -> Iterator[bytes]:
         """A whole streamed answer."""
         content, stop, details = self._content(body, answer)
         yield from self.opening(body)
@@ -71,17 +71,17 @@ class MessagesApi:
     def error_event(self, kind: str, message: str) -> bytes:
         return event("error", {"error": {"type": kind, "message": message}})
 
-    def error_body(self, status: Status) -> dict[str, Any]:
+    def error_body(self, status: ErrorStatus) -> dict[str, Any]:
         error: dict[str, Any] = {"type": status.type, "message": status.message}
         if status.code:
             error["details"] = {"error_code": status.code}
         return {"type": "error", "error": error, "request_id": "req_strict"}
 
-    def refusal_of_request(self, status: int, complaint: str) -> Status:
-        return Status(status, ERROR_TYPES[status], complaint)
+    def refusal_of_request(self, status: int, complaint: str) -> ErrorStatus:
+        return ErrorStatus(status, ERROR_TYPES[status], complaint)
 
     def _content(
-        self, body: dict[str, Any], answer: Answer | Refusal
+        self, body: dict[str, Any], answer: ScriptedAnswer | Refusal
     ) -> tuple[list[dict[str, Any]], str, dict[str, Any] | None]:
         if isinstance(answer, Refusal):
             text = [{"type": "text", "text": answer.text}] if answer.text else []

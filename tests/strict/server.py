@@ -26,19 +26,28 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tests.strict.behaviour import Answer, Behaviour, Cut, ErrorEvent, Garbage, Refusal, Stall, Status
+from tests.strict.behaviour import (
+    Behaviour,
+    ConnectionCut,
+    ErrorEvent,
+    ErrorStatus,
+    Garbage,
+    Refusal,
+    ScriptedAnswer,
+    Stall,
+)
 from tests.strict.cache import PromptCache
 from tests.strict.chat_api import ChatApi
 from tests.strict.messages_api import MessagesApi, event
-from tests.strict.validate import Bounds
+from tests.strict.validate import RequestLimits
 
 KEY = "test-key"
 PING = event("ping", {})
-ROOMY = Bounds()
+ROOMY_LIMITS = RequestLimits()
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedRequest:
     """One request to an endpoint that answers. `complaint` is why it was refused, if it was."""
 
     path: str
@@ -47,7 +56,7 @@ class Received:
     complaint: str = ""
 
 
-class CutOff(Exception):
+class ResponseCut(Exception):
     """Ends a response in the middle, so that the server closes the connection."""
 
 
@@ -58,7 +67,7 @@ class StrictServer:
     def __init__(
         self,
         *script: Behaviour,
-        bounds: Bounds = ROOMY,
+        bounds: RequestLimits = ROOMY_LIMITS,
         clock: Callable[[], float] = time.monotonic,
         least_cached: int = 512,
         thinking_types: tuple[str, ...] = ("adaptive", "disabled"),
@@ -85,14 +94,14 @@ class StrictServer:
     def play(
         self,
         *script: Behaviour,
-        bounds: Bounds = ROOMY,
+        bounds: RequestLimits = ROOMY_LIMITS,
         clock: Callable[[], float] = time.monotonic,
         least_cached: int = 512,
         thinking_types: tuple[str, ...] = ("adaptive", "disabled"),
     ) -> Self:
         """Forget everything and begin with this script: a server that serves many tests is a fresh one to each."""
         self.script = deque(script)
-        self.requests: list[Received] = []
+        self.requests: list[ReceivedRequest] = []
         self.looks: list[str] = []
         self.other: dict[str, Any] = {}
         self.cache = PromptCache(clock, least_tokens=least_cached)
@@ -125,7 +134,7 @@ class StrictServer:
     def behaviour_for(self, body: dict[str, Any]) -> Behaviour:
         """What is done with an accepted request: the next of the script. A server that reads what it is asked has its
         own."""
-        return self.script.popleft() if self.script else Answer("ok")
+        return self.script.popleft() if self.script else ScriptedAnswer("ok")
 
     async def _messages(self, request: Request) -> Response:
         return await self._serve(request, self.messages)
@@ -148,11 +157,11 @@ class StrictServer:
         self._loop = asyncio.get_running_loop()
         raw = await request.body()
         status, complaint, body = self._judge(request, raw, api)
-        self.requests.append(Received(request.url.path, dict(request.headers), body, complaint))
+        self.requests.append(ReceivedRequest(request.url.path, dict(request.headers), body, complaint))
         if complaint:
             return _error(api, api.refusal_of_request(status, complaint))
         behaviour = self.behaviour_for(body)
-        if isinstance(behaviour, Status):
+        if isinstance(behaviour, ErrorStatus):
             return _error(api, behaviour)
         if isinstance(behaviour, Stall) and behaviour.before_headers:
             await self._released.wait()
@@ -177,11 +186,11 @@ class StrictServer:
     async def _stream(
         self, api: MessagesApi | ChatApi, body: dict[str, Any], behaviour: Behaviour
     ) -> AsyncIterator[bytes]:
-        if isinstance(behaviour, Answer | Refusal):
+        if isinstance(behaviour, ScriptedAnswer | Refusal):
             for chunk in api.events(body, behaviour):
                 yield chunk
             return
-        assert not isinstance(behaviour, Status)
+        assert not isinstance(behaviour, ErrorStatus)
         for chunk in api.opening(body, behaviour.text):
             yield chunk
         match behaviour:
@@ -193,9 +202,9 @@ class StrictServer:
                 for _ in range(pings):
                     yield PING if api is self.messages else b": still here\n\n"
                 await self._released.wait()
-            case Cut():
-                raise CutOff
+            case ConnectionCut():
+                raise ResponseCut
 
 
-def _error(api: MessagesApi | ChatApi, status: Status) -> JSONResponse:
+def _error(api: MessagesApi | ChatApi, status: ErrorStatus) -> JSONResponse:
     return JSONResponse(api.error_body(status), status_code=status.status, headers=dict(status.headers))

@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 
 from aiohttp import web
 
-from tests.strict.telegram_people import BOT, NOON, Sent, TelegramPeople
+from tests.strict.telegram_people import BOT, NOON, SentMessage, TelegramPeople
 from tests.strict.telegram_rules import LONGEST_CAPTION, keyboard_complaint, loaded, text_complaint, units
 
 TOKEN = "123456:strict-token-of-a-test"
@@ -30,7 +30,7 @@ _LARGEST = 20_000_000
 _FAR_AHEAD = 10
 
 
-class Refusal(Exception):
+class BotApiError(Exception):
     """Without a description it is a page of a proxy's."""
 
     def __init__(self, status: int, description: str, **parameters: Any) -> None:
@@ -39,7 +39,7 @@ class Refusal(Exception):
         self.parameters = parameters
 
 
-Trouble = Refusal | Literal["before", "after"]
+Trouble = BotApiError | Literal["before", "after"]
 
 
 class StrictTelegram(TelegramPeople):
@@ -111,13 +111,13 @@ class StrictTelegram(TelegramPeople):
         try:
             if trouble == "before":
                 return self._broken(request)
-            if isinstance(trouble, Refusal):
+            if isinstance(trouble, BotApiError):
                 raise trouble
             if method in self.gates:
                 self.notify()
                 await self.gates[method].wait()
             result = await self._answer(request.match_info["token"], method, {**params, "names": names})
-        except Refusal as refusal:
+        except BotApiError as refusal:
             return self._refused(refusal)
         finally:
             self.notify()
@@ -133,7 +133,7 @@ class StrictTelegram(TelegramPeople):
             request.transport.abort()
         return web.Response()
 
-    def _refused(self, refusal: Refusal) -> web.Response:
+    def _refused(self, refusal: BotApiError) -> web.Response:
         self.complaints.append(str(refusal))
         if not str(refusal):
             return web.Response(text="<html>No.</html>", content_type="text/html", status=refusal.status)
@@ -144,7 +144,7 @@ class StrictTelegram(TelegramPeople):
 
     async def _answer(self, token: str, method: str, params: dict[str, Any]) -> Any:
         if token != self.token:
-            raise Refusal(401, "Unauthorized")
+            raise BotApiError(401, "Unauthorized")
         if method == "getupdates":
             return await self._get_updates(params)
         answers: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -158,16 +158,20 @@ class StrictTelegram(TelegramPeople):
             "getfile": self._get_file,
         }
         if method not in answers:
-            raise Refusal(404, "Not Found")
+            raise BotApiError(404, "Not Found")
         return answers[method](params)
 
     async def _get_updates(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         if self.webhook:
-            raise Refusal(409, "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook first")
+            raise BotApiError(
+                409, "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook first"
+            )
         offset, wait = int(params.get("offset", 0)), float(params.get("timeout", 0))
         self.offsets.append(offset)
         if self._poll is not None and not self._poll.done():
-            self._poll.set_exception(Refusal(409, "Conflict: terminated by other getUpdates request; make sure ..."))
+            self._poll.set_exception(
+                BotApiError(409, "Conflict: terminated by other getUpdates request; make sure ...")
+            )
         if 0 < offset <= self.next_update + _FAR_AHEAD:
             self.updates = [one for one in self.updates if one["update_id"] >= offset]
         if not self.updates and wait:
@@ -203,25 +207,25 @@ class StrictTelegram(TelegramPeople):
         thread = int(params["message_thread_id"]) if "message_thread_id" in params else None
         if number in self.migrated:
             text = "Bad Request: group chat was upgraded to a supergroup chat"
-            raise Refusal(400, text, migrate_to_chat_id=self.migrated[number])
+            raise BotApiError(400, text, migrate_to_chat_id=self.migrated[number])
         if number not in self.chats:
-            raise Refusal(400, "Bad Request: chat not found")
+            raise BotApiError(400, "Bad Request: chat not found")
         if number in self.blocked:
-            raise Refusal(403, "Forbidden: bot was blocked by the user")
+            raise BotApiError(403, "Forbidden: bot was blocked by the user")
         if thread is not None and (number, thread) not in self.topics:
-            raise Refusal(400, "Bad Request: message thread not found")
+            raise BotApiError(400, "Bad Request: message thread not found")
         return self.chats[number], thread
 
     def _send_message(self, params: dict[str, Any]) -> dict[str, Any]:
         self._chat(params)
         if complaint := text_complaint(params) or keyboard_complaint(params.get("reply_markup")):
-            raise Refusal(400, complaint)
+            raise BotApiError(400, complaint)
         return self._keep(params, kind="text", text=str(params["text"]))
 
     def _send_photo(self, params: dict[str, Any]) -> dict[str, Any]:
         data = self._upload(params, "photo")
         if not data.startswith((b"\x89PNG", b"\xff\xd8", b"RIFF")):
-            raise Refusal(400, "Bad Request: IMAGE_PROCESS_FAILED")
+            raise BotApiError(400, "Bad Request: IMAGE_PROCESS_FAILED")
         return self._keep(params, kind="photo", file=data, file_name=params["names"]["photo"])
 
     def _send_document(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -232,11 +236,11 @@ class StrictTelegram(TelegramPeople):
         self._chat(params)
         data = params.get(field_name)
         if not isinstance(data, bytes) or not data:
-            raise Refusal(400, f"Bad Request: there is no {field_name} in the request")
+            raise BotApiError(400, f"Bad Request: there is no {field_name} in the request")
         if units(str(params.get("caption", ""))) > LONGEST_CAPTION:
-            raise Refusal(400, "Bad Request: message caption is too long")
+            raise BotApiError(400, "Bad Request: message caption is too long")
         if complaint := keyboard_complaint(params.get("reply_markup")):
-            raise Refusal(400, complaint)
+            raise BotApiError(400, complaint)
         return data
 
     def _keep(self, params: Mapping[str, Any], *, kind: str, text: str = "", **file: Any) -> dict[str, Any]:
@@ -255,49 +259,49 @@ class StrictTelegram(TelegramPeople):
         links = [one["url"] for one in entities if "url" in one]
         buttons = [(button["text"], button["callback_data"]) for row in rows for button in row]
         about = {"kind": kind, "raw": message, **file}
-        self.sent.append(Sent(message["message_id"], chat["id"], thread, text, marked, links, buttons, **about))
+        self.sent.append(SentMessage(message["message_id"], chat["id"], thread, text, marked, links, buttons, **about))
         self.timeline.append((chat["id"], "message", text))
         return message
 
     def _send_action(self, params: dict[str, Any]) -> bool:
         chat, _ = self._chat(params)
         if params.get("action") != "typing":
-            raise Refusal(400, "Bad Request: wrong parameter action in request")
+            raise BotApiError(400, "Bad Request: wrong parameter action in request")
         self.timeline.append((chat["id"], "typing", ""))
         return True
 
     def _send_draft(self, params: dict[str, Any]) -> bool:
         chat, _ = self._chat(params)
         if chat["type"] != "private":
-            raise Refusal(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
+            raise BotApiError(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
         if not int(params.get("draft_id", 0)):
-            raise Refusal(400, "Bad Request: draft_id must be non-zero")
+            raise BotApiError(400, "Bad Request: draft_id must be non-zero")
         if complaint := text_complaint(params, empty=True):
-            raise Refusal(400, complaint)
+            raise BotApiError(400, complaint)
         self.timeline.append((chat["id"], "draft", str(params.get("text", ""))))
         return True
 
     def _answer_query(self, params: dict[str, Any]) -> bool:
         if params["callback_query_id"] in self.answered:
-            raise Refusal(400, "Bad Request: query is too old and response timeout expired or query ID is invalid")
+            raise BotApiError(400, "Bad Request: query is too old and response timeout expired or query ID is invalid")
         self.answered.append(params["callback_query_id"])
         return True
 
     def _get_file(self, params: dict[str, Any]) -> dict[str, Any]:
         file = params["file_id"]
         if file not in self.files:
-            raise Refusal(400, "Bad Request: invalid file_id")
+            raise BotApiError(400, "Bad Request: invalid file_id")
         if self.file_sizes[file] > _LARGEST:
-            raise Refusal(400, "Bad Request: file is too big")
+            raise BotApiError(400, "Bad Request: file is too big")
         return {"file_id": file, "file_unique_id": f"u{file}", "file_path": f"documents/{file}"}
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         file = request.match_info["path"].removeprefix("documents/")
         if request.match_info["token"] != self.token or file not in self.files:
-            return self._refused(Refusal(404, "Not Found"))
+            return self._refused(BotApiError(404, "Not Found"))
         trouble = self._trouble("download")
         if trouble == "before":
             return self._broken(request)
-        if isinstance(trouble, Refusal):
+        if isinstance(trouble, BotApiError):
             return self._refused(trouble)
         return web.Response(body=self.files[file])

@@ -17,7 +17,7 @@ NOON = 1_790_000_000
 
 
 @dataclass
-class Sent:
+class SentMessage:
     """A message of the bot. `entities` are (type, the marked text)."""
 
     id: int
@@ -35,7 +35,7 @@ class Sent:
 
 class TelegramPeople:
     def __init__(self) -> None:
-        self.sent: list[Sent] = []
+        self.sent: list[SentMessage] = []
         # Chat, "message", "draft" or "typing", and its text, as people saw them.
         self.timeline: list[tuple[int, str, str]] = []
         self.answered: list[str] = []
@@ -96,7 +96,7 @@ class TelegramPeople:
         edited = self.written(text, user=user, chat=chat, edit_date=NOON + 60, **fields)
         self.put({"edited_message": {**edited, "message_id": message}})
 
-    def press(self, sent: Sent, label: str, *, user: int = OWNER) -> None:
+    def press(self, sent: SentMessage, label: str, *, user: int = OWNER) -> None:
         data = dict(sent.buttons)[label]
         query = {"id": str(self.new_id()), "from": self.person(user), "chat_instance": "1", "data": data}
         self.put({"callback_query": {**query, "message": sent.raw}})

@@ -17,7 +17,7 @@ from tests.strict.signing import unchanged
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RequestLimits:
     """What the pretended model takes: tokens of the prompt and of the answer, bytes of the body, images."""
 
     window: int = 200_000
@@ -26,11 +26,11 @@ class Bounds:
     max_images: int = 100
 
 
-ROOMY = Bounds()
+ROOMY = RequestLimits()
 
 
 def validate_messages(
-    body: Any, bounds: Bounds = ROOMY, issued: Mapping[str, list[dict[str, Any]]] | None = None
+    body: Any, bounds: RequestLimits = ROOMY, issued: Mapping[str, list[dict[str, Any]]] | None = None
 ) -> list[str]:
     """Complaints of Anthropic's Messages API. `issued` maps a tool_use id that the service gave out to the content of
     the answer it stood in; with it, thinking blocks are checked against what was signed."""
@@ -51,7 +51,7 @@ def validate_messages(
     )
 
 
-def validate_chat(body: Any, bounds: Bounds = ROOMY, *, hosted: bool = False) -> list[str]:
+def validate_chat(body: Any, bounds: RequestLimits = ROOMY, *, hosted: bool = False) -> list[str]:
     """Complaints of Chat Completions, with those of the chat templates of local servers; `hosted` for OpenAI's own
     service, which refuses `max_tokens`."""
     if not isinstance(body, dict):

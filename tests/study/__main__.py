@@ -19,8 +19,8 @@ import structlog
 
 from tests.bench.figures import Row, table
 from tests.bench.machine import description
-from tests.study.conversation import Conversation, written
-from tests.study.life import lived
+from tests.study.conversation import StudyConversation, written
+from tests.study.life import run_study
 from tests.study.report import rows
 
 
@@ -38,7 +38,7 @@ def main() -> int:
             began = time.perf_counter()
             home = Path(folder) / f"keep-{keep}"
             held = asyncio.run(
-                lived(
+                run_study(
                     conversation, home, window=chosen.window, keep=keep, sleeps=not chosen.awake,
                     wanted=dict(chosen.wanted),
                 )
@@ -81,7 +81,7 @@ def _numbers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-def _size(conversation: Conversation, window: int) -> str:
+def _size(conversation: StudyConversation, window: int) -> str:
     turns = conversation.turns
     tools = sum(turn.call is not None for turn in turns)
     days = (turns[-1].at - turns[0].at).days + 1

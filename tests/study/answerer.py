@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.strict.behaviour import Answer, ToolUse
+from tests.strict.behaviour import ScriptedAnswer, ToolUse
 from tests.study.asked import Body, Place, all_text, place_of, purpose_of, results
-from tests.study.conversation import Turn
-from tests.study.facts import Fact
+from tests.study.conversation import StudyTurn
+from tests.study.facts import StudyFact
 
 UNKNOWN = "I cannot find that in what we said, sorry."
 
@@ -26,12 +26,12 @@ were looked at where they bore on a question. The tone was friendly, and nothing
 
 
 @dataclass(slots=True)
-class Outcomes:
+class QuestionOutcomes:
     """How questions ended: by fact where the value stood when it was answered, and which were not answered. `outputs`
     holds by turn what the planned tool calls brought; `closed` counts tasks that the model knew and ticked off."""
 
     answered: dict[int, Place] = field(default_factory=dict)
-    missed: list[Fact] = field(default_factory=list)
+    missed: list[StudyFact] = field(default_factory=list)
     outputs: dict[int, str] = field(default_factory=dict)
     closed: int = 0
 
@@ -42,36 +42,36 @@ class Outcomes:
 class Answerer:
     """Answers requests; `turn` is the one that is being held, `keep` how many facts survive a summary."""
 
-    def __init__(self, facts: Sequence[Fact], keep: int) -> None:
+    def __init__(self, facts: Sequence[StudyFact], keep: int) -> None:
         self._facts = facts
         self._keep = keep
-        self.turn: Turn | None = None
-        self.outcomes = Outcomes()
+        self.turn: StudyTurn | None = None
+        self.outcomes = QuestionOutcomes()
 
-    def __call__(self, body: Body) -> Answer:
+    def __call__(self, body: Body) -> ScriptedAnswer:
         match purpose_of(body):
             case "summary":
                 return lossy_summary(body, self._facts, self._keep)
             case "extraction":
-                return Answer("<memories>\n</memories>")
+                return ScriptedAnswer("<memories>\n</memories>")
             case _:
                 assert self.turn is not None, "the conversation has not begun"
                 return self._spoken(body, self.turn)
 
-    def _spoken(self, body: Body, turn: Turn) -> Answer:
+    def _spoken(self, body: Body, turn: StudyTurn) -> ScriptedAnswer:
         brought = results(body)
         if turn.kind == "question" and turn.fact is not None:
             return self._recalled(body, turn, turn.fact, searched=bool(brought))
         if turn.kind == "done" and not brought:
             return self._closed(body, turn)
         if turn.call is None:
-            return Answer(turn.reply)
+            return ScriptedAnswer(turn.reply)
         if not brought:
-            return Answer(calls=[ToolUse(turn.call.name, turn.call.arguments)])
+            return ScriptedAnswer(calls=[ToolUse(turn.call.name, turn.call.arguments)])
         self.outcomes.outputs[turn.number] = brought
-        return Answer(turn.reply)
+        return ScriptedAnswer(turn.reply)
 
-    def _closed(self, body: Body, turn: Turn) -> Answer:
+    def _closed(self, body: Body, turn: StudyTurn) -> ScriptedAnswer:
         """Tick off what is done, by the numbers that the request and the to-do list gave it."""
         told = all_text(body)
         asked = re.search(rf"^- #(\d+): .*{re.escape(turn.task)}", told, re.MULTILINE)
@@ -80,28 +80,28 @@ class Answerer:
         if noted:
             calls.append(ToolUse("manage_todo_list", {"action": "complete", "ids": [int(noted[1])]}))
         self.outcomes.closed += bool(asked)
-        return Answer(calls=calls) if calls else Answer(turn.reply)
+        return ScriptedAnswer(calls=calls) if calls else ScriptedAnswer(turn.reply)
 
-    def _recalled(self, body: Body, turn: Turn, fact: Fact, *, searched: bool) -> Answer:
+    def _recalled(self, body: Body, turn: StudyTurn, fact: StudyFact, *, searched: bool) -> ScriptedAnswer:
         place = place_of(fact.value, body)
         if place is not None:
             self.outcomes.answered[fact.number] = place
-            return Answer(turn.reply)
+            return ScriptedAnswer(turn.reply)
         if not searched:
-            return Answer(calls=[ToolUse("search_history", {"query": fact.question})])
+            return ScriptedAnswer(calls=[ToolUse("search_history", {"query": fact.question})])
         self.outcomes.missed.append(fact)
-        return Answer(UNKNOWN)
+        return ScriptedAnswer(UNKNOWN)
 
 
-def lossy_summary(body: Body, facts: Sequence[Fact], keep: int) -> Answer:
+def lossy_summary(body: Body, facts: Sequence[StudyFact], keep: int) -> ScriptedAnswer:
     """A summary in the form asked for that tells `keep` of the facts in what is to be summarised, always the same ones
     of the same facts, and is about nothing otherwise."""
     told = all_text(body)
     present = sorted((fact for fact in facts if fact.value in told), key=_lot)
     lines = [f"- {fact.said}" for fact in sorted(present[:keep], key=lambda fact: fact.number)]
     summary = "\n".join([_PROSE, *lines])
-    return Answer(f"<summary>\n{summary}\n</summary>\n<memories>\n</memories>")
+    return ScriptedAnswer(f"<summary>\n{summary}\n</summary>\n<memories>\n</memories>")
 
 
-def _lot(fact: Fact) -> str:
+def _lot(fact: StudyFact) -> str:
     return hashlib.sha256(fact.value.encode()).hexdigest()

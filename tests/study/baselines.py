@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tests.strict.behaviour import Answer, ToolUse
+from tests.strict.behaviour import ScriptedAnswer, ToolUse
 from tests.strict.cache import PromptCache
 from tests.strict.count import block_tokens, count_tokens
-from tests.study.answerer import Outcomes
-from tests.study.conversation import Conversation, Turn
-from tests.study.measure import LEAST_CACHED, MODEL, Seen, answer_tokens, list_prices, price_of, usage_of
+from tests.study.answerer import QuestionOutcomes
+from tests.study.conversation import StudyConversation, StudyTurn
+from tests.study.measure import LEAST_CACHED, MODEL, MeasuredRequest, answer_tokens, list_prices, price_of, usage_of
 
 Message = dict[str, Any]
 
@@ -27,7 +27,7 @@ _MARK = {"cache_control": {"type": "ephemeral"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SlidingWindow:
     """How a sliding window slides. `tokens` is what a prompt may have at most, `down_to` what it is brought down to
     when it has more."""
 
@@ -35,19 +35,19 @@ class Window:
     down_to: int
 
     @classmethod
-    def halving(cls, tokens: int) -> Window:
+    def halving(cls, tokens: int) -> SlidingWindow:
         """Drops to half when full."""
         return cls(tokens, tokens // 2)
 
     @classmethod
-    def creeping(cls, tokens: int) -> Window:
+    def creeping(cls, tokens: int) -> SlidingWindow:
         """Drops as little as is needed."""
         return cls(tokens, tokens)
 
 
 def replayed(
-    conversation: Conversation, outcomes: Outcomes, frame: Mapping[str, Any], window: Window
-) -> tuple[Seen, ...]:
+    conversation: StudyConversation, outcomes: QuestionOutcomes, frame: Mapping[str, Any], window: SlidingWindow
+) -> tuple[MeasuredRequest, ...]:
     """The requests that an assistant with this window would have made. `outcomes` has what the tools brought; `frame`
     are the system blocks and tools of every request."""
     sliding = _Sliding(frame, window)
@@ -57,7 +57,7 @@ def replayed(
 
 
 class _Sliding:
-    def __init__(self, frame: Mapping[str, Any], window: Window) -> None:
+    def __init__(self, frame: Mapping[str, Any], window: SlidingWindow) -> None:
         self._frame = {"model": MODEL, "tools": frame["tools"], "system": _marked(frame["system"])}
         self._around = count_tokens({**self._frame, "messages": []})
         self._window = window
@@ -65,21 +65,21 @@ class _Sliding:
         self._cache = PromptCache(lambda: self._now.timestamp(), least_tokens=LEAST_CACHED)
         self._prices = list_prices()
         self._messages: list[Message] = []
-        self.seen: list[Seen] = []
+        self.seen: list[MeasuredRequest] = []
 
-    def hold(self, turn: Turn, output: str) -> None:
+    def hold(self, turn: StudyTurn, output: str) -> None:
         self._now = turn.at
         begun = len(self._messages)
         self._messages.append(_message("user", {"type": "text", "text": turn.text}))
         if turn.call is not None and output:
             call = {"type": "tool_use", "id": "toolu_0000", "name": turn.call.name, "input": dict(turn.call.arguments)}
-            begun = self._ask(turn, begun, Answer(calls=[ToolUse(turn.call.name, turn.call.arguments)]))
+            begun = self._ask(turn, begun, ScriptedAnswer(calls=[ToolUse(turn.call.name, turn.call.arguments)]))
             result = {"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": output}]}
             self._messages += [_message("assistant", call), _message("user", result)]
-        self._ask(turn, begun, Answer(turn.reply))
+        self._ask(turn, begun, ScriptedAnswer(turn.reply))
         self._messages.append(_message("assistant", {"type": "text", "text": turn.reply}))
 
-    def _ask(self, turn: Turn, begun: int, answer: Answer) -> int:
+    def _ask(self, turn: StudyTurn, begun: int, answer: ScriptedAnswer) -> int:
         """One request, of which the messages from `begun` on may not be dropped; where they begin afterwards."""
         dropped = self._slide(begun)
         last = self._messages[-1]
@@ -87,7 +87,7 @@ class _Sliding:
         used = self._cache.use({**self._frame, "messages": messages})
         usage = usage_of(used, answer_tokens(answer))
         usd = price_of(MODEL, usage, self._prices)
-        self.seen.append(Seen(turn.number, "chat", MODEL, usage, usd, first=bool(dropped)))
+        self.seen.append(MeasuredRequest(turn.number, "chat", MODEL, usage, usd, first=bool(dropped)))
         return begun - dropped
 
     def _slide(self, begun: int) -> int:

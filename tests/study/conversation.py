@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from tests.study.facts import Fact, planted
-from tests.study.talk import Stretch, Talk
+from tests.study.facts import StudyFact, planted
+from tests.study.talk import TopicStretch, TopicTalk
 
 BEGUN = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 TURNS_A_DAY = 33
@@ -32,7 +32,7 @@ Kind = Literal["talk", "tool", "task", "done", "fact", "question"]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCall:
     """A tool call that the model will make."""
 
     name: str
@@ -40,7 +40,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class StudyTurn:
     """One message of the person and what will come of it. `reply` of a question holds the value; `task` are the words
     of what is to be done, or was."""
 
@@ -49,30 +49,30 @@ class Turn:
     kind: Kind
     text: str
     reply: str
-    call: Planned | None = None
-    fact: Fact | None = None
+    call: PlannedCall | None = None
+    fact: StudyFact | None = None
     task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class StudyConversation:
     """`files` are the texts of the workspace by their paths."""
 
-    turns: tuple[Turn, ...]
-    facts: tuple[Fact, ...]
+    turns: tuple[StudyTurn, ...]
+    facts: tuple[StudyFact, ...]
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def written(turns: int, facts: int, seed: int, *, unbroken: bool = False) -> Conversation:
+def written(turns: int, facts: int, seed: int, *, unbroken: bool = False) -> StudyConversation:
     """The whole conversation. There have to be at least five turns for each fact. `unbroken`: in a single sitting, so
     that the cache always lives and nobody ever rests."""
     assert turns >= 5 * facts, "a conversation needs at least five turns for each fact"
     chance = random.Random(f"conversation {seed}")
-    talk, told = Talk(seed), planted(facts, seed)
+    talk, told = TopicTalk(seed), planted(facts, seed)
     files = _workspace(talk, random.Random(f"files {seed}"))
     plants, asks = _places(turns, told, chance)
-    made: list[Turn] = []
-    to_do: list[Turn] = []
+    made: list[StudyTurn] = []
+    to_do: list[StudyTurn] = []
     stretch = talk.stretch(chance)
     for number, at in enumerate(_times(turns, chance, unbroken=unbroken)):
         rested = number == 0 or at - made[-1].at > timedelta(minutes=5)
@@ -89,60 +89,66 @@ def written(turns: int, facts: int, seed: int, *, unbroken: bool = False) -> Con
         else:
             made.append(_chat(number, at, talk, stretch, chance))
         to_do += [turn for turn in made[-1:] if turn.kind == "task"]
-    return Conversation(tuple(made), tuple(told), files)
+    return StudyConversation(tuple(made), tuple(told), files)
 
 
 # ---------------------------------------------------------------------------------------------------------------- turns
 
 
-def _plant(number: int, at: datetime, fact: Fact, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+def _plant(
+    number: int, at: datetime, fact: StudyFact, talk: TopicTalk, stretch: TopicStretch, chance: random.Random
+) -> StudyTurn:
     """Every second fact is a message of its own, the others stand within talk."""
     text = fact.said
     if fact.number % 2:
         before, after = (talk.said(chance, stretch, chance.randint(15, 60)) for _ in range(2))
         text = f"{before} {fact.said} {after}"
-    return Turn(number, at, "fact", text, "Noted. " + talk.answered(chance, stretch, _short(chance)), fact=fact)
+    return StudyTurn(number, at, "fact", text, "Noted. " + talk.answered(chance, stretch, _short(chance)), fact=fact)
 
 
-def _ask(number: int, at: datetime, fact: Fact, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+def _ask(
+    number: int, at: datetime, fact: StudyFact, talk: TopicTalk, stretch: TopicStretch, chance: random.Random
+) -> StudyTurn:
     reply = f"That is {fact.value}. " + talk.answered(chance, stretch, 30)
-    return Turn(number, at, "question", fact.question, reply, fact=fact)
+    return StudyTurn(number, at, "question", fact.question, reply, fact=fact)
 
 
-def _chat(number: int, at: datetime, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+def _chat(number: int, at: datetime, talk: TopicTalk, stretch: TopicStretch, chance: random.Random) -> StudyTurn:
     text = talk.said(chance, stretch, _length(chance, 20, 400))
-    return Turn(number, at, "talk", text, talk.answered(chance, stretch, _length(chance, 30, 500)))
+    return StudyTurn(number, at, "talk", text, talk.answered(chance, stretch, _length(chance, 30, 500)))
 
 
 def _look(
-    number: int, at: datetime, files: Mapping[str, str], talk: Talk, stretch: Stretch, chance: random.Random
-) -> Turn:
+    number: int, at: datetime, files: Mapping[str, str], talk: TopicTalk, stretch: TopicStretch, chance: random.Random
+) -> StudyTurn:
     kind = chance.random()
     if kind < _TASK_SHARE:
         return _task(number, at, talk, stretch, chance)
     if kind < 0.6:
         path = chance.choice([path for path in files if path.startswith("notes/")])
-        text, call = f"What did I write in {path}?", Planned("read_file", {"path": path})
+        text, call = f"What did I write in {path}?", PlannedCall("read_file", {"path": path})
     elif kind < 0.75:
-        text, call = "Which pictures are there?", Planned("list_files", {"path": "pictures"})
+        text, call = "Which pictures are there?", PlannedCall("list_files", {"path": "pictures"})
     else:
         words = " ".join(chance.sample(stretch.words, 3))
         text = f"When did we last talk about {words}?"
-        call = Planned("search_history", {"query": words})
+        call = PlannedCall("search_history", {"query": words})
     text = f"{talk.said(chance, stretch, chance.randint(10, 40))} {text}"
-    return Turn(number, at, "tool", text, talk.answered(chance, stretch, _length(chance, 60, 300)), call)
+    return StudyTurn(number, at, "tool", text, talk.answered(chance, stretch, _length(chance, 60, 300)), call)
 
 
-def _task(number: int, at: datetime, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+def _task(number: int, at: datetime, talk: TopicTalk, stretch: TopicStretch, chance: random.Random) -> StudyTurn:
     task = f"call {chance.choice(stretch.names)} about offer {number}"
     text = f"Please remind me to {task}. {talk.said(chance, stretch, 20)}"
-    call = Planned("manage_todo_list", {"action": "add", "items": [task]})
-    return Turn(number, at, "task", text, f"I will. {talk.answered(chance, stretch, 30)}", call, task=task)
+    call = PlannedCall("manage_todo_list", {"action": "add", "items": [task]})
+    return StudyTurn(number, at, "task", text, f"I will. {talk.answered(chance, stretch, 30)}", call, task=task)
 
 
-def _done(number: int, at: datetime, set_in: Turn, talk: Talk, stretch: Stretch, chance: random.Random) -> Turn:
+def _done(
+    number: int, at: datetime, set_in: StudyTurn, talk: TopicTalk, stretch: TopicStretch, chance: random.Random
+) -> StudyTurn:
     text = f"By the way, I did {set_in.task}. {talk.said(chance, stretch, 20)}"
-    return Turn(number, at, "done", text, f"Good. {talk.answered(chance, stretch, 30)}", task=set_in.task)
+    return StudyTurn(number, at, "done", text, f"Good. {talk.answered(chance, stretch, 30)}", task=set_in.task)
 
 
 def _length(chance: random.Random, low: int, high: int) -> int:
@@ -157,7 +163,9 @@ def _short(chance: random.Random) -> int:
 # --------------------------------------------------------------------------------------------------------------- places
 
 
-def _places(turns: int, facts: list[Fact], chance: random.Random) -> tuple[dict[int, Fact], dict[int, Fact]]:
+def _places(
+    turns: int, facts: list[StudyFact], chance: random.Random
+) -> tuple[dict[int, StudyFact], dict[int, StudyFact]]:
     """At which turns facts are said and asked for: half of the questions at the end, half spread over the turns that
     are far enough behind their facts."""
     gap = min(LEAST_GAP, turns // 4)
@@ -169,7 +177,7 @@ def _places(turns: int, facts: list[Fact], chance: random.Random) -> tuple[dict[
     chance.shuffle(order)
     at_end, spread = order[: len(order) // 2], order[len(order) // 2 :]
     free = set(range(gap, last)) - set(plants)
-    asks: dict[int, Fact] = {}
+    asks: dict[int, StudyFact] = {}
     for place, fact in spread:
         asked = chance.choice(sorted(number for number in free if number >= place + gap))
         free.discard(asked)
@@ -197,7 +205,7 @@ def _times(turns: int, chance: random.Random, *, unbroken: bool) -> list[datetim
     return times[:turns]
 
 
-def _workspace(talk: Talk, chance: random.Random) -> dict[str, str]:
+def _workspace(talk: TopicTalk, chance: random.Random) -> dict[str, str]:
     names = [f"notes/{number:02}-{talk.stretch(chance).words[0]}.md" for number in range(_FILES)]
     files = {name: talk.notes(chance, name[9:-3], _length(chance, 400, 2_500)) for name in names}
     pictures = [f"pictures/2025-{chance.randint(1, 12):02}-{n:03}-{talk.stretch(chance).words[0]}.txt"

@@ -42,7 +42,7 @@ _MONTHS = listed("January February March April May June July August September Oc
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class StudyFact:
     """`said` holds `value`, word for word; `question` asks for it."""
 
     number: int
@@ -52,11 +52,11 @@ class Fact:
     value: str
 
 
-def planted(count: int, seed: int) -> list[Fact]:
+def planted(count: int, seed: int) -> list[StudyFact]:
     """`count` facts, the wordings in turn, each asked for in several ways; no value and no question occurs twice."""
     chance = random.Random(f"facts {seed}")
     values = {kind: _values(kind, chance) for kind in ("identifier", "number", "date", "name")}
-    facts: dict[str, Fact] = {}
+    facts: dict[str, StudyFact] = {}
     while len(facts) < count:
         round_, place = divmod(len(facts), len(_WORDINGS))
         kind, said, questions = _WORDINGS[place]
@@ -64,7 +64,7 @@ def planted(count: int, seed: int) -> list[Fact]:
         asked = questions[round_ % len(questions)].format(**words)
         if asked not in facts:
             value = next(values[kind])
-            facts[asked] = Fact(len(facts), kind, said.format(**words, v=value), asked, value)
+            facts[asked] = StudyFact(len(facts), kind, said.format(**words, v=value), asked, value)
             assert len(shared_words(facts[asked].said, asked)) <= MOST_SHARED, facts[asked]
     return list(facts.values())
 

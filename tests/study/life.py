@@ -13,21 +13,21 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.app import App, build_app
-from tests.scripted import KeptBridge, SteppingClock, said
-from tests.study.answerer import Answerer, Outcomes
-from tests.study.conversation import Conversation, Turn
-from tests.study.measure import MODEL, Seen, StudyServer
+from tests.study.answerer import Answerer, QuestionOutcomes
+from tests.study.conversation import StudyConversation, StudyTurn
+from tests.study.measure import MODEL, MeasuredRequest, StudyServer
+from tests.support.scripted import RecordingBridge, SteppingClock, owner_message
 
 _A_WHILE = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Lived:
+class StudyRun:
     """What came of a conversation. `frame` are the system blocks and tools of the first request; `reserve` is the room
     that was kept for answers, `refused` the complaints of the strict server, `failed` turns that had no answer."""
 
-    seen: tuple[Seen, ...]
-    outcomes: Outcomes
+    seen: tuple[MeasuredRequest, ...]
+    outcomes: QuestionOutcomes
     checkpoints: tuple[Checkpoint, ...]
     refused: tuple[str, ...]
     failed: tuple[str, ...]
@@ -35,15 +35,15 @@ class Lived:
     reserve: int
 
 
-async def lived(
-    conversation: Conversation,
+async def run_study(
+    conversation: StudyConversation,
     home: Path,
     *,
     window: int,
     keep: int,
     sleeps: bool = True,
     wanted: Mapping[str, str] | None = None,
-) -> Lived:
+) -> StudyRun:
     """Hold the conversation in a new home, with a model of that window whose summaries keep so many facts. `wanted`
     are settings beside the defaults, as in {"compaction.target": "0.4"}."""
     clock = SteppingClock(conversation.turns[0].at)
@@ -51,7 +51,7 @@ async def lived(
     with StudyServer(answerer, window, lambda: clock.now.timestamp()) as server:
         settings = _settings(home, server, wanted or {})
         _furnish(settings.home.workspace, conversation.files)
-        house = build_app(settings, clock, bridges={"kept": (bridge := KeptBridge())})
+        house = build_app(settings, clock, bridges={"kept": (bridge := RecordingBridge())})
         life = _Life(house, bridge, clock, server, answerer)
         try:
             await house.runtime.start()
@@ -65,7 +65,7 @@ async def lived(
 
 class _Life:
     def __init__(
-        self, house: App, bridge: KeptBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
+        self, house: App, bridge: RecordingBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
     ) -> None:
         self._house = house
         self._bridge = bridge
@@ -75,7 +75,7 @@ class _Life:
         self._failed: list[str] = []
         self._frame: dict[str, object] = {}
 
-    async def live(self, conversation: Conversation, *, sleeps: bool) -> None:
+    async def live(self, conversation: StudyConversation, *, sleeps: bool) -> None:
         for earlier, turn in zip((None, *conversation.turns), conversation.turns, strict=False):
             if earlier is not None and turn.at - earlier.at > _A_WHILE:
                 self._house.upkeep()
@@ -83,10 +83,10 @@ class _Life:
                     await self._rest(earlier.at, turn.at)
             await self._hold(turn)
 
-    async def _hold(self, turn: Turn) -> None:
+    async def _hold(self, turn: StudyTurn) -> None:
         self._clock.now = turn.at
         self._answerer.turn, self._server.turn = turn, turn.number
-        await self._house.runtime.accept(said(turn.text, external_id=str(turn.number)))
+        await self._house.runtime.accept(owner_message(turn.text, external_id=str(turn.number)))
         await self._house.runtime.idle()
         await self._house.delivery.flush()
         if not self._frame:
@@ -111,11 +111,11 @@ class _Life:
             await asleep(self._house)
         self._server.forget_bodies()
 
-    def told(self) -> Lived:
+    def told(self) -> StudyRun:
         measures = self._house.sleeping.measures
         terms = measures.terms(MAIN_SESSION)
         assert terms is not None
-        return Lived(
+        return StudyRun(
             tuple(self._server.seen()), self._answerer.outcomes,
             tuple(self._house.stores.conversation.checkpoints(MAIN_SESSION)), tuple(self._server.refused),
             tuple(self._failed), self._frame, terms.budgets.reserve,

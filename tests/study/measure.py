@@ -14,11 +14,11 @@ from assistant.core.messages import Usage
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import Prices, load_prices
 from assistant.settings.settings import shipped_config_dir
-from tests.strict.behaviour import Answer, Behaviour
+from tests.strict.behaviour import Behaviour, ScriptedAnswer
 from tests.strict.cache import PromptCache
 from tests.strict.count import block_tokens
 from tests.strict.server import StrictServer
-from tests.strict.validate import Bounds
+from tests.strict.validate import RequestLimits
 from tests.study.asked import Body, Purpose, purpose_of, settled
 
 # 3 and 15 US dollars per million tokens, 0.30 for what is read from the cache, 3.75 for what is written to it.
@@ -29,7 +29,7 @@ MAX_OUTPUT = 8_192
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MeasuredRequest:
     """One request that was answered. `turn` is the number of the turn that was held then, or held last; `first` tells
     whether the view was changed since the conversation's request before it."""
 
@@ -44,9 +44,11 @@ class Seen:
 class StudyServer(StrictServer):
     """A strict server whose model is `answer`. Give it the clock of the house, in seconds."""
 
-    def __init__(self, answer: Callable[[Body], Answer], window: int, clock: Callable[[], float]) -> None:
+    def __init__(self, answer: Callable[[Body], ScriptedAnswer], window: int, clock: Callable[[], float]) -> None:
         super().__init__(
-            bounds=Bounds(window=window, max_output=min(MAX_OUTPUT, window)), clock=clock, least_cached=LEAST_CACHED
+            bounds=RequestLimits(window=window, max_output=min(MAX_OUTPUT, window)),
+            clock=clock,
+            least_cached=LEAST_CACHED,
         )
         self.messages.cache = self._cache = _NotedCache(clock, least_tokens=LEAST_CACHED)
         self._answer = answer
@@ -68,7 +70,7 @@ class StudyServer(StrictServer):
 
     async def _stream(self, api: Any, body: dict[str, Any], behaviour: Behaviour) -> AsyncIterator[bytes]:
         # All events in one piece: word by word, a tenth of the time of a long study goes by in sockets.
-        assert isinstance(behaviour, Answer)
+        assert isinstance(behaviour, ScriptedAnswer)
         yield b"".join(api.events(body, behaviour))
 
     def forget_bodies(self) -> None:
@@ -76,7 +78,7 @@ class StudyServer(StrictServer):
         self.refused += self.complaints
         self.requests.clear()
 
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[MeasuredRequest]:
         """All requests that were answered, in their order. What has no price raises `KeyError`."""
         return [_seen(noted, usage, self._prices) for noted, usage in zip(self._noted, self._cache.used, strict=True)]
 
@@ -94,10 +96,12 @@ class _NotedCache(PromptCache):
         return used
 
 
-def _seen(noted: tuple[int, Purpose, str, int, bool], used: dict[str, int], prices: Mapping[str, Prices]) -> Seen:
+def _seen(
+    noted: tuple[int, Purpose, str, int, bool], used: dict[str, int], prices: Mapping[str, Prices]
+) -> MeasuredRequest:
     turn, purpose, model, output, first = noted
     usage = usage_of(used, output)
-    return Seen(turn, purpose, model, usage, price_of(model, usage, prices), first)
+    return MeasuredRequest(turn, purpose, model, usage, price_of(model, usage, prices), first)
 
 
 # ----------------------------------------------------------------------------------------------------------------- sums
@@ -123,7 +127,7 @@ def usage_of(used: dict[str, int], output: int) -> Usage:
     )  # fmt: skip
 
 
-def answer_tokens(answer: Answer) -> int:
+def answer_tokens(answer: ScriptedAnswer) -> int:
     """What the strict server bills for an answer."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
     for call in answer.calls:
@@ -131,24 +135,24 @@ def answer_tokens(answer: Answer) -> int:
     return sum(map(block_tokens, blocks)) or 1
 
 
-def usd(seen: Iterable[Seen], *purposes: Purpose) -> float:
+def usd(seen: Iterable[MeasuredRequest], *purposes: Purpose) -> float:
     """What the requests of these purposes cost, of all without any."""
     return sum(one.usd for one in seen if not purposes or one.purpose in purposes)
 
 
-def fullest(seen: Iterable[Seen], purpose: Purpose, window: int, reserve: int) -> float:
+def fullest(seen: Iterable[MeasuredRequest], purpose: Purpose, window: int, reserve: int) -> float:
     """The highest share of the window that a request and the room kept for its answer took."""
     return max(((one.usage.prompt + reserve) / window for one in seen if one.purpose == purpose), default=0.0)
 
 
-def cached_share(seen: Iterable[Seen]) -> float:
+def cached_share(seen: Iterable[MeasuredRequest]) -> float:
     """Of the conversation's prompt tokens the share that came from the cache, leaving out the first request after each
     change of the view: between sittings the cache has expired, and that counts."""
     between = [one.usage for one in seen if one.purpose == "chat" and not one.first]
     return sum(usage.cache_read for usage in between) / max(1, sum(usage.prompt for usage in between))
 
 
-def usd_per(seen: Sequence[Seen], turns: int, block: int) -> list[float]:
+def usd_per(seen: Sequence[MeasuredRequest], turns: int, block: int) -> list[float]:
     """What each whole block of so many turns cost, in order."""
     return [
         sum(one.usd for one in seen if start <= one.turn < start + block)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tests.bench.figures import Row
-from tests.study.baselines import Window, replayed
-from tests.study.conversation import Conversation
-from tests.study.life import Lived
-from tests.study.measure import Seen, cached_share, fullest, usd, usd_per
+from tests.study.baselines import SlidingWindow, replayed
+from tests.study.conversation import StudyConversation
+from tests.study.life import StudyRun
+from tests.study.measure import MeasuredRequest, cached_share, fullest, usd, usd_per
 
 MOST_PRESSURE, MOST_DEPTH = 0.80, 2
 LEAST_ANSWERED, LEAST_CACHED = 0.99, 0.80
@@ -17,7 +17,7 @@ MOST_OF_SLIDING = 0.6
 MOST_USD, TURNS_OF_IT = 1.77, 400
 
 
-def rows(figure: str, conversation: Conversation, held: Lived, window: int) -> Iterator[Row]:
+def rows(figure: str, conversation: StudyConversation, held: StudyRun, window: int) -> Iterator[Row]:
     """All rows of one run. `figure` names it."""
     turns = len(conversation.turns)
     for measure, result, target, good in (
@@ -32,7 +32,7 @@ def rows(figure: str, conversation: Conversation, held: Lived, window: int) -> I
 Line = tuple[str, str, str, bool | None]
 
 
-def _safety(held: Lived, window: int) -> Iterator[Line]:
+def _safety(held: StudyRun, window: int) -> Iterator[Line]:
     most = fullest(held.seen, "chat", window, held.reserve)
     yield "fullest request", f"{most:.3f}", f"<= {MOST_PRESSURE:.2f}", most <= MOST_PRESSURE
     summaries = fullest(held.seen, "summary", window, held.reserve)
@@ -41,7 +41,7 @@ def _safety(held: Lived, window: int) -> Iterator[Line]:
     yield "turns without an answer", _with_first(held.failed), "0", not held.failed
 
 
-def _memory(conversation: Conversation, held: Lived) -> Iterator[Line]:
+def _memory(conversation: StudyConversation, held: StudyRun) -> Iterator[Line]:
     places, facts = held.outcomes.places(), len(conversation.facts)
     answered = sum(places.values())
     share = answered / max(1, facts)
@@ -54,7 +54,7 @@ def _memory(conversation: Conversation, held: Lived) -> Iterator[Line]:
         yield "missed", f"{fact.question} ({fact.value})", "", None
 
 
-def _compactions(held: Lived) -> Iterator[Line]:
+def _compactions(held: StudyRun) -> Iterator[Line]:
     made = [one for one in held.checkpoints if one.state in ("live", "absorbed", "masked", "undone")]
     for trigger in sorted({one.trigger for one in made}):
         tiers = sorted(one.tier for one in made if one.trigger == trigger)
@@ -66,10 +66,10 @@ def _compactions(held: Lived) -> Iterator[Line]:
     yield "depth of summaries", str(depth), f"<= {MOST_DEPTH}", depth <= MOST_DEPTH
 
 
-def _money(conversation: Conversation, held: Lived, window: int) -> Iterator[Line]:
+def _money(conversation: StudyConversation, held: StudyRun, window: int) -> Iterator[Line]:
     room = window - held.reserve
-    halving = usd(replayed(conversation, held.outcomes, held.frame, Window.halving(room)))
-    creeping = usd(replayed(conversation, held.outcomes, held.frame, Window.creeping(room)))
+    halving = usd(replayed(conversation, held.outcomes, held.frame, SlidingWindow.halving(room)))
+    creeping = usd(replayed(conversation, held.outcomes, held.frame, SlidingWindow.creeping(room)))
     total = usd(held.seen)
     yield "billed in all", f"${total:.2f}", f"<= {MOST_OF_SLIDING} of sliding", total <= MOST_OF_SLIDING * halving
     yield "sliding window that drops to half", f"${halving:.2f} ({total / halving:.2f} of it)", "", None
@@ -87,7 +87,7 @@ def _money(conversation: Conversation, held: Lived, window: int) -> Iterator[Lin
         yield what, f"${mean:.2f}", f"<= ${MOST_USD:.2f}", mean <= MOST_USD
 
 
-def _bill(seen: Sequence[Seen], purpose: str) -> str:
+def _bill(seen: Sequence[MeasuredRequest], purpose: str) -> str:
     of_it = [one for one in seen if one.purpose == purpose]
     read, written = (sum(getattr(one.usage, kind) for one in of_it) for kind in ("cache_read", "cache_write"))
     fresh, output = sum(one.usage.input for one in of_it), sum(one.usage.output for one in of_it)

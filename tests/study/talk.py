@@ -135,7 +135,7 @@ _BY_NAME = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TopicStretch:
     """What some turns in a row are about."""
 
     theme: str
@@ -145,16 +145,16 @@ class Stretch:
     words: tuple[str, ...]
 
 
-class Talk:
+class TopicTalk:
     """Endless talk out of one vocabulary: words that everybody uses, and as many that hardly anybody does."""
 
     def __init__(self, seed: int) -> None:
         everyday = list(dict.fromkeys(COMMON))[200:]
         self._words = everyday + vocabulary(seed, 6_000)[-len(everyday) :]
 
-    def stretch(self, chance: random.Random) -> Stretch:
+    def stretch(self, chance: random.Random) -> TopicStretch:
         """A new subject."""
-        return Stretch(
+        return TopicStretch(
             chance.choice(THEMES),
             tuple(_named(chance, FIRST_NAMES, "n", 3)),
             tuple(_named(chance, PLACES, "p", 2)),
@@ -162,11 +162,11 @@ class Talk:
             tuple(chance.sample(self._words, 12)),
         )
 
-    def said(self, chance: random.Random, stretch: Stretch, tokens: int) -> str:
+    def said(self, chance: random.Random, stretch: TopicStretch, tokens: int) -> str:
         """What the person says, of about that many tokens."""
         return self._spoken(chance, stretch, _USER, "user", tokens)
 
-    def answered(self, chance: random.Random, stretch: Stretch, tokens: int) -> str:
+    def answered(self, chance: random.Random, stretch: TopicStretch, tokens: int) -> str:
         """What the assistant says."""
         return self._spoken(chance, stretch, _ASSISTANT, "assistant", tokens)
 
@@ -178,7 +178,9 @@ class Talk:
             lines.append("- " + self._spoken(chance, stretch, _USER, "user", chance.randint(25, 60)))
         return "\n".join(lines) + "\n"
 
-    def _spoken(self, chance: random.Random, stretch: Stretch, lines: dict[str, str], who: str, tokens: int) -> str:
+    def _spoken(
+        self, chance: random.Random, stretch: TopicStretch, lines: dict[str, str], who: str, tokens: int
+    ) -> str:
         templates: list[str] = []
         parts = [chance.choice(_OPENINGS[who])]
         while sum(map(len, parts)) < 4 * tokens:
@@ -188,7 +190,7 @@ class Talk:
             parts.append(self._filled(chance, templates.pop(), stretch))
         return " ".join(part for part in parts if part)
 
-    def _filled(self, chance: random.Random, template: str, stretch: Stretch) -> str:
+    def _filled(self, chance: random.Random, template: str, stretch: TopicStretch) -> str:
         while "{w}" in template:
             template = template.replace("{w}", chance.choice(stretch.words), 1)
         sentence = template.format(

@@ -12,8 +12,8 @@ from assistant.commands.sessions import ArchiveCommands
 from assistant.core.errors import UsageError
 from assistant.core.slash_commands import CommandInvocation
 from assistant.wire.search import open_history
-from tests.archive_home import archive_of
-from tests.store_home import NOW, StoreHome
+from tests.support.archive_storage import open_archive
+from tests.support.store_home import NOW, StoreHome
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ async def run(home: StoreHome, rest: str, session: str = "main") -> str:
     history, finder = open_history(home.path, patient=True)
     while finder.catch_up():
         continue
-    command = ArchiveCommands(archive_of(home), history, ZoneInfo("Europe/Berlin")).entries()["archive"]
+    command = ArchiveCommands(open_archive(home), history, ZoneInfo("Europe/Berlin")).entries()["archive"]
     try:
         return await command.run(CommandInvocation(rest, session, "terminal", NOW))
     finally:
@@ -36,7 +36,7 @@ async def run(home: StoreHome, rest: str, session: str = "main") -> str:
 
 def archived(home: StoreHome, turns: int = 2, session: str = "main") -> None:
     home.chat(turns, session)
-    archive_of(home).store(session, 1, NOW, handover="", summary="", reason="manual")
+    open_archive(home).store(session, 1, NOW, handover="", summary="", reason="manual")
 
 
 async def test_it_lists_shows_and_finds(home: StoreHome) -> None:

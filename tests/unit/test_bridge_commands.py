@@ -30,13 +30,13 @@ from assistant.store.schema.script import script_migrations
 from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes, People
 from assistant.store.script.state import BridgeStates
-from tests.scripted import KeptBridge, SteppingClock
+from tests.support.scripted import RecordingBridge, SteppingClock
 
 FORGETFUL = BridgeCapabilities(dedupe_seconds=0)
 UNCERTAIN = BridgeError("the connection broke off", ambiguous=True)
 
 
-class NobodyComes:
+class SilentInbound:
     """A door for bridges that bring nothing."""
 
     def __init__(self, delivery: Dispatcher) -> None:
@@ -46,7 +46,7 @@ class NobodyComes:
         self._delivery.connected(bridge)
 
 
-class Desk:
+class CommandSetup:
     """The commands, and everything under them."""
 
     def __init__(self, path: Path) -> None:
@@ -54,7 +54,7 @@ class Desk:
         self.db = Database.open(path / "script.db", script_migrations, self.clock())
         self.outbox, self.states, self.people = StoredOutbox(self.db), BridgeStates(self.db), People(self.db)
         self.places, self.stuck = ConversationRoutes(self.db), StuckItems(self.db)
-        self.bridge, self.home = KeptBridge("telegram", FORGETFUL), KeptBridge("terminal")
+        self.bridge, self.home = RecordingBridge("telegram", FORGETFUL), RecordingBridge("terminal")
         self.reloaded: list[str] = []
         there = {"terminal": self.home, "telegram": self.bridge}
         self.delivery = Dispatcher(self.outbox, there, self.clock, None, self.states)
@@ -68,7 +68,7 @@ class Desk:
         self.reloaded.append(name)
 
     async def start(self) -> None:
-        door: Any = NobodyComes(self.delivery)
+        door: Any = SilentInbound(self.delivery)
         await self.delivery.start(door)
 
     async def type(self, text: str) -> str:
@@ -103,8 +103,8 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    made = Desk(tmp_path)
+async def desk(tmp_path: Path) -> AsyncIterator[CommandSetup]:
+    made = CommandSetup(tmp_path)
     yield made
     await made.delivery.stop()
     made.db.close()
@@ -113,7 +113,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 # --- looking
 
 
-async def test_a_bridge_is_listed_with_who_we_are_there_and_what_waits(desk: Desk) -> None:
+async def test_a_bridge_is_listed_with_who_we_are_there_and_what_waits(desk: CommandSetup) -> None:
     await desk.start()
     (one,) = json.loads(await desk.type("/bridge list --json"))
     assert (one["name"], one["state"], one["account"], one["waiting"], one["todo"]) == (
@@ -122,7 +122,7 @@ async def test_a_bridge_is_listed_with_who_we_are_there_and_what_waits(desk: Des
     assert (await desk.type("/bridge")).startswith("- telegram as telegram: connected since 2026-03-01 09:00")
 
 
-async def test_the_terminal_is_no_bridge_to_be_listed(desk: Desk) -> None:
+async def test_the_terminal_is_no_bridge_to_be_listed(desk: CommandSetup) -> None:
     await desk.start()
     await desk.delivery.drop("telegram")
     assert await desk.type("/bridge list") == NO_BRIDGE
@@ -135,7 +135,7 @@ async def test_the_terminal_is_no_bridge_to_be_listed(desk: Desk) -> None:
 # --- test
 
 
-async def test_a_test_goes_through_the_outbox_to_the_place_where_the_owner_writes(desk: Desk) -> None:
+async def test_a_test_goes_through_the_outbox_to_the_place_where_the_owner_writes(desk: CommandSetup) -> None:
     await desk.start()
     desk.owner_writes()
     assert await desk.type("/bridge test telegram") == "telegram answers, as telegram, and took the test message."
@@ -143,13 +143,13 @@ async def test_a_test_goes_through_the_outbox_to_the_place_where_the_owner_write
     assert (item.outgoing.body, item.outgoing.target, item.outgoing.scope) == (TEST_MESSAGE, "chat-42", OWNER_SCOPE)
 
 
-async def test_a_test_works_before_anything_was_started(desk: Desk) -> None:
+async def test_a_test_works_before_anything_was_started(desk: CommandSetup) -> None:
     desk.owner_writes()
     await desk.type("/bridge test telegram")
     assert desk.bridge.bodies == [TEST_MESSAGE]
 
 
-async def test_a_test_to_nobody_sends_nothing_and_says_so(desk: Desk) -> None:
+async def test_a_test_to_nobody_sends_nothing_and_says_so(desk: CommandSetup) -> None:
     desk.people.let_in(Identity("telegram", "7"), "Ann", "allowed", desk.clock())
     desk.places.written_from("telegram", "chat-7", "7")
     with pytest.raises(AssistantError, match="you have not written from there yet"):
@@ -166,7 +166,7 @@ async def test_a_test_to_nobody_sends_nothing_and_says_so(desk: Desk) -> None:
     ],
 )
 async def test_a_test_that_was_not_sent_fails_with_what_became_of_it(
-    desk: Desk, error: BridgeError, told: str, state: str
+    desk: CommandSetup, error: BridgeError, told: str, state: str
 ) -> None:
     desk.owner_writes()
     desk.bridge.fail.append(error)
@@ -178,7 +178,7 @@ async def test_a_test_that_was_not_sent_fails_with_what_became_of_it(
 # --- pause and resume
 
 
-async def test_what_goes_out_waits_while_a_bridge_is_paused_and_goes_when_it_is_not(desk: Desk) -> None:
+async def test_what_goes_out_waits_while_a_bridge_is_paused_and_goes_when_it_is_not(desk: CommandSetup) -> None:
     await desk.start()
     desk.owner_writes()
     await desk.type("/bridge pause telegram")
@@ -199,7 +199,7 @@ async def test_what_goes_out_waits_while_a_bridge_is_paused_and_goes_when_it_is_
 # --- remove
 
 
-async def test_what_waits_for_the_owner_comes_home_once_the_bridge_is_gone(desk: Desk) -> None:
+async def test_what_waits_for_the_owner_comes_home_once_the_bridge_is_gone(desk: CommandSetup) -> None:
     with pytest.raises(UsageError, match="telegram is set up"):
         await desk.type("/bridge remove telegram")
     await desk.delivery.drop("telegram")
@@ -221,7 +221,7 @@ async def test_what_waits_for_the_owner_comes_home_once_the_bridge_is_gone(desk:
     assert await desk.type("/bridge remove telegram") == ("Kept, should telegram be added again: 1 delivery to others.")
 
 
-async def test_f36_what_was_cut_off_is_not_repeated_from_another_account(desk: Desk) -> None:
+async def test_f36_what_was_cut_off_is_not_repeated_from_another_account(desk: CommandSetup) -> None:
     await desk.delivery.drop("telegram")
     cut = desk.push("cut")
     desk.outbox.mark(cut, "sending", desk.clock())
@@ -233,7 +233,7 @@ async def test_f36_what_was_cut_off_is_not_repeated_from_another_account(desk: D
 # --- deliveries
 
 
-async def test_what_may_have_arrived_is_shown_and_never_sent_again_by_itself(desk: Desk) -> None:
+async def test_what_may_have_arrived_is_shown_and_never_sent_again_by_itself(desk: CommandSetup) -> None:
     await desk.start()
     assert await desk.type("/deliveries") == NOTHING_STUCK
     number = await desk.uncertain(body="the `boat` leaves at nine\nbring soup")
@@ -245,7 +245,7 @@ async def test_what_may_have_arrived_is_shown_and_never_sent_again_by_itself(des
     assert desk.letters == []
 
 
-async def test_it_is_sent_once_more_on_the_owners_word_under_its_key(desk: Desk) -> None:
+async def test_it_is_sent_once_more_on_the_owners_word_under_its_key(desk: CommandSetup) -> None:
     number = await desk.uncertain()
     assert "Sent once more: #1" in await desk.type(f"/deliveries again #{number}")
     await desk.delivery.flush("telegram")
@@ -254,7 +254,7 @@ async def test_it_is_sent_once_more_on_the_owners_word_under_its_key(desk: Desk)
         await desk.type(f"/deliveries again {number}")
 
 
-async def test_what_was_refused_is_listed_and_sent_once_more_on_the_owners_word(desk: Desk) -> None:
+async def test_what_was_refused_is_listed_and_sent_once_more_on_the_owners_word(desk: CommandSetup) -> None:
     desk.bridge.fail.append(BridgeError("you blocked the bot.", refused=True))
     number = desk.push("a")
     await desk.delivery.flush("telegram")
@@ -265,7 +265,7 @@ async def test_what_was_refused_is_listed_and_sent_once_more_on_the_owners_word(
     assert (desk.state("a"), desk.bridge.bodies) == ("sent", ["words"])
 
 
-async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_goes(desk: Desk) -> None:
+async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_goes(desk: CommandSetup) -> None:
     desk.bridge.fail.append(BridgeError("the network is away."))
     number, after = desk.push("a"), desk.push("b")
     await desk.delivery.flush("telegram")
@@ -281,7 +281,7 @@ async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_g
 
 
 @pytest.mark.parametrize("verb", ["again", "drop"])
-async def test_f36_what_is_being_sent_is_neither_sent_once_more_nor_let_go(desk: Desk, verb: str) -> None:
+async def test_f36_what_is_being_sent_is_neither_sent_once_more_nor_let_go(desk: CommandSetup, verb: str) -> None:
     desk.bridge.fail.append(BridgeError("the network is away."))
     number = desk.push("a")
     await desk.delivery.flush("telegram")
@@ -292,14 +292,14 @@ async def test_f36_what_is_being_sent_is_neither_sent_once_more_nor_let_go(desk:
     assert (desk.state("a"), decided) == ("sending", False)
 
 
-async def test_what_nobody_is_there_to_hear_is_not_listed(desk: Desk) -> None:
+async def test_what_nobody_is_there_to_hear_is_not_listed(desk: CommandSetup) -> None:
     desk.home.fail.append(RecipientNotConnected())
     desk.outbox.push(OutgoingMessage("a", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, "words"), desk.clock())
     await desk.delivery.flush("terminal")
     assert (await desk.type("/deliveries"), desk.state("a")) == (NOTHING_STUCK, "pending")
 
 
-async def test_what_is_dropped_goes_nowhere_and_is_told_of_no_more(desk: Desk) -> None:
+async def test_what_is_dropped_goes_nowhere_and_is_told_of_no_more(desk: CommandSetup) -> None:
     number = await desk.uncertain()
     await desk.type(f"/deliveries drop {number}")
     await desk.delivery.flush()
@@ -307,7 +307,7 @@ async def test_what_is_dropped_goes_nowhere_and_is_told_of_no_more(desk: Desk) -
     assert await desk.type("/deliveries") == NOTHING_STUCK
 
 
-async def test_of_several_one_that_is_not_stuck_changes_none(desk: Desk) -> None:
+async def test_of_several_one_that_is_not_stuck_changes_none(desk: CommandSetup) -> None:
     number = await desk.uncertain()
     for wrong in ("99", "x", "9" * 30, "-1"):
         with pytest.raises(UsageError, match="is not stuck"):
@@ -315,7 +315,7 @@ async def test_of_several_one_that_is_not_stuck_changes_none(desk: Desk) -> None
     assert desk.state("a") == "ambiguous"
 
 
-async def test_the_words_to_a_guest_are_not_shown(desk: Desk) -> None:
+async def test_the_words_to_a_guest_are_not_shown(desk: CommandSetup) -> None:
     number = desk.push("hers", scope="peer:telegram:7", body="her secret")
     desk.outbox.mark(number, "withheld", desk.clock(), error="denied")
     listed = await desk.type("/deliveries")
@@ -324,6 +324,6 @@ async def test_the_words_to_a_guest_are_not_shown(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("text", ["/bridge", "/deliveries"])
-async def test_what_is_not_understood_is_told_how_to_say(desk: Desk, text: str) -> None:
+async def test_what_is_not_understood_is_told_how_to_say(desk: CommandSetup, text: str) -> None:
     with pytest.raises(UsageError, match=f"Use {text} "):
         await desk.type(f"{text} sideways")

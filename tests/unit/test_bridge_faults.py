@@ -9,7 +9,7 @@ import pytest
 from assistant.core.bridge_api import InboundPort
 from assistant.core.errors import BridgeError, StoreError
 from assistant.gateway.supervisor import BridgeSupervisor, as_bridge_error
-from tests.scripted import KeptBridge, SteppingClock
+from tests.support.scripted import RecordingBridge, SteppingClock
 
 
 def test_f39_a_bridges_own_error_is_told_as_it_is() -> None:
@@ -38,7 +38,7 @@ async def test_f39_a_cancelled_task_ends_as_cancelled() -> None:
         await task
 
 
-class Failing(KeptBridge):
+class RaisingBridge(RecordingBridge):
     def __init__(self, fault: Exception) -> None:
         super().__init__()
         self.fault = fault
@@ -57,7 +57,7 @@ class Failing(KeptBridge):
 )
 async def test_f39_a_bridge_that_fails_is_run_again_after_a_pause_and_says_why(fault: Exception, error: str) -> None:
     clock = SteppingClock()
-    connection = BridgeSupervisor(Failing(fault), clock)
+    connection = BridgeSupervisor(RaisingBridge(fault), clock)
     door: InboundPort = None  # type: ignore[assignment] # it brings nothing
     connection.begin(door)
     await asyncio.sleep(0)

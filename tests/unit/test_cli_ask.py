@@ -17,7 +17,7 @@ DELIVERY: LinkEvent = ("deliver", {"key": "reply:t1", "kind": "reply", "body": "
 ENDED: LinkEvent = ("turn", {"turn": "t1", "state": "answered", "message_ids": [7]})
 
 
-class ScriptedLink:
+class AskLink:
     """`script` is what happens, in order; the message is answered from the event `answered_at` on."""
 
     def __init__(self, *script: LinkEvent, answered_at: int = 0, ended: str = "answered") -> None:
@@ -65,14 +65,14 @@ class ScriptedLink:
         return {}
 
 
-async def asked(link: ScriptedLink) -> ChatAnswer:
+async def asked(link: AskLink) -> ChatAnswer:
     return await ask_and_wait(
         link, "well?", "main", "x1", lambda answer: link.done.append(f"shown {answer.reply or answer.error}")
     )
 
 
 async def test_the_answer_is_shown_and_then_confirmed() -> None:
-    link = ScriptedLink(ENDED, DELIVERY, answered_at=1)
+    link = AskLink(ENDED, DELIVERY, answered_at=1)
     answer = await asked(link)
     assert link.done == ["said well? as x1", "shown yes", "confirmed reply:t1"]
     assert answer.as_json() == {
@@ -82,37 +82,37 @@ async def test_the_answer_is_shown_and_then_confirmed() -> None:
 
 
 async def test_an_answer_that_was_ready_before_we_listened_is_found() -> None:
-    link = ScriptedLink(DELIVERY)
+    link = AskLink(DELIVERY)
     await asked(link)
     assert link.done[1:] == ["shown yes", "confirmed reply:t1"]
 
 
 async def test_an_answer_that_somebody_else_was_given_is_shown_and_not_confirmed() -> None:
-    link = ScriptedLink(ENDED)
+    link = AskLink(ENDED)
     await asked(link)
     assert link.done[1:] == ["shown yes"]
 
 
 async def test_the_end_of_another_turn_is_not_ours() -> None:
     other: LinkEvent = ("turn", {"turn": "t0", "state": "answered", "message_ids": [1]})
-    link = ScriptedLink(other, ENDED, DELIVERY, answered_at=2)
+    link = AskLink(other, ENDED, DELIVERY, answered_at=2)
     await asked(link)
     assert link.done[1:] == ["shown yes", "confirmed reply:t1"]
 
 
 async def test_a_failure_keeps_its_exit_code_and_words() -> None:
-    answer = await asked(ScriptedLink(ENDED, DELIVERY, answered_at=1, ended="failed"))
+    answer = await asked(AskLink(ENDED, DELIVERY, answered_at=1, ended="failed"))
     assert (answer.exit_code, answer.error, answer.as_json()["error"]) == (3, "no model", "no model")
 
 
 async def test_a_stream_that_ends_before_the_answer_is_a_lost_link() -> None:
     with pytest.raises(LinkLost):
-        await asked(ScriptedLink(answered_at=9))
+        await asked(AskLink(answered_at=9))
 
 
 @pytest.mark.parametrize(("answered_at", "stops"), [(9, True), (0, False)])
 async def test_giving_up_stops_the_turn_of_this_message_and_no_other(answered_at: int, stops: bool) -> None:
-    link = ScriptedLink(answered_at=answered_at)
+    link = AskLink(answered_at=answered_at)
     if not stops:
         link.script = []
     link.for_ever = True
@@ -126,6 +126,6 @@ async def test_giving_up_stops_the_turn_of_this_message_and_no_other(answered_at
 
 
 async def test_a_full_disk_ends_the_question_with_what_to_do() -> None:
-    link = ScriptedLink(("notice", {"text": "The disk is full. Make room.", "turn": "", "disk": True}), answered_at=9)
+    link = AskLink(("notice", {"text": "The disk is full. Make room.", "turn": "", "disk": True}), answered_at=9)
     with pytest.raises(StoreError, match="Make room"):
         await ask_and_wait(link, "hello", "main", "e1", lambda answer: None)

@@ -11,7 +11,7 @@ import pytest
 from assistant.core.errors import StoreError, UsageError
 from assistant.settings.config_text import check_only_key_changed, set_key
 from assistant.store.home.config_file import ConfigFile
-from tests.scenario.faulty_disk import limited_files
+from tests.support.faulty_disk import file_size_limit
 
 TEXT = "# mine\n[turn]\nmax_steps = 3 # few\n"
 
@@ -49,7 +49,7 @@ def test_a_file_that_was_open_to_others_is_closed_by_a_change(path: Path) -> Non
 
 def test_a_disk_that_takes_nothing_leaves_the_old_text_and_nothing_else(path: Path) -> None:
     file = written(path)
-    with limited_files(path.parent) as disk:
+    with file_size_limit(path.parent) as disk:
         disk.fill()
         with pytest.raises(StoreError, match=r"was not written: .* What it said before is kept"):
             file.change(lambda text: set_key(text, "turn.max_steps", 4))

@@ -15,9 +15,9 @@ from assistant.core.model_api import ModelRequest
 from assistant.models import anthropic_request as anthropic_form
 from assistant.models import openai_request as openai_form
 from assistant.settings.settings import shipped_config_dir
-from tests.property.conversations import COUNTER, FRAME, LIMITS, MODEL, view_of
 from tests.strict.count import count_tokens
 from tests.strict.validate import validate_chat, validate_messages
+from tests.support.conversation_strategies import COUNTER, FRAME, LIMITS, MODEL, view_of
 from tools.toolbox import build_toolbox
 
 SUMMARY = Message(

@@ -20,10 +20,10 @@ from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.models import anthropic_request as anthropic_form
 from assistant.models import openai_request as openai_form
-from tests.property.conversations import MODEL, PICTURE, signed
-from tests.strict.validate import Bounds, validate_chat, validate_messages
+from tests.strict.validate import RequestLimits, validate_chat, validate_messages
+from tests.support.conversation_strategies import MODEL, PICTURE, signed
 
-ORDINARY = Bounds()
+ORDINARY = RequestLimits()
 
 
 def user(text: str = "do it", message_id: int | None = None, **rest: object) -> Message:
@@ -43,7 +43,7 @@ def says(text: str = "done", **rest: object) -> Message:
     return Message("assistant", text, model=MODEL, **rest)  # type: ignore[arg-type]
 
 
-def accepted(rows: list[Message], bounds: Bounds = ORDINARY) -> tuple[Message, ...]:
+def accepted(rows: list[Message], bounds: RequestLimits = ORDINARY) -> tuple[Message, ...]:
     """The normalised rows, which both providers take."""
     sent = normalise(rows, MediaLimits(bounds.max_images, bounds.max_bytes))
     request = ModelRequest((), sent)
@@ -247,7 +247,7 @@ def shown(rows: tuple[Message, ...]) -> list[str]:
 
 def test_f17_pictures_beyond_the_number_a_provider_takes_are_named_oldest_first() -> None:
     rows = [user("a", 1, media=pictures(2)), says(), user("b", 2, media=pictures(2, 2))]
-    sent = accepted(rows, Bounds(max_images=3))
+    sent = accepted(rows, RequestLimits(max_images=3))
     assert shown(sent) == ["p1.png", "p2.png", "p3.png"]
     assert [medium.name for row in sent for medium in row.media] == ["p0.png", "p1.png", "p2.png", "p3.png"]
     text = str(anthropic_form.render_anthropic_request(ModelRequest((), sent), MODEL))
@@ -267,4 +267,4 @@ def test_f17_a_model_without_eyes_gets_names_only() -> None:
 
 def test_a_message_of_pictures_alone_needs_no_words() -> None:
     assert accepted([user("", media=pictures(1))])[0].content == ""
-    assert accepted([user("", media=pictures(1))], Bounds(max_images=0))[0].media[0].data is None
+    assert accepted([user("", media=pictures(1))], RequestLimits(max_images=0))[0].media[0].data is None

@@ -21,7 +21,7 @@ from assistant.context.pressure import (
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ModelLimits
 from assistant.core.records import TokenCalibration
-from tests.property.conversations import COUNTER, PICTURE, signed, view_of
+from tests.support.conversation_strategies import COUNTER, PICTURE, signed, view_of
 
 LIMITS = ModelLimits(window=200_000, max_output=8_192, max_bytes=32_000_000, max_images=100)
 BUDGETS = RequestBudgets(tokens=10_000, reserve=1_000, bytes=1_000_000, images=20)

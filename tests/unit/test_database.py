@@ -18,7 +18,7 @@ from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreErr
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
-from tests.store_home import NOW
+from tests.support.store_home import NOW
 
 first = Migrations("notes")
 

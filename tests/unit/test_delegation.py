@@ -23,8 +23,8 @@ from assistant.runtime.delegation import (
 )
 from assistant.settings.sections import DelegationSettings
 from assistant.settings.settings import shipped_config_dir
-from tests.scenario.listed_delegations import ListedDelegations
-from tests.scripted import ScriptedModel, Step
+from tests.support.in_memory import InMemoryDelegations
+from tests.support.scripted import ScriptedModel, ScriptStep
 from tools.declaration import ALL_ROLES, tool
 from tools.registry import ToolRegistry
 
@@ -59,10 +59,10 @@ def snapshot(*messages: Message) -> ModelRequest:
     return ModelRequest((SystemBlock("Be kind.", True),), said, specs, (0,), 4096)
 
 
-class Metered(ScriptedModel):
+class CountingModel(ScriptedModel):
     """Keeps what each call was made for."""
 
-    def __init__(self, *script: Step, **how: int) -> None:
+    def __init__(self, *script: ScriptStep, **how: int) -> None:
         super().__init__(*script, **how)  # type: ignore[arg-type]
         self.made_for: list[tuple[CallPurpose, str | None, str | None]] = []
 
@@ -80,11 +80,11 @@ class Metered(ScriptedModel):
 
 
 @dataclass
-class House:
+class DelegationSetup:
     """Helpers over a scripted model. `steps` maps a task to its script, where helpers differ."""
 
     model: ScriptedModel
-    kept: ListedDelegations = field(default_factory=ListedDelegations)
+    kept: InMemoryDelegations = field(default_factory=InMemoryDelegations)
     request: ModelRequest | None = field(default_factory=snapshot)
     settings: DelegationSettings = ALL
     seconds: float = 60.0
@@ -116,7 +116,7 @@ def task_of(request: ModelRequest) -> str:
     return first.content.rpartition("Your task:\n")[2]
 
 
-def by_task(**scripts: Step) -> Callable[[ModelRequest], Step]:
+def by_task(**scripts: ScriptStep) -> Callable[[ModelRequest], ScriptStep]:
     return lambda request: scripts[task_of(request)]
 
 
@@ -132,7 +132,7 @@ def test_the_prompt_of_a_helper_is_a_file_that_is_not_empty() -> None:
 
 
 async def test_every_helper_sees_the_same_request_and_its_own_task_last() -> None:
-    house = House(ScriptedModel(by_task(one="first", two="second")))
+    house = DelegationSetup(ScriptedModel(by_task(one="first", two="second")))
     given = house.request
     assert await house.run("one", "two") == ["first", "second"]
     assert given is not None
@@ -148,7 +148,7 @@ async def test_every_helper_sees_the_same_request_and_its_own_task_last() -> Non
 async def test_a_context_that_holds_runtime_notes_is_passed_on_byte_for_byte() -> None:
     """A note folded into a user message would be defused, were the snapshot normalised again."""
     noted = Message("user", f"<{NOTE_TAG}>\nThe sender edited #3.\n</{NOTE_TAG}>\n\nand now?", id=4)
-    house = House(ScriptedModel("yes"), request=snapshot(noted))
+    house = DelegationSetup(ScriptedModel("yes"), request=snapshot(noted))
     await house.run("one")
     assert house.model.requests[0].messages[0] is noted
 
@@ -173,13 +173,13 @@ async def test_helpers_work_at_the_same_time_and_answers_keep_the_order_of_the_t
             if later:
                 turn_of[later[0]].set()
 
-    house = House(InReverse(by_task(one="first", two="second", three="third")))
+    house = DelegationSetup(InReverse(by_task(one="first", two="second", three="third")))
     assert await house.run("one", "two", "three") == ["first", "second", "third"]
     assert [task_of(request) for request in house.model.requests] == ["three", "two", "one"]
 
 
 async def test_without_a_context_none_is_started() -> None:
-    house = House(ScriptedModel("yes"))
+    house = DelegationSetup(ScriptedModel("yes"))
     with pytest.raises(ToolError, match="None was started"):
         await house.run("one", context=replace(CONTEXT, turn="another"))
     assert (house.kept.rows, house.model.requests) == ([], [])
@@ -189,7 +189,7 @@ async def test_the_cache_of_the_conversation_is_read_and_extended() -> None:
     """Where the snapshot had an edge in its tool loop, the helper's prompt is worth caching up to there."""
     call = Message("assistant", tool_calls=(ToolCall("a", "look"),))
     loop = replace(snapshot(Message("user", "go"), call, Message("tool", "x", tool_call_id="a")), cache_edges=(0, 2))
-    house = House(ScriptedModel(ToolCall("b", "look"), "done"), request=loop)
+    house = DelegationSetup(ScriptedModel(ToolCall("b", "look"), "done"), request=loop)
     await house.run("one")
     assert [request.cache_edges for request in house.model.requests] == [(2, 3), (2, 5)]
 
@@ -199,7 +199,7 @@ async def test_the_cache_of_the_conversation_is_read_and_extended() -> None:
 
 async def test_only_tools_without_effects_run_for_a_helper() -> None:
     calls = [ToolCall("c1", "look", {"at": "map"}), ToolCall("c2", "change"), ToolCall("c3", "delegate")]
-    house = House(ScriptedModel([*calls, ToolCall("c4", "unheard")], "done"))
+    house = DelegationSetup(ScriptedModel([*calls, ToolCall("c4", "unheard")], "done"))
     assert await house.run("one") == ["done"]
     results = {m.tool_call_id: m for m in house.model.requests[1].messages if m.role == "tool"}
     assert results["c1"].content.startswith("seen map")
@@ -211,7 +211,7 @@ async def test_only_tools_without_effects_run_for_a_helper() -> None:
 async def test_each_tool_run_of_each_helper_has_its_own_key() -> None:
     """Scripted models give the same call id again and again; keys and ids are unique all the same."""
     first = ToolCall("c1", "look", {"at": "it"})
-    house = House(ScriptedModel(lambda request: "done" if len(request.messages) > 5 else first))
+    house = DelegationSetup(ScriptedModel(lambda request: "done" if len(request.messages) > 5 else first))
     await house.run("one", "two")
     last = [request for request in house.model.requests if len(request.messages) > 5]
     results = [m for request in last for m in request.messages if m.role == "tool"]
@@ -222,7 +222,7 @@ async def test_each_tool_run_of_each_helper_has_its_own_key() -> None:
 
 
 async def test_a_result_too_long_for_a_helper_keeps_both_its_ends() -> None:
-    house = House(ScriptedModel(ToolCall("c1", "look", {"at": "x" * 50_000}), "done"))
+    house = DelegationSetup(ScriptedModel(ToolCall("c1", "look", {"at": "x" * 50_000}), "done"))
     await house.run("one")
     result = house.model.requests[1].messages[-1].content
     assert len(result) < 21_000
@@ -235,7 +235,7 @@ async def test_a_result_too_long_for_a_helper_keeps_both_its_ends() -> None:
 
 
 async def test_a_helper_that_goes_in_circles_is_told_its_last_step_and_then_stopped() -> None:
-    house = House(ScriptedModel(ToolCall("c", "look")), settings=ALL.model_copy(update={"max_steps": 3}))
+    house = DelegationSetup(ScriptedModel(ToolCall("c", "look")), settings=ALL.model_copy(update={"max_steps": 3}))
     [text] = await house.run("one")
     assert text == f"{FAILED_PREFIX}The helper stopped after 3 model calls (delegation.max_steps)."
     told = [any(LAST_STEP_NOTE in m.content for m in request.messages) for request in house.model.requests]
@@ -249,7 +249,7 @@ async def test_a_helper_never_uses_more_tokens_than_it_may() -> None:
     replies = [replace(answered("so far"), message=Message("assistant", "so far", tool_calls=(ToolCall(n, "look"),)))
                for n in "abc"]  # fmt: skip
     spent = [replace(reply, usage=Usage(990, 10)) for reply in replies]
-    house = House(ScriptedModel(*spent), settings=ALL.model_copy(update={"max_tokens": 3_000}))
+    house = DelegationSetup(ScriptedModel(*spent), settings=ALL.model_copy(update={"max_tokens": 3_000}))
     [text] = await house.run("one")
     assert text == f"{FAILED_PREFIX}The helper stopped at 3000 tokens (delegation.max_tokens). It last said:\nso far"
     assert [request.max_output_tokens for request in house.model.requests] == [2_000, 1_000]
@@ -258,7 +258,7 @@ async def test_a_helper_never_uses_more_tokens_than_it_may() -> None:
 async def test_a_helper_whose_reading_fills_the_window_is_stopped_before_the_provider_refuses() -> None:
     sizes = iter((1_000, 9_900))
     model = ScriptedModel(ToolCall("c", "look"), window=10_000)
-    house = House(model, tokens_of=lambda request, model: next(sizes))
+    house = DelegationSetup(model, tokens_of=lambda request, model: next(sizes))
     [text] = await house.run("one")
     assert "no longer fits into the model's window" in text
     assert len(model.requests) == 1
@@ -274,14 +274,14 @@ async def test_a_helper_that_takes_too_long_leaves_the_answers_of_the_others() -
             async for event in super().stream(request, *given, **names):
                 yield event
 
-    house = House(Stalling(by_task(fast="here")), seconds=0.05)
+    house = DelegationSetup(Stalling(by_task(fast="here")), seconds=0.05)
     assert await house.run("slow", "fast") == [f"{FAILED_PREFIX}The helper had no answer after 0.05 seconds.", "here"]
     assert house.states == [("slow", "failed"), ("fast", "done")]
 
 
 async def test_a_model_that_fails_one_helper_leaves_the_others() -> None:
     trouble = ModelError("Over budget.", kind="budget")
-    house = House(ScriptedModel(by_task(one=trouble, two="fine")))
+    house = DelegationSetup(ScriptedModel(by_task(one=trouble, two="fine")))
     assert await house.run("one", "two") == [f"{FAILED_PREFIX}Over budget.", "fine"]
     assert house.states == [("one", "failed"), ("two", "done")]
 
@@ -298,21 +298,21 @@ async def test_a_model_that_fails_one_helper_leaves_the_others() -> None:
     ],
 )  # fmt: skip
 async def test_an_answer_that_is_none_is_not_passed_off_as_one(reply: ModelReply, text: str) -> None:
-    assert await House(ScriptedModel(reply)).run("one") == [text]
+    assert await DelegationSetup(ScriptedModel(reply)).run("one") == [text]
 
 
 # ---------------------------------------------------------------------------------------------------- noted and metered
 
 
 async def test_f22_tasks_are_noted_before_a_helper_starts_and_when_it_ends() -> None:
-    kept = ListedDelegations()
+    kept = InMemoryDelegations()
     seen: list[list[str]] = []
 
-    def look_at_notes(request: ModelRequest) -> Step:
+    def look_at_notes(request: ModelRequest) -> ScriptStep:
         seen.append([one.state for one in kept.rows])
         return f"did {task_of(request)}"
 
-    await House(ScriptedModel(look_at_notes), kept).run("one", "two")
+    await DelegationSetup(ScriptedModel(look_at_notes), kept).run("one", "two")
     assert seen[0] == ["running", "running"]
     rows = [(one.key, one.turn, one.session, one.scope, one.task, one.state, one.result) for one in kept.rows]
     assert rows == [
@@ -324,21 +324,21 @@ async def test_f22_tasks_are_noted_before_a_helper_starts_and_when_it_ends() -> 
 async def test_every_call_is_metered_and_its_cost_noted() -> None:
     priced = answered("ok", usage=Usage(10, 5, cost_usd=0.25))
     first = replace(priced, message=Message("assistant", tool_calls=(ToolCall("c", "look"),)))
-    model = Metered(first, priced)
-    house = House(model)
+    model = CountingModel(first, priced)
+    house = DelegationSetup(model)
     await house.run("one")
     assert model.made_for == [("chat", "main", "t7")] * 2
     assert [one.cost_usd for one in house.kept.rows] == [0.5]
 
 
 async def test_helpers_are_called_for_what_their_turn_is_called_for() -> None:
-    model = Metered(answered("ok"))
-    await House(model).run("one", context=replace(CONTEXT, purpose="schedule"))
+    model = CountingModel(answered("ok"))
+    await DelegationSetup(model).run("one", context=replace(CONTEXT, purpose="schedule"))
     assert model.made_for == [("schedule", "main", "t7")]
 
 
 async def test_a_call_without_a_price_has_no_known_cost() -> None:
-    house = House(ScriptedModel(answered("ok", usage=Usage(10, 5))))
+    house = DelegationSetup(ScriptedModel(answered("ok", usage=Usage(10, 5))))
     await house.run("one")
     assert [one.cost_usd for one in house.kept.rows] == [None]
 
@@ -346,7 +346,7 @@ async def test_a_call_without_a_price_has_no_known_cost() -> None:
 async def test_f22_a_turn_that_is_stopped_ends_all_its_helpers() -> None:
     model = ScriptedModel("never")
     model.gate = asyncio.Event()
-    house = House(model)
+    house = DelegationSetup(model)
     running = asyncio.create_task(house.run("one", "two"))
     await model.called.wait()
     running.cancel()
@@ -366,7 +366,7 @@ async def test_a_bug_in_one_helper_leaves_none_noted_as_running() -> None:
             await asyncio.Event().wait()
             yield TextDelta("never")
 
-    house = House(Buggy())
+    house = DelegationSetup(Buggy())
     with pytest.raises(ExceptionGroup):
         await house.run("one", "two")
     assert house.states == [("one", "failed"), ("two", "failed")]
@@ -374,22 +374,22 @@ async def test_a_bug_in_one_helper_leaves_none_noted_as_running() -> None:
 
 
 async def test_an_answer_stands_although_the_disk_refuses_the_note_of_it() -> None:
-    kept = ListedDelegations(fail_end=StoreError("disk full"))
-    assert await House(ScriptedModel("an answer"), kept).run("one") == ["an answer"]
+    kept = InMemoryDelegations(fail_end=StoreError("disk full"))
+    assert await DelegationSetup(ScriptedModel("an answer"), kept).run("one") == ["an answer"]
 
 
 async def test_nothing_starts_that_could_not_be_noted() -> None:
-    house = House(ScriptedModel("an answer"), ListedDelegations(fail_begin=StoreError("disk full")))
+    house = DelegationSetup(ScriptedModel("an answer"), InMemoryDelegations(fail_begin=StoreError("disk full")))
     with pytest.raises(StoreError):
         await house.run("one")
     assert house.model.requests == []
 
 
 async def test_f22_a_call_made_again_under_its_key_pays_for_no_answer_twice() -> None:
-    kept = ListedDelegations()
+    kept = InMemoryDelegations()
     first = kept.begin("t7:c1", "t7", "main", "owner", ["one", "two"], NOW)[0]
     kept.end(first.id, "done", "an answer", 0.5, NOW)
     kept.interrupt(NOW)
-    house = House(ScriptedModel("another"), kept)
+    house = DelegationSetup(ScriptedModel("another"), kept)
     assert await house.run("one", "two") == ["an answer", "another"]
     assert [task_of(request) for request in house.model.requests] == ["two"]

@@ -44,7 +44,7 @@ from assistant.store.home.guard import (
     restrict_permissions,
 )
 from assistant.store.verify.verifier import Verifier
-from tests.store_home import StoreHome
+from tests.support.store_home import StoreHome
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 WELL = InstalledPrograms("1.2.3", (3, 12, 1), "3.45.0", True, {"matrix": True, "s3": False})
@@ -170,7 +170,7 @@ def test_a_time_zone_that_nobody_knows_is_told() -> None:
 
 
 @dataclass
-class Door:
+class SocketState:
     removed: list[str] = field(default_factory=list)
 
     def serving(self, *, served: bool, answers: bool, has_socket: bool) -> DaemonState:
@@ -178,7 +178,7 @@ class Door:
 
 
 def test_a_socket_that_was_left_behind_is_taken_away_by_fix_alone_and_never_one_that_is_served() -> None:
-    door = Door()
+    door = SocketState()
     left = door.serving(served=False, answers=False, has_socket=True)
     found = check_stale_socket(left, fix=False)
     assert found is not None and found.verdict == "note" and not door.removed
@@ -196,7 +196,7 @@ def test_a_socket_that_was_left_behind_is_taken_away_by_fix_alone_and_never_one_
 
 
 def test_whoever_serves_and_does_not_listen_is_a_problem() -> None:
-    door = Door()
+    door = SocketState()
     assert check_daemon(door.serving(served=True, answers=True, has_socket=True)).verdict == "ok"
     assert check_daemon(door.serving(served=False, answers=False, has_socket=False)).verdict == "note"
     assert check_daemon(door.serving(served=True, answers=False, has_socket=True)).verdict == "problem"
@@ -235,7 +235,7 @@ def test_tokens_that_are_estimated_are_no_problem_and_say_how_to_do_better() -> 
 
 
 @dataclass
-class Tried:
+class CheckedBridge:
     said: str = ""
     error: str = ""
     hangs: bool = False
@@ -254,9 +254,9 @@ class Tried:
 
 async def test_f39_each_bridge_is_asked_by_itself_and_one_that_hangs_keeps_no_other() -> None:
     tried = {
-        "telegram": Tried("@nocturne_bot"),
-        "matrix": Tried(error="The token is wrong."),
-        "slow": Tried(hangs=True),
+        "telegram": CheckedBridge("@nocturne_bot"),
+        "matrix": CheckedBridge(error="The token is wrong."),
+        "slow": CheckedBridge(hangs=True),
     }
     found = await check_bridges(tried, 0.01)
     assert [one.verdict for one in found] == ["ok", "problem", "problem"]

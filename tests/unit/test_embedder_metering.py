@@ -19,7 +19,7 @@ from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.ledger import Ledger
-from tests.semantic_memory import Provider, letters, provider
+from tests.support.semantic_memory import EmbedderServer, letter_counts, run_embedder_server
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 USD_A_TOKEN = 0.001
@@ -33,8 +33,8 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def there() -> Iterator[Provider]:
-    with provider() as one:
+def there() -> Iterator[EmbedderServer]:
+    with run_embedder_server() as one:
         yield one
 
 
@@ -43,7 +43,9 @@ def ledger_of(db: Database, **changed: float) -> Ledger:
     return Ledger(db, BudgetSettings.model_validate({**wanted, "runaway_calls": 3, **changed}), ZoneInfo("UTC"))
 
 
-def embed(there: Provider, ledger: Ledger, *texts: str, kind: str = "openai", usd: float | None = USD_A_TOKEN) -> None:
+def embed(
+    there: EmbedderServer, ledger: Ledger, *texts: str, kind: str = "openai", usd: float | None = USD_A_TOKEN
+) -> None:
     def meter(settings: EmbedderSettings) -> LedgerEmbeddingMeter:
         return LedgerEmbeddingMeter(ledger, settings.kind, lambda model: usd, lambda: NOW)
 
@@ -59,17 +61,17 @@ def rows(db: Database) -> list[tuple[str, str, str, str, int, int, float | None]
 
 
 def billed(text: str, **usage: int) -> bytes:
-    return json.dumps({"data": [{"index": 0, "embedding": letters(text)}], "usage": usage}).encode()
+    return json.dumps({"data": [{"index": 0, "embedding": letter_counts(text)}], "usage": usage}).encode()
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
-def test_f43_each_request_is_a_row_the_probe_for_dimensions_too(db: Database, there: Provider, kind: str) -> None:
+def test_f43_each_request_is_a_row_the_probe_for_dimensions_too(db: Database, there: EmbedderServer, kind: str) -> None:
     embed(there, ledger_of(db), *[f"text {number}" for number in range(100)], kind=kind)
     assert len(rows(db)) == len(there.asked) == 3
     assert {row[:4] for row in rows(db)} == {("embedding", kind, "letters", "settled")}
 
 
-def test_what_the_provider_bills_is_settled_else_a_quarter_of_the_letters(db: Database, there: Provider) -> None:
+def test_what_the_provider_bills_is_settled_else_a_quarter_of_the_letters(db: Database, there: EmbedderServer) -> None:
     there.answers = [billed("dimensions", prompt_tokens=2), billed("call mum", prompt_tokens=7)]
     embed(there, ledger_of(db), "call mum")
     assert [row[4:] for row in rows(db)] == [(10, 2, 0.002), (8, 7, 0.007)]
@@ -77,12 +79,14 @@ def test_what_the_provider_bills_is_settled_else_a_quarter_of_the_letters(db: Da
     assert [row[4:] for row in rows(db)][2:] == [(10, 3, 0.003), (12, 3, 0.003)]
 
 
-def test_without_a_price_tokens_are_counted(db: Database, there: Provider) -> None:
+def test_without_a_price_tokens_are_counted(db: Database, there: EmbedderServer) -> None:
     embed(there, ledger_of(db), "call mum", usd=None)
     assert ledger_of(db).standing(NOW).day.unpriced_tokens == 3 + 2
 
 
-def test_a_request_that_was_refused_costs_nothing_and_one_that_broke_its_letters(db: Database, there: Provider) -> None:
+def test_a_request_that_was_refused_costs_nothing_and_one_that_broke_its_letters(
+    db: Database, there: EmbedderServer
+) -> None:
     for answer, cost in ((500, 0), (b"{no json", 3)):
         there.answers = [answer]
         with pytest.raises(MemoryUnavailable):
@@ -90,7 +94,7 @@ def test_a_request_that_was_refused_costs_nothing_and_one_that_broke_its_letters
         assert rows(db)[-1][3:6] == ("settled", 10, cost)
 
 
-def test_f43_over_the_budget_nobody_is_asked_and_the_journal_waits(db: Database, there: Provider) -> None:
+def test_f43_over_the_budget_nobody_is_asked_and_the_journal_waits(db: Database, there: EmbedderServer) -> None:
     ledger = ledger_of(db, daily_usd=0.03, background_share=1.0)
     embed(there, ledger, "call mum")
     asked = len(there.asked)
@@ -100,13 +104,13 @@ def test_f43_over_the_budget_nobody_is_asked_and_the_journal_waits(db: Database,
     assert len(there.asked) == asked + 1 and [row[3] for row in rows(db)] == ["settled"] * 3
 
 
-def test_the_part_of_the_background_holds_for_embeddings(db: Database, there: Provider) -> None:
+def test_the_part_of_the_background_holds_for_embeddings(db: Database, there: EmbedderServer) -> None:
     with pytest.raises(MemoryUnavailable, match="work in the background"):
         embed(there, ledger_of(db, background_share=0.0), "call mum")
     assert there.asked == []
 
 
-def test_the_same_texts_again_and_again_are_stopped_and_the_probe_never_is(db: Database, there: Provider) -> None:
+def test_the_same_texts_again_and_again_are_stopped_and_the_probe_never_is(db: Database, there: EmbedderServer) -> None:
     for _ in range(3):
         embed(there, ledger_of(db), "call mum")
     with pytest.raises(MemoryUnavailable):

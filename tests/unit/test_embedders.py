@@ -19,7 +19,7 @@ from assistant.mem0.embedders import open_embedder
 from assistant.mem0.remote_embedders import RemoteEmbedder, ollama_embedder, openai_embedder
 from assistant.mem0.vectors import nearest_vectors, vector_to_bytes
 from assistant.mem0.wordllama import WordLlamaEmbedder, _table
-from tests.semantic_memory import Provider, provider
+from tests.support.semantic_memory import EmbedderServer, run_embedder_server
 
 TEXTS = [
     "I live in Oslo.",
@@ -40,8 +40,8 @@ def wordllama() -> WordLlamaEmbedder:
 
 
 @pytest.fixture
-def letters() -> Iterator[Provider]:
-    with provider() as one:
+def letters() -> Iterator[EmbedderServer]:
+    with run_embedder_server() as one:
         yield one
 
 
@@ -131,11 +131,11 @@ def test_the_package_is_not_imported() -> None:
 # ------------------------------------------------------------------------------------------------- behind an address
 
 
-def _both(letters: Provider) -> list[RemoteEmbedder]:
+def _both(letters: EmbedderServer) -> list[RemoteEmbedder]:
     return [openai_embedder("letters", letters.url, "sk-secret-key"), ollama_embedder("letters", letters.url)]
 
 
-def test_a_provider_is_asked_in_batches_and_its_rows_are_put_in_order(letters: Provider) -> None:
+def test_a_provider_is_asked_in_batches_and_its_rows_are_put_in_order(letters: EmbedderServer) -> None:
     texts = [chr(97 + number % 26) * (number + 1) for number in range(150)]
     for embedder in _both(letters):
         letters.asked.clear()
@@ -147,20 +147,20 @@ def test_a_provider_is_asked_in_batches_and_its_rows_are_put_in_order(letters: P
         embedder.close()
 
 
-def test_texts_without_words_are_not_sent_and_long_ones_are_cut(letters: Provider) -> None:
+def test_texts_without_words_are_not_sent_and_long_ones_are_cut(letters: EmbedderServer) -> None:
     embedder = openai_embedder("letters", letters.url)
     made = embedder.embed(["", "?!", "b" * 1_000_000])
     assert np.linalg.norm(made, axis=1).tolist() == pytest.approx([0, 0, 1])
     assert max(len(text) for body in letters.asked for text in body["input"]) == 8000
 
 
-def test_the_key_goes_into_the_header_alone(letters: Provider) -> None:
+def test_the_key_goes_into_the_header_alone(letters: EmbedderServer) -> None:
     openai_embedder("letters", letters.url, "sk-secret-key").embed(["a"])
     assert letters.headers[0]["Authorization"] == "Bearer sk-secret-key"
     assert "sk-secret-key" not in repr(letters.settings())
 
 
-def test_names_tell_provider_and_model(letters: Provider) -> None:
+def test_names_tell_provider_and_model(letters: EmbedderServer) -> None:
     assert [embedder.name for embedder in _both(letters)] == ["openai:letters", "ollama:letters"]
 
 
@@ -179,7 +179,7 @@ def test_names_tell_provider_and_model(letters: Provider) -> None:
     ],
 )
 def test_f30_a_provider_that_answers_otherwise_is_unavailable(
-    letters: Provider, answer: int | bytes, told: str
+    letters: EmbedderServer, answer: int | bytes, told: str
 ) -> None:
     for embedder in _both(letters):
         assert embedder.dimensions == 26

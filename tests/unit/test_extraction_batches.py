@@ -8,7 +8,7 @@ import pytest
 
 from assistant.core.records import LogRecord
 from sleep.cycle.extract import Extractor
-from tests.scripted import ScriptedModel
+from tests.support.scripted import ScriptedModel
 from tests.unit.test_extraction import said
 
 

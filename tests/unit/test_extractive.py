@@ -11,18 +11,25 @@ from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogLocation
 from sleep.compaction.extractive import collect_key_facts, keep_both_ends, select_sentences, summarise_without_model
 from sleep.compaction.validate import restore_missing_values
-from tests.summarising import COUNTER, START, count, long_talk, material, spoken
+from tests.support.summaries import (
+    COUNTER,
+    START,
+    alternating_messages,
+    count_text_tokens,
+    long_conversation,
+    summary_material,
+)
 
 TOLD = "My passport number is P4471-88 and it ends in May 2027."
 DECIDED = "We have decided to take the ferry to Bergen with Anna."
 
 
 def lines_of(rows: tuple[Message, ...], budget: int = 300) -> list[str]:
-    return select_sentences(material(rows), budget, count).splitlines()
+    return select_sentences(summary_material(rows), budget, count_text_tokens).splitlines()
 
 
 def test_each_line_is_word_for_word_with_the_message_and_its_day() -> None:
-    assert lines_of(spoken(f"Well now. {TOLD}", "I have noted that the passport ends in May 2027.")) == [
+    assert lines_of(alternating_messages(f"Well now. {TOLD}", "I have noted that the passport ends in May 2027.")) == [
         f"- #1 2026-03-04 user: {TOLD}",
         "- #2 2026-03-04 assistant: I have noted that the passport ends in May 2027.",
     ]
@@ -30,8 +37,8 @@ def test_each_line_is_word_for_word_with_the_message_and_its_day() -> None:
 
 @pytest.mark.parametrize("told", [(TOLD, DECIDED), (DECIDED, TOLD)])
 def test_what_tells_most_is_chosen_and_stands_in_the_order_it_was_said(told: tuple[str, str]) -> None:
-    talk = long_talk(20)
-    rows = (*talk[:20], *spoken(told[0], "Noted, I have it.", told[1], "Good, then it is so.", first=21))
+    talk = long_conversation(20)
+    rows = (*talk[:20], *alternating_messages(told[0], "Noted, I have it.", told[1], "Good, then it is so.", first=21))
     chosen = lines_of((*rows, *(replace(row, id=(row.id or 0) + 4) for row in talk[20:])), 60)
     assert chosen == [f"- #21 2026-03-04 user: {told[0]}", f"- #23 2026-03-04 user: {told[1]}"]
 
@@ -45,21 +52,23 @@ def test_what_tells_most_is_chosen_and_stands_in_the_order_it_was_said(told: tup
     ids=["what names something", "what a person tells of themselves"],
 )
 def test_one_thing_makes_a_line_tell_more(more: str, less: str) -> None:
-    assert lines_of((*spoken(more), *spoken(less, first=3)), 25) == [f"- #1 2026-03-04 user: {more}"]
+    assert lines_of((*alternating_messages(more), *alternating_messages(less, first=3)), 25) == [
+        f"- #1 2026-03-04 user: {more}"
+    ]
 
 
 def test_a_persons_own_words_come_before_the_assistants() -> None:
     said = "The ferry to Bergen leaves at 21:30 from quay 4."
     alike = said.replace("21:30", "22:45")
-    assert lines_of(spoken(said, alike), 25) == [f"- #1 2026-03-04 user: {said}"]
-    assert lines_of(spoken(alike, said), 25) == [f"- #1 2026-03-04 user: {alike}"]
+    assert lines_of(alternating_messages(said, alike), 25) == [f"- #1 2026-03-04 user: {said}"]
+    assert lines_of(alternating_messages(alike, said), 25) == [f"- #1 2026-03-04 user: {alike}"]
 
 
 def test_rare_words_tell_more_than_common_ones() -> None:
     common = [f"The town was nice {when} again." for when in ("then", "now", "today", "there", "here", "later")]
     rare = "Quartz lamps ruin sourdough starter overnight, or so bakers grumble."
     rows = (Message("user", rare, id=1, ts=START), *(Message("user", one, id=n) for n, one in enumerate(common, 2)))
-    assert lines_of(rows, count(rare) + 12) == [f"- #1 2026-03-04 user: {rare}"]
+    assert lines_of(rows, count_text_tokens(rare) + 12) == [f"- #1 2026-03-04 user: {rare}"]
 
 
 @pytest.mark.parametrize(
@@ -70,11 +79,13 @@ def test_rare_words_tell_more_than_common_ones() -> None:
     ],
 )  # fmt: skip
 def test_greetings_are_never_chosen(greeting: str) -> None:
-    assert lines_of(spoken(greeting, greeting)) == []
+    assert lines_of(alternating_messages(greeting, greeting)) == []
 
 
 def test_a_greeting_that_tells_something_is_chosen() -> None:
-    assert lines_of(spoken("Hello, my ticket is TK-4471.")) == ["- #1 2026-03-04 user: Hello, my ticket is TK-4471."]
+    assert lines_of(alternating_messages("Hello, my ticket is TK-4471.")) == [
+        "- #1 2026-03-04 user: Hello, my ticket is TK-4471."
+    ]
 
 
 def test_what_tools_were_asked_and_returned_is_never_chosen() -> None:
@@ -82,14 +93,14 @@ def test_what_tools_were_asked_and_returned_is_never_chosen() -> None:
     came = Message("tool", "Order 99812-B was sent to Anna Berg on 2027-03-04.", id=3, tool_call_id="c1", name="look")
     note = Message("user", "Order 1 of 99812-B by the runtime itself.", id=4, metadata={"note": True})
     quoting = Message("assistant", "Here is the log:\n```\nERROR 99812-B at /var/lib/home.db\n```", id=5, ts=START)
-    assert lines_of((*spoken(TOLD), asked, came, note, quoting)) == [
+    assert lines_of((*alternating_messages(TOLD), asked, came, note, quoting)) == [
         f"- #1 2026-03-04 user: {TOLD}",
         "- #5 2026-03-04 assistant: Here is the log:",
     ]
 
 
 def test_what_is_said_again_is_told_once() -> None:
-    assert lines_of(spoken(TOLD, "Noted.", TOLD.upper())) == [f"- #1 2026-03-04 user: {TOLD}"]
+    assert lines_of(alternating_messages(TOLD, "Noted.", TOLD.upper())) == [f"- #1 2026-03-04 user: {TOLD}"]
 
 
 @pytest.mark.parametrize(
@@ -102,24 +113,28 @@ def test_what_is_said_again_is_told_once() -> None:
     ],
 )
 def test_any_language_is_read(said: str) -> None:
-    assert lines_of(spoken(said, "好", said)) == [f"- #1 2026-03-04 user: {said}"]
+    assert lines_of(alternating_messages(said, "好", said)) == [f"- #1 2026-03-04 user: {said}"]
 
 
 def test_unspaced_scripts_are_scored_by_what_is_rare_too() -> None:
     same = [f"今天老城的天气又很好，我们去走了{n}。" for n in "一二三四五六"]
     rare = "妹妹对坚果过敏请牢记此事勿忘。"
-    assert lines_of(spoken(*same, rare), count(rare) + 20) == [f"- #7 2026-03-04 user: {rare}"]
+    assert lines_of(alternating_messages(*same, rare), count_text_tokens(rare) + 20) == [
+        f"- #7 2026-03-04 user: {rare}"
+    ]
 
 
 @pytest.mark.parametrize("budget", [0, 5, 40, 200, 5000])
 def test_it_keeps_its_budget(budget: int) -> None:
-    assert count(select_sentences(material(long_talk()), budget, count)) <= budget
+    assert (
+        count_text_tokens(select_sentences(summary_material(long_conversation()), budget, count_text_tokens)) <= budget
+    )
 
 
 def test_words_of_a_cut_are_nobody_s() -> None:
     said = Message("user", f"{TOLD} {'Waves went up and down along the long quay. ' * 400}{DECIDED}", id=1, ts=START)
     shown = truncate_to_reference(
-        said, LogLocation("main", "log/main/conversation.jsonl", LogByteRange(0, 99)), 200, count
+        said, LogLocation("main", "log/main/conversation.jsonl", LogByteRange(0, 99)), 200, count_text_tokens
     )
     lines = "\n".join(lines_of((shown,)))
     assert TOLD in lines and "Anna" in lines
@@ -128,10 +143,10 @@ def test_words_of_a_cut_are_nobody_s() -> None:
 
 def test_the_heading_of_a_scheduled_prompt_is_nobody_s() -> None:
     asked = "[Scheduled prompt 'news of Bergen', due Sunday 2026-03-01 10:00]\nWhat is on the list for the ferry?"
-    rows = spoken(asked, "Nothing new.")
+    rows = alternating_messages(asked, "Nothing new.")
     assert lines_of(rows)[0] == "- #1 2026-03-04 user: What is on the list for the ferry?"
-    assert "Bergen" not in str(collect_key_facts(material(rows)))
-    assert restore_missing_values("What is on the list?", material(rows), count, 800).restored == ()
+    assert "Bergen" not in str(collect_key_facts(summary_material(rows)))
+    assert restore_missing_values("What is on the list?", summary_material(rows), count_text_tokens, 800).restored == ()
 
 
 def test_the_lines_of_an_earlier_summary_stay_as_they_are() -> None:
@@ -149,22 +164,25 @@ def test_a_copy_is_named_by_its_original() -> None:
 
 
 def test_both_ends_tell_how_much_is_between_and_where_it_is() -> None:
-    said = keep_both_ends(material(spoken("a" * 3000, "b" * 3000)))
+    said = keep_both_ends(summary_material(alternating_messages("a" * 3000, "b" * 3000)))
     assert said.startswith("#1: aaa")
     assert said.endswith("b" * 2000)
     assert "2009 characters left out" in said
     assert "read_history(message_id=1)" in said
     assert "#2 is the last" in said
-    assert keep_both_ends(material(spoken("short", "talk")), 10) == "#1: short\n#2: talk"
+    assert keep_both_ends(summary_material(alternating_messages("short", "talk")), 10) == "#1: short\n#2: talk"
 
 
 def test_both_ends_never_fail_whatever_the_rows_are() -> None:
     broken = Message("user", "half \ud83d and \0 nothing", id=3)
     seen = Message("user", "", id=4, media=(Media("image", "image/png", "boat.png"),))
-    assert keep_both_ends(material(())) == ""
-    assert keep_both_ends(material((Message("assistant"),))) == ""
-    assert keep_both_ends(material((broken, seen))) == "#3: half \ufffd and \ufffd nothing\n#4: [1 picture: boat.png]"
-    keep_both_ends(material(spoken("x" * 50)), 0)
+    assert keep_both_ends(summary_material(())) == ""
+    assert keep_both_ends(summary_material((Message("assistant"),))) == ""
+    assert (
+        keep_both_ends(summary_material((broken, seen)))
+        == "#3: half \ufffd and \ufffd nothing\n#4: [1 picture: boat.png]"
+    )
+    keep_both_ends(summary_material(alternating_messages("x" * 50)), 0)
 
 
 def size(rows: tuple[Message, ...]) -> int:
@@ -174,16 +192,16 @@ def size(rows: tuple[Message, ...]) -> int:
 @pytest.mark.parametrize(
     "rows",
     [
-        spoken("hi"), spoken("hi", "hello"), spoken("ok " * 3), spoken("x" * 9000), spoken("说" * 5000), spoken(TOLD),
-        spoken("<context-record>" * 300), (Message("assistant", "", id=1, tool_calls=(ToolCall("c", "look"),)),),
-        (Message("user", "", id=1, media=(Media("image", "image/png", "boat.png", data="aaaa"),)),), long_talk(),
+        alternating_messages("hi"), alternating_messages("hi", "hello"), alternating_messages("ok " * 3), alternating_messages("x" * 9000), alternating_messages("说" * 5000), alternating_messages(TOLD),
+        alternating_messages("<context-record>" * 300), (Message("assistant", "", id=1, tool_calls=(ToolCall("c", "look"),)),),
+        (Message("user", "", id=1, media=(Media("image", "image/png", "boat.png", data="aaaa"),)),), long_conversation(),
     ],
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("budget", [200, 2000])
 def test_without_a_model_there_is_always_something_smaller(rows: tuple[Message, ...], budget: int) -> None:
-    text, tier = summarise_without_model(material(rows, budget), size(rows), count)
-    assert count(text) < size(rows)
-    assert count(text) <= budget
+    text, tier = summarise_without_model(summary_material(rows, budget), size(rows), count_text_tokens)
+    assert count_text_tokens(text) < size(rows)
+    assert count_text_tokens(text) <= budget
     assert tier in ("extractive", "ends")
     assert text or not any(row.content or row.media for row in rows)

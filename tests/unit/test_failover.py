@@ -11,7 +11,7 @@ from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelReply, ModelRequest, TextDelta
 from assistant.models.failover import FailoverModel, RetryPolicy
-from tests.strict.asking import Heard, ask, asked, call, result
+from tests.strict.asking import ModelOutput, call, call_model, make_request, result
 
 
 def error(kind: ModelErrorKind, text: str = "", **more: float) -> ModelError:
@@ -62,7 +62,7 @@ class Scripted:
         self.closed = True
 
 
-class Chain:
+class FailoverSetup:
     """A failover whose waiting is written down instead of done."""
 
     def __init__(self, *models: Scripted, retries: int = 2, most: float = 30.0) -> None:
@@ -73,8 +73,8 @@ class Chain:
     async def _wait(self, seconds: float) -> None:
         self.waits.append(seconds)
 
-    async def ask(self, request: ModelRequest | str = "hi") -> Heard:
-        return await ask(self.failover, request)
+    async def ask(self, request: ModelRequest | str = "hi") -> ModelOutput:
+        return await call_model(self.failover, request)
 
     @property
     def asked(self) -> list[int]:
@@ -85,18 +85,18 @@ def offline(*script: Step) -> Scripted:
     return Scripted("offline", list(script) or [answer("noted")], provider="offline")
 
 
-def lines(heard: Heard) -> list[str]:
+def lines(heard: ModelOutput) -> list[str]:
     return [notice.text for notice in heard.notices]
 
 
 async def test_the_first_model_s_answer_is_passed_on_without_a_word() -> None:
-    heard = await Chain(Scripted("a", [answer()]), offline()).ask()
+    heard = await FailoverSetup(Scripted("a", [answer()]), offline()).ask()
     assert (heard.text, heard.notices) == ("yes", [])
 
 
 @pytest.mark.parametrize("kind", ["rate_limit", "overload", "network"])
 async def test_what_may_pass_is_tried_again_on_the_same_model(kind: ModelErrorKind) -> None:
-    chain = Chain(Scripted("a", [error(kind), error(kind), answer()]), offline())
+    chain = FailoverSetup(Scripted("a", [error(kind), error(kind), answer()]), offline())
     heard = await chain.ask()
     assert heard.text == "yes"
     assert chain.asked == [3, 0]
@@ -104,7 +104,7 @@ async def test_what_may_pass_is_tried_again_on_the_same_model(kind: ModelErrorKi
 
 
 async def test_after_the_last_retry_the_next_model_is_asked() -> None:
-    chain = Chain(Scripted("a", [error("overload")]), Scripted("b", [answer()]), retries=1)
+    chain = FailoverSetup(Scripted("a", [error("overload")]), Scripted("b", [answer()]), retries=1)
     heard = await chain.ask()
     assert (heard.text, chain.asked) == ("yes", [2, 1])
     assert lines(heard)[-1] == "a overload failure. Asking b instead."
@@ -112,20 +112,22 @@ async def test_after_the_last_retry_the_next_model_is_asked() -> None:
 
 @pytest.mark.parametrize("kind", ["auth", "bad_request", "budget"])
 async def test_what_cannot_pass_is_not_tried_again(kind: ModelErrorKind) -> None:
-    chain = Chain(Scripted("a", [error(kind)]), offline())
+    chain = FailoverSetup(Scripted("a", [error(kind)]), offline())
     heard = await chain.ask()
     assert (heard.text, chain.asked, chain.waits) == ("noted", [1, 1], [])
     assert lines(heard) == [f"a {kind} failure. Asking the built-in model instead."]
 
 
 async def test_waits_grow_and_are_capped() -> None:
-    chain = Chain(Scripted("a", [error("network")]), retries=5, most=9.0)
+    chain = FailoverSetup(Scripted("a", [error("network")]), retries=5, most=9.0)
     await chain.ask()
     assert chain.waits == [1.0, 2.0, 4.0, 8.0, 9.0]
 
 
 async def test_the_wait_that_the_provider_asks_for_is_honoured_up_to_the_cap() -> None:
-    chain = Chain(Scripted("a", [error("rate_limit", retry_after=7), error("rate_limit", retry_after=900), answer()]))
+    chain = FailoverSetup(
+        Scripted("a", [error("rate_limit", retry_after=7), error("rate_limit", retry_after=900), answer()])
+    )
     await chain.ask()
     assert chain.waits == [7.0, 30.0]
 
@@ -137,31 +139,31 @@ async def test_jitter_takes_up_to_half_of_our_own_wait() -> None:
         waits.append(seconds)
 
     model = Scripted("a", [error("network"), error("rate_limit", retry_after=0.0), answer()])
-    await ask(FailoverModel([model], RetryPolicy(), sleep=wait, jitter=lambda: 0.0))
+    await call_model(FailoverModel([model], RetryPolicy(), sleep=wait, jitter=lambda: 0.0))
     assert waits == [0.5, 1.0]
 
 
 async def test_text_that_was_streamed_before_a_failure_is_withdrawn() -> None:
-    chain = Chain(Scripted("a", [(TextDelta("half an"), error("network")), answer("whole")]))
+    chain = FailoverSetup(Scripted("a", [(TextDelta("half an"), error("network")), answer("whole")]))
     heard = await chain.ask()
     assert [notice.restarted for notice in heard.notices] == [True]
     assert heard.text == "whole"
 
 
 async def test_text_of_a_model_that_is_given_up_is_withdrawn() -> None:
-    chain = Chain(Scripted("a", [(TextDelta("half an"), error("auth"))]), Scripted("b", [answer("whole")]))
+    chain = FailoverSetup(Scripted("a", [(TextDelta("half an"), error("auth"))]), Scripted("b", [answer("whole")]))
     heard = await chain.ask()
     assert [notice.restarted for notice in heard.notices] == [True]
     assert heard.text == "whole"
 
 
 async def test_a_failure_without_text_withdraws_nothing() -> None:
-    heard = await Chain(Scripted("a", [error("network"), answer()])).ask()
+    heard = await FailoverSetup(Scripted("a", [error("network"), answer()])).ask()
     assert [notice.restarted for notice in heard.notices] == [False]
 
 
 async def test_a_stream_without_an_answer_is_tried_again() -> None:
-    heard = await Chain(Scripted("a", [(TextDelta("half"),), answer()])).ask()
+    heard = await FailoverSetup(Scripted("a", [(TextDelta("half"),), answer()])).ask()
     assert heard.text == "yes"
 
 
@@ -169,20 +171,20 @@ async def test_a_stream_without_an_answer_is_tried_again() -> None:
 
 
 async def test_the_first_model_s_overflow_is_raised_at_once_for_the_runtime_to_shorten() -> None:
-    chain = Chain(Scripted("a", [error("overflow")]), offline())
+    chain = FailoverSetup(Scripted("a", [error("overflow")]), offline())
     heard = await chain.ask()
     assert (heard.kind, chain.asked, heard.notices) == ("overflow", [1, 0], [])
 
 
 async def test_a_reply_that_stopped_because_the_window_is_full_is_passed_on() -> None:
     full = ModelReply(Message("assistant", "and so"), Usage(1, 1), "overflow")
-    assert (await Chain(Scripted("a", [(full,)]), offline()).ask()).reply is full
+    assert (await FailoverSetup(Scripted("a", [(full,)]), offline()).ask()).reply is full
 
 
 async def test_a_fallback_with_a_smaller_window_is_shown_the_running_turn_alone() -> None:
     small = offline(error("overflow"), answer("noted"))
-    chain = Chain(Scripted("a", [error("auth")]), small)
-    told = asked("old", Message("assistant", "older"), "note this", call("c1"), result("c1"), cache_edges=(1,))
+    chain = FailoverSetup(Scripted("a", [error("auth")]), small)
+    told = make_request("old", Message("assistant", "older"), "note this", call("c1"), result("c1"), cache_edges=(1,))
     heard = await chain.ask(told)
     assert heard.text == "noted"
     assert [message.content for message in small.requests[1].messages] == ["note this", "", "seen"]
@@ -192,7 +194,7 @@ async def test_a_fallback_with_a_smaller_window_is_shown_the_running_turn_alone(
 
 
 async def test_a_fallback_for_which_even_the_newest_message_is_too_long_is_given_up() -> None:
-    chain = Chain(Scripted("a", [error("auth")]), offline(error("overflow")))
+    chain = FailoverSetup(Scripted("a", [error("auth")]), offline(error("overflow")))
     heard = await chain.ask()
     assert (heard.kind, chain.asked) == ("auth", [1, 2])
 
@@ -201,7 +203,7 @@ async def test_a_fallback_for_which_even_the_newest_message_is_too_long_is_given
 
 
 async def test_what_one_model_declines_another_is_asked_but_never_the_built_in_one() -> None:
-    chain = Chain(Scripted("a", [refusal("I")]), offline(), Scripted("b", [answer()]))
+    chain = FailoverSetup(Scripted("a", [refusal("I")]), offline(), Scripted("b", [answer()]))
     heard = await chain.ask()
     assert (heard.text, chain.asked) == ("yes", [1, 0, 1])
     assert [(notice.text, notice.restarted) for notice in heard.notices] == [
@@ -210,14 +212,14 @@ async def test_what_one_model_declines_another_is_asked_but_never_the_built_in_o
 
 
 async def test_when_all_decline_the_refusal_is_the_answer() -> None:
-    chain = Chain(Scripted("a", [refusal()]), offline())
+    chain = FailoverSetup(Scripted("a", [refusal()]), offline())
     heard = await chain.ask()
     assert heard.reply.stop == "refusal"
     assert chain.asked == [1, 0]
 
 
 async def test_a_refusal_outlasts_a_failure_of_the_next() -> None:
-    heard = await Chain(Scripted("a", [refusal()]), Scripted("b", [error("auth")])).ask()
+    heard = await FailoverSetup(Scripted("a", [refusal()]), Scripted("b", [error("auth")])).ask()
     assert heard.reply.stop == "refusal"
 
 
@@ -225,7 +227,7 @@ async def test_a_refusal_outlasts_a_failure_of_the_next() -> None:
 
 
 async def test_when_all_fail_one_line_says_what_happened_what_was_kept_and_what_to_do() -> None:
-    chain = Chain(
+    chain = FailoverSetup(
         Scripted("a", [error("overload", "A is overloaded.\nIt is. Your message is kept.")]),
         Scripted("b", [error("auth", "B refuses the key or the account: no such key")]),
         retries=0,
@@ -240,27 +242,27 @@ async def test_when_all_fail_one_line_says_what_happened_what_was_kept_and_what_
 
 @pytest.mark.parametrize("kind", ["rate_limit", "overload", "network", "auth", "bad_request", "overflow", "refusal"])
 async def test_every_kind_ends_with_what_was_kept_and_what_to_do(kind: ModelErrorKind) -> None:
-    heard = await Chain(Scripted("a", [error(kind)]), retries=0).ask()
+    heard = await FailoverSetup(Scripted("a", [error(kind)]), retries=0).ask()
     assert heard.kind == kind
     assert " Your message is kept; " in str(heard.error)
     assert "\n" not in str(heard.error)
 
 
 async def test_a_used_up_budget_without_a_built_in_model_says_so() -> None:
-    heard = await Chain(Scripted("a", [BudgetExceeded()])).ask()
+    heard = await FailoverSetup(Scripted("a", [BudgetExceeded()])).ask()
     assert isinstance(heard.error, BudgetExceeded)
     assert heard.error.exit_code == 4
 
 
 async def test_a_used_up_budget_falls_back_to_the_built_in_model() -> None:
-    heard = await Chain(Scripted("a", [BudgetExceeded()]), offline()).ask()
+    heard = await FailoverSetup(Scripted("a", [BudgetExceeded()]), offline()).ask()
     assert heard.text == "noted"
     assert lines(heard) == ["The budget is used up. Asking the built-in model instead."]
     assert [notice.over_budget for notice in heard.notices] == ["The budget is used up."]
 
 
 async def test_other_failures_are_none_of_the_budget() -> None:
-    heard = await Chain(Scripted("first", [error("auth")]), Scripted("second", [answer()])).ask()
+    heard = await FailoverSetup(Scripted("first", [error("auth")]), Scripted("second", [answer()])).ask()
     assert [notice.over_budget for notice in heard.notices] == [""]
 
 
@@ -268,7 +270,7 @@ async def test_other_failures_are_none_of_the_budget() -> None:
 
 
 async def test_the_first_model_speaks_for_the_chain_and_all_are_closed() -> None:
-    chain = Chain(Scripted("first", [answer()]), offline())
+    chain = FailoverSetup(Scripted("first", [answer()]), offline())
     assert (chain.failover.name, chain.failover.provider) == ("first", "house")
     assert (await chain.failover.limits()).window == len("first")
     await chain.failover.aclose()

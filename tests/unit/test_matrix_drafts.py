@@ -7,7 +7,7 @@ from typing import Any
 from assistant.bridges.matrix.drafts import MatrixDrafts
 
 
-class Rooms:
+class RoomDrafts:
     async def write(self, target: str, content: dict[str, Any], transaction: str) -> str:
         return "$new"
 
@@ -19,7 +19,7 @@ class Rooms:
 
 
 async def test_what_was_left_is_replaced_once() -> None:
-    drafts = MatrixDrafts(Rooms(), 0)
+    drafts = MatrixDrafts(RoomDrafts(), 0)
     drafts.found({"!a": "$1"})
     assert await drafts.take("!a", "notice:1", answer=False) == "$1"
     # The server has not told of the answer yet when other news come.
@@ -28,7 +28,7 @@ async def test_what_was_left_is_replaced_once() -> None:
 
 
 async def test_what_could_not_be_replaced_is_replaced_by_the_next_try() -> None:
-    drafts = MatrixDrafts(Rooms(), 0)
+    drafts = MatrixDrafts(RoomDrafts(), 0)
     drafts.found({"!a": "$1"})
     drafts.give_back("!a", await drafts.take("!a", "reply:1", answer=True))
     assert await drafts.take("!b", "reply:1", answer=True) == ""

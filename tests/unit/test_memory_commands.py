@@ -21,20 +21,20 @@ from assistant.core.memories import MemoryVersion
 from sleep.cycle.change_plan import ChangePlanDraft
 from sleep.cycle.rebuild import derive_memories
 from sleep.rules.supersede import EntryDecision
-from tests.known_home import GUEST, LATER, KnownHome
-from tests.store_home import NOW
+from tests.support.memories_home import GUEST, LATER, MemoriesHome
+from tests.support.store_home import NOW
 
 OSLO, BERGEN = "I live in Oslo.", "I live in Bergen."
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[KnownHome]:
-    home = KnownHome(tmp_path / "home").open()
+def home(tmp_path: Path) -> Iterator[MemoriesHome]:
+    home = MemoriesHome(tmp_path / "home").open()
     yield home
     home.close()
 
 
-async def texts(home: KnownHome, scope: str = "owner", *, former: bool = False) -> list[str]:
+async def texts(home: MemoriesHome, scope: str = "owner", *, former: bool = False) -> list[str]:
     held = await home.commands.held(scope)
     return [one.memory.text for one in held.known if one.memory.is_current or former]
 
@@ -42,7 +42,7 @@ async def texts(home: KnownHome, scope: str = "owner", *, former: bool = False) 
 # ----------------------------------------------------------------------------------------------------------- references
 
 
-async def test_a_memory_is_named_by_its_first_digits_its_entry_or_in_brackets(home: KnownHome) -> None:
+async def test_a_memory_is_named_by_its_first_digits_its_entry_or_in_brackets(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     for name in (memory.id[:4], memory.id[:8], memory.id.upper(), f"[{memory.reference}]", "entry 1", "e1", "Entry #1"):
         assert (await home.commands.show(name, "owner")).memory == memory, name
@@ -51,13 +51,13 @@ async def test_a_memory_is_named_by_its_first_digits_its_entry_or_in_brackets(ho
 @pytest.mark.parametrize(
     "name", ["", "ab1", "Anna", "entry", "entry x", "e", "x" * 1_000_000, "'; DROP TABLE journal; --", "\x1b[31m"]
 )
-async def test_what_names_nothing_is_refused_in_a_line(home: KnownHome, name: str) -> None:
+async def test_what_names_nothing_is_refused_in_a_line(home: MemoriesHome, name: str) -> None:
     with pytest.raises(UsageError) as refused:
         await home.commands.show(name, "owner")
     assert len(str(refused.value)) < 300 and "Nothing was changed" in str(refused.value)
 
 
-async def test_a_reference_that_names_several_lists_them(home: KnownHome) -> None:
+async def test_a_reference_that_names_several_lists_them(home: MemoriesHome) -> None:
     for text, number in ((OSLO, "aaaa1111"), (BERGEN, "aaaa2222")):
         home.rename(home.remember(text), f"{number}-0000-5000-8000-000000000000")
     with pytest.raises(UsageError, match=r"2 memories begin with aaaa: aaaa1111-0000, aaaa2222-0000\. Give more"):
@@ -65,7 +65,7 @@ async def test_a_reference_that_names_several_lists_them(home: KnownHome) -> Non
     assert (await home.commands.show("aaaa2", "owner")).memory.text == BERGEN
 
 
-async def test_a_name_that_may_be_an_entry_or_a_memory_is_asked_about(home: KnownHome) -> None:
+async def test_a_name_that_may_be_an_entry_or_a_memory_is_asked_about(home: MemoriesHome) -> None:
     home.rename(home.remember(OSLO), "e1000000-0000-5000-8000-000000000000")
     entry = home.note(BERGEN)
     with home.people.write() as db:
@@ -76,12 +76,12 @@ async def test_a_name_that_may_be_an_entry_or_a_memory_is_asked_about(home: Know
 
 
 @pytest.mark.parametrize("name", ["deadbeef", "entry 99", f"e{'9' * 18}"])
-async def test_what_is_not_there_is_told_of(home: KnownHome, name: str) -> None:
+async def test_what_is_not_there_is_told_of(home: MemoriesHome, name: str) -> None:
     with pytest.raises(UsageError, match=r"There is no .* here"):
         await home.commands.show(name, "owner")
 
 
-async def test_f33_what_is_anothers_is_not_there(home: KnownHome) -> None:
+async def test_f33_what_is_anothers_is_not_there(home: MemoriesHome) -> None:
     mine = home.remember(OSLO, home.said("I moved to Oslo"))
     theirs = home.remember(OSLO, home.said("I moved there", GUEST), scope=GUEST)
     before = home.everything()
@@ -101,7 +101,7 @@ async def test_f33_what_is_anothers_is_not_there(home: KnownHome) -> None:
 # -------------------------------------------------------------------------------------------------------------- looking
 
 
-async def test_everything_is_listed_in_the_order_it_was_said(home: KnownHome) -> None:
+async def test_everything_is_listed_in_the_order_it_was_said(home: MemoriesHome) -> None:
     home.remember(OSLO)
     home.note("My sister is Anna.")
     home.remember("I sail.")
@@ -112,7 +112,7 @@ async def test_everything_is_listed_in_the_order_it_was_said(home: KnownHome) ->
     assert held.note == "" and held.known[1].reference == "entry 2"
 
 
-async def test_changes_that_are_written_down_show_before_they_are_made(home: KnownHome) -> None:
+async def test_changes_that_are_written_down_show_before_they_are_made(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     home.memories.only_reads = True
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
@@ -121,7 +121,7 @@ async def test_changes_that_are_written_down_show_before_they_are_made(home: Kno
 
 
 @pytest.mark.parametrize("planned", [True, False])
-async def test_where_the_store_is_down_the_journal_tells(home: KnownHome, planned: bool) -> None:
+async def test_where_the_store_is_down_the_journal_tells(home: MemoriesHome, planned: bool) -> None:
     memory = home.remember(OSLO)
     home.memories.down, home.memories.only_reads = not planned, planned
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
@@ -136,14 +136,14 @@ async def test_where_the_store_is_down_the_journal_tells(home: KnownHome, planne
     assert "cannot be read" in chain.note and chain.said[0].entry.content == OSLO
 
 
-async def test_memories_that_the_store_has_lost_are_shown_and_told_of(home: KnownHome) -> None:
+async def test_memories_that_the_store_has_lost_are_shown_and_told_of(home: MemoriesHome) -> None:
     home.remember(OSLO)
     home.memories.held.clear()
     held = await home.commands.held("owner")
     assert [one.memory.text for one in held.known] == [OSLO] and "memory rebuild" in held.note
 
 
-async def test_why_shows_the_exact_words_with_their_date_and_session(home: KnownHome) -> None:
+async def test_why_shows_the_exact_words_with_their_date_and_session(home: MemoriesHome) -> None:
     words = "By the way,\n  we MOVED to Oslo — *last* week > really"
     number = home.said(words)
     memory = home.remember(OSLO, number, 999)
@@ -155,7 +155,7 @@ async def test_why_shows_the_exact_words_with_their_date_and_session(home: Known
     assert f"#{number} " in told and "> By the way,\n>   we MOVED to Oslo" in told and "#999: not in the log" in told
 
 
-async def test_why_shows_what_a_memory_said_over_time(home: KnownHome) -> None:
+async def test_why_shows_what_a_memory_said_over_time(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     home.memories.versions[memory.id] = [
         MemoryVersion(NOW, "ADD", "", OSLO), MemoryVersion(LATER, "UPDATE", OSLO, "I live in Oslo now.")
@@ -166,7 +166,7 @@ async def test_why_shows_what_a_memory_said_over_time(home: KnownHome) -> None:
     ]  # fmt: skip
 
 
-async def test_counts_tell_what_holds_what_waits_and_where_it_lies(home: KnownHome) -> None:
+async def test_counts_tell_what_holds_what_waits_and_where_it_lies(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     home.remember("I like tea.", tags=("preference",))
     home.note("My sister is Anna.")
@@ -178,7 +178,7 @@ async def test_counts_tell_what_holds_what_waits_and_where_it_lies(home: KnownHo
     assert "- store: local, embedder letters, memory.db 4,096 bytes" in render_memory_counts(counts, NOW.tzinfo)  # type: ignore[arg-type]
 
 
-async def test_nothing_to_look_for_is_refused(home: KnownHome) -> None:
+async def test_nothing_to_look_for_is_refused(home: MemoriesHome) -> None:
     with pytest.raises(UsageError, match="what to look for"):
         home.commands.search(" \n", "owner")
     home.note("My sister is Anna.")
@@ -192,7 +192,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-async def test_words_are_stored_as_they_are_and_shown_as_data(home: KnownHome, text: str) -> None:
+async def test_words_are_stored_as_they_are_and_shown_as_data(home: MemoriesHome, text: str) -> None:
     memory = home.remember(OSLO, home.said(text))
     done = await home.commands.correct(memory.reference, text, "owner", "main", LATER)
     assert done.now.text == text.strip()
@@ -210,7 +210,7 @@ async def test_words_are_stored_as_they_are_and_shown_as_data(home: KnownHome, t
         assert "\x1b" not in "\n".join(lines) and "\u202e" not in "\n".join(lines)
 
 
-async def test_a_megabyte_is_a_memory_like_any_other(home: KnownHome) -> None:
+async def test_a_megabyte_is_a_memory_like_any_other(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     text = "word and more, " * 70_000
     done = await home.commands.correct(memory.reference, text, "owner", "main", LATER)
@@ -221,7 +221,7 @@ async def test_a_megabyte_is_a_memory_like_any_other(home: KnownHome) -> None:
 # ----------------------------------------------------------------------------------------------------------- correcting
 
 
-async def test_what_is_put_right_ends_and_the_correction_holds(home: KnownHome) -> None:
+async def test_what_is_put_right_ends_and_the_correction_holds(home: MemoriesHome) -> None:
     number = home.said("I live in Oslo")
     memory = home.remember(OSLO, number, importance=0.9, tags=("preference",))
     done = await home.commands.correct(memory.reference, f" {BERGEN}\n", "owner", "main", LATER)
@@ -235,7 +235,7 @@ async def test_what_is_put_right_ends_and_the_correction_holds(home: KnownHome) 
     assert await texts(home) == [BERGEN] and await texts(home, former=True) == [OSLO, BERGEN]
 
 
-async def test_rebuilding_gives_what_corrections_made(home: KnownHome) -> None:
+async def test_rebuilding_gives_what_corrections_made(home: MemoriesHome) -> None:
     first = home.remember("The rent is 750.")
     await home.commands.correct(first.reference, "it's 900, not 750", "owner", "main", LATER)
     (again,) = [one.memory for one in (await home.commands.held("owner")).known if one.memory.is_current]
@@ -248,7 +248,7 @@ async def test_rebuilding_gives_what_corrections_made(home: KnownHome) -> None:
 @pytest.mark.parametrize(
     ("text", "why"), [("", "Say in words"), (" \n ?! ", "Say in words"), (f" {OSLO} ", "says so already")]
 )
-async def test_a_correction_that_says_nothing_new_is_refused(home: KnownHome, text: str, why: str) -> None:
+async def test_a_correction_that_says_nothing_new_is_refused(home: MemoriesHome, text: str, why: str) -> None:
     memory = home.remember(OSLO)
     before = home.everything()
     with pytest.raises(UsageError, match=why):
@@ -256,7 +256,7 @@ async def test_a_correction_that_says_nothing_new_is_refused(home: KnownHome, te
     assert home.everything() == before
 
 
-async def test_what_no_longer_holds_is_not_put_right_but_what_does_is_named(home: KnownHome) -> None:
+async def test_what_no_longer_holds_is_not_put_right_but_what_does_is_named(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     done = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
     before = home.everything()
@@ -265,7 +265,7 @@ async def test_what_no_longer_holds_is_not_put_right_but_what_does_is_named(home
     assert home.everything() == before
 
 
-async def test_a_call_that_a_crash_repeats_is_one_correction(home: KnownHome) -> None:
+async def test_a_call_that_a_crash_repeats_is_one_correction(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     home.memories.only_reads = True
     cut = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER, key="tool:c1")
@@ -278,7 +278,7 @@ async def test_a_call_that_a_crash_repeats_is_one_correction(home: KnownHome) ->
     assert len(home.journal.entries("owner")) == 2
 
 
-async def test_a_key_that_corrected_something_else_corrects_nothing_more(home: KnownHome) -> None:
+async def test_a_key_that_corrected_something_else_corrects_nothing_more(home: MemoriesHome) -> None:
     one, other = home.remember(OSLO), home.remember("I sail.")
     await home.commands.correct(one.reference, BERGEN, "owner", "main", LATER, key="tool:c1")
     before = home.everything()
@@ -287,14 +287,14 @@ async def test_a_key_that_corrected_something_else_corrects_nothing_more(home: K
     assert home.everything() == before
 
 
-async def test_what_is_dated_ahead_is_put_right_all_the_same(home: KnownHome) -> None:
+async def test_what_is_dated_ahead_is_put_right_all_the_same(home: MemoriesHome) -> None:
     ahead = LATER + timedelta(days=400)
     memory = home.remember(OSLO, timestamp=ahead)
     done = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
     assert done.now.said_at == ahead and await texts(home) == [BERGEN]
 
 
-async def test_what_a_guest_had_noted_stays_a_guests(home: KnownHome) -> None:
+async def test_what_a_guest_had_noted_stays_a_guests(home: MemoriesHome) -> None:
     memory = home.remember(OSLO, scope=GUEST, tags=("fact", "guest"))
     await home.commands.correct(memory.reference, BERGEN, GUEST, GUEST, LATER, sources=(home.said("no", GUEST),))
     correction = home.journal.entries(GUEST)[0]
@@ -306,7 +306,7 @@ async def test_what_a_guest_had_noted_stays_a_guests(home: KnownHome) -> None:
 
 
 @pytest.mark.parametrize("down", ["only_reads", "down", "asleep"])
-async def test_f30_a_correction_shows_at_once_and_the_next_sleep_makes_it(home: KnownHome, down: str) -> None:
+async def test_f30_a_correction_shows_at_once_and_the_next_sleep_makes_it(home: MemoriesHome, down: str) -> None:
     memory = home.remember("My sister Anna is a nurse in Rome.")
     setattr(home if down == "asleep" else home.memories, down, True)
     done = await home.commands.correct(memory.reference, "My sister Anna is a nurse.", "owner", "main", LATER)
@@ -321,7 +321,7 @@ async def test_f30_a_correction_shows_at_once_and_the_next_sleep_makes_it(home: 
     assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
 
 
-async def test_an_entry_without_a_memory_is_put_right_and_the_night_makes_both(home: KnownHome) -> None:
+async def test_an_entry_without_a_memory_is_put_right_and_the_night_makes_both(home: MemoriesHome) -> None:
     home.note("My sister Anna is a nurse in Rome.")
     done = await home.commands.correct("e1", "My sister Anna is a nurse.", "owner", "main", LATER)
     assert (done.now.id, done.now.reference) == ("", "entry 2") and "next sleep" in done.waiting
@@ -334,7 +334,7 @@ async def test_an_entry_without_a_memory_is_put_right_and_the_night_makes_both(h
     assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
 
 
-async def test_what_a_night_had_decided_is_made_before_it_is_put_right(home: KnownHome) -> None:
+async def test_what_a_night_had_decided_is_made_before_it_is_put_right(home: MemoriesHome) -> None:
     entry = home.note(OSLO)
     draft = ChangePlanDraft([])
     draft.take(entry, EntryDecision("new"))
@@ -344,7 +344,7 @@ async def test_what_a_night_had_decided_is_made_before_it_is_put_right(home: Kno
     assert [(one.text, one.is_current) for one in home.memories.held.values()] == [(OSLO, False), (BERGEN, True)]
 
 
-async def test_a_correction_of_a_correction_that_waits_holds_alone(home: KnownHome) -> None:
+async def test_a_correction_of_a_correction_that_waits_holds_alone(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     home.memories.down = True
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
@@ -361,7 +361,7 @@ async def test_a_correction_of_a_correction_that_waits_holds_alone(home: KnownHo
 # -------------------------------------------------------------------------------------------------------------- rebuild
 
 
-async def test_rebuilding_mends_the_store_and_tells_how_much(home: KnownHome) -> None:
+async def test_rebuilding_mends_the_store_and_tells_how_much(home: MemoriesHome) -> None:
     memory = home.remember(OSLO)
     home.memories.held.clear()
     done = await home.commands.rebuild(LATER, from_log=True)

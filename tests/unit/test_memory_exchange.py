@@ -13,27 +13,27 @@ import pytest
 from assistant.core.errors import UsageError
 from assistant.core.memories import ImportResult
 from assistant.memory.exchange import ImportedItem, parse_import, reject_future_dates
-from tests.known_home import GUEST, LATER, KnownHome
-from tests.store_home import NOW
+from tests.support.memories_home import GUEST, LATER, MemoriesHome
+from tests.support.store_home import NOW
 
 OSLO, BERGEN = "I live in Oslo.", "I live in Bergen."
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[KnownHome]:
-    home = KnownHome(tmp_path / "home").open()
+def home(tmp_path: Path) -> Iterator[MemoriesHome]:
+    home = MemoriesHome(tmp_path / "home").open()
     yield home
     home.close()
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[KnownHome]:
-    other = KnownHome(tmp_path / "other").open()
+def other(tmp_path: Path) -> Iterator[MemoriesHome]:
+    other = MemoriesHome(tmp_path / "other").open()
     yield other
     other.close()
 
 
-async def exported(home: KnownHome) -> dict[str, Any]:
+async def exported(home: MemoriesHome) -> dict[str, Any]:
     """A home whose one memory was put right, as it is written out."""
     memory = home.remember(OSLO, home.said("I live in Oslo"), tags=("preference",), importance=0.7)
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
@@ -48,7 +48,7 @@ def lines(told: dict[str, Any]) -> str:
     return "\n".join(map(json.dumps, rows))
 
 
-async def test_an_export_has_entries_and_memories_of_its_scope_alone(home: KnownHome) -> None:
+async def test_an_export_has_entries_and_memories_of_its_scope_alone(home: MemoriesHome) -> None:
     told = await exported(home)
     assert (told["version"], told["scope"]) == (1, "owner")
     assert [one["text"] for one in told["entries"]] == [OSLO, BERGEN, "We talked of the boat."]
@@ -58,7 +58,7 @@ async def test_an_export_has_entries_and_memories_of_its_scope_alone(home: Known
     ]  # fmt: skip
 
 
-async def test_importing_ones_own_export_changes_nothing(home: KnownHome) -> None:
+async def test_importing_ones_own_export_changes_nothing(home: MemoriesHome) -> None:
     told = await exported(home)
     before = home.everything()
     assert home.commands.take_in(json.dumps(told), "owner", "main", LATER) == ImportResult(0, 2, 1)
@@ -66,7 +66,9 @@ async def test_importing_ones_own_export_changes_nothing(home: KnownHome) -> Non
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
-async def test_an_export_makes_the_same_memories_in_another_home(home: KnownHome, other: KnownHome, form: str) -> None:
+async def test_an_export_makes_the_same_memories_in_another_home(
+    home: MemoriesHome, other: MemoriesHome, form: str
+) -> None:
     told = await exported(home)
     text = json.dumps(told, indent=2) if form == "json" else lines(told)
     assert other.commands.take_in(text, "owner", "main", LATER) == ImportResult(2, 0, 1)
@@ -95,18 +97,18 @@ async def test_an_export_makes_the_same_memories_in_another_home(home: KnownHome
         ("日本語のメモ\n🎉 party\nשלום", ["日本語のメモ", "🎉 party", "שלום"]),
     ],
 )  # fmt: skip
-async def test_plain_lines_and_lists_of_texts_are_read(home: KnownHome, text: str, found: list[str]) -> None:
+async def test_plain_lines_and_lists_of_texts_are_read(home: MemoriesHome, text: str, found: list[str]) -> None:
     assert home.commands.take_in(text, "owner", "main", LATER) == ImportResult(len(found), 0)
     assert [one.content for one in home.journal.after(0)] == found
     again = home.commands.take_in(text, "owner", "main", LATER.replace(year=2027))
     assert again == ImportResult(0, len(found)) and len(home.journal.after(0)) == len(found)
 
 
-def test_a_megabyte_on_one_line_is_an_entry(home: KnownHome) -> None:
+def test_a_megabyte_on_one_line_is_an_entry(home: MemoriesHome) -> None:
     assert home.commands.take_in("word " * 210_000, "owner", "main", LATER) == ImportResult(1, 0)
 
 
-def test_f33_what_is_imported_is_of_the_scope_it_is_read_into(home: KnownHome) -> None:
+def test_f33_what_is_imported_is_of_the_scope_it_is_read_into(home: MemoriesHome) -> None:
     home.commands.take_in("I sail.", GUEST, GUEST, LATER)
     told = json.dumps({"version": 1, "scope": "owner", "entries": [{"text": "I row."}]})
     home.commands.take_in(told, GUEST, GUEST, LATER)
@@ -140,7 +142,7 @@ GOOD = {"text": "I sail.", "id": 1}
         ('{"version": 1}\n{"entry": {"text": ""}}', "Line 2 has no words"),
     ],
 )  # fmt: skip
-def test_what_is_malformed_is_named_and_nothing_is_imported(home: KnownHome, text: Any, why: str) -> None:
+def test_what_is_malformed_is_named_and_nothing_is_imported(home: MemoriesHome, text: Any, why: str) -> None:
     told = text if isinstance(text, str) else json.dumps({"version": 1, "entries": text})
     with pytest.raises(UsageError, match=why) as refused:
         home.commands.take_in(told, "owner", "main", LATER)

@@ -22,7 +22,7 @@ JANUARY, MARCH, JUNE = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (
 APRIL, MAY = datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC)
 
 
-class Notes:
+class JournalAndMemories:
     """A journal, what it became, and the search over both."""
 
     def __init__(self, home: Path) -> None:
@@ -82,13 +82,13 @@ class Notes:
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Iterator[Notes]:
-    notes = Notes(tmp_path)
+def notes(tmp_path: Path) -> Iterator[JournalAndMemories]:
+    notes = JournalAndMemories(tmp_path)
     yield notes
     notes.close()
 
 
-def test_what_was_noted_is_found_in_the_next_call_and_after_a_restart(notes: Notes) -> None:
+def test_what_was_noted_is_found_in_the_next_call_and_after_a_restart(notes: JournalAndMemories) -> None:
     notes.note("My sister Anna is a nurse.", "The boiler is serviced in the cellar.")
     assert notes.texts("What does my sister do for a living?")[0] == "My sister Anna is a nurse."
     notes.note("My sister Anna works nights.", at=JUNE)
@@ -100,7 +100,7 @@ def test_what_was_noted_is_found_in_the_next_call_and_after_a_restart(notes: Not
     assert len(notes.texts("Tell me about my sister")) >= 2
 
 
-def test_an_entry_is_shown_as_the_memory_that_it_went_into_and_that_once(notes: Notes) -> None:
+def test_an_entry_is_shown_as_the_memory_that_it_went_into_and_that_once(notes: JournalAndMemories) -> None:
     first, second = notes.note("Anna is a nurse.", "My sister Anna is a nurse.")
     memory = notes.remember(first)
     notes.memories[memory.id] = merged = Memory(
@@ -113,7 +113,7 @@ def test_an_entry_is_shown_as_the_memory_that_it_went_into_and_that_once(notes: 
     assert (found.memory, found.sources, found.reference) == (merged, (1, 2), memory.id[:8])
 
 
-def test_where_semantic_memory_cannot_be_read_the_journal_tells_of_it(notes: Notes) -> None:
+def test_where_semantic_memory_cannot_be_read_the_journal_tells_of_it(notes: JournalAndMemories) -> None:
     oslo, bergen = notes.note("I live in Oslo.")[0], notes.note("I moved to Bergen.", at=JUNE)[0]
     before, after = notes.remember(oslo), notes.remember(bergen, over=oslo)
     notes.memories.clear()
@@ -122,7 +122,9 @@ def test_where_semantic_memory_cannot_be_read_the_journal_tells_of_it(notes: Not
     assert found["I live in Oslo."].id == before.id and found["I moved to Bergen."].is_current
 
 
-def test_what_holds_stands_above_what_no_longer_does_even_where_its_words_do_not_answer(notes: Notes) -> None:
+def test_what_holds_stands_above_what_no_longer_does_even_where_its_words_do_not_answer(
+    notes: JournalAndMemories,
+) -> None:
     notes.note(*(f"Room {number} was painted green." for number in range(30)))
     oslo = notes.note("My home address is Storgata 5.")[0]
     moved = notes.note("It is Lille gate 7 from now on.", at=JUNE)[0]
@@ -134,7 +136,7 @@ def test_what_holds_stands_above_what_no_longer_does_even_where_its_words_do_not
     ]
 
 
-def test_a_time_finds_what_held_then(notes: Notes) -> None:
+def test_a_time_finds_what_held_then(notes: JournalAndMemories) -> None:
     oslo = notes.note("I live in Oslo.")[0]
     bergen = notes.note("I live in Bergen.", at=JUNE)[0]
     notes.remember(oslo)
@@ -145,7 +147,7 @@ def test_a_time_finds_what_held_then(notes: Notes) -> None:
     ]
 
 
-def test_a_time_finds_what_was_said_then_first_and_later_words_that_name_it(notes: Notes) -> None:
+def test_a_time_finds_what_was_said_then_first_and_later_words_that_name_it(notes: JournalAndMemories) -> None:
     notes.note("The garage painted the car blue.")
     notes.note("The garage painted the car red.", at=APRIL)
     notes.note("The garage painted the car green (12 April 2026).", "The garage painted the car white.", at=JUNE)
@@ -156,7 +158,7 @@ def test_a_time_finds_what_was_said_then_first_and_later_words_that_name_it(note
     ]
 
 
-def test_what_was_said_at_a_time_comes_by_its_weight(notes: Notes) -> None:
+def test_what_was_said_at_a_time_comes_by_its_weight(notes: JournalAndMemories) -> None:
     notes.note("Light.", at=APRIL, weight=0.2)
     notes.note("Heavy.", at=APRIL, weight=0.9)
     notes.note("Another day.")
@@ -165,7 +167,7 @@ def test_what_was_said_at_a_time_comes_by_its_weight(notes: Notes) -> None:
     assert notes.search.said(GUEST, APRIL, APRIL + timedelta(days=1)) == []
 
 
-def test_age_with_little_weight_lowers_a_rank_and_takes_nothing_away(notes: Notes) -> None:
+def test_age_with_little_weight_lowers_a_rank_and_takes_nothing_away(notes: JournalAndMemories) -> None:
     notes.note("The key lies under the pot.", at=datetime(2020, 1, 1, tzinfo=UTC), weight=0.1)
     notes.note("The key lies under the mat.", at=JUNE, weight=0.1)
     assert notes.texts("Where is the key?") == ["The key lies under the mat.", "The key lies under the pot."]
@@ -174,7 +176,7 @@ def test_age_with_little_weight_lowers_a_rank_and_takes_nothing_away(notes: Note
     assert notes.texts("Where is the code?")[:2] == ["The code lies under the vase.", "The code lies under the sofa."]
 
 
-def test_what_was_worth_nothing_is_not_found(notes: Notes) -> None:
+def test_what_was_worth_nothing_is_not_found(notes: JournalAndMemories) -> None:
     (junk,) = notes.note("The parrot said hello.")
     assert notes.texts("What did the parrot say?") == ["The parrot said hello."]
     plan = ChangePlan("p", 1, OWNER, (), (junk.id or 0,), rejected=((junk.id or 0, "a greeting"),))
@@ -183,7 +185,7 @@ def test_what_was_worth_nothing_is_not_found(notes: Notes) -> None:
     assert notes.texts("What did the parrot say?") == [] == notes.search.said(OWNER, JANUARY, JUNE)
 
 
-def test_with_a_night_goes_what_it_learned_and_not_what_a_person_noted(notes: Notes) -> None:
+def test_with_a_night_goes_what_it_learned_and_not_what_a_person_noted(notes: JournalAndMemories) -> None:
     (own,) = notes.note("The parrot said goodbye.", kind="tool")
     learned = replace(own, key="learned", content="The parrot said hello.", source_type="extraction", cycle=1, id=None)
     (extracted,) = notes.journal.add([learned], JUNE)
@@ -193,14 +195,14 @@ def test_with_a_night_goes_what_it_learned_and_not_what_a_person_noted(notes: No
     assert notes.texts("What did the parrot say?") == ["The parrot said goodbye."]
 
 
-def test_summaries_of_conversations_are_no_memories(notes: Notes) -> None:
+def test_summaries_of_conversations_are_no_memories(notes: JournalAndMemories) -> None:
     notes.note("They talked about the parrot.", kind="context_synthesis")
     assert notes.texts("What about the parrot?") == []
     assert notes.search.said(OWNER, JANUARY, JUNE) == []
 
 
 @pytest.mark.parametrize("asking", [OWNER, GUEST])
-def test_f33_nothing_of_another_scope_is_found(notes: Notes, asking: str) -> None:
+def test_f33_nothing_of_another_scope_is_found(notes: JournalAndMemories, asking: str) -> None:
     other = GUEST if asking == OWNER else OWNER
     for text, scope in (("The safe opens with 4711.", other), ("The safe is blue.", asking)):
         notes.remember(notes.note(text, scope=scope)[0])
@@ -208,20 +210,22 @@ def test_f33_nothing_of_another_scope_is_found(notes: Notes, asking: str) -> Non
     assert notes.texts("How does the safe open?", asking, after=JANUARY, before=JUNE) == ["The safe is blue."]
 
 
-def test_a_memory_that_names_another_scope_than_its_entry_is_not_shown(notes: Notes) -> None:
+def test_a_memory_that_names_another_scope_than_its_entry_is_not_shown(notes: JournalAndMemories) -> None:
     (mine,) = notes.note("The safe is blue.")
     memory = notes.remember(mine)
     notes.memories[memory.id] = Memory(memory.id, GUEST, "The safe opens with 4711.", JANUARY)
     assert notes.texts("How does the safe open?") == ["The safe is blue."]
 
 
-def test_texts_of_every_script_are_found_by_a_part(notes: Notes) -> None:
+def test_texts_of_every_script_are_found_by_a_part(notes: JournalAndMemories) -> None:
     notes.note("我的姐姐安娜是护士。", "أختي آنا ممرضة.", "Моя сестра Анна медсестра.", "私の猫はミオといいます。")
     assert notes.texts("安娜")[0] == "我的姐姐安娜是护士。" and notes.texts("猫")[0] == "私の猫はミオといいます。"
     assert notes.texts("ممرضة")[0] == "أختي آنا ممرضة." and notes.texts("сестра")[0] == "Моя сестра Анна медсестра."
 
 
-def test_what_is_asked_in_its_words_is_good_and_what_has_nothing_to_do_with_it_is_not(notes: Notes) -> None:
+def test_what_is_asked_in_its_words_is_good_and_what_has_nothing_to_do_with_it_is_not(
+    notes: JournalAndMemories,
+) -> None:
     notes.note("My sister Anna is a nurse.", "The boiler is serviced every March.", "I never eat peanuts.")
     notes.note(*(f"We walked the dog along path {number}." for number in range(40)))
     good = {
@@ -233,7 +237,7 @@ def test_what_is_asked_in_its_words_is_good_and_what_has_nothing_to_do_with_it_i
     assert good["How high is Kilimanjaro?"] == []
 
 
-def test_forgotten_entries_leave_the_index_when_it_is_made_anew(notes: Notes) -> None:
+def test_forgotten_entries_leave_the_index_when_it_is_made_anew(notes: JournalAndMemories) -> None:
     entry = notes.note("The parrot is called Zebulon.", "The dog is called Rex.")[0]
     assert notes.texts("What is the parrot called?")[0] == "The parrot is called Zebulon."
     with notes.db.write() as db:

@@ -20,8 +20,18 @@ from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.planner import plan_compaction
 from sleep.compaction.prompts import render_heading
 from sleep.compaction.values import CompactionInputs, CompactionLimits, CompactionPolicy, Summary
-from tests.property.conversations import COUNTER, FRAME, LIMITS, PICTURE, PROTECTED, START, numbered, places_of, view_of
-from tests.unit.test_floor import says, user, uses, words
+from tests.support.conversation_strategies import (
+    COUNTER,
+    FRAME,
+    LIMITS,
+    PICTURE,
+    PROTECTED,
+    START,
+    numbered,
+    places_of,
+    view_of,
+)
+from tests.unit.test_fallback import says, user, uses, words
 
 NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
 BUDGETS = RequestBudgets(tokens=16_000, reserve=1_600, bytes=10_000_000, images=20)

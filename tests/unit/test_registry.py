@@ -15,8 +15,7 @@ from pydantic import Field
 from assistant.core.errors import StoreError, ToolError
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from tests.granting import granting
-from tests.scenario.offline_home import ListedHistory, ListedTodos
+from tests.support.in_memory import InMemoryHistory, InMemoryTodos, grant_others
 from tools.declaration import ALL_ROLES, INVALID_JSON, StorableInt, tool
 from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
@@ -48,7 +47,7 @@ def call(tool_name: str, /, **arguments: object) -> ToolCall:
 
 
 def registry(*tools: object, timeout_seconds: float = 60.0) -> ToolRegistry:
-    authority = granting(["greet", "keep"])
+    authority = grant_others(["greet", "keep"])
     return ToolRegistry(tools or (greet, keep), timeout_seconds=timeout_seconds, authority=authority)  # type: ignore[arg-type]
 
 
@@ -236,7 +235,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
 def test_the_house_offers_its_tools_in_one_order_and_within_700_tokens(tmp_path: Path) -> None:
     names = ["search_history", "read_history", "manage_todo_list", "current_time", "list_files", "read_file"]
     box = build_toolbox(
-        ListedHistory(), ListedTodos(), workspace=tmp_path, zone=ZoneInfo("UTC"), authority=granting(names)
+        InMemoryHistory(), InMemoryTodos(), workspace=tmp_path, zone=ZoneInfo("UTC"), authority=grant_others(names)
     )
     assert [spec.name for spec in box.specs("owner")] == names
     assert [spec.name for spec in box.specs("guest")] == names[:4]

@@ -19,7 +19,7 @@ def policies(zone: str = "Europe/Oslo", at: str = "04:00", **of: SessionResetPol
     return ResetPolicies({kind: of.get(kind, "manual") for kind in KINDS}, at, QUIET, ZoneInfo(zone))
 
 
-class Year:
+class YearOfMessages:
     """A session that is looked at every half minute or so, and reset whenever that is due."""
 
     def __init__(self, home: ResetPolicies, begun: datetime) -> None:
@@ -47,7 +47,7 @@ class Year:
 @pytest.mark.parametrize("at", ["04:00", "02:30", "01:30", "00:00"])
 def test_a_year_of_daily_resets_has_one_for_each_date(zone: str, at: str) -> None:
     home = policies(zone, at, main="daily")
-    year = Year(home, datetime(2026, 1, 1, 12, tzinfo=ZoneInfo(zone)).astimezone(UTC))
+    year = YearOfMessages(home, datetime(2026, 1, 1, 12, tzinfo=ZoneInfo(zone)).astimezone(UTC))
     for _ in range(365):
         year.say()
         year.until(year.now + timedelta(hours=24), timedelta(minutes=10))
@@ -61,7 +61,7 @@ def test_a_year_of_daily_resets_has_one_for_each_date(zone: str, at: str) -> Non
 @pytest.mark.parametrize("zone", ZONES)
 def test_a_year_of_idle_resets_has_one_for_each_silence(zone: str) -> None:
     home = policies(zone, main="idle")
-    year = Year(home, datetime(2026, 1, 1, 12, tzinfo=UTC))
+    year = YearOfMessages(home, datetime(2026, 1, 1, 12, tzinfo=UTC))
     for _ in range(365):
         for _ in range(3):
             year.say()
@@ -73,20 +73,20 @@ def test_a_year_of_idle_resets_has_one_for_each_silence(zone: str) -> None:
 
 def test_a_doubled_hour_resets_once_and_a_missing_one_right_after() -> None:
     home = policies(at="02:30", main="daily")
-    autumn = Year(home, datetime(2026, 10, 24, 12, tzinfo=UTC))
+    autumn = YearOfMessages(home, datetime(2026, 10, 24, 12, tzinfo=UTC))
     autumn.say()
     autumn.until(datetime(2026, 10, 25, 0, 45, tzinfo=UTC), timedelta(minutes=5))
     autumn.say()
     autumn.until(datetime(2026, 10, 25, 12, tzinfo=UTC), timedelta(minutes=5))
     assert [due.slot for due in autumn.ended] == [datetime(2026, 10, 25, 0, 30, tzinfo=UTC)]
-    spring = Year(home, datetime(2026, 3, 28, 12, tzinfo=UTC))
+    spring = YearOfMessages(home, datetime(2026, 3, 28, 12, tzinfo=UTC))
     spring.say()
     spring.until(datetime(2026, 3, 29, 12, tzinfo=UTC), timedelta(minutes=5))
     assert [due.slot for due in spring.ended] == [datetime(2026, 3, 29, 1, 30, tzinfo=UTC)]
 
 
 def test_a_machine_that_was_off_for_a_week_resets_late_and_once() -> None:
-    year = Year(policies(main="daily"), datetime(2026, 6, 1, 12, tzinfo=UTC))
+    year = YearOfMessages(policies(main="daily"), datetime(2026, 6, 1, 12, tzinfo=UTC))
     year.say()
     year.now = datetime(2026, 6, 8, 7, tzinfo=UTC)
     year.until(datetime(2026, 6, 8, 23, tzinfo=UTC), timedelta(minutes=10))
@@ -94,7 +94,7 @@ def test_a_machine_that_was_off_for_a_week_resets_late_and_once() -> None:
 
 
 def test_what_is_first_said_after_the_hour_waits_for_the_next_one() -> None:
-    year = Year(policies(main="daily"), datetime(2026, 6, 1, 12, tzinfo=UTC))
+    year = YearOfMessages(policies(main="daily"), datetime(2026, 6, 1, 12, tzinfo=UTC))
     year.until(datetime(2026, 6, 3, 8, tzinfo=UTC), timedelta(hours=1))
     year.say()
     year.until(datetime(2026, 6, 3, 23, tzinfo=UTC), timedelta(minutes=10))
@@ -102,7 +102,7 @@ def test_what_is_first_said_after_the_hour_waits_for_the_next_one() -> None:
 
 
 def test_a_clock_that_is_set_back_ends_nothing_twice() -> None:
-    year = Year(policies(main="daily"), datetime(2026, 6, 1, 12, tzinfo=UTC))
+    year = YearOfMessages(policies(main="daily"), datetime(2026, 6, 1, 12, tzinfo=UTC))
     year.say()
     year.until(datetime(2026, 6, 2, 3, tzinfo=UTC), timedelta(minutes=10))
     year.now = datetime(2026, 6, 2, 1, tzinfo=UTC)

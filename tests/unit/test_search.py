@@ -15,12 +15,12 @@ from assistant.core.messages import Media, Message
 from assistant.core.records import IncomingMessage, LogLocation
 from assistant.search.query import SearchLimits
 from tests.bench.prose import Prose
-from tests.room import GUEST, NOW, OWNER, Room, fill
+from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    room = Room(tmp_path / "home")
+def room(tmp_path: Path) -> Iterator[SearchHome]:
+    room = SearchHome(tmp_path / "home")
     yield room
     room.close()
 
@@ -28,14 +28,14 @@ def room(tmp_path: Path) -> Iterator[Room]:
 # ------------------------------------------------------------------------------------------------------------- finding
 
 
-def test_a_natural_question_finds_what_was_said_in_other_forms_of_its_words(room: Room) -> None:
-    fill(room, 100)
+def test_a_natural_question_finds_what_was_said_in_other_forms_of_its_words(room: SearchHome) -> None:
+    add_chatter(room, 100)
     (wanted,) = room.say("We are organising the boat repairs for April, Ragna cancelled hers.")
-    fill(room, 100, seed=4)
+    add_chatter(room, 100, seed=4)
     assert room.find("Did I organise that the boat is repaired?")[0] == wanted
 
 
-def test_a_message_said_now_is_found_in_the_next_call(room: Room) -> None:
+def test_a_message_said_now_is_found_in_the_next_call(room: SearchHome) -> None:
     assert room.find("zeppelin") == []
     for number in range(3):
         (said,) = room.say(f"The zeppelin has number {number}.")
@@ -43,7 +43,7 @@ def test_a_message_said_now_is_found_in_the_next_call(room: Room) -> None:
 
 
 @pytest.mark.parametrize("said", [["The zeppelin flies north. " * 2_500], ["The zeppelin flies north."] * 70])
-async def test_much_that_was_said_is_taken_in_beside_the_loop_and_found_then(room: Room, said: list[str]) -> None:
+async def test_much_that_was_said_is_taken_in_beside_the_loop_and_found_then(room: SearchHome, said: list[str]) -> None:
     room.say("Good morning.")
     assert not room.finder.slow() and room.find("zeppelin") == []
     first, *_ = room.say(*said)
@@ -53,7 +53,7 @@ async def test_much_that_was_said_is_taken_in_beside_the_loop_and_found_then(roo
     assert room.find("zeppelin", limit=len(said))[-1] == first
 
 
-async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room: Room) -> None:
+async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room: SearchHome) -> None:
     (said,) = room.say("Good morning.")
     held, let_go = Event(), Event()
 
@@ -76,7 +76,7 @@ async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room:
     assert await holding
 
 
-def test_a_message_that_a_turn_has_begun_with_is_found_while_the_turn_runs(room: Room) -> None:
+def test_a_message_that_a_turn_has_begun_with_is_found_while_the_turn_runs(room: SearchHome) -> None:
     incoming = IncomingMessage("terminal", "1", "main", OWNER, "me", "owner", "my locker is number 4711")
     room.conversation.accept(incoming, NOW)
     assert room.find("locker") == []
@@ -84,73 +84,73 @@ def test_a_message_that_a_turn_has_begun_with_is_found_while_the_turn_runs(room:
     assert len(room.find("locker")) == 1
 
 
-def test_an_answer_without_the_question_s_words_is_found_beside_them(room: Room) -> None:
-    fill(room, 50)
+def test_an_answer_without_the_question_s_words_is_found_beside_them(room: SearchHome) -> None:
+    add_chatter(room, 50)
     asked, answered = room.talk("What is the code for the cellar in Porto?", "4711, as far as I know.")
-    fill(room, 50, seed=4)
+    add_chatter(room, 50, seed=4)
     found = room.find("What was the code for the cellar in Porto?")
     assert set(found[:2]) == {asked, answered}
 
 
-def test_of_long_messages_the_one_with_the_words_close_together_comes_first(room: Room) -> None:
+def test_of_long_messages_the_one_with_the_words_close_together_comes_first(room: SearchHome) -> None:
     chance, prose = random.Random(1), Prose(1)
     filler = [prose.message(chance, ["walk"], 120, 130) for _ in range(8)]
     (scattered,) = room.say(f"The kayak. {filler[0]} {filler[1]} In the harbour. {filler[2]} A padlock.")
-    fill(room, 20)
+    add_chatter(room, 20)
     (close,) = room.say(f"{filler[3]} {filler[4]} The kayak in the harbour has a padlock. {filler[5]}")
-    fill(room, 20, seed=4)
+    add_chatter(room, 20, seed=4)
     assert room.find("kayak harbour padlock")[:2] == [close, scattered]
 
 
-def test_among_equals_the_newer_one_comes_first(room: Room) -> None:
-    fill(room, 5)
+def test_among_equals_the_newer_one_comes_first(room: SearchHome) -> None:
+    add_chatter(room, 5)
     room.say("The ferry leaves at nine.")
-    fill(room, 5)
+    add_chatter(room, 5)
     (newer,) = room.say("The ferry leaves at nine.")
-    fill(room, 5)
+    add_chatter(room, 5)
     assert room.find("the ferry")[0] == newer
 
 
-def test_who_is_asked_about_comes_first(room: Room) -> None:
-    fill(room, 10, seed=5)
+def test_who_is_asked_about_comes_first(room: SearchHome) -> None:
+    add_chatter(room, 10, seed=5)
     room.say("I think that Bruno would take the coast road.", name="Ada")
-    fill(room, 10)
+    add_chatter(room, 10)
     (his,) = room.say("I would take the coast road.", name="Bruno")
-    fill(room, 10, seed=4)
+    add_chatter(room, 10, seed=4)
     room.say("I think that Bruno would take the coast road.", name="Clara")
-    fill(room, 10, seed=6)
+    add_chatter(room, 10, seed=6)
     assert room.find("Which coast road would Bruno take?")[0] == his
 
 
-def test_asked_for_what_it_recommended_the_assistant_s_words_come_first(room: Room) -> None:
-    fill(room, 20)
+def test_asked_for_what_it_recommended_the_assistant_s_words_come_first(room: SearchHome) -> None:
+    add_chatter(room, 20)
     (mine,) = room.say("The harbour restaurant again, or the harbour restaurant's bar?")
-    fill(room, 20, seed=4)
+    add_chatter(room, 20, seed=4)
     (its,) = room.say("The harbour restaurant is good, or the bar.", role="assistant")
-    fill(room, 20, seed=5)
+    add_chatter(room, 20, seed=5)
     assert room.find("Which harbour restaurant did you recommend?")[0] == its
     assert mine in room.find("Which harbour restaurant did you recommend?")
 
 
-def test_attachments_are_found_by_their_names(room: Room) -> None:
+def test_attachments_are_found_by_their_names(room: SearchHome) -> None:
     picture = Message("user", "look at this", ts=NOW, media=(Media("image", "image/png", "capybara.png", 3, "AAAA"),))
     (kept,) = room.conversation.ingest("main", OWNER, [picture], NOW)
     assert room.find("the capybara picture") == [kept.id]
 
 
-def test_nothing_is_found_for_words_nobody_said_and_for_none_at_all(room: Room) -> None:
-    fill(room, 30)
+def test_nothing_is_found_for_words_nobody_said_and_for_none_at_all(room: SearchHome) -> None:
+    add_chatter(room, 30)
     assert room.find("qwzzkfj") == []
     assert room.find("") == room.find("?!") == room.find("\x00") == []
     assert room.find("walk", limit=0) == []
 
 
-def test_a_question_of_stop_words_alone_still_finds_them(room: Room) -> None:
+def test_a_question_of_stop_words_alone_still_finds_them(room: SearchHome) -> None:
     (said,) = room.say("To be or not to be.")
     assert room.find("to be or not to be") == [said]
 
 
-def test_a_hit_names_date_session_and_place_in_the_log(room: Room) -> None:
+def test_a_hit_names_date_session_and_place_in_the_log(room: SearchHome) -> None:
     (said,) = room.say("The vaccination certificate is in the blue folder.", role="assistant")
     (hit,) = room.hits("vaccination certificate")
     record = room.history.read(said, OWNER)[0]
@@ -162,7 +162,7 @@ def test_a_hit_names_date_session_and_place_in_the_log(room: Room) -> None:
 # --------------------------------------------------------------------------------------------------------------- scopes
 
 
-def scopes_apart(room: Room, guest_messages: int, owner_messages: int) -> tuple[list[int], list[int]]:
+def scopes_apart(room: SearchHome, guest_messages: int, owner_messages: int) -> tuple[list[int], list[int]]:
     secret = "The combination of the safe is twelve."
     mine = room.say(*[secret] * owner_messages)
     theirs = room.say(*[secret] * guest_messages, session=GUEST, scope=GUEST)
@@ -170,7 +170,9 @@ def scopes_apart(room: Room, guest_messages: int, owner_messages: int) -> tuple[
 
 
 @pytest.mark.parametrize(("guest_messages", "owner_messages"), [(1, 60), (60, 1), (30, 30)])
-def test_f33_search_returns_nothing_of_another_scope(room: Room, guest_messages: int, owner_messages: int) -> None:
+def test_f33_search_returns_nothing_of_another_scope(
+    room: SearchHome, guest_messages: int, owner_messages: int
+) -> None:
     mine, theirs = scopes_apart(room, guest_messages, owner_messages)
     assert set(room.find("combination of the safe", limit=1000)) <= set(mine)
     assert set(room.find("combination of the safe", GUEST, limit=1000)) <= set(theirs)
@@ -180,7 +182,7 @@ def test_f33_search_returns_nothing_of_another_scope(room: Room, guest_messages:
     assert room.find("combination", OWNER, session=GUEST) == []
 
 
-def test_f33_reading_by_id_byte_range_or_recency_returns_nothing_of_another_scope(room: Room) -> None:
+def test_f33_reading_by_id_byte_range_or_recency_returns_nothing_of_another_scope(room: SearchHome) -> None:
     mine, theirs = scopes_apart(room, 3, 3)
     end = room.log.size("main")
     assert [room.history.read(one, GUEST, neighbours=5) for one in mine] == [[], [], []]
@@ -191,7 +193,7 @@ def test_f33_reading_by_id_byte_range_or_recency_returns_nothing_of_another_scop
     assert room.history.recent(GUEST, session="main") == []
 
 
-def test_f33_a_record_of_another_scope_within_a_session_is_passed_over(room: Room) -> None:
+def test_f33_a_record_of_another_scope_within_a_session_is_passed_over(room: SearchHome) -> None:
     """No session has two scopes; should one ever, each row is still judged by itself."""
     before, between, after = room.say("the first kayak", "the second kayak", "the third kayak")
     with room.db.write() as db:
@@ -204,7 +206,7 @@ def test_f33_a_record_of_another_scope_within_a_session_is_passed_over(room: Roo
 
 
 def test_a_guest_finds_common_words_among_a_large_owner_s_history(tmp_path: Path) -> None:
-    room = Room(tmp_path / "home", SearchLimits(whole=20))
+    room = SearchHome(tmp_path / "home", SearchLimits(whole=20))
     (early,) = room.say("We walk the dog in the garden.", session=GUEST, scope=GUEST)
     room.say("Only the weather.", session=GUEST, scope=GUEST)
     room.say(*["We walk the dog in the garden."] * 400)
@@ -215,7 +217,7 @@ def test_a_guest_finds_common_words_among_a_large_owner_s_history(tmp_path: Path
 # -------------------------------------------------------------------------------------------------------------- filters
 
 
-def test_dates_bound_what_is_found(room: Room) -> None:
+def test_dates_bound_what_is_found(room: SearchHome) -> None:
     days = [NOW + timedelta(days=day) for day in range(10)]
     messages = [Message("user", f"dentist visit {day}", ts=ts) for day, ts in enumerate(days)]
     ids = [message.id or 0 for message in room.conversation.ingest("main", OWNER, messages, NOW)]
@@ -225,7 +227,7 @@ def test_dates_bound_what_is_found(room: Room) -> None:
     assert room.find("dentist", after=NOW + timedelta(days=99)) == room.find("dentist", before=NOW) == []
 
 
-def test_dates_hold_where_the_clock_was_set_back(room: Room) -> None:
+def test_dates_hold_where_the_clock_was_set_back(room: SearchHome) -> None:
     offsets = [*range(40), *range(20, 60)]
     moments = [NOW + timedelta(hours=hour / 2) for hour in offsets]
     messages = [Message("user", f"dentist visit {n}", ts=ts) for n, ts in enumerate(moments)]
@@ -236,7 +238,7 @@ def test_dates_hold_where_the_clock_was_set_back(room: Room) -> None:
 
 
 def test_a_date_range_is_searched_even_where_it_is_small_and_long_ago(tmp_path: Path) -> None:
-    room = Room(tmp_path / "home", SearchLimits(whole=20))
+    room = SearchHome(tmp_path / "home", SearchLimits(whole=20))
     old = [Message("user", "We walk the dog in the garden.", ts=NOW - timedelta(days=400))]
     (early,) = room.conversation.ingest("main", OWNER, old, NOW)
     room.say(*["We walk the dog in the garden."] * 400)
@@ -244,7 +246,7 @@ def test_a_date_range_is_searched_even_where_it_is_small_and_long_ago(tmp_path: 
     room.close()
 
 
-def test_roles_bound_what_is_found_and_neighbours_too(room: Room) -> None:
+def test_roles_bound_what_is_found_and_neighbours_too(room: SearchHome) -> None:
     user, assistant = room.talk("Where is the zither?", "The zither is upstairs.")
     (tool,) = room.say("zither: upstairs", role="tool")
     assert room.find("zither", roles=("user",)) == [user]
@@ -253,13 +255,13 @@ def test_roles_bound_what_is_found_and_neighbours_too(room: Room) -> None:
     assert room.find("zither", roles=()) == []
 
 
-def test_one_session_can_be_searched(room: Room) -> None:
+def test_one_session_can_be_searched(room: SearchHome) -> None:
     room.say("zither one")
     (other,) = room.say("zither two", session="room:matrix:1")
     assert room.find("zither", session="room:matrix:1") == [other]
 
 
-def test_what_was_undone_is_neither_found_nor_shown_beside_others(room: Room) -> None:
+def test_what_was_undone_is_neither_found_nor_shown_beside_others(room: SearchHome) -> None:
     first, second, third = room.say("the zither is old", "the zither is broken", "the zither is sold")
     room.conversation.undo("main", [second], NOW)
     assert sorted(room.find("zither")) == [first, third]
@@ -270,10 +272,10 @@ def test_what_was_undone_is_neither_found_nor_shown_beside_others(room: Room) ->
     assert [record.id for record in room.history.read(second, OWNER)] == [second]
 
 
-def test_what_was_blanked_in_the_log_is_not_found_even_while_the_index_still_names_it(room: Room) -> None:
-    fill(room, 3)
+def test_what_was_blanked_in_the_log_is_not_found_even_while_the_index_still_names_it(room: SearchHome) -> None:
+    add_chatter(room, 3)
     (forgotten,) = room.say("The zither belongs to Wanda.")
-    fill(room, 3, seed=4)
+    add_chatter(room, 3, seed=4)
     path, span = room.log.path("main"), room.history.read(forgotten, OWNER)[0].span
     line = path.read_bytes()[span.start : span.end]
     words = b"The zither belongs to Wanda."
@@ -287,7 +289,7 @@ ELSEWHERE = {"session": GUEST, "scope": GUEST}
 
 
 @pytest.mark.parametrize("unseen", ["undone", "of another scope"])
-def test_what_may_not_be_seen_does_not_lift_its_neighbours(room: Room, unseen: str) -> None:
+def test_what_may_not_be_seen_does_not_lift_its_neighbours(room: SearchHome, unseen: str) -> None:
     room.say(*["yes"] * 10)
     (lifted,) = room.say("my zither is old")
     room.say("my accordion is older")
@@ -306,7 +308,7 @@ def test_what_may_not_be_seen_does_not_lift_its_neighbours(room: Room, unseen: s
     assert hits[beside] == pytest.approx(hits[alone], abs=0.2)
 
 
-def test_a_row_that_points_at_another_record_is_not_found(room: Room) -> None:
+def test_a_row_that_points_at_another_record_is_not_found(room: SearchHome) -> None:
     moved, sound = room.say("the zither is old", "the zither is new")
     span = room.history.read(sound, OWNER)[0].span
     with room.db.write() as db:
@@ -314,7 +316,7 @@ def test_a_row_that_points_at_another_record_is_not_found(room: Room) -> None:
     assert room.find("zither") == [sound]
 
 
-def test_edited_words_are_found(room: Room) -> None:
+def test_edited_words_are_found(room: SearchHome) -> None:
     (said,) = room.say("Lunch at noon.")
     edit = room.conversation.annotate("main", "edit", [said], "Lunch at the zither museum.", NOW)
     assert room.find("zither museum", roles=("user", "assistant", "tool", "system"))[0] == edit.id

@@ -14,12 +14,12 @@ from assistant.core.messages import Media, Message
 from assistant.core.text import split_spaceless_runs
 from assistant.search.fulltext import Stemmer, query_words, scope_term
 from assistant.search.match import WordMatcher, WordSpot, make_excerpt
-from tests.room import GUEST, NOW, OWNER, Room, fill
+from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    room = Room(tmp_path / "home")
+def room(tmp_path: Path) -> Iterator[SearchHome]:
+    room = SearchHome(tmp_path / "home")
     yield room
     room.close()
 
@@ -36,7 +36,7 @@ INJECTIONS = [
 
 
 @pytest.mark.parametrize("query", INJECTIONS)
-def test_no_query_is_read_as_syntax(room: Room, query: str) -> None:
+def test_no_query_is_read_as_syntax(room: SearchHome, query: str) -> None:
     (said,) = room.say("The kayak is in the harbour.")
     (other,) = room.say("Nothing to see here.", scope=GUEST, session=GUEST)
     found = room.find(query)
@@ -47,13 +47,13 @@ def test_no_query_is_read_as_syntax(room: Room, query: str) -> None:
 
 @given(st.text(max_size=80))
 @settings(max_examples=150, deadline=None)
-def test_any_text_at_all_is_a_question(prepared: Room, query: str) -> None:
+def test_any_text_at_all_is_a_question(prepared: SearchHome, query: str) -> None:
     assert all(hit.session == "main" for hit in prepared.hits(query))
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
-    room = Room(tmp_path_factory.mktemp("prepared") / "home")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchHome]:
+    room = SearchHome(tmp_path_factory.mktemp("prepared") / "home")
     room.say("The kayak is in the harbour, 0 1 2 a b c é 北京 ไทย.")
     room.say("The kayak is in the harbour, 0 1 2 a b c é 北京 ไทย.", session=GUEST, scope=GUEST)
     yield room
@@ -79,11 +79,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
         ("The 🎹 piano 🎹 is sold", ["piano"]),
     ],
 )
-def test_words_of_every_script_are_found(room: Room, text: str, queries: Sequence[str]) -> None:
-    fill(room, 10)
+def test_words_of_every_script_are_found(room: SearchHome, text: str, queries: Sequence[str]) -> None:
+    add_chatter(room, 10)
     room.say("今天天气很好，我们去公园散步吧。", "明日は雨でしょう。", "날씨가 좋네요.")
     (wanted,) = room.say(text)
-    fill(room, 10, seed=4)
+    add_chatter(room, 10, seed=4)
     for query in queries:
         assert room.find(query)[:1] == [wanted], query
 
@@ -95,7 +95,7 @@ def test_a_word_between_spaceless_characters_stands_by_itself() -> None:
     stems.close()
 
 
-def test_a_part_of_a_run_that_was_not_said_is_not_found(room: Room) -> None:
+def test_a_part_of_a_run_that_was_not_said_is_not_found(room: SearchHome) -> None:
     room.say("我今天去了北京。")
     assert room.find("东京") == []
 
@@ -103,7 +103,7 @@ def test_a_part_of_a_run_that_was_not_said_is_not_found(room: Room) -> None:
 # ------------------------------------------------------------------------------------------------------------- excerpts
 
 
-def test_an_excerpt_stands_around_the_best_words_in_whole_sentences(room: Room) -> None:
+def test_an_excerpt_stands_around_the_best_words_in_whole_sentences(room: SearchHome) -> None:
     before = "Last week was quiet and we mostly slept. " * 12
     after = " Nothing else happened that day, as far as I remember." * 12
     room.say(f"{before}The vet's name is Dr Halvorsen, on the harbour street.{after}")
@@ -117,7 +117,7 @@ def test_an_excerpt_stands_around_the_best_words_in_whole_sentences(room: Room) 
     )
 
 
-def test_a_short_message_is_quoted_whole(room: Room) -> None:
+def test_a_short_message_is_quoted_whole(room: SearchHome) -> None:
     room.say("The vet is\n\n  Dr Halvorsen.")
     assert [hit.text for hit in room.hits("vet")] == ["The vet is Dr Halvorsen."]
 
@@ -136,11 +136,11 @@ def test_every_excerpt_is_short_and_made_of_the_text(parts: list[str]) -> None:
 # ------------------------------------------------------------------------------------------------------ giant messages
 
 
-def test_of_a_giant_message_only_pieces_are_held(room: Room) -> None:
-    fill(room, 5)
+def test_of_a_giant_message_only_pieces_are_held(room: SearchHome) -> None:
+    add_chatter(room, 5)
     line = "nothing of note happened in this line of the report\n"
     (giant,) = room.say(line * 500_000, role="tool")
-    fill(room, 5, seed=4)
+    add_chatter(room, 5, seed=4)
     room.find("warm up")
     tracemalloc.start()
     try:
@@ -154,7 +154,7 @@ def test_of_a_giant_message_only_pieces_are_held(room: Room) -> None:
 
 
 @pytest.mark.parametrize("quote", ["", '"', "\\", "\n\t\x00", "é北🎹"])
-def test_words_deep_inside_a_long_message_are_found_and_quoted(room: Room, quote: str) -> None:
+def test_words_deep_inside_a_long_message_are_found_and_quoted(room: SearchHome, quote: str) -> None:
     filler = f"nothing {quote}of note{quote} happened in this line of the report. "
     (said,) = room.say(f"{filler * 30_000}The zither was found in the attic. {filler * 5_000}")
     (hit,) = room.hits("where was the zither found")
@@ -162,7 +162,7 @@ def test_words_deep_inside_a_long_message_are_found_and_quoted(room: Room, quote
     assert "The zither was found in the attic." in hit.text
 
 
-def test_the_end_of_a_giant_tool_result_is_found_and_quoted(room: Room) -> None:
+def test_the_end_of_a_giant_tool_result_is_found_and_quoted(room: SearchHome) -> None:
     filler = "nothing of note happened in this line of the report. "
     (said,) = room.say(f"{filler * 300_000}The zither was found in the attic.", role="tool", name="read_file")
     (hit,) = room.hits("where was the zither found")
@@ -170,7 +170,7 @@ def test_the_end_of_a_giant_tool_result_is_found_and_quoted(room: Room) -> None:
     assert hit.text.endswith("The zither was found in the attic.")
 
 
-def test_a_message_with_a_large_picture_is_found_by_its_words(room: Room) -> None:
+def test_a_message_with_a_large_picture_is_found_by_its_words(room: SearchHome) -> None:
     picture = Media("image", "image/png", "p.png", 3_000_000, "A" * 4_000_000)
     (kept,) = room.conversation.ingest("main", OWNER, [Message("user", "the zither, see", media=(picture,))], NOW)
     (hit,) = room.hits("zither")

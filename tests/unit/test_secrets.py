@@ -15,7 +15,7 @@ from assistant.settings.secrets import IN_FILE, IN_KEYRING, SECRET_NAMES, canoni
 from assistant.settings.settings import Settings, describe_settings, load_settings
 from assistant.settings.system_keyring import SystemKeyring
 from assistant.wire import settings as wire_settings
-from tests.kept_keyring import KeptKeyring, PlainKeyring, in_use
+from tests.support.keyring import InMemoryKeyring, PlainTextKeyring, use_keyring
 
 SECRET = "sk-ant-0123456789abcdef"
 KEY = "ANTHROPIC_API_KEY"
@@ -27,15 +27,15 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def ring() -> Iterator[KeptKeyring]:
-    ring = KeptKeyring()
-    with in_use(ring):
+def ring() -> Iterator[InMemoryKeyring]:
+    ring = InMemoryKeyring()
+    with use_keyring(ring):
         yield ring
 
 
 @pytest.fixture
 def no_keyring() -> Iterator[None]:
-    with in_use(NoKeyring()):  # type: ignore[no-untyped-call]
+    with use_keyring(NoKeyring()):  # type: ignore[no-untyped-call]
         yield
 
 
@@ -50,7 +50,7 @@ def key_of(settings: Settings) -> str:
 # --- where they are kept
 
 
-def test_a_secret_goes_to_the_keyring_and_the_list_in_the_home_only_names_it(home: Home, ring: KeptKeyring) -> None:
+def test_a_secret_goes_to_the_keyring_and_the_list_in_the_home_only_names_it(home: Home, ring: InMemoryKeyring) -> None:
     assert put(home, KEY, SECRET) == IN_KEYRING
     assert list(ring.kept.values()) == [SECRET]
     assert KEY in home.secrets.read_text()
@@ -68,15 +68,15 @@ def test_without_a_keyring_it_goes_to_a_file_for_the_owner_alone(home: Home) -> 
     assert (key_of(settings), settings.origins[KEY], settings.warnings) == (SECRET, IN_FILE, ())
 
 
-@pytest.mark.parametrize("kind", [KeptKeyring(locked=True), KeptKeyring(forgetful=True), PlainKeyring()])
-def test_a_keyring_that_does_not_work_is_not_trusted(home: Home, kind: KeptKeyring) -> None:
-    with in_use(kind):
+@pytest.mark.parametrize("kind", [InMemoryKeyring(locked=True), InMemoryKeyring(forgetful=True), PlainTextKeyring()])
+def test_a_keyring_that_does_not_work_is_not_trusted(home: Home, kind: InMemoryKeyring) -> None:
+    with use_keyring(kind):
         assert put(home, KEY, SECRET) == IN_FILE
         assert key_of(load_settings(home, {})) == SECRET
     assert kind.kept == {}
 
 
-def test_a_secret_may_be_kept_in_the_file_beside_a_keyring_and_leaves_it(home: Home, ring: KeptKeyring) -> None:
+def test_a_secret_may_be_kept_in_the_file_beside_a_keyring_and_leaves_it(home: Home, ring: InMemoryKeyring) -> None:
     put(home, KEY, "old")
     assert put(home, KEY, SECRET, in_file=True) == IN_FILE
     assert ring.kept == {}
@@ -85,7 +85,7 @@ def test_a_secret_may_be_kept_in_the_file_beside_a_keyring_and_leaves_it(home: H
     assert SECRET not in home.secrets.read_text()
 
 
-def test_other_secrets_stay_when_one_is_removed(home: Home, ring: KeptKeyring) -> None:
+def test_other_secrets_stay_when_one_is_removed(home: Home, ring: InMemoryKeyring) -> None:
     for number, name in enumerate(SECRET_NAMES):
         put(home, name, f"value {number}", in_file=bool(number % 2))
     store = wire_settings.secret_store(home)
@@ -168,14 +168,14 @@ def test_a_credential_that_cannot_be_read_is_told_without_its_words(home: Home, 
 # --- what can go wrong
 
 
-def test_a_keyring_that_has_nothing_of_ours_is_not_asked(home: Home, ring: KeptKeyring) -> None:
+def test_a_keyring_that_has_nothing_of_ours_is_not_asked(home: Home, ring: InMemoryKeyring) -> None:
     put(home, KEY, SECRET, in_file=True)
     load_settings(home, {})
     assert ring.asked == 0
 
 
 def test_a_locked_keyring_starts_the_assistant_without_the_secret_and_says_so_once(
-    home: Home, ring: KeptKeyring
+    home: Home, ring: InMemoryKeyring
 ) -> None:
     put(home, KEY, SECRET)
     put(home, "archive.key", "a")
@@ -188,7 +188,7 @@ def test_a_locked_keyring_starts_the_assistant_without_the_secret_and_says_so_on
     assert "config secret set" in warning
 
 
-def test_a_keyring_that_waits_for_a_password_is_not_waited_for(home: Home, ring: KeptKeyring) -> None:
+def test_a_keyring_that_waits_for_a_password_is_not_waited_for(home: Home, ring: InMemoryKeyring) -> None:
     put(home, KEY, SECRET)
     ring.unlocked.clear()
     settings = load_settings(home, {}, ring=SystemKeyring(read_seconds=0.01))
@@ -197,7 +197,7 @@ def test_a_keyring_that_waits_for_a_password_is_not_waited_for(home: Home, ring:
     assert "The keyring does not answer." in settings.warnings[0]
 
 
-def test_a_secret_that_went_from_the_keyring_is_told(home: Home, ring: KeptKeyring) -> None:
+def test_a_secret_that_went_from_the_keyring_is_told(home: Home, ring: InMemoryKeyring) -> None:
     put(home, KEY, SECRET)
     ring.kept.clear()
     assert load_settings(home, {}).warnings == (
@@ -226,7 +226,7 @@ def test_a_damaged_list_is_told_without_its_words_and_left_as_it_is(home: Home, 
     assert home.secrets.read_text() == text
 
 
-def test_no_secret_is_in_any_description(home: Home, ring: KeptKeyring) -> None:
+def test_no_secret_is_in_any_description(home: Home, ring: InMemoryKeyring) -> None:
     for number, name in enumerate(SECRET_NAMES):
         put(home, name, SECRET, in_file=bool(number % 2))
     settings = load_settings(home, {})

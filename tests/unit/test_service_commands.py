@@ -25,10 +25,10 @@ from assistant.cli.service.managers import CommandResult, Launchd, Systemd, dete
 from assistant.core.errors import AssistantError, UsageError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from tests.scenario.command_line import look, one_line_error
+from tests.support.command_line import one_line_error, run_in_process
 
 
-class Program:
+class ServiceProgram:
     """Answers to what managers ask; `said` by the beginning of the words."""
 
     def __init__(self, **said: CommandResult) -> None:
@@ -48,13 +48,13 @@ def placed(tmp_path: Path) -> ServiceDefinition:
     return ServiceDefinition(ours.name, tmp_path / "units" / "nocturne.service", ours.text, ours.home)
 
 
-class Told(list[str]):
+class OutputLines(list[str]):
     def __call__(self, text: str) -> None:
         self.append(text)
 
 
 def test_an_install_writes_enables_and_may_be_repeated(placed: ServiceDefinition) -> None:
-    program, told = Program(), Told()
+    program, told = ServiceProgram(), OutputLines()
     manager = Systemd("nocturne", False, program)
     assert install_service(placed, manager, force=False, tell=told)
     assert placed.file.read_text() == placed.text
@@ -71,15 +71,15 @@ def test_a_unit_of_an_earlier_version_is_brought_up_to_date_and_the_difference_s
     )
     placed.file.parent.mkdir()
     placed.file.write_text(earlier.text)
-    told = Told()
-    assert install_service(placed, Systemd("nocturne", False, Program()), force=False, tell=told)
+    told = OutputLines()
+    assert install_service(placed, Systemd("nocturne", False, ServiceProgram()), force=False, tell=told)
     assert placed.file.read_text() == placed.text
     assert "-TimeoutStopSec=34" in told[0]
     assert "+TimeoutStopSec=53" in told[0]
 
 
 def test_what_a_person_changed_is_not_overwritten_unless_forced_and_then_kept(placed: ServiceDefinition) -> None:
-    manager, told = Systemd("nocturne", False, Program()), Told()
+    manager, told = Systemd("nocturne", False, ServiceProgram()), OutputLines()
     install_service(placed, manager, force=False, tell=told)
     mine = placed.text.replace("RestartSec=15", "RestartSec=1")
     placed.file.write_text(mine)
@@ -95,7 +95,7 @@ def test_what_a_person_changed_is_not_overwritten_unless_forced_and_then_kept(pl
 
 
 def test_an_uninstall_ends_the_service_and_leaves_the_home(placed: ServiceDefinition) -> None:
-    program, told = Program(), Told()
+    program, told = ServiceProgram(), OutputLines()
     manager = Systemd("nocturne", True, program)
     placed.home.path.mkdir()
     install_service(placed, manager, force=False, tell=told)
@@ -108,35 +108,35 @@ def test_an_uninstall_ends_the_service_and_leaves_the_home(placed: ServiceDefini
 
 
 def test_a_manager_that_refuses_is_quoted(placed: ServiceDefinition) -> None:
-    program = Program(start=CommandResult(1, err="Failed to connect to bus: No medium found\n"))
+    program = ServiceProgram(start=CommandResult(1, err="Failed to connect to bus: No medium found\n"))
     with pytest.raises(AssistantError, match=r"`systemctl --user start nocturne` failed: Failed to connect to bus"):
         Systemd("nocturne", False, program).start(placed.file)
 
 
 def test_the_condition_is_told_in_systemds_words() -> None:
     shown = "ActiveState=active\nSubState=running\nMainPID=41\nNRestarts=2\nResult=success\nStatusText=Serves a=b.\n"
-    condition = Systemd("nocturne", False, Program(show=CommandResult(0, shown))).condition()
+    condition = Systemd("nocturne", False, ServiceProgram(show=CommandResult(0, shown))).condition()
     assert (condition.running, condition.pid, condition.restarts) == (True, 41, 2)
     assert condition.detail == "active (running); Serves a=b."
     dead = "ActiveState=failed\nSubState=failed\nMainPID=0\nNRestarts=0\nResult=watchdog\nStatusText=Serves.\n"
-    condition = Systemd("nocturne", False, Program(show=CommandResult(0, dead))).condition()
+    condition = Systemd("nocturne", False, ServiceProgram(show=CommandResult(0, dead))).condition()
     assert (condition.running, condition.detail) == (False, "failed (failed); last result: watchdog")
 
 
 def test_who_is_logged_out_at_times_is_told_of_lingering() -> None:
-    assert "enable-linger" in Systemd("nocturne", False, Program(show_user=CommandResult(0, "no\n"))).hint()
-    assert Systemd("nocturne", False, Program(show_user=CommandResult(0, "yes\n"))).hint() == ""
-    assert Systemd("nocturne", True, Program()).hint() == ""
+    assert "enable-linger" in Systemd("nocturne", False, ServiceProgram(show_user=CommandResult(0, "no\n"))).hint()
+    assert Systemd("nocturne", False, ServiceProgram(show_user=CommandResult(0, "yes\n"))).hint() == ""
+    assert Systemd("nocturne", True, ServiceProgram()).hint() == ""
 
 
 def test_launchd_takes_an_agent_in_before_it_starts_it_and_lets_it_go_for_good(tmp_path: Path) -> None:
     file = tmp_path / "nocturne.plist"
     file.touch()
-    program = Program(print=CommandResult(113, err="Could not find service"))
+    program = ServiceProgram(print=CommandResult(113, err="Could not find service"))
     Launchd("nocturne", tmp_path / "log", program).start(file)
     assert [asked.split()[1] for asked in program.asked] == ["print", "bootstrap", "kickstart"]
     assert str(file) in program.asked[1]
-    program = Program(
+    program = ServiceProgram(
         print=CommandResult(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
     )
     launchd = Launchd("nocturne", tmp_path / "log", program)
@@ -147,7 +147,7 @@ def test_launchd_takes_an_agent_in_before_it_starts_it_and_lets_it_go_for_good(t
 
 
 def test_the_logs_are_the_managers_own(tmp_path: Path) -> None:
-    assert Systemd("n", False, Program()).logs(5, True) == [
+    assert Systemd("n", False, ServiceProgram()).logs(5, True) == [
         "journalctl",
         "--user-unit",
         "n",
@@ -155,8 +155,15 @@ def test_the_logs_are_the_managers_own(tmp_path: Path) -> None:
         "5",
         "--follow",
     ]
-    assert Systemd("n", True, Program()).logs(5, False) == ["journalctl", "--unit", "n", "--lines", "5", "--no-pager"]
-    assert Launchd("n", tmp_path, Program()).logs(5, False) == ["tail", "-n", "5", str(tmp_path)]
+    assert Systemd("n", True, ServiceProgram()).logs(5, False) == [
+        "journalctl",
+        "--unit",
+        "n",
+        "--lines",
+        "5",
+        "--no-pager",
+    ]
+    assert Launchd("n", tmp_path, ServiceProgram()).logs(5, False) == ["tail", "-n", "5", str(tmp_path)]
 
 
 def test_a_machine_without_a_manager_is_known_as_such(tmp_path: Path) -> None:
@@ -167,29 +174,29 @@ def test_without_a_manager_one_line_tells_and_print_still_works(tmp_path: Path) 
     home = tmp_path / "ho me"
     if not detect_service_manager():
         for verb in ("install", "uninstall", "start", "stop", "restart", "status", "logs"):
-            done = look(home, "service", verb)
+            done = run_in_process(home, "service", verb)
             assert done.returncode == 1
             assert "`assistant run` serves in the foreground" in one_line_error(done)
-    unit = look(home, "service", "print", "--systemd")
+    unit = run_in_process(home, "service", "print", "--systemd")
     assert (unit.returncode, unit.err) == (0, "")
     assert f'Environment="ASSISTANT_HOME={home}"' in unit.out
-    agent = look(home, "service", "print", "--launchd")
+    agent = run_in_process(home, "service", "print", "--launchd")
     assert f"<string>{home}</string>" in agent.out
-    system = look(home, "service", "--system", "print", "--systemd")
+    system = run_in_process(home, "service", "--system", "print", "--systemd")
     assert f'ReadWritePaths="{home}"' in system.out
-    assert look(home, "service", "--system", "print", "--launchd").returncode == 2
+    assert run_in_process(home, "service", "--system", "print", "--launchd").returncode == 2
 
 
 def test_the_seconds_of_a_unit_come_from_the_settings(tmp_path: Path) -> None:
     home, words = tmp_path / "home", ("service", "print", "--systemd")
-    unit = look(home, *words, ASSISTANT_DAEMON__DRAIN_SECONDS="100", ASSISTANT_DAEMON__WATCHDOG_SECONDS="60")
+    unit = run_in_process(home, *words, ASSISTANT_DAEMON__DRAIN_SECONDS="100", ASSISTANT_DAEMON__WATCHDOG_SECONDS="60")
     assert "TimeoutStopSec=133\n" in unit.out
     assert "WatchdogSec=60\n" in unit.out
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "", "a b", "ü", "a/b"])
 def test_a_name_that_is_no_files_name_is_refused(name: str, tmp_path: Path) -> None:
-    done = look(tmp_path / "home", "service", "--name", name, "print")
+    done = run_in_process(tmp_path / "home", "service", "--name", name, "print")
     assert done.returncode == 2
     assert "is no name for a service" in one_line_error(done)
 
@@ -208,7 +215,7 @@ def test_a_program_that_the_services_user_cannot_reach_is_refused(tmp_path: Path
 
 def test_the_home_of_a_system_unit_is_made_for_its_user_alone(placed: ServiceDefinition) -> None:
     user = pwd.getpwuid(os.getuid()).pw_name
-    create_system_home(replace(placed, user=user), Told())
+    create_system_home(replace(placed, user=user), OutputLines())
     assert stat.S_IMODE(placed.home.path.stat().st_mode) == 0o700
 
 

@@ -153,7 +153,7 @@ def test_numbers_are_short(count: int, told: str) -> None:
     assert format_count(count) == told
 
 
-class Known:
+class LedgerStub:
     """A ledger that knows this much."""
 
     def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
@@ -164,7 +164,7 @@ class Known:
 
 
 def test_as_a_command_it_keeps_its_columns_and_knows_its_keys() -> None:
-    told = usage_markdown(Known(), "kind", NOW)
+    told = usage_markdown(LedgerStub(), "kind", NOW)
     assert told.startswith("```\nToday") and told.endswith("\n```") and "extraction" in told
     with pytest.raises(UsageError, match=r"/usage \[day\|model\|kind\|session\]"):
-        usage_markdown(Known(), "week", NOW)
+        usage_markdown(LedgerStub(), "week", NOW)

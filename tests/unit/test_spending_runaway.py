@@ -129,7 +129,7 @@ def test_a_request_is_the_same_where_purpose_model_and_prompt_are() -> None:
 # ----------------------------------------------------------------------------------------------------------- footnotes
 
 
-class Kept:
+class OnceMarks:
     """What was said once, in a set."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class Kept:
 
 
 def test_why_another_model_answers_is_said_once_a_day_and_whenever_it_ended_an_answer() -> None:
-    guard = TurnGuard(Kept(), UTC, lambda: 0)
+    guard = TurnGuard(OnceMarks(), UTC, lambda: 0)
     begun = [ASKED, Message("assistant", "let me see", model="claude")]
 
     def under(session: str, said: list[Message], at: datetime) -> str:

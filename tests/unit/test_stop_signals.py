@@ -19,7 +19,7 @@ from assistant.service.stop_signals import HURRY_SECONDS, SignalListener
 SECONDS = 10
 
 
-class Heard:
+class SignalLog:
     """A thread that listens, and what came of it."""
 
     def __init__(self) -> None:
@@ -33,8 +33,8 @@ class Heard:
 
 
 @contextmanager
-def listening() -> Iterator[Heard]:
-    heard = Heard()
+def listening() -> Iterator[SignalLog]:
+    heard = SignalLog()
     thread = threading.Thread(target=heard.listening.run)
     thread.start()
     try:

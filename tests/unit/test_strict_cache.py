@@ -9,7 +9,7 @@ import pytest
 from tests.strict.cache import LIFE_SECONDS, PromptCache
 
 
-class Seconds:
+class SettableSeconds:
     def __init__(self) -> None:
         self.now = 0.0
 
@@ -18,12 +18,12 @@ class Seconds:
 
 
 @pytest.fixture
-def seconds() -> Seconds:
-    return Seconds()
+def seconds() -> SettableSeconds:
+    return SettableSeconds()
 
 
 @pytest.fixture
-def cache(seconds: Seconds) -> PromptCache:
+def cache(seconds: SettableSeconds) -> PromptCache:
     return PromptCache(seconds, least_tokens=50)
 
 
@@ -69,7 +69,7 @@ def test_a_change_before_the_breakpoint_misses(cache: PromptCache) -> None:
     assert usage(cache, {**body(text("a"), text("b", edge=True), system=text("s")), "model": "other"})[1] == 0
 
 
-def test_an_entry_dies_after_its_life_and_reading_renews_it(cache: PromptCache, seconds: Seconds) -> None:
+def test_an_entry_dies_after_its_life_and_reading_renews_it(cache: PromptCache, seconds: SettableSeconds) -> None:
     asked = body(text("a", edge=True))
     usage(cache, asked)
     seconds.now += LIFE_SECONDS - 1
@@ -88,7 +88,7 @@ def test_an_entry_is_found_at_most_twenty_blocks_before_a_breakpoint(cache: Prom
     assert usage(cache, body(*beyond))[1] == 0
 
 
-def test_a_prompt_that_is_too_short_is_not_cached(seconds: Seconds) -> None:
+def test_a_prompt_that_is_too_short_is_not_cached(seconds: SettableSeconds) -> None:
     cache = PromptCache(seconds, least_tokens=104)
     asked = body(text("a", edge=True))
     assert usage(cache, asked) == usage(cache, asked) == (103, 0, 0)

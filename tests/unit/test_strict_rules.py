@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.strict.validate import Bounds, validate_chat, validate_messages
+from tests.strict.validate import RequestLimits, validate_chat, validate_messages
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -160,7 +160,7 @@ def chat_conversation() -> dict[str, Any]:
     }
 
 
-BOUNDS = Bounds(window=3000, max_output=1000, max_images=3)
+BOUNDS = RequestLimits(window=3000, max_output=1000, max_images=3)
 
 
 def test_well_formed_bodies_are_accepted() -> None:

@@ -10,14 +10,14 @@ from assistant.commands.erasure import parse_forget_target, preview_counts, rend
 from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.ports import ToolContext
-from tests.store_home import NOW
+from tests.support.store_home import NOW
 from tools.memory import forget_tool
 
 CONTEXT = ToolContext("peer:x:1", "peer:x:1", "t1", "k1", NOW)
 MEMORY = "0b8d5b1e-4a8c-5d53-9a53-0f1b3a5f5b5e"
 
 
-class Kept:
+class ErasureStub:
     """Somebody to ask, who finds three places."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Kept:
 
 
 async def test_it_shows_what_would_go_and_how_a_person_confirms_it() -> None:
-    kept = Kept()
+    kept = ErasureStub()
     told = await forget_tool(kept).run({"text": " the word "}, CONTEXT)
     assert kept.wanted == [ErasureRequest("peer:x:1", text="the word")]
     for part in ("Nothing was changed yet", "messages: 7", "journal: 1", "entry 5", "/forget A1B2C3"):
@@ -44,21 +44,21 @@ def test_a_person_is_shown_the_words() -> None:
 
 
 async def test_ids_are_of_the_scope_of_the_call() -> None:
-    kept = Kept()
+    kept = ErasureStub()
     await forget_tool(kept).run({"messages": [3], "entries": [4], "memories": [MEMORY]}, CONTEXT)
     assert kept.wanted == [ErasureRequest("peer:x:1", (3,), (4,), (MEMORY,))]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"text": " "}, {"text": "a word", "messages": [1]}, {"text": "x" * 2001}])
 async def test_nothing_or_both_is_refused(arguments: dict[str, object]) -> None:
-    kept = Kept()
+    kept = ErasureStub()
     with pytest.raises(ToolError, match="Nothing was changed"):
         await forget_tool(kept).run(arguments, CONTEXT)
     assert kept.wanted == []
 
 
 def test_it_is_offered_to_everybody_and_changes_nothing() -> None:
-    tool = forget_tool(Kept())
+    tool = forget_tool(ErasureStub())
     assert (tool.effects, tool.roles) == ("none", {"owner", "guest", "room"})
 
 

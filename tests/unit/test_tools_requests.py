@@ -14,7 +14,7 @@ from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.tool_results import is_failed_result, parse_quotes
-from tests.scenario.offline_home import ListedHistory, ListedTodos
+from tests.support.in_memory import InMemoryHistory, InMemoryTodos
 from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
@@ -67,7 +67,7 @@ def requests() -> ListedRequests:
 
 def box(requests: ListedRequests | None) -> ToolRegistry:
     return build_toolbox(
-        ListedHistory(), ListedTodos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), requests=requests  # type: ignore[arg-type]
+        InMemoryHistory(), InMemoryTodos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), requests=requests  # type: ignore[arg-type]
     )  # fmt: skip
 
 

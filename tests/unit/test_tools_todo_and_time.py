@@ -15,7 +15,7 @@ from assistant.core.tool_results import is_failed_result, parse_todos
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
-from tests.scenario.offline_home import ListedHistory
+from tests.support.in_memory import InMemoryHistory
 from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
 def box(tmp_path: Path) -> Iterator[ToolRegistry]:
     db = Database.open(tmp_path / "character.db", character_migrations, NOW)
     try:
-        yield build_toolbox(ListedHistory(), StoredTodos(db), workspace=tmp_path, zone=ZoneInfo("Europe/Oslo"))
+        yield build_toolbox(InMemoryHistory(), StoredTodos(db), workspace=tmp_path, zone=ZoneInfo("Europe/Oslo"))
     finally:
         db.close()
 

@@ -11,11 +11,11 @@ from fastapi import FastAPI
 from assistant.core.telemetry import Metrics
 from assistant.health.gauges import Gauges
 from assistant.web.app import health_routes, metrics_routes
-from tests.unit.test_tallies import QUIET
+from tests.unit.test_metrics import QUIET
 
 
 @dataclass
-class Vital:
+class HealthStub:
     """A house in the condition that a test says."""
 
     fault: str = ""
@@ -32,7 +32,7 @@ class Vital:
         return QUIET
 
 
-async def asked(vital: Vital, path: str, *, details: bool = True) -> httpx.Response:
+async def asked(vital: HealthStub, path: str, *, details: bool = True) -> httpx.Response:
     app = FastAPI()
     app.include_router(health_routes(vital, details=details))
     app.include_router(metrics_routes(vital))
@@ -43,16 +43,16 @@ async def asked(vital: Vital, path: str, *, details: bool = True) -> httpx.Respo
 async def test_f40_a_runtime_that_stands_still_is_not_alive_and_a_home_that_is_away_is_no_reason_to_start_anew() -> (
     None
 ):
-    wedged = await asked(Vital(fault="The runtime has not passed for 90 s."), "/healthz")
+    wedged = await asked(HealthStub(fault="The runtime has not passed for 90 s."), "/healthz")
     assert (wedged.status_code, wedged.json()["alive"]) == (503, False)
-    away = Vital(reasons=["script.db is not there any more."])
+    away = HealthStub(reasons=["script.db is not there any more."])
     alive, ready = await asked(away, "/healthz"), await asked(away, "/readyz")
     assert (alive.status_code, ready.status_code) == (200, 503)
     assert ready.json() == {"ready": False, "problems": ["script.db is not there any more."]}
 
 
 async def test_whoever_asks_from_elsewhere_hears_no_more_than_yes_or_no() -> None:
-    vital = Vital(fault="A turn of peer:telegram:7 has not ended.", reasons=["/srv/ada is full."])
+    vital = HealthStub(fault="A turn of peer:telegram:7 has not ended.", reasons=["/srv/ada is full."])
     for path, name in (("/healthz", "alive"), ("/readyz", "ready")):
         answer = await asked(vital, path, details=False)
         assert (answer.status_code, answer.json()) == (503, {name: False})
@@ -60,7 +60,7 @@ async def test_whoever_asks_from_elsewhere_hears_no_more_than_yes_or_no() -> Non
 
 async def test_nothing_of_it_is_kept_on_the_way_and_metrics_are_what_prometheus_takes() -> None:
     for path in ("/healthz", "/readyz", "/metrics"):
-        answer = await asked(Vital(), path)
+        answer = await asked(HealthStub(), path)
         assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert answer.text.endswith("\n")

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.bridges.living import Living, living
-from tests.contract.bridges.network import Network, Refused
-from tests.contract.bridges.pictures import RED_DOT
+from tests.support.networks.conformance_app import ConformanceApp, run_conformance_app
+from tests.support.networks.network import RED_DOT, Network, NetworkRefused
 
 
 def files_with(home: Path, words: bytes) -> list[str]:
     return [path.name for path in home.rglob("*") if path.is_file() and words in path.read_bytes()]
 
 
-async def both_are_answered_once(it: Living) -> None:
+async def both_are_answered_once(it: ConformanceApp) -> None:
     """Apples, and then pears."""
     await it.answered("You said: pears")
     assert it.said_to_model() == ["apples", "pears"]
@@ -29,7 +28,7 @@ async def both_are_answered_once(it: Living) -> None:
 
 
 async def test_what_is_said_is_answered_in_its_order(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         for word in ("apples", "pears", "plums"):
             await network.say("owner", word)
             await it.answered(f"You said: {word}")
@@ -38,12 +37,12 @@ async def test_what_is_said_is_answered_in_its_order(network: Network, home: Pat
 
 
 async def test_what_was_said_while_nobody_was_home_is_answered_once(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         await network.say("owner", "apples")
         await it.answered("You said: apples")
         await it.stop()
         if not network.facts.outages:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.say("owner", "pears")
             await it.start()
             await network.say("owner", "pears")
@@ -54,7 +53,7 @@ async def test_what_was_said_while_nobody_was_home_is_answered_once(network: Net
 
 
 async def test_the_same_message_again_is_answered_once(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         first = await network.say("owner", "apples")
         await it.answered("You said: apples")
         await network.again(first)
@@ -65,7 +64,7 @@ async def test_the_same_message_again_is_answered_once(network: Network, home: P
 
 
 async def test_a_command_is_answered_once_and_by_no_model(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         typed = await network.say("owner", "/todo add buy milk")
         await it.until(lambda: len(it.texts()) == 1)
         await it.settled()
@@ -82,9 +81,9 @@ async def test_a_command_is_answered_once_and_by_no_model(network: Network, home
 
 
 async def test_a_guest_is_answered_in_a_conversation_of_their_own(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.strangers:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.say("guest", "pears")
             return
         await network.say("owner", "apples")
@@ -97,11 +96,11 @@ async def test_a_guest_is_answered_in_a_conversation_of_their_own(network: Netwo
 
 
 async def test_who_was_not_let_in_is_not_answered_and_nothing_of_theirs_is_kept(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if network.facts.strangers:
             await network.say("stranger", "the marmalade plan")
         else:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.say("stranger", "the marmalade plan")
         await network.say("owner", "apples")
         await it.answered("You said: apples")
@@ -111,9 +110,9 @@ async def test_who_was_not_let_in_is_not_answered_and_nothing_of_theirs_is_kept(
 
 
 async def test_a_room_is_answered_when_it_speaks_to_the_assistant(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.rooms:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.say("owner", "apples", where="room")
             return
         await network.say("guest", "the marmalade plan", where="room", addressed=False)
@@ -126,9 +125,9 @@ async def test_a_room_is_answered_when_it_speaks_to_the_assistant(network: Netwo
 
 
 async def test_a_room_may_be_answered_whatever_it_says(network: Network, home: Path) -> None:
-    async with living(network, home, ASSISTANT_ROOM__ANSWERS="everything") as it:
+    async with run_conformance_app(network, home, ASSISTANT_ROOM__ANSWERS="everything") as it:
         if not network.facts.rooms:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.say("guest", "pears", where="room", addressed=False)
             return
         await network.say("guest", "pears", where="room", addressed=False)
@@ -137,11 +136,11 @@ async def test_a_room_may_be_answered_whatever_it_says(network: Network, home: P
 
 
 async def test_a_thread_is_answered_within_it(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         first = await network.say("owner", "apples")
         await it.answered("You said: apples")
         if not network.facts.threads:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.say("owner", "pears", thread=first)
             return
         await network.say("owner", "pears", thread=first)
@@ -153,11 +152,11 @@ async def test_a_thread_is_answered_within_it(network: Network, home: Path) -> N
 
 
 async def test_an_edit_becomes_a_fact_and_is_not_answered(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         message = await network.say("owner", "apples")
         await it.answered("You said: apples")
         if not network.facts.edits:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.edit("owner", message, "oranges")
             return
         await network.edit("owner", message, "oranges")
@@ -171,11 +170,11 @@ async def test_an_edit_becomes_a_fact_and_is_not_answered(network: Network, home
 
 
 async def test_a_deletion_becomes_a_fact(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         message = await network.say("owner", "apples")
         await it.answered("You said: apples")
         if not network.facts.deletes:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.delete("owner", message)
             return
         await network.delete("owner", message)
@@ -189,9 +188,9 @@ async def test_a_deletion_becomes_a_fact(network: Network, home: Path) -> None:
 
 
 async def test_a_picture_reaches_the_model(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.pictures:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.send_picture("owner", RED_DOT, "what is this")
             return
         await network.send_picture("owner", RED_DOT, "what is this")
@@ -201,9 +200,9 @@ async def test_a_picture_reaches_the_model(network: Network, home: Path) -> None
 
 
 async def test_a_file_comes_into_the_workspace_and_the_model_is_told_its_name(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.files:
-            with pytest.raises(Refused):
+            with pytest.raises(NetworkRefused):
                 await network.send_file("owner", "plan.txt", b"marmalade", "read this")
             return
         await network.send_file("owner", "plan.txt", b"marmalade", "read this")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from assistant.core.messages import ToolCall
 from assistant.core.records import Button
-from tests.contract.bridges.living import Living, living
-from tests.contract.bridges.network import Network
+from tests.support.networks.conformance_app import ConformanceApp, run_conformance_app
+from tests.support.networks.network import Network
 
 _CODE = "\n".join(f"line_{number:03} = {number}" for number in range(40))
 _LONG = "\n\n".join(
@@ -22,14 +22,14 @@ _LONG = "\n\n".join(
 )
 
 
-def longer(it: Living) -> tuple[str, int]:
+def longer(it: ConformanceApp) -> tuple[str, int]:
     """A text that is longer than one message there, and how many times it has everything."""
     times = (it.can.max_length or 0) // len(_LONG) + 1
     return "\n\n".join([_LONG] * times), times
 
 
 async def test_a_long_answer_comes_in_parts_that_say_all_of_it_in_order(network: Network, home: Path) -> None:
-    async with living(network, home, "ok") as it:
+    async with run_conformance_app(network, home, "ok") as it:
         await network.say("owner", "hello")
         await it.answered("ok")
         text, times = longer(it)
@@ -49,7 +49,7 @@ async def test_a_long_answer_comes_in_parts_that_say_all_of_it_in_order(network:
 
 async def test_parts_that_were_shown_are_not_sent_again(network: Network, home: Path) -> None:
     """The second part does not go out; after a restart the rest does."""
-    async with living(network, home, "ok") as it:
+    async with run_conformance_app(network, home, "ok") as it:
         await network.say("owner", "hello")
         await it.answered("ok")
         text, times = longer(it)
@@ -65,7 +65,7 @@ async def test_parts_that_were_shown_are_not_sent_again(network: Network, home: 
 
 
 async def test_it_is_shown_that_an_answer_is_being_typed(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         it.model.gate = asyncio.Event()
         await network.say("owner", "apples")
         if it.can.typing:
@@ -80,14 +80,14 @@ async def test_it_is_shown_that_an_answer_is_being_typed(network: Network, home:
 async def test_live_text_becomes_the_answer_where_messages_can_be_changed(network: Network, home: Path) -> None:
     """The first words stand while a tool runs; then the answer is there once, with nothing left of them."""
     call = ToolCall("c1", "current_time", {})
-    async with living(network, home, call, "The time is known.") as it:
+    async with run_conformance_app(network, home, call, "The time is known.") as it:
         await network.say("owner", "what time is it")
         await it.answered("The time is known.")
         assert it.texts() == ["The time is known."]
 
 
 async def test_buttons_stand_below_or_their_command_is_in_the_text(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         await network.say("owner", "hello")
         await it.answered("hello")
         it.post("Milk? Type `/todo add milk`.", buttons=(Button("Put it down", "/todo add milk"),))
@@ -103,7 +103,7 @@ async def test_buttons_stand_below_or_their_command_is_in_the_text(network: Netw
 
 async def test_a_file_goes_out_after_the_text_or_is_named_in_it(network: Network, home: Path) -> None:
     call = ToolCall("c1", "send_file", {"path": "plan.txt"})
-    async with living(network, home, "ok", call, "Here is the plan.") as it:
+    async with run_conformance_app(network, home, "ok", call, "Here is the plan.") as it:
         await network.say("owner", "hello")
         await it.answered("ok")
         it.house.settings.home.workspace.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ async def test_a_file_goes_out_after_the_text_or_is_named_in_it(network: Network
 
 async def test_the_same_key_shows_one_body_once(network: Network, home: Path) -> None:
     """What is sent again under its key is shown once inside the window (I8)."""
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         await network.say("owner", "hello")
         await it.answered("hello")
         key = it.post("marmalade")

@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import BridgeError
-from tests.contract.bridges.living import Living, living
-from tests.contract.bridges.network import Network
-from tests.contract.bridges.plain_network import PlainNetwork
-from tests.contract.bridges.watched import When
+from tests.support.networks.conformance_app import ConformanceApp, run_conformance_app
+from tests.support.networks.network import Network
+from tests.support.networks.plain import PlainNetwork
+from tests.support.networks.probed_bridge import CrashMoment
 
 _WORDS = ["apples", "pears", "plums"]
 # The calls of the door at which a bridge dies, and on which side of each.
-_DEATHS: list[tuple[int, When]] = [(1, "before"), (1, "after"), (2, "before"), (2, "after")]
+_DEATHS: list[tuple[int, CrashMoment]] = [(1, "before"), (1, "after"), (2, "before"), (2, "after")]
 
 
-async def known(it: Living) -> None:
+async def known(it: ConformanceApp) -> None:
     """The owner was answered once, so that there is somewhere to write to."""
     await it.network.say("owner", "hello")
     await it.answered("You said: hello")
 
 
-async def all_answered(it: Living, words: list[str]) -> None:
+async def all_answered(it: ConformanceApp, words: list[str]) -> None:
     """Each was kept once, and whatever a model was asked is shown once."""
     await it.until(lambda: all(it.seen(word) for word in words))
     await it.settled()
@@ -37,7 +37,7 @@ async def all_answered(it: Living, words: list[str]) -> None:
 async def test_f35_what_was_acknowledged_is_never_lost(network: Network, home: Path) -> None:
     """The bridge dies at each call of the door, before and after it took effect; its place is never ahead (I1). Where
     people come in by calls of their own, they call again."""
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         words: list[str] = []
         for step, when in _DEATHS:
             it.watch.dies_at, it.watch.when = step, when
@@ -56,7 +56,7 @@ async def test_f35_what_was_acknowledged_is_never_lost(network: Network, home: P
 
 
 async def test_what_a_full_disk_refused_is_asked_for_again(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.redelivers:
             return
         it.watch.dies_at, it.watch.refuses = 2, True
@@ -70,7 +70,7 @@ async def test_what_a_full_disk_refused_is_asked_for_again(network: Network, hom
 
 
 async def test_a_network_that_comes_back_brings_what_was_said_meanwhile(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.outages:
             return
         await known(it)
@@ -85,7 +85,7 @@ async def test_a_network_that_comes_back_brings_what_was_said_meanwhile(network:
 
 
 async def test_who_we_are_there_is_told_or_that_nobody_answers(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         bridge = it.house.delivery.bridges[network.name]
         assert await bridge.check()
         if network.facts.outages:
@@ -98,7 +98,7 @@ async def test_who_we_are_there_is_told_or_that_nobody_answers(network: Network,
 
 
 async def test_f36_a_reply_that_may_have_arrived_is_never_shown_twice(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         await known(it)
         network.cut("after", 2)
         key = it.post("marmalade")
@@ -112,7 +112,7 @@ async def test_f36_a_reply_that_may_have_arrived_is_never_shown_twice(network: N
 
 
 async def test_a_reply_that_did_not_arrive_arrives_or_is_told_as_uncertain(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         await known(it)
         network.cut("before")
         sends = network.sends
@@ -128,7 +128,7 @@ async def test_a_reply_that_did_not_arrive_arrives_or_is_told_as_uncertain(netwo
 async def test_f36_after_the_window_nothing_is_repeated(network: Network, home: Path) -> None:
     """A network shows a key once for so long; who does not know by then whether it arrived says so. A terminal that
     comes again says whether it has it."""
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         await known(it)
         network.cut("after")
         key = it.post("marmalade")
@@ -144,7 +144,7 @@ async def test_f36_after_the_window_nothing_is_repeated(network: Network, home: 
 
 
 async def test_a_network_that_asks_for_patience_gets_it(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.refuses:
             return
         await known(it)
@@ -161,7 +161,7 @@ async def test_a_network_that_asks_for_patience_gets_it(network: Network, home: 
 
 
 async def test_what_was_to_go_out_waits_for_the_network(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.outages:
             return
         await known(it)
@@ -176,7 +176,7 @@ async def test_what_was_to_go_out_waits_for_the_network(network: Network, home: 
 
 
 async def test_after_an_outage_what_waits_for_a_place_arrives_in_its_order(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.outages:
             return
         await known(it)
@@ -191,7 +191,7 @@ async def test_after_an_outage_what_waits_for_a_place_arrives_in_its_order(netwo
 
 
 async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told(network: Network, home: Path) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.refuses:
             return
         await known(it)
@@ -214,7 +214,7 @@ async def test_f39_one_bridge_in_trouble_touches_no_other(network: Network, home
     neighbour = PlainNetwork(able=True)
     neighbour.name = "neighbour"
     await neighbour.go()
-    async with living(network, home, others=(neighbour,)) as it:
+    async with run_conformance_app(network, home, others=(neighbour,)) as it:
         await network.say("owner", "apples")
         await it.answered("You said: apples")
         assert it.condition()["ok"]
@@ -232,7 +232,7 @@ async def test_f39_one_bridge_in_trouble_touches_no_other(network: Network, home
 async def test_a_bridge_that_is_paused_neither_receives_nor_sends_until_it_goes_on(
     network: Network, home: Path
 ) -> None:
-    async with living(network, home) as it:
+    async with run_conformance_app(network, home) as it:
         if not network.facts.outages:
             return
         await known(it)

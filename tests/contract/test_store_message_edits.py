@@ -1,0 +1,255 @@
+"""Messages that were edited or deleted on their network after they had arrived: who may, what the log has of it, what
+the model sees, and what a crash in between leaves."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.core.bridge_api import MessageChange
+from assistant.core.errors import StoreError
+from assistant.core.messages import Media, Message
+from assistant.core.records import InboxItem, IncomingMessage
+from assistant.store.script.edits import MessageEdits
+from assistant.store.script.state import BridgeStates
+from assistant.store.script.unread import UnreadMessages
+from tests.support.store_home import NOW, StoreHome, reply_item
+
+LATER = NOW + timedelta(minutes=3)
+
+
+class EditedHome(StoreHome):
+    """A home whose messages come from a network on which they can be changed."""
+
+    def open(self) -> EditedHome:
+        super().open()
+        self.changes = MessageEdits(self.db, self.log, self.conversation.appender)
+        return self
+
+    def arrive(self, text: str, name: str = "1", sender: str = "me", session: str = "main") -> InboxItem:
+        incoming = IncomingMessage(
+            "net", name, session, "owner" if session == "main" else session, sender, "owner", text
+        )
+        item = self.conversation.inbox_item(self.conversation.accept(incoming, NOW).inbox_id)
+        assert item is not None
+        return item
+
+    def answer(self, text: str = "answer") -> None:
+        """The oldest message that waits, from its turn's beginning to its end."""
+        turn = self.conversation.begin_turn(self.conversation.inbox("main")[0], "", NOW)
+        self.conversation.finish_turn(turn, "answered", Message("assistant", text), [reply_item(turn, text)], NOW)
+
+    def edit(
+        self, words: str, change: str = "c1", *, name: str = "1", sender: str = "me", position: str = ""
+    ) -> str | None:
+        return self.changes.record(MessageChange("net", name, change, "edit", sender, words, position=position), LATER)
+
+    def delete(self, change: str = "d1", *, name: str = "1", sender: str = "me", position: str = "") -> str | None:
+        return self.changes.record(MessageChange("net", name, change, "delete", sender, position=position), LATER)
+
+    def logged(self) -> list[tuple[str, str]]:
+        return [(record.kind, record.content) for record in self.log.scan("main")]
+
+    def state(self, name: str = "1") -> str:
+        row = self.db.row("SELECT state FROM inbox WHERE external_id = ?", (name,))
+        assert row is not None
+        return str(row["state"])
+
+    def words_kept(self) -> list[str]:
+        return [row["content"] for row in self.db.rows("SELECT content FROM changes ORDER BY id")]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> EditedHome:
+    return EditedHome(tmp_path).open()
+
+
+# ------------------------------------------------------------------------------------------------------- while it waits
+
+
+def test_what_is_edited_while_it_waits_is_answered_as_it_is_now_and_the_log_has_both(home: EditedHome) -> None:
+    item = home.arrive("at five")
+    assert home.edit("at six", "c1") == home.edit("at seven", "c2") == "main"
+    assert home.logged() == []
+    home.answer("see you at seven")
+    assert home.logged() == [
+        ("edit", "at five"), ("edit", "at six"), ("message", "at seven"), ("message", "see you at seven")
+    ]  # fmt: skip
+    edits = list(home.log.scan("main"))[:2]
+    assert {(edit.refs, edit.turn, edit.sender) for edit in edits} == {((item.message_id,), "t00000001", "me")}
+    assert home.words_kept() == ["", ""] and home.verify().ok
+    assert home.repair().ok and home.shown()[-2:] == ["at seven", "see you at seven"]
+
+
+def test_what_is_deleted_while_it_waits_is_logged_and_neither_answered_nor_shown(home: EditedHome) -> None:
+    home.arrive("my secret")
+    home.edit("my other secret")
+    assert home.delete() == "main"
+    assert home.conversation.waiting() == [] and home.state() == "superseded"
+    assert home.logged() == [("message", "my secret"), ("edit", "my other secret"), ("delete", "")]
+    assert home.shown() == [""] and home.words_kept() == ["", ""]
+    assert UnreadMessages(home.db, home.log).after("main", 1, 0) == []
+    assert home.verify().ok and home.repair().ok
+    assert home.shown() == [""]
+
+
+def test_what_is_superseded_stands_as_it_was_said_with_its_edit_behind(home: EditedHome) -> None:
+    item = home.arrive("at five")
+    home.edit("at six")
+    home.conversation.supersede([item], [], NOW)
+    assert home.logged() == [("message", "at five"), ("edit", "at six")]
+    assert home.verify().ok
+
+
+def test_a_message_that_steers_a_turn_comes_as_it_is_now(home: EditedHome) -> None:
+    home.arrive("first", "0")
+    turn = home.conversation.begin_turn(home.conversation.inbox("main")[0], "", NOW)
+    home.arrive("and at five")
+    home.edit("and at six")
+    home.conversation.steer(turn, home.conversation.inbox("main")[0], NOW)
+    assert home.logged() == [("message", "first"), ("edit", "and at five"), ("message", "and at six")]
+
+
+# ------------------------------------------------------------------------------------------------ when a turn has it
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_what_is_changed_once_a_turn_has_it_is_a_fact_beside_it(home: EditedHome, ended: bool) -> None:
+    item = home.arrive("at five")
+    turn = home.conversation.begin_turn(item, "", NOW)
+    if ended:
+        home.conversation.finish_turn(turn, "answered", Message("assistant", "fine"), [], NOW)
+    before = home.state()
+    assert home.edit("at six") == "main" and home.delete() == "main"
+    assert home.state() == before and home.conversation.waiting() == []
+    said = [("message", "at five"), *([("message", "fine")] if ended else [])]
+    assert home.logged() == [*said, ("edit", "at six"), ("delete", "")]
+    notes = home.conversation.view("main").messages[-2:]
+    assert [(note.role, note.content, note.metadata["refs"]) for note in notes] == [
+        ("system", "at six", [item.message_id]), ("system", "", [item.message_id])
+    ]  # fmt: skip
+    assert home.shown()[0] == "at five" and home.verify().ok
+    if not ended:
+        home.conversation.finish_turn(turn, "answered", Message("assistant", "fine"), [], NOW)
+    assert home.verify().ok and home.repair().ok
+
+
+def test_what_says_the_same_is_no_change(home: EditedHome) -> None:
+    home.arrive("at five")
+    assert home.edit("at five") is None
+    home.answer()
+    assert home.edit("at five", "c2") is None
+    assert home.edit("at six", "c3") == "main" and home.edit("at six", "c4") is None
+    assert len(home.logged()) == 3
+
+
+def test_a_change_counts_once_across_a_restart(home: EditedHome) -> None:
+    home.arrive("at five")
+    home.answer()
+    for _ in range(2):
+        assert home.edit("at six", position="8") == "main"
+        home.restart()
+        home.changes.settle(LATER)
+    home.delete("d1")
+    assert home.edit("at nine", "c2") is None and home.delete("d2") is None
+    assert [kind for kind, _ in home.logged()] == ["message", "message", "edit", "delete"]
+    assert BridgeStates(home.db).position("net") == "8"
+
+
+def test_only_the_account_that_sent_it_changes_it_and_of_what_is_unknown_nothing_is_kept(home: EditedHome) -> None:
+    home.arrive("at five")
+    home.answer()
+    assert home.edit("at six", sender="666", position="7") is None
+    assert home.delete(sender="", position="8") is None
+    assert home.edit("hello", name="unknown", position="9") is None
+    assert len(home.logged()) == 2 and home.words_kept() == []
+    assert BridgeStates(home.db).position("net") == "9"
+
+
+# ------------------------------------------------------------------------------------------------------ learning, ids
+
+
+def test_what_is_not_learned_yet_is_learned_as_corrected_and_not_at_all_where_taken_back(
+    home: EditedHome,
+) -> None:
+    for number, words in enumerate(("I live in Bergen", "my pin is 4711", "I have a cat")):
+        home.arrive(words, str(number))
+        home.answer()
+    home.edit("I live in Oslo", name="0")
+    home.delete(name="1")
+    read = [record.content for record in UnreadMessages(home.db, home.log).after("main", 1, 0) if record.role == "user"]
+    assert read == ["I live in Oslo", "", "I have a cat"]
+
+
+def test_a_number_that_a_change_was_given_is_given_to_nothing_else(home: EditedHome) -> None:
+    home.arrive("at five")
+    home.edit("at six")
+    home.restart()
+    fresh = home.arrive("another", "2")
+    reserved = home.db.row("SELECT record_id FROM changes")
+    assert reserved is not None and fresh.message_id > reserved["record_id"]
+
+
+# ------------------------------------------------------------------------------------------------------------- crashes
+
+
+@pytest.mark.parametrize("where", ["before the log", "after the log"])
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("kind", ["edit", "delete"])
+def test_f35_a_change_that_was_cut_off_is_in_the_log_once_after_the_restart(
+    home: EditedHome, kind: str, waits: bool, where: str
+) -> None:
+    home.arrive("first", "0")
+    home.answer()
+    home.arrive("at five")
+    home.edit("at half past", "c0")
+    if not waits:
+        home.answer()
+    whole = kind == "edit" and waits  # Logged when its message is.
+    if where == "before the log":
+        with home.log.path("main").open("ab") as file:
+            file.write(b"x")
+    else:
+        home.db.utils.execute("CREATE TRIGGER fault BEFORE INSERT ON messages BEGIN SELECT raise(ABORT, 'full'); END")
+        home.db.utils.conn.commit()
+    with pytest.raises(StoreError) if not whole else nullcontext():
+        _ = home.edit("at six", "c1") if kind == "edit" else home.delete("c1")
+    home.db.utils.execute("DROP TRIGGER IF EXISTS fault")
+    home.db.utils.conn.commit()
+    home.restart().conversation.reconcile(LATER)
+    for _ in range(2):
+        home.changes.settle(LATER)
+        assert home.edit("at six", "c1") == "main" if kind == "edit" else home.delete("c1") == "main"
+    if whole:
+        home.answer()
+    told = {
+        ("edit", True): [("edit", "at five"), ("edit", "at half past")],
+        ("edit", False): [("edit", "at five"), ("edit", "at six")],
+        ("delete", True): [("edit", "at half past"), ("delete", "")],
+        ("delete", False): [("edit", "at five"), ("delete", "")],
+    }
+    assert [said for said in home.logged() if said[0] != "message"] == told[kind, waits]
+    assert home.state() == ("superseded" if waits and kind == "delete" else "answered")
+    assert set(home.words_kept()) == {""} and home.verify().ok
+
+
+# ------------------------------------------------------------------------------------------------------------ pictures
+
+
+def test_pictures_stand_in_the_log_and_not_in_the_inbox_once_it_has_them(home: EditedHome) -> None:
+    picture = Media("image", "image/png", "boat.png", 3, "UE5H")
+    said = IncomingMessage("net", "1", "main", "owner", "me", "owner", "look", (picture,))
+    taken_back = replace(said, external_id="2", content="not this one")
+    for incoming in (said, taken_back):
+        home.conversation.accept(incoming, NOW)
+    home.delete(name="2")
+    home.answer()
+    kept = [json.loads(row["body"])["media"] for row in home.db.rows("SELECT body FROM inbox ORDER BY id")]
+    assert kept == [[{"kind": "image", "mime": "image/png", "name": "boat.png", "size": 3}]] * 2
+    assert [record.media for record in home.log.scan("main") if record.media] == [(picture,)] * 2
+    assert home.conversation.view("main").messages[1].media == (picture,)

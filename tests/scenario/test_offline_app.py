@@ -1,0 +1,55 @@
+"""The offline model in the whole house: real stores and search, real tools, the real runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assistant.models.offline.model import OfflineModel
+from tests.support.offline_facts import QUESTIONS, STATEMENTS, UNSEEN_QUESTIONS, UNSEEN_STATEMENTS
+from tests.support.running_app import LiveApp, run_app
+
+
+async def say(it: LiveApp, text: str) -> str:
+    await it.say(text)
+    await it.answered()
+    return it.bridge.bodies[-1]
+
+
+def right(reply: str, value: str) -> bool:
+    """Whether the first quotation holds `value`, or, without one to find, none is given as the answer."""
+    if not value:
+        return reply.startswith("I found nothing")
+    return reply.startswith("You told me") and value in reply.split("\n\n")[1]
+
+
+async def test_a_day_with_the_offline_model(tmp_path: Path) -> None:
+    async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+        assert "offline" in await say(it, "hi")
+        assert (await say(it, "my sister is called Hanna")).startswith("Noted, as #")
+        assert "- 1: milk" in await say(it, "add milk to my list")
+        assert "> my sister is called Hanna" in await say(it, "no, my sister is called Anna, not Hanna")
+        assert "> no, my sister is called Anna" in await say(it, "what is my sister called?")
+        assert "Sunday 2026-03-01" in await say(it, "what day is it today?")
+        assert "Completed: 1." in await say(it, "done with milk")
+        assert [todo.done for todo in it.house.stores.todos.all("owner", include_done=True)] == [True]
+        assert "> my sister is called Hanna" in await say(it, "read #3")
+
+
+@pytest.mark.parametrize(
+    ("told", "asked", "allowed"),
+    [(STATEMENTS, QUESTIONS, 3), (UNSEEN_STATEMENTS, UNSEEN_QUESTIONS, 4)],
+    ids=["first", "second"],
+)
+async def test_facts_are_found_by_the_stores_own_search(
+    tmp_path: Path, told: tuple[str, ...], asked: tuple[tuple[str, str], ...], allowed: int
+) -> None:
+    async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+        for text in told:
+            await say(it, text)
+        wrong = []
+        for question, value in asked:
+            reply = await say(it, question)
+            wrong += [] if right(reply, value) else [f"{question} -> {reply}"]
+    assert len(wrong) <= allowed, "\n".join(wrong)

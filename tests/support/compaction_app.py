@@ -1,0 +1,120 @@
+"""Compaction in a running app: a context window wired by hand over a home's stores, compacting without a model; and
+conversations that are long enough to be compacted, with a scripted model that writes their summaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from assistant.context.tokens import CountingTier, TokenCounter
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.ports import Model, ToolboxPort
+from assistant.models.offline.model import OfflineModel
+from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_meter import ContextMeter, SystemPrompts
+from assistant.runtime.context_window import ContextWindow
+from assistant.settings.sections import SettingsValues
+from assistant.store.character.journal import StoredJournal
+from assistant.store.character.todos import StoredTodos
+from assistant.store.database import Database
+from assistant.store.schema.character import character_migrations
+from assistant.store.script.requests import Pins, UserRequests
+from assistant.store.script.state import CircuitBreakers, ModelFacts
+from assistant.store.search.history import StoredHistory
+from sleep.compaction.compactor import BreakerLimits, CompactionDeps, Compactor
+from sleep.compaction.prompts import SummaryPrompts
+from sleep.compaction.summarise import Summariser
+from sleep.compaction.values import CompactionPolicy
+from sleep.cycle.journal_sync import sync_journal_or_log
+from tests.support.running_app import LiveApp, run_app
+from tests.support.scripted import ScriptedModel
+from tests.support.store_home import NOW, StoreHome
+
+COUNTER = TokenCounter(CountingTier("estimate", "", ""))
+PROMPTS = SummaryPrompts("Summarise in $budget tokens.", "Merge in $budget tokens.", "Summarise up to #$last.")
+
+
+def make_context_window(
+    home: StoreHome,
+    history: StoredHistory,
+    toolbox: ToolboxPort,
+    values: SettingsValues,
+    model: Callable[[], Model],
+    *,
+    writer: Callable[[], Model] = OfflineModel,
+    clock: Callable[[], datetime] = lambda: NOW,
+    policy: CompactionPolicy = CompactionPolicy(),  # noqa: B008 - frozen
+) -> ContextWindow:
+    """`model` answers, `writer` summarises."""
+    people = Database.open(home.path / "character.db", character_migrations, NOW)
+    journal, facts = StoredJournal(people), ModelFacts(home.db)
+    measures = ContextMeter(
+        home.conversation, facts, Pins(people), lambda: toolbox, model, lambda name: COUNTER, values.context,
+        values.compaction, SystemPrompts("Be kind.", ""),
+    )  # fmt: skip
+    summariser = Summariser(
+        writer, model, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, seconds=30
+    )
+
+    def settle(now: datetime) -> None:
+        sync_journal_or_log(home.conversation, journal, now)
+
+    means = CompactionDeps(
+        home.conversation, history, journal, UserRequests(home.db, home.log), StoredTodos(people),
+        CircuitBreakers(home.db),
+        summariser, policy, BreakerLimits(3, timedelta(minutes=30)), holder="this process", lease=timedelta(minutes=1),
+        settle=settle, clock=clock,
+    )  # fmt: skip
+    compactor = Compactor(means)
+    compacting = CompactionService(home.conversation, compactor, measures, clock)
+    return ContextWindow(home.conversation, facts, measures, compacting, max_output_tokens=1000)
+
+
+SUMMARY_ANSWER = (
+    "<summary>\nThe two of them talked about walks along the shore and over the hill, day after day.\n</summary>\n"
+    "<memories>\n- The person walks along the shore.\n</memories>\n<facts>\nentities: shore\n</facts>"
+)
+
+
+LONG_MESSAGE = "I went along the shore and back over the hill today. " * 12
+
+
+SMALL_CONTEXT = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "15000"}
+
+
+# With room for copies of what was said besides what every request has.
+ROOMY_CONTEXT = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "20000"}
+
+
+def summary_writer(*script: object, window: int = 32_000) -> ScriptedModel:
+    return ScriptedModel(*(script or (SUMMARY_ANSWER,)), window=window, name="writer-1")  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def app_with_long_messages(
+    home: Path, walks: int, *, by: ScriptedModel | None = None, **environ: str
+) -> AsyncIterator[LiveApp]:
+    """A conversation of that many walks, in a small context; `by` writes summaries."""
+    model = ScriptedModel("A fine walk.", window=200_000)
+    async with run_app(home, model=model, writer=by or summary_writer(), **{**SMALL_CONTEXT, **environ}) as it:
+        for number in range(walks):
+            await it.say(f"walk {number}: {LONG_MESSAGE}")
+            await it.answered()
+        yield it
+
+
+def checkpoints_in(it: LiveApp, state: str = "live") -> list[Checkpoint]:
+    return [one for one in it.house.stores.conversation.checkpoints("main") if one.state == state]
+
+
+def context_pressure(it: LiveApp) -> float:
+    found = it.house.context.pressure("main")
+    assert found is not None
+    return found
+
+
+def notices(it: LiveApp) -> list[str]:
+    return [str(event.data["text"]) for event in it.bridge.events if event.kind == "notice"]

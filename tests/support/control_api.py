@@ -1,0 +1,156 @@
+"""A daemon's outside for tests: the control API on a real Unix socket, with a scripted runtime behind it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.cli.client import SocketLink, open_socket_link
+from assistant.core.checkpoints import Checkpoint
+from assistant.core.errors import UsageError
+from assistant.core.memories import MemoryHit, MemoryList, SleepReport
+from assistant.core.model_api import SpendTotals, UsageKey
+from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
+from assistant.core.telemetry import Metrics
+from assistant.health.gauges import Gauges
+from assistant.service.unix_socket import short_address
+from assistant.web.deps import ApiDeps
+from assistant.web.listeners import serve_control
+from assistant.web.read_values import GenerationDetails, TimeRange
+from assistant.web.server import build_control_server
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+class ScriptedControl:
+    """Implements `ports.Control`: keeps what it accepted, and fails as it is told."""
+
+    def __init__(self) -> None:
+        self.accepted: dict[str, IncomingMessage] = {}
+        self.failure: Exception | None = None
+        self.stopped: list[str] = []
+
+    async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
+        if self.failure is not None:
+            raise self.failure
+        known = list(self.accepted)
+        duplicate = incoming.external_id in known
+        if not duplicate:
+            self.accepted[incoming.external_id] = incoming
+        number = list(self.accepted).index(incoming.external_id) + 1
+        return InboxReceipt(number, 100 + number, duplicate)
+
+    async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
+        if text == "/nonsense":
+            raise UsageError("There is no command /nonsense.\nNothing was changed.")
+        return f"**{text}** in {session} from {bridge}"
+
+    async def stop_turn(self, session: str) -> bool:
+        self.stopped.append(session)
+        return len(self.stopped) == 1
+
+    async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        if inbox_id > len(self.accepted):
+            raise UsageError(f"There is no message {inbox_id} in the inbox.")
+        return {
+            "state": "answered", "reply": "yes", "error": "", "exit_code": 0, "session": "main", "turn": "t1",
+            "model": "scripted", "usage": None, "pressure": 0.1,
+        }  # fmt: skip
+
+    def status(self) -> Mapping[str, Any]:
+        return {"ok": True, "problems": []}
+
+
+class EmptyReadApi:
+    """Implements `looking_ports.Looking`: a home in which nothing was said yet."""
+
+    def sessions(self, most: int) -> Sequence[GenerationDetails]:
+        return []
+
+    def session(self, session: str, number: int | None) -> GenerationDetails:
+        raise UsageError(f"There is no session {session!r}. Sessions: none yet.")
+
+    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
+        return []
+
+    async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
+        return []
+
+    async def read(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
+        raise UsageError(f"There is no message {message_id} in your conversations.")
+
+    async def memories(self) -> MemoryList:
+        return MemoryList(())
+
+    async def recall(
+        self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
+    ) -> Sequence[MemoryHit]:
+        return []
+
+    def sleeps(self, limit: int) -> Sequence[SleepReport]:
+        return []
+
+    def told(self, cycle: SleepReport) -> str:
+        return ""
+
+    def compactions(self, session: str) -> Sequence[Checkpoint]:
+        return []
+
+    def usage(self, by: UsageKey, days: int) -> Sequence[tuple[str, SpendTotals]]:
+        return []
+
+
+class StubHealth:
+    """Implements `vital_ports.Vitals`, as it is told."""
+
+    def __init__(self) -> None:
+        self.tallies = Metrics()
+        self.stands_still = ""
+        self.missing: list[str] = []
+
+    def stalled(self) -> str:
+        return self.stands_still
+
+    def unready(self) -> Sequence[str]:
+        return self.missing
+
+    def gauges(self) -> Gauges:
+        return Gauges(NOW, NOW, "0", 0, 0, 0)
+
+
+def control_deps(control: ScriptedControl, terminal: TerminalBridge) -> ApiDeps:
+    return ApiDeps(control, EmptyReadApi(), terminal, StubHealth())
+
+
+class ControlServer:
+    """A daemon's outside: the socket, and what lies behind it."""
+
+    def __init__(self, path: Path, control: ScriptedControl, terminal: TerminalBridge, link: SocketLink) -> None:
+        self.path = path
+        self.control = control
+        self.terminal = terminal
+        self.link = link
+
+    async def raw(self, method: str, address: str, **request: Any) -> httpx2.Response:
+        with short_address(self.path) as short:
+            async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=short)) as client:
+                return await client.request(method, f"http://assistant/v1{address}", **request)
+
+
+@asynccontextmanager
+async def serve_control_api(path: Path, terminal: TerminalBridge) -> AsyncIterator[ControlServer]:
+    control = ScriptedControl()
+    async with (
+        serve_control(lambda: build_control_server(control_deps(control, terminal)), path),
+        open_socket_link(path) as link,
+    ):
+        try:
+            yield ControlServer(path, control, terminal, link)
+        finally:
+            await terminal.aclose()

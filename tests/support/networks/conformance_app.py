@@ -1,0 +1,207 @@
+"""A house that lives over a network: started, lived in, stopped, and started again over the same home."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from assistant.core.bridge_api import Bridge, BridgeCapabilities
+from assistant.core.model_api import ModelRequest
+from assistant.core.people import Identity
+from assistant.core.records import Button, OutboxItem, OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_scope
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings, load_settings
+from assistant.wire.app import App, build_app
+from tests.support.networks.network import ConversationPlace, Network, PersonKind, VisibleMessage
+from tests.support.networks.probed_bridge import BridgeProbe, ProbedBridge
+from tests.support.scripted import ScriptedModel, SteppingClock
+
+_LONGEST_WAIT = 20.0
+_QUIET = {"ASSISTANT_PEOPLE__UNKNOWN": "ignore", "ASSISTANT_SLEEP__AT": "", "ASSISTANT_HOME__TIMEZONE": "UTC"}
+
+
+def last_user_text(request: ModelRequest) -> str:
+    """What somebody said last, without what the house notes beside it."""
+    said = [message.content for message in request.messages if message.role == "user"]
+    return said[-1].rpartition("</runtime-note>\n\n")[2]
+
+
+def echo(request: ModelRequest) -> str:
+    return f"You said: {last_user_text(request)}"
+
+
+class ConformanceApp:
+    """One network, one home, one model; houses come and go. `others` are networks that the same house is on too."""
+
+    def __init__(self, network: Network, home: Path, model: ScriptedModel, environ: Mapping[str, str]) -> None:
+        self.network = network
+        self.home = home
+        self.model = model
+        self.clock = SteppingClock()
+        self.watch = BridgeProbe()
+        self.others: list[Network] = []
+        self._environ = environ
+        self._open, self._running = AsyncExitStack(), AsyncExitStack()
+        self._notices = itertools.count(1)
+        self.house: App
+
+    # ------------------------------------------------------------------------------------------------------- life cycle
+
+    async def start(self) -> None:
+        settings = load_settings(Home(self.home), {**_QUIET, **self._environ})
+        bridges = {one.name: bridge for one in [self.network, *self.others] if (bridge := self._bridge(one, settings))}
+        self.house = build_app(settings, self.clock, bridges=bridges, model=self.model)
+        self._open.callback(self.house.close)
+        for network in [self.network, *self.others]:
+            self._let_in(network)
+        await self.house.runtime.start()
+        self._running.push_async_callback(_ended, asyncio.create_task(self.house.runtime.run()))
+        self._running.push_async_callback(self.house.runtime.stop, 5)
+        self._running.push_async_callback(self.house.reception.stop)
+        for network in [self.network, *self.others]:
+            await self._open.enter_async_context(network.serving(self.house))
+
+    async def stop(self) -> None:
+        await self._running.aclose()
+        await self._open.aclose()
+
+    async def restart(self) -> None:
+        await self.stop()
+        await self.start()
+
+    async def renew_bridge(self) -> None:
+        """The bridge is cancelled where it stands, and made anew over the same home."""
+        self.watch.died = False
+        bridge = self._bridge(self.network, self.house.settings)
+        assert bridge is not None
+        await self.house.delivery.put(self.network.name, bridge)
+
+    def _bridge(self, network: Network, settings: Settings) -> Bridge | None:
+        bridge = network.bridge(settings, self.clock)
+        return bridge if bridge is None or network is not self.network else ProbedBridge(bridge, self.watch)
+
+    def _let_in(self, network: Network) -> None:
+        """The owner, a guest and the room; nobody else."""
+        people, now = self.house.stores.people, self.clock()
+        if network.account("owner"):
+            people.link_owner(Identity(network.name, network.account("owner")), now)
+        if network.account("guest"):
+            people.let_in(Identity(network.name, network.account("guest")), "Ann", "allowed", now)
+        if network.room:
+            people.decide_room(network.name, network.room, "The room", "allowed", now)
+
+    # ------------------------------------------------------------------------------------------------------ looking on
+
+    @property
+    def can(self) -> BridgeCapabilities:
+        return self.house.delivery.bridges[self.network.name].capabilities
+
+    def condition(self, network: Network | None = None) -> Mapping[str, Any]:
+        """Of the bridge, as the status tells it."""
+        condition: Mapping[str, Any] = self.house.delivery.status()["bridges"][(network or self.network).name]
+        return condition
+
+    def session(self, who: PersonKind, where: ConversationPlace = "private") -> str:
+        if where == "room":
+            return room_session_key(self.network.name, self.network.room)
+        return MAIN_SESSION if who == "owner" else peer_session_key(self.network.name, self.network.account(who))
+
+    def texts(self, who: PersonKind = "owner", where: ConversationPlace = "private") -> list[str]:
+        return [seen.text for seen in self.network.seen(who, where)]
+
+    def seen(self, text: str, who: PersonKind = "owner", where: ConversationPlace = "private") -> list[VisibleMessage]:
+        """What was shown with these words in it."""
+        return [seen for seen in self.network.seen(who, where) if text in seen.text]
+
+    def said_to_model(self) -> list[str]:
+        """What people said in the requests that the model got, one by one."""
+        return [last_user_text(request) for request in self.model.requests]
+
+    def kept(self, session: str = MAIN_SESSION) -> list[str]:
+        """What people said in a conversation, as the log has it."""
+        found = self.house.stores.history.recent(session if session.startswith(("peer", "room")) else "owner")
+        return [record.content for record in found if record.role == "user"]
+
+    def accepted(self) -> int:
+        """How many messages the inbox has taken in."""
+        has = self.house.stores.conversation.inbox_item
+        return sum(1 for _ in itertools.takewhile(lambda number: has(number) is not None, itertools.count(1)))
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Once it is true of the network, or of the door."""
+        waits = [asyncio.ensure_future(self.network.until(true)), asyncio.ensure_future(self.watch.moves.until(true))]
+        waits += [asyncio.ensure_future(network.until(true)) for network in self.others]
+        try:
+            done, _ = await asyncio.wait(waits, timeout=_LONGEST_WAIT, return_when=asyncio.FIRST_COMPLETED)
+            assert done, f"it did not come to that; seen: {self.texts()}; {self.house.delivery.status()}"
+            done.pop().result()
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def answered(
+        self, text: str, who: PersonKind = "owner", where: ConversationPlace = "private"
+    ) -> VisibleMessage:
+        """The message with these words, once it is there for good."""
+        await self.until(lambda: bool(self.seen(text, who, where)))
+        await self.settled()
+        return self.seen(text, who, where)[0]
+
+    async def settled(self) -> None:
+        """What came in is answered, and all that may go out now went out."""
+        await self.house.reception.idle()
+        await self.house.runtime.idle()
+        await self.house.delivery.flush(self.network.name)
+
+    # ----------------------------------------------------------------------------------------------------------- acting
+
+    async def later(self, seconds: float) -> None:
+        """So much later, what is due then is done."""
+        await self.settled()
+        self.clock.now += timedelta(seconds=seconds)
+        await self.settled()
+
+    def post(self, body: str, who: PersonKind = "owner", *, buttons: tuple[Button, ...] = ()) -> str:
+        """Put something that is to go out into the outbox: its key. They were answered before."""
+        key, session = f"notice:{next(self._notices)}", self.session(who)
+        target = self.outbox(who)[0].outgoing.target
+        outgoing = OutgoingMessage(
+            key, session, session_scope(session), self.network.name, target, body, "notice", buttons=buttons
+        )
+        self.house.stores.outbox.push(outgoing, self.clock())
+        self.house.delivery.wake(self.network.name)
+        return key
+
+    def item(self, key: str) -> OutboxItem:
+        return next(item for item in self.outbox() if item.outgoing.key == key)
+
+    def outbox(self, who: PersonKind = "owner") -> list[OutboxItem]:
+        """What went out, or is to go out, in the order in which it came."""
+        return sorted(self.house.stores.outbox.recent(self.session(who)), key=lambda item: item.id)
+
+
+async def _ended(running: asyncio.Task[None]) -> None:
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+@asynccontextmanager
+async def run_conformance_app(
+    network: Network, home: Path, *script: Any, others: tuple[Network, ...] = (), **environ: str
+) -> AsyncIterator[ConformanceApp]:
+    """A house that runs over `network`; `script` is what the model answers, what it was told where there is none."""
+    it = ConformanceApp(network, home, ScriptedModel(*(script or [echo])), environ)
+    it.others = list(others)
+    try:
+        await it.start()
+        yield it
+        assert it.house.stores.verifier.verify().ok
+    finally:
+        await it.stop()

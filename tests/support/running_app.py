@@ -1,0 +1,116 @@
+"""The whole app in this process, with real stores, tools and delivery, a scripted model and a bridge that records; and
+people who write to it over that bridge, with what it answers them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from assistant.core.ports import Model
+from assistant.core.records import InboxItem, InboxReceipt
+from assistant.settings.settings import load_settings
+from assistant.wire.app import App, build_app
+from tests.support.scripted import RecordingBridge, ScriptedModel, SteppingClock, owner_message
+
+OWNER, ANN, IVO, STRANGER = "100", "7", "8", "666"
+ROOM = "-200"
+_CODE = re.compile(r"\b[23456789A-HJKMNP-TV-Z]{8}\b")
+
+
+@dataclass
+class BridgePeople:
+    """A house and its network, on which everybody writes under a number. `told` has what went to each place since the
+    last look."""
+
+    it: LiveApp
+    numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    looked_at: int = 0
+
+    async def write(self, text: str, sender: str, external_id: str = "", **about: Any) -> InboxReceipt | None:
+        accepted = await self.it.bridge.bring(text, external_id or f"n{next(self.numbers)}", sender, **about)
+        await self.settled()
+        return accepted
+
+    async def settled(self) -> None:
+        await self.it.house.reception.idle()
+        await self.it.answered()
+
+    async def command(self, text: str) -> str:
+        """Typed by the owner at the terminal."""
+        return await self.it.house.commands.run(text, "main")
+
+    async def know_everybody(self) -> None:
+        """The owner, two guests and a room are let in."""
+        for text in (f"link kept {OWNER}", f"allow kept {ANN}", f"allow kept {IVO}", f"allow room kept {ROOM}"):
+            await self.command(f"/people {text}")
+
+    def told(self) -> list[tuple[str, str]]:
+        """(target, body) of everything that went out since the last look."""
+        new = self.it.bridge.sent[self.looked_at :]
+        self.looked_at += len(new)
+        return [(item.outgoing.target, item.outgoing.body) for item in new]
+
+    def code(self) -> str:
+        """The code in the newest thing that went out."""
+        found = _CODE.search(self.it.bridge.bodies[-1])
+        assert found is not None
+        return found[0]
+
+    def sessions(self) -> list[str]:
+        return sorted(info.key for info in self.it.house.stores.conversation.sessions())
+
+
+@dataclass
+class LiveApp:
+    house: App
+    model: ScriptedModel
+    bridge: RecordingBridge
+    clock: SteppingClock
+    accepted: list[int]
+
+    async def say(self, text: str, external_id: str | None = None) -> int:
+        number = len(self.accepted)
+        got = await self.house.runtime.accept(owner_message(text, external_id=external_id or f"m{number}"))
+        self.accepted.append(got.inbox_id)
+        return got.inbox_id
+
+    async def answered(self) -> None:
+        await self.house.runtime.idle()
+        await self.house.delivery.flush()
+
+    def item(self, inbox_id: int) -> InboxItem:
+        found = self.house.stores.conversation.inbox_item(inbox_id)
+        assert found is not None
+        return found
+
+    def contents(self, session: str = "main") -> list[tuple[str, str]]:
+        return [(m.role, m.content) for m in self.house.stores.conversation.view(session).messages]
+
+
+@asynccontextmanager
+async def run_app(
+    home: Path, *script: object, model: ScriptedModel | None = None, writer: Model | None = None, **environ: str
+) -> AsyncIterator[LiveApp]:
+    environment = {"ASSISTANT_HOME": str(home), **environ}
+    settings = load_settings(None, environment)
+    bridge, clock = RecordingBridge(), SteppingClock()
+    model = model or ScriptedModel(*script)  # type: ignore[arg-type]
+    house = build_app(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
+    try:
+        await house.runtime.start()
+        yield LiveApp(house, model, bridge, clock, [])
+        assert house.stores.verifier.verify().ok
+    finally:
+        await house.runtime.stop(5)
+        house.close()
+
+
+def files_with_words(home: Path, words: str) -> list[str]:
+    """Files of the home that hold these words."""
+    return [path.name for path in home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]

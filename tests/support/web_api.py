@@ -1,0 +1,175 @@
+"""A house that runs, with a scripted model, and its web API as callers reach it: over the control socket and TCP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from assistant.service.unix_socket import short_address
+from assistant.settings.settings import load_settings
+from assistant.wire.app import App, build_app
+from tests.support.scripted import ScriptedModel, SteppingClock
+
+TOKEN = "a-token-of-enough-characters"
+
+
+@dataclass(frozen=True)
+class StreamEvent:
+    """One event of a stream; `id` is "" where it has none."""
+
+    name: str
+    data: Mapping[str, Any]
+    id: str
+
+
+class EventStream:
+    """An event stream as a client reads it."""
+
+    def __init__(self, events: AsyncIterator[StreamEvent]) -> None:
+        self._events = events
+        self.hello: StreamEvent | None = None
+
+    async def next(self) -> StreamEvent:
+        async with asyncio.timeout(10):
+            return await anext(self._events)
+
+    async def delivery(self) -> StreamEvent:
+        """The next delivery, whatever else is told before it."""
+        while (event := await self.next()).name != "deliver":
+            pass
+        return event
+
+    async def rest(self) -> list[StreamEvent]:
+        """Until it ends."""
+        async with asyncio.timeout(10):
+            return [event async for event in self._events]
+
+
+class ApiClient:
+    """Somebody who talks to the web API, and what they got."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self.client = client
+        self._said = 0
+
+    async def ask(self, method: str, path: str, **request: Any) -> httpx2.Response:
+        return await self.client.request(method, path, **request)
+
+    async def get(self, path: str, **params: Any) -> Any:
+        answer = await self.ask("GET", path, params=params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def say(self, text: str, session: str = "main") -> int:
+        self._said += 1
+        body = {"text": text, "external_id": f"{id(self)}-{self._said}", "session": session}
+        answer = await self.ask("POST", "/v1/messages", json=body)
+        assert answer.status_code == 202, answer.text
+        return int(answer.json()["inbox_id"])
+
+    async def confirm(self, event: StreamEvent) -> bool:
+        answer = await self.ask("POST", "/v1/deliveries/ack", json={"key": event.data["key"]})
+        return bool(answer.json()["acknowledged"])
+
+    @asynccontextmanager
+    async def events(self, last: str | int | None = None, **params: Any) -> AsyncIterator[EventStream]:
+        headers = {} if last is None else {"Last-Event-ID": str(last)}
+        async with self.client.sse("/v1/events", params=params, headers=headers) as stream:
+            assert stream.response.status_code == 200, await stream.response.aread()
+
+            async def events() -> AsyncIterator[StreamEvent]:
+                async for event in stream:
+                    yield StreamEvent(event.event, json.loads(event.data), event.id or "")
+
+            found = EventStream(events())
+            found.hello = await found.next()
+            yield found
+
+
+@dataclass(frozen=True)
+class LiveApi:
+    """`tcp` shows the token; `socket` is the owner's own way."""
+
+    house: App
+    model: ScriptedModel
+    tcp: ApiClient
+    socket: ApiClient
+    port: int
+
+    async def answered(self) -> None:
+        await self.house.runtime.idle()
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def run_web_api(
+    home: Path,
+    *script: Any,
+    scheme: str = "http",
+    trusting: ssl.SSLContext | bool = False,
+    listening: bool = True,
+    **environ: str,
+) -> AsyncIterator[LiveApi]:
+    """`environ` are settings, as in WEB__HOSTS; "" for one that is not set. `listening`: wait until it does."""
+    port = free_port()
+    given = {f"ASSISTANT_{name}": value for name, value in environ.items()}
+    mine = {"ASSISTANT_HOME": str(home), "ASSISTANT_WEB__PORT": str(port), "ASSISTANT_WEB__TOKEN": TOKEN}
+    environment = {name: value for name, value in {**mine, **given}.items() if value}
+    load = partial(load_settings, None, environment, ring=None)
+    model = ScriptedModel(*script)
+    house = build_app(load(), SteppingClock(), model=model, reread=load)
+    token = house.settings.values.web.token.get_secret_value()
+    try:
+        await house.runtime.start()
+        worker = asyncio.create_task(house.runtime.run())
+        async with house.serve(), _callers(house, f"{scheme}://127.0.0.1:{port}", token, trusting) as (tcp, own):
+            if listening and house.web.tcp is not None:
+                async with asyncio.timeout(10):
+                    await house.web.tcp.opened.wait()
+            yield LiveApi(house, model, tcp, own, port)
+            await house.runtime.stop(5)
+        await worker
+    finally:
+        house.close()
+
+
+@asynccontextmanager
+async def _callers(
+    house: App, address: str, token: str, trusting: ssl.SSLContext | bool
+) -> AsyncIterator[tuple[ApiClient, ApiClient]]:
+    async with contextlib.AsyncExitStack() as stack:
+        headers = {"Authorization": f"Bearer {token}"}
+        tcp = await stack.enter_async_context(httpx2.AsyncClient(base_url=address, headers=headers, verify=trusting))
+        path = stack.enter_context(short_address(house.settings.home.socket))
+        transport = httpx2.AsyncHTTPTransport(uds=path)
+        own = await stack.enter_async_context(httpx2.AsyncClient(base_url="http://assistant", transport=transport))
+        yield ApiClient(tcp), ApiClient(own)
+
+
+def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 and its key."""
+    files = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", files[1], "-out", files[0]],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return files

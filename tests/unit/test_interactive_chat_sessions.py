@@ -1,0 +1,38 @@
+"""Going from one session to another within an interactive chat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.test_interactive_chat import ENTER, ChatLink, chatting
+
+
+async def test_another_session_is_talked_in_and_listened_to_after_a_switch(tmp_path: Path) -> None:
+    async with chatting(tmp_path) as chat:
+        chat.keys.send_text("/session Trip" + ENTER)
+        await chat.printed("did /session Trip")
+        chat.keys.send_text("we fly in May" + ENTER)
+        await chat.link.heard.wait()
+        chat.keys.send_text("/session no/name" + ENTER)
+        await chat.printed("is no name for a conversation")
+        chat.keys.send_text("/session main" + ENTER)
+        await chat.printed("did /session main")
+        chat.link.heard.clear()
+        chat.keys.send_text("and home again" + ENTER)
+        await chat.link.heard.wait()
+    assert chat.link.sessions == ["thread:trip", "main"]
+    assert chat.link.listened == ["main", "thread:trip", "main"]
+
+
+async def test_what_was_typed_before_a_switch_goes_where_it_was_typed(tmp_path: Path) -> None:
+    link = ChatLink()
+    async with chatting(tmp_path, link) as chat:
+        await chat.printed("/help lists commands")
+        link.away = True
+        chat.keys.send_text("for main" + ENTER)
+        await chat.printed("for main")
+        chat.keys.send_text("/session trip" + ENTER)
+        await chat.printed("did /session trip")
+        link.away = False
+        await link.heard.wait()
+    assert (link.said[0][1], link.sessions[0]) == ("for main", "main")
