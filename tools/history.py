@@ -176,7 +176,10 @@ def _head(record: LogRecord, zone: ZoneInfo) -> str:
     name = f" {quote_text(record.name)}" if record.name else ""
     refs = ", ".join(f"#{ref}" for ref in record.refs)
     kind = "" if record.kind == "message" else f" ({record.kind} of {refs})" if refs else f" ({record.kind})"
-    return f"#{record.id} {format_local_time(record.ts, zone)} {record.role}{name}{kind}, session {quote_text(record.session)}:"
+    return (
+        f"#{record.id} {format_local_time(record.ts, zone)} {record.role}{name}{kind}, session "
+        f"{quote_text(record.session)}:"
+    )
 
 
 def _record_text(record: LogRecord) -> str:

@@ -94,18 +94,23 @@ class ToolRegistry:
         except OSError as error:
             if isinstance(error, TimeoutError) and limit.expired():
                 return (
-                    f"{FAILURE_PREFIX}{call.name} took longer than {seconds:g} s and was stopped.{_outcome_unknown_note(tool)}",
+                    f"{FAILURE_PREFIX}{call.name} took longer than {seconds:g} s and was "
+                    f"stopped.{_outcome_unknown_note(tool)}",
                     False,
                 )
             return (
-                f"{FAILURE_PREFIX}{call.name} failed: {error.strerror or type(error).__name__}.{_outcome_unknown_note(tool)}",
+                f"{FAILURE_PREFIX}{call.name} failed: "
+                f"{error.strerror or type(error).__name__}.{_outcome_unknown_note(tool)}",
                 False,
             )
         # A tool is where the house is extended, and the port promises that none of them can end a turn: a bug in one
         # is recorded with its place (never with the words it worked on) and told to the model.
         except Exception as error:  # noqa: BLE001
             log.error("tool failed", tool=call.name, error=type(error).__name__, at=_place(error))
-            text = f"{call.name} failed unexpectedly ({type(error).__name__}); this is a fault of the tool.{_outcome_unknown_note(tool)}"
+            text = (
+                f"{call.name} failed unexpectedly ({type(error).__name__}); this is a fault of the "
+                f"tool.{_outcome_unknown_note(tool)}"
+            )
             return FAILURE_PREFIX + text, False
 
     def _not_offered(self, name: str, role: str) -> str:

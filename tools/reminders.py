@@ -62,7 +62,7 @@ def list_reminders_tool(reminders: RemindersPort) -> Tool:
             return "No reminder is set."
         lines = [
             f"- {job.id}: {quote_text(job.text[:_FIRST_WORDS])}, {reminders.told(job)}" for job in waiting[:_SHOWN]
-        ]  # fmt: skip
+        ]
         more = [f"(… {len(waiting) - _SHOWN:,} more, not shown)"] if len(waiting) > _SHOWN else []
         return "\n".join([f"Reminders that wait: {len(waiting):,}", *lines, *more])
 

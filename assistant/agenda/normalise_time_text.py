@@ -26,9 +26,19 @@ _PARTS = {
 }
 _PART = lazy_regex("|".join(rf"(?P<{name}>\b(?:{words})\b)" for name, words in _PARTS.items()), re.IGNORECASE)
 _WORDS = (
-    ("one", "eins", "ein"), ("two", "zwei"), ("three", "drei"), ("four", "vier"), ("five", "fünf"), ("six", "sechs"),
-    ("seven", "sieben"), ("eight", "acht"), ("nine", "neun"), ("ten", "zehn"), ("eleven", "elf"), ("twelve", "zwölf"),
-)  # fmt: skip
+    ("one", "eins", "ein"),
+    ("two", "zwei"),
+    ("three", "drei"),
+    ("four", "vier"),
+    ("five", "fünf"),
+    ("six", "sechs"),
+    ("seven", "sieben"),
+    ("eight", "acht"),
+    ("nine", "neun"),
+    ("ten", "zehn"),
+    ("eleven", "elf"),
+    ("twelve", "zwölf"),
+)
 _HOUR_WORDS = {word: number for number, words in enumerate(_WORDS, 1) for word in words}
 _HOUR = rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOUR_WORDS)})\b"
 # What is "at" in one language and "in" in another is "in" before a number of units.
@@ -75,12 +85,23 @@ _REPLACED = (
     (r"^(?:on|am|el|le)\s+", ""),
 )
 _REPLACE = tuple((lazy_regex(pattern, re.IGNORECASE), instead) for pattern, instead in _REPLACED)
-_PAST = lazy_regex(rf"\b(?:(?:at|um) )?(?P<by>\d+|half|quarter|viertel|five|ten|twenty|fünf|zehn|zwanzig)"
-                   rf" (?:minutes |minuten )?(?P<which>past|to|nach|vor) {_HOUR}", re.IGNORECASE)  # fmt: skip
+_PAST = lazy_regex(
+    rf"\b(?:(?:at|um) )?(?P<by>\d+|half|quarter|viertel|five|ten|twenty|fünf|zehn|zwanzig)"
+    rf" (?:minutes |minuten )?(?P<which>past|to|nach|vor) {_HOUR}",
+    re.IGNORECASE,
+)
 _TO_COME = lazy_regex(rf"\b(?:um )?(?P<by>dreiviertel|halb) {_HOUR}", re.IGNORECASE)
 _MINUTES = {
-    "half": 30, "quarter": 15, "viertel": 15, "five": 5, "ten": 10, "twenty": 20, "fünf": 5, "zehn": 10, "zwanzig": 20,
-}  # fmt: skip
+    "half": 30,
+    "quarter": 15,
+    "viertel": 15,
+    "five": 5,
+    "ten": 10,
+    "twenty": 20,
+    "fünf": 5,
+    "zehn": 10,
+    "zwanzig": 20,
+}
 _NAMED_HOUR = lazy_regex(
     rf"\b{AT_WORDS} {_HOUR}|\b(?P<bare>{'|'.join(_HOUR_WORDS)})(?= (?:uhr|o['’]?clock)\b)", re.IGNORECASE
 )

@@ -72,9 +72,15 @@ def schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> Incom
     at_its_time = f"due {as_people_read(due.at, zone)}{', late' if late else ''}"
     when, place = "run by hand" if due.key.startswith(MANUAL_RUN_PREFIX) else at_its_time, job.place
     return IncomingMessage(
-        place.bridge, f"{SCHEDULE_KEY_PREFIX}{job.id}:{due.key}", place.session, place.scope, f"{SCHEDULE_SENDER_PREFIX}{job.name}",
-        "owner", f"[Scheduled prompt {job.name!r}, {when}]\n{job.text}", target=place.target,
-    )  # fmt: skip
+        place.bridge,
+        f"{SCHEDULE_KEY_PREFIX}{job.id}:{due.key}",
+        place.session,
+        place.scope,
+        f"{SCHEDULE_SENDER_PREFIX}{job.name}",
+        "owner",
+        f"[Scheduled prompt {job.name!r}, {when}]\n{job.text}",
+        target=place.target,
+    )
 
 
 def sent_reminder_note(body: str) -> str:

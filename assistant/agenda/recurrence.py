@@ -23,9 +23,20 @@ from assistant.core.errors import UsageError
 _MOST_COUNTED = 10_000
 _LONGEST = 400
 _PARTS = {
-    "FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYDAY", "BYHOUR",
-    "BYMINUTE", "BYSETPOS",
-}  # fmt: skip
+    "FREQ",
+    "INTERVAL",
+    "COUNT",
+    "UNTIL",
+    "WKST",
+    "BYMONTH",
+    "BYMONTHDAY",
+    "BYYEARDAY",
+    "BYWEEKNO",
+    "BYDAY",
+    "BYHOUR",
+    "BYMINUTE",
+    "BYSETPOS",
+}
 # What of these a rule within the day may have: with more it could look for a day that never comes, for minutes.
 _WITHIN_DAY = {"FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "BYHOUR", "BYMINUTE"}
 _FREQUENCIES = {"YEARLY": 1000, "MONTHLY": 1200, "WEEKLY": 1000, "DAILY": 1000, "HOURLY": 24, "MINUTELY": 1440}

@@ -33,9 +33,22 @@ _ANY_DAY = "|".join(_DAY_NAMES.values())
 _AND = r"(?:\s*,\s*(?:and\s+|und\s+)?|\s+(?:and|und|y|et|&)\s+)"
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1, "ersten": 1, "letzten": -1}
 _NUMBERS = {
-    "other": 2, "second": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10, "zwei": 2, "zweiten": 2,
-    "zweite": 2, "drei": 3, "vier": 4, "dos": 2, "tres": 3,
-}  # fmt: skip
+    "other": 2,
+    "second": 2,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "ten": 10,
+    "zwei": 2,
+    "zweiten": 2,
+    "zweite": 2,
+    "drei": 3,
+    "vier": 4,
+    "dos": 2,
+    "tres": 3,
+}
 _UNITS = {
     "MINUTELY": r"min(?:ute)?s?|minuten?|minutos?",
     "HOURLY": r"hours?|stunden?|horas?|heures?",
@@ -53,10 +66,20 @@ _ADVERBS = {
     "YEARLY": r"yearly|annually|jährlich",
 }
 _PARTS = {
-    "morning": "morning", "noon": "noon", "afternoon": "afternoon", "evening": "evening", "night": "night",
-    "morgen": "morning", "vormittag": "morning", "mittag": "noon", "nachmittag": "afternoon", "abend": "evening",
-    "nacht": "night", "matin": "morning", "soir": "evening",
-}  # fmt: skip
+    "morning": "morning",
+    "noon": "noon",
+    "afternoon": "afternoon",
+    "evening": "evening",
+    "night": "night",
+    "morgen": "morning",
+    "vormittag": "morning",
+    "mittag": "noon",
+    "nachmittag": "afternoon",
+    "abend": "evening",
+    "nacht": "night",
+    "matin": "morning",
+    "soir": "evening",
+}
 _WEEKDAYS = "MO,TU,WE,TH,FR"
 _LEFT = lazy_regex(r"^(?:from|starting|beginning|ab|von|desde)(?:\s+(?:on|from|at))?\s+|^[\s,]+|[\s,]+$", re.IGNORECASE)
 _NTH = r"(?:the\s+|am\s+|el\s+)?(\d{1,2})(?:st|nd|rd|th|\.)?"
@@ -144,9 +167,7 @@ def _often(text: str) -> tuple[_Recurrence, str] | None:
 
 
 def _days_in(text: str) -> str:
-    return ",".join(
-        day for day, names in _DAY_NAMES.items() if re.search(rf"\b(?:{names})\b", text, re.IGNORECASE)
-    )  # fmt: skip
+    return ",".join(day for day, names in _DAY_NAMES.items() if re.search(rf"\b(?:{names})\b", text, re.IGNORECASE))
 
 
 def _named(word: str, table: dict[str, str]) -> str:
@@ -199,15 +220,20 @@ _SOURCES: tuple[tuple[str, Callable[[re.Match[str]], _Recurrence | None]], ...] 
     (rf"\b(?:on )?(?:the )?(?:am )?(?P<nth>{'|'.join(_ORDINALS)}) (?P<days>{_ANY_DAY}) {_MONTH}\b", _by_nth_day),
     (rf"\b(?:on )?{_DATES}\s+{_MONTH}\b", _by_date),
     (rf"\b(?:{_EVERY} month|monthly|jeden monat|cada mes) (?:on |am |el ){_DATES}(?![\d:])", _by_date),
-    (rf"\b{_EVERY} (?:week|work)days?\b|\b(?:on )?(?:week|work)days\b|\bwerktags\b|\b{_EVERY} werktage?\b"
-     r"|\b(?:from )?(?:mon(?:day)?|montag)\s*(?:to|through|bis|-|–)\s*(?:fri(?:day)?|freitag)\b|\bentre semana\b",
-     _fixed(f"FREQ=WEEKLY;BYDAY={_WEEKDAYS}")),
+    (
+        rf"\b{_EVERY} (?:week|work)days?\b|\b(?:on )?(?:week|work)days\b|\bwerktags\b|\b{_EVERY} werktage?\b"
+        r"|\b(?:from )?(?:mon(?:day)?|montag)\s*(?:to|through|bis|-|–)\s*(?:fri(?:day)?|freitag)\b|\bentre semana\b",
+        _fixed(f"FREQ=WEEKLY;BYDAY={_WEEKDAYS}"),
+    ),
     (rf"\b{_EVERY} weekend\b|\b(?:on )?weekends\b", _fixed("FREQ=WEEKLY;BYDAY=SA,SU")),
     (rf"\b{_EVERY} (?:(?P<number>other|second|zweiten?|\d+\.?) )?{_DAYS}\b", _by_day),
     (rf"\b{_EVERY} (?P<part>{'|'.join(_PARTS)})\b", _part_of_day),
     (rf"\b{_EVERY} (?:(?P<number>\w+) )?(?P<unit>{_ANY_UNIT})\b", _by_unit),
-    (rf"\b(?:on )?(?P<days>(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:mon|diens|donners|frei|sams|sonn)tags"
-     rf"|mittwochs)(?:{_AND}(?:{_ANY_DAY}))*)\b", _by_day),
+    (
+        rf"\b(?:on )?(?P<days>(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:mon|diens|donners|frei|sams|sonn)tags"
+        rf"|mittwochs)(?:{_AND}(?:{_ANY_DAY}))*)\b",
+        _by_day,
+    ),
     *((rf"\b(?:{words})\b", _fixed(f"FREQ={often}")) for often, words in _ADVERBS.items()),
-)  # fmt: skip
+)
 _FORMS = tuple((lazy_regex(pattern, re.IGNORECASE), make) for pattern, make in _SOURCES)

@@ -59,7 +59,8 @@ def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     found = _iso(text, zone) or _natural_language(text, zone, now)
     if found.at <= now:
         raise UsageError(
-            f"{text!r} was understood as {format_moment(found.at, zone)}, which is past. Nothing was set; name a time to come."
+            f"{text!r} was understood as {format_moment(found.at, zone)}, which is past. Nothing was set; name a "
+            f"time to come."
         )
     if found.at - now > _FARTHEST:
         raise UsageError(f"{text!r} is more than a hundred years away. Nothing was set.")

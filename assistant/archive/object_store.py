@@ -136,9 +136,7 @@ class FsspecFolder:
     def _at(self, name: str) -> tuple[Any, str]:
         if self._opened is None:
             options = _s3_options(self._timeout) if self._url.startswith(_S3) else {}
-            self._opened = self._run(
-                lambda: url_to_fs(self._url, skip_instance_cache=True, **options), "opened"
-            )  # fmt: skip
+            self._opened = self._run(lambda: url_to_fs(self._url, skip_instance_cache=True, **options), "opened")
         fs, root = self._opened
         return fs, f"{root.rstrip('/')}/{name}"
 

@@ -188,7 +188,8 @@ def render_backup_made(made: BackupResult, place: str) -> list[str]:
     """What was backed up, as a person reads it."""
     left = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
     return [
-        f"Backed up to {place}/{made.backup.name}: {pluralize(made.files, 'file')}, {format_megabytes(made.unpacked_bytes)} "
+        f"Backed up to {place}/{made.backup.name}: {pluralize(made.files, 'file')}, "
+        f"{format_megabytes(made.unpacked_bytes)} "
         f"packed into {format_megabytes(made.backup.bytes)}, read back and proved, in {made.seconds:.1f} s.",
         *left[:10],
         *([f"Left out: {len(left) - 10} more."] if len(left) > 10 else []),
@@ -197,15 +198,16 @@ def render_backup_made(made: BackupResult, place: str) -> list[str]:
 
 def backup_made_to_json(made: BackupResult) -> dict[str, Any]:
     return {
-        **backup_to_json(made.backup), "files": made.files, "unpacked_bytes": made.unpacked_bytes,
-        "left_out": dict(made.left_out), "seconds": round(made.seconds, 3),
-    }  # fmt: skip
+        **backup_to_json(made.backup),
+        "files": made.files,
+        "unpacked_bytes": made.unpacked_bytes,
+        "left_out": dict(made.left_out),
+        "seconds": round(made.seconds, 3),
+    }
 
 
 def backup_to_json(backup: Backup) -> dict[str, Any]:
-    return {
-        "name": backup.name, "made_at": backup.made_at.isoformat(), "kind": backup.kind, "bytes": backup.bytes
-    }  # fmt: skip
+    return {"name": backup.name, "made_at": backup.made_at.isoformat(), "kind": backup.kind, "bytes": backup.bytes}
 
 
 def format_megabytes(count: int) -> str:

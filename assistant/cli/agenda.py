@@ -81,9 +81,15 @@ def schedule() -> None:
 )
 @_session_option
 def add(
-    name: str, prompt: str, every: str | None, cron: str | None, rrule: str | None, when: str | None,
-    catch_up: str | None, session: str,
-) -> None:  # fmt: skip
+    name: str,
+    prompt: str,
+    every: str | None,
+    cron: str | None,
+    rrule: str | None,
+    when: str | None,
+    catch_up: str | None,
+    session: str,
+) -> None:
     """Schedule PROMPT under NAME, by one of --every, --cron, --rrule, or --at for once.
 
     \b

@@ -68,15 +68,20 @@ def list_(session: str | None, json_out: bool) -> None:
         ("session", "generation", "from", "until", "records", "size", "where", "encrypted"),
         [
             (
-                one.session, str(one.generation), format_local_time(one.from_ts, settings.zone),
+                one.session,
+                str(one.generation),
+                format_local_time(one.from_ts, settings.zone),
                 format_local_time(one.to_ts, settings.zone),
-                f"{one.records:,}", _size(one.bytes), one.url, "yes" if one.encrypted else "no",
+                f"{one.records:,}",
+                _size(one.bytes),
+                one.url,
+                "yes" if one.encrypted else "no",
             )
             for one in found
         ],
         right=("generation", "records", "size"),
         empty="Nothing is archived yet. A conversation is archived when it is reset: `assistant reset`.",
-    )  # fmt: skip
+    )
 
 
 @archive.command()
@@ -227,14 +232,17 @@ def _print_found(found: list[ArchiveHit], settings: Settings, json_out: bool) ->
         ("session", "generation", "when", "message", "text"),
         [
             (
-                one.session, str(one.generation), format_local_time(one.at, settings.zone), f"{one.role} #{one.message_id}",
+                one.session,
+                str(one.generation),
+                format_local_time(one.at, settings.zone),
+                f"{one.role} #{one.message_id}",
                 shorten_line(one.text, 300),
             )
             for one in found
         ],
         right=("generation",),
         empty="No archived message has these words. `assistant log --grep` looks through what is not archived too.",
-    )  # fmt: skip
+    )
 
 
 def _verdict(checked: int, problems: int) -> str:
@@ -254,10 +262,18 @@ def _size(count: int) -> str:
 
 def _as_json(one: ArchiveEntry) -> dict[str, Any]:
     return {
-        "session": one.session, "generation": one.generation, "scope": one.scope,
+        "session": one.session,
+        "generation": one.generation,
+        "scope": one.scope,
         "from": one.from_ts.isoformat() if one.from_ts else None,
         "until": one.to_ts.isoformat() if one.to_ts else None,
-        "records": one.records, "first_id": one.first_id, "last_id": one.last_id, "bytes": one.bytes,
-        "sha256": one.sha256, "where": one.url, "encrypted": one.encrypted,
-        "archived_at": one.archived_at.isoformat(), "reason": one.reason,
-    }  # fmt: skip
+        "records": one.records,
+        "first_id": one.first_id,
+        "last_id": one.last_id,
+        "bytes": one.bytes,
+        "sha256": one.sha256,
+        "where": one.url,
+        "encrypted": one.encrypted,
+        "archived_at": one.archived_at.isoformat(),
+        "reason": one.reason,
+    }

@@ -71,10 +71,13 @@ def list_(json_out: bool) -> None:
         return
     print_table(
         ("name", "made", "why", "size"),
-        [(one.name, format_local_time(one.made_at, settings.zone), one.kind, format_megabytes(one.bytes)) for one in
-        backups],
-        right=("size",), empty=f"There is no backup in {folder.path} yet; `assistant backup create` makes one.",
-    )  # fmt: skip
+        [
+            (one.name, format_local_time(one.made_at, settings.zone), one.kind, format_megabytes(one.bytes))
+            for one in backups
+        ],
+        right=("size",),
+        empty=f"There is no backup in {folder.path} yet; `assistant backup create` makes one.",
+    )
 
 
 @backup.command()
@@ -154,10 +157,16 @@ def remove(names: tuple[str, ...]) -> None:
 def _proved_json(proved: VerifiedBackup) -> dict[str, object]:
     manifest, report = proved.manifest, proved.report
     return {
-        "path": str(proved.path), "made_at": manifest.made_at.isoformat(), "kind": manifest.kind,
-        "program": manifest.program, "files": len(manifest.files), "bytes": manifest.bytes,
-        "records": report.records, "sessions": report.sessions, "left_out": dict(manifest.left_out),
-    }  # fmt: skip
+        "path": str(proved.path),
+        "made_at": manifest.made_at.isoformat(),
+        "kind": manifest.kind,
+        "program": manifest.program,
+        "files": len(manifest.files),
+        "bytes": manifest.bytes,
+        "records": report.records,
+        "sessions": report.sessions,
+        "left_out": dict(manifest.left_out),
+    }
 
 
 def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
@@ -180,10 +189,12 @@ def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
 def _restored_json(restored: RestoredHome) -> dict[str, object]:
     aside = restored.aside
     return {
-        "home": str(restored.home), "aside": str(aside) if aside else None,
-        "said_again": list(restored.said_again), "unfinished_forgetting": restored.unfinished,
+        "home": str(restored.home),
+        "aside": str(aside) if aside else None,
+        "said_again": list(restored.said_again),
+        "unfinished_forgetting": restored.unfinished,
         **_proved_json(restored.proved),
-    }  # fmt: skip
+    }
 
 
 def _restored_lines(restored: RestoredHome, settings: Settings) -> list[str]:

@@ -102,21 +102,27 @@ def _list(settings: Settings, session: str, json_out: bool) -> None:
         ("id", "since", "message", "text"),
         [
             (
-                str(pin.id), format_local_time(pin.created_at, settings.zone),
-                "" if pin.message_id is None else f"{pin.role} #{pin.message_id}", shorten_line(pin.text, 300),
+                str(pin.id),
+                format_local_time(pin.created_at, settings.zone),
+                "" if pin.message_id is None else f"{pin.role} #{pin.message_id}",
+                shorten_line(pin.text, 300),
             )
             for pin in found
         ],
         right=("id",),
         empty='Nothing is pinned. Pin something with `assistant pins add "..."`.',
-    )  # fmt: skip
+    )
 
 
 def _pin_json(pin: Pin) -> dict[str, Any]:
     return {
-        "id": pin.id, "session": pin.session, "at": pin.created_at.isoformat(), "role": pin.role,
-        "message_id": pin.message_id, "text": pin.text,
-    }  # fmt: skip
+        "id": pin.id,
+        "session": pin.session,
+        "at": pin.created_at.isoformat(),
+        "role": pin.role,
+        "message_id": pin.message_id,
+        "text": pin.text,
+    }
 
 
 _MOST = 1000
@@ -187,11 +193,17 @@ def _state(request: UserRequest) -> str:
 
 def _request_json(request: UserRequest) -> dict[str, Any]:
     return {
-        "id": request.message_id, "session": request.session, "at": request.opened_at.isoformat(),
-        "state": request.state, "task": request.task, "text": request.text, "answered_by": request.answered_by,
-        "closed_by": request.closed_by, "cites": list(request.cites),
+        "id": request.message_id,
+        "session": request.session,
+        "at": request.opened_at.isoformat(),
+        "state": request.state,
+        "task": request.task,
+        "text": request.text,
+        "answered_by": request.answered_by,
+        "closed_by": request.closed_by,
+        "cites": list(request.cites),
         "closed_at": request.closed_at.isoformat() if request.closed_at else None,
-    }  # fmt: skip
+    }
 
 
 _NEWEST = "newest"
@@ -204,9 +216,12 @@ _NEWEST = "newest"
     "--dry-run", is_flag=True, help="Only tell what would go, what would stay and why, and what it would cost."
 )
 @click.option(
-    "--undo", is_flag=False, flag_value=_NEWEST, metavar="[ID]",
+    "--undo",
+    is_flag=False,
+    flag_value=_NEWEST,
+    metavar="[ID]",
     help="Restore the view from before the newest compaction; with an ID from before that one, later ones included.",
-)  # fmt: skip
+)
 @click.option(
     "--json", "json_out", is_flag=True, help="Print a JSON array of what was made or undone, as `aihistory` does."
 )

@@ -20,7 +20,7 @@ from assistant.settings.settings import Settings
 
 _json: Callable[[Function], Function] = shared_option(
     "--json", "Print a JSON array of what is stuck, oldest first.", is_flag=True
-)  # fmt: skip
+)
 _ids = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=click.IntRange(min=1))
 
 

@@ -119,9 +119,10 @@ def check_service_file(file: Path, written: str, wanted: str) -> Finding:
             "service", f"{file} was changed by hand", "`assistant service install` shows the difference."
         )
     return problem_finding(
-        "service", f"{file} is not as this version and the settings want it.",
+        "service",
+        f"{file} is not as this version and the settings want it.",
         "`assistant service install` brings it up to date, then `assistant service restart`.",
-    )  # fmt: skip
+    )
 
 
 def _installed(kind: str, home: Home) -> ServiceDefinition | None:

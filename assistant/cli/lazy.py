@@ -29,9 +29,12 @@ class LazyGroup(click.Group):
     shown without loading any of them."""
 
     def __init__(
-        self, *args: Any, commands_at: Mapping[str, str], menu: Mapping[str, Mapping[str, str]] | None = None,
+        self,
+        *args: Any,
+        commands_at: Mapping[str, str],
+        menu: Mapping[str, Mapping[str, str]] | None = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._commands_at = commands_at
         self._menu = menu

@@ -104,10 +104,20 @@ def print_record(record: LogRecord, zone: ZoneInfo) -> None:
 
 def record_json(record: LogRecord) -> dict[str, Any]:
     return {
-        "id": record.id, "at": record.ts.isoformat(), "session": record.session, "generation": record.generation,
-        "kind": record.kind, "role": record.role, "name": record.name, "content": record.content,
+        "id": record.id,
+        "at": record.ts.isoformat(),
+        "session": record.session,
+        "generation": record.generation,
+        "kind": record.kind,
+        "role": record.role,
+        "name": record.name,
+        "content": record.content,
         "tool_calls": [{"id": c.id, "name": c.name, "arguments": dict(c.arguments)} for c in record.tool_calls],
-        "tool_call_id": record.tool_call_id, "bridge": record.bridge, "sender": record.sender, "model": record.model,
-        "turn": record.turn, "refs": list(record.refs),
+        "tool_call_id": record.tool_call_id,
+        "bridge": record.bridge,
+        "sender": record.sender,
+        "model": record.model,
+        "turn": record.turn,
+        "refs": list(record.refs),
         "bytes": [record.span.start, record.span.end],
-    }  # fmt: skip
+    }

@@ -292,13 +292,17 @@ def _draw(known: Sequence[MemoryState], zone: ZoneInfo, empty: str) -> None:
         ("id", "said", "until", "then", "kind", "text"),
         [
             (
-                one.reference, format_local_time(one.memory.said_at, zone)[:10], format_local_time(one.memory.until,
-                zone)[:10], one.by, one.memory.kind, shorten_line(one.memory.text, 300),
+                one.reference,
+                format_local_time(one.memory.said_at, zone)[:10],
+                format_local_time(one.memory.until, zone)[:10],
+                one.by,
+                one.memory.kind,
+                shorten_line(one.memory.text, 300),
             )
             for one in known
         ],
         empty=empty,
-    )  # fmt: skip
+    )
 
 
 def _midnight(day: datetime | None, zone: ZoneInfo) -> datetime | None:

@@ -203,13 +203,16 @@ def _list(settings: Settings, json_out: bool) -> None:
             ("waiting since", "on", "who", "id", ""),
             [
                 (
-                    format_local_time(one.created_at, settings.zone), one.bridge, shorten_line(_called(one), 60),
-                    shorten_line(one.room or one.sender, 100), "locked" if one.locked else "",
+                    format_local_time(one.created_at, settings.zone),
+                    one.bridge,
+                    shorten_line(_called(one), 60),
+                    shorten_line(one.room or one.sender, 100),
+                    "locked" if one.locked else "",
                 )
                 for one in waiting
             ],
             empty="",
-        )  # fmt: skip
+        )
 
 
 def _rooms(settings: Settings, json_out: bool) -> None:
@@ -222,13 +225,16 @@ def _rooms(settings: Settings, json_out: bool) -> None:
         ("bridge", "room", "name", "state", "since"),
         [
             (
-                one.bridge, shorten_line(one.room, 100), shorten_line(one.name, 60), one.state,
+                one.bridge,
+                shorten_line(one.room, 100),
+                shorten_line(one.name, 60),
+                one.state,
                 format_local_time(one.decided_at, settings.zone),
             )
             for one in known
         ],
         empty="No room is known. `assistant people allow room BRIDGE ID` lets one in.",
-    )  # fmt: skip
+    )
 
 
 def _accounts(person: Person) -> str:

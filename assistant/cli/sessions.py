@@ -42,6 +42,8 @@ from assistant.wire.stores import Stores
 _MOST_EACH = 10
 _json = shared_option("--json", "Print JSON: an array of conversations, or one object.", is_flag=True)
 
+EXPORT_FORMATS = ("md", "jsonl")
+
 
 @click.group(invoke_without_command=True)
 @_json
@@ -171,9 +173,11 @@ def _list(context: click.Context, most: int) -> None:
         print_json([listed_json(one) for one in found])
         return
     print_table(
-        SESSION_COLUMNS, [session_cells(one, settings.zone) for one in found], right=NUMERIC_COLUMNS,
+        SESSION_COLUMNS,
+        [session_cells(one, settings.zone) for one in found],
+        right=NUMERIC_COLUMNS,
         empty="No conversation yet. Begin with `assistant chat`.",
-    )  # fmt: skip
+    )
 
 
 def _looking(settings: Settings, stores: Stores) -> SessionReader:
@@ -228,14 +232,14 @@ def preview_reset(settings: Settings, key: str) -> str:
         where = settings.values.archive.url or str(settings.home.path / "archive")
         requests = pluralize(len(stores.requests.open(known.session)), "open request")
     return (
-        f"{known.session} (number {known.number}) has {pluralize(known.messages, 'message')}. What is worth remembering "
+        f"{known.session} (number {known.number}) has {pluralize(known.messages, 'message')}. What is worth "
+        f"remembering "
         f"is written down first, then all of it is archived at {where}, and the archive read back.\n"
         f"The next conversation begins empty, with a short note of what was open ({requests}). Memories, "
         "to-dos, pins, requests and the log stay as they are."
     )
 
 
-EXPORT_FORMATS = ("md", "jsonl")
 _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": "Note"}
 
 
@@ -259,4 +263,7 @@ def _section(record: LogRecord, known: Generation, zone: ZoneInfo) -> str:
     calls = "".join(
         f"\n\n→ `{call.name}` {json.dumps(dict(call.arguments), ensure_ascii=False)}" for call in record.tool_calls
     )
-    return f"\n## {who}, {format_local_time(record.ts, zone)} (#{record.id})\n\n{clean_for_terminal(record.content)}{clean_for_terminal(calls)}"
+    return (
+        f"\n## {who}, {format_local_time(record.ts, zone)} "
+        f"(#{record.id})\n\n{clean_for_terminal(record.content)}{clean_for_terminal(calls)}"
+    )

@@ -10,10 +10,38 @@ import re
 from assistant.core.sessions import parse_session_name
 
 SLASH_COMMANDS = (
-    "/help", "/status", "/model", "/usage", "/todo", "/session", "/sessions", "/reset", "/compact", "/branch", "/pin",
-    "/unpin", "/pins", "/requests", "/done", "/drop", "/remind", "/schedule", "/memory", "/why", "/forget", "/sleep",
-    "/people", "/pair", "/bridge", "/deliveries", "/backup", "/archive", "/undo", "/retry", "/stop",
-)  # fmt: skip
+    "/help",
+    "/status",
+    "/model",
+    "/usage",
+    "/todo",
+    "/session",
+    "/sessions",
+    "/reset",
+    "/compact",
+    "/branch",
+    "/pin",
+    "/unpin",
+    "/pins",
+    "/requests",
+    "/done",
+    "/drop",
+    "/remind",
+    "/schedule",
+    "/memory",
+    "/why",
+    "/forget",
+    "/sleep",
+    "/people",
+    "/pair",
+    "/bridge",
+    "/deliveries",
+    "/backup",
+    "/archive",
+    "/undo",
+    "/retry",
+    "/stop",
+)
 LEAVE_COMMANDS = ("/quit", "/exit")
 _SWITCHING = "/session"
 # Reminders are set in other words there, a reset is given its session otherwise.

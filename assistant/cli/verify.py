@@ -57,16 +57,21 @@ def _with_archives(report: IntegrityReport, found: Sequence[IntegrityProblem]) -
 
 def _as_json(report: IntegrityReport) -> dict[str, object]:
     return {
-        "ok": report.ok, "sessions": report.sessions, "records": report.records, "bytes": report.bytes,
-        "seconds": round(report.seconds, 3), "problems": [asdict(problem) for problem in report.problems],
+        "ok": report.ok,
+        "sessions": report.sessions,
+        "records": report.records,
+        "bytes": report.bytes,
+        "seconds": round(report.seconds, 3),
+        "problems": [asdict(problem) for problem in report.problems],
         "redactions": list(report.redactions),
-    }  # fmt: skip
+    }
 
 
 def _lines(report: IntegrityReport) -> list[str]:
     speed = f", {report.bytes / 1e6 / report.seconds:.0f} MB a second" if report.seconds > 0.01 else ""
     lines = [
-        f"Read {pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}, {report.bytes / 1e6:,.1f} "
+        f"Read {pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}, "
+        f"{report.bytes / 1e6:,.1f} "
         f"MB, in {report.seconds:.2f} s{speed}."
     ]
     if report.redactions:

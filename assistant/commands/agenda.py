@@ -152,9 +152,14 @@ class AgendaCommands:
         if catch_up is not None and catch_up not in _CATCH_UPS:
             raise UsageError("--catch-up is once, all or skip. Nothing was set.")
         wanted = JobRequest(
-            _key(call), _place(call), prompt, when, _every(words.options, repeats), name,
+            _key(call),
+            _place(call),
+            prompt,
+            when,
+            _every(words.options, repeats),
+            name,
             _CATCH_UPS[catch_up] if catch_up else None,
-        )  # fmt: skip
+        )
         job = await self._agenda.schedule(wanted, call.now)
         return f"Scheduled:\n{render_job(job, self._agenda.told(job))}"
 
@@ -272,11 +277,20 @@ def render_jobs(jobs: Sequence[Job], told: Callable[[Job], str], empty: str) -> 
 
 def job_json(job: Job) -> dict[str, Any]:
     return {
-        "id": job.id, "kind": job.kind, "name": job.name, "text": job.text, "state": job.state,
-        "due": job.due.at.isoformat() if job.due else None, "local": job.due.key if job.due else None,
-        "repeats": describe_recurrence(job.spec), "zone": job.zone, "catch_up": job.catch_up, "session": job.place.session,
-        "bridge": job.place.bridge, "created_at": job.created_at.isoformat(),
-    }  # fmt: skip
+        "id": job.id,
+        "kind": job.kind,
+        "name": job.name,
+        "text": job.text,
+        "state": job.state,
+        "due": job.due.at.isoformat() if job.due else None,
+        "local": job.due.key if job.due else None,
+        "repeats": describe_recurrence(job.spec),
+        "zone": job.zone,
+        "catch_up": job.catch_up,
+        "session": job.place.session,
+        "bridge": job.place.bridge,
+        "created_at": job.created_at.isoformat(),
+    }
 
 
 def render_slots(slots: Sequence[EndedSlot], others: Mapping[str, int], zone: ZoneInfo) -> str:
@@ -301,10 +315,17 @@ def _clock(at: datetime, zone: ZoneInfo) -> str:
 
 def slot_json(slot: EndedSlot) -> dict[str, Any]:
     return {
-        "job": slot.job_id, "kind": slot.kind, "name": slot.name, "text": slot.text, "due": slot.due_at.isoformat(),
-        "local": slot.local_key, "state": slot.state, "ended": slot.ended_at.isoformat(), "note": slot.note,
+        "job": slot.job_id,
+        "kind": slot.kind,
+        "name": slot.name,
+        "text": slot.text,
+        "due": slot.due_at.isoformat(),
+        "local": slot.local_key,
+        "state": slot.state,
+        "ended": slot.ended_at.isoformat(),
+        "note": slot.note,
         "seen": slot.seen_at.isoformat() if slot.seen_at else None,
-    }  # fmt: skip
+    }
 
 
 def rows_to_json(rows: Sequence[Mapping[str, Any]]) -> str:

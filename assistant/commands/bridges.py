@@ -311,17 +311,25 @@ def bridge_status_from_report(name: str, found: Mapping[str, Any], account: str 
     """What the delivery's status says of one bridge."""
     since = found.get("since")
     return BridgeStatus(
-        name, found["state"], account, datetime.fromisoformat(since) if since else None, found.get("waiting", 0),
+        name,
+        found["state"],
+        account,
+        datetime.fromisoformat(since) if since else None,
+        found.get("waiting", 0),
         found["error"],
-    )  # fmt: skip
+    )
 
 
 def bridge_status_json(standing: BridgeStatus) -> dict[str, Any]:
     return {
-        "name": standing.name, "state": standing.state, "account": standing.account,
-        "since": standing.since.isoformat() if standing.since else None, "waiting": standing.waiting,
-        "error": standing.error, "todo": suggested_action(standing),
-    }  # fmt: skip
+        "name": standing.name,
+        "state": standing.state,
+        "account": standing.account,
+        "since": standing.since.isoformat() if standing.since else None,
+        "waiting": standing.waiting,
+        "error": standing.error,
+        "todo": suggested_action(standing),
+    }
 
 
 def bridge_status_from_json(found: Mapping[str, Any]) -> BridgeStatus:
@@ -349,10 +357,17 @@ def render_stuck_deliveries(stuck: Sequence[UndeliveredItem], zone: ZoneInfo) ->
 
 def stuck_delivery_json(one: UndeliveredItem) -> dict[str, Any]:
     return {
-        "id": one.id, "state": one.state, "bridge": one.bridge, "session": one.session,
-        "at": one.created_at.isoformat(), "since": one.updated_at.isoformat(), "parts_sent": one.parts_sent,
-        "attempts": one.attempts, "error": one.error, "text": delivery_excerpt(one),
-    }  # fmt: skip
+        "id": one.id,
+        "state": one.state,
+        "bridge": one.bridge,
+        "session": one.session,
+        "at": one.created_at.isoformat(),
+        "since": one.updated_at.isoformat(),
+        "parts_sent": one.parts_sent,
+        "attempts": one.attempts,
+        "error": one.error,
+        "text": delivery_excerpt(one),
+    }
 
 
 def delivery_excerpt(one: UndeliveredItem) -> str:

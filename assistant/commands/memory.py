@@ -312,11 +312,12 @@ def render_rebuild(done: RebuildResult, *, from_log: bool) -> list[str]:
 def memory_hits_json(found: Sequence[MemoryHit]) -> list[dict[str, Any]]:
     return [
         {
-            **export_memory(MemoryState(one.memory, one.memory.superseded_by[:8])), "score": round(one.score, 4),
+            **export_memory(MemoryState(one.memory, one.memory.superseded_by[:8])),
+            "score": round(one.score, 4),
             "sources": list(one.sources),
         }
         for one in found
-    ]  # fmt: skip
+    ]
 
 
 def as_of_json(then: MemoriesAsOf) -> dict[str, Any]:
@@ -329,11 +330,17 @@ def provenance_json(chain: MemoryProvenance) -> dict[str, Any]:
         **export_memory(chain.known),
         "said": [
             {
-                "entry": one.entry.id, "source_type": one.entry.source_type, "at": one.entry.timestamp.isoformat(),
-                "text": one.entry.content, "missing": list(one.missing),
+                "entry": one.entry.id,
+                "source_type": one.entry.source_type,
+                "at": one.entry.timestamp.isoformat(),
+                "text": one.entry.content,
+                "missing": list(one.missing),
                 "messages": [
                     {
-                        "id": record.id, "at": record.ts.isoformat(), "session": record.session, "role": record.role,
+                        "id": record.id,
+                        "at": record.ts.isoformat(),
+                        "session": record.session,
+                        "role": record.role,
                         "text": record.content,
                     }
                     for record in one.records
@@ -346,23 +353,33 @@ def provenance_json(chain: MemoryProvenance) -> dict[str, Any]:
             for one in chain.versions
         ],
         "note": chain.note,
-    }  # fmt: skip
+    }
 
 
 def correction_json(done: CorrectionResult) -> dict[str, Any]:
     return {
-        "former": done.former.reference, "id": done.now.reference, "memory_id": done.now.id or None,
-        "text": done.now.text, "waiting": done.waiting or None,
-    }  # fmt: skip
+        "former": done.former.reference,
+        "id": done.now.reference,
+        "memory_id": done.now.id or None,
+        "text": done.now.text,
+        "waiting": done.waiting or None,
+    }
 
 
 def memory_counts_json(counts: MemoryCounts) -> dict[str, Any]:
     slept = counts.slept
     return {
-        "current": counts.current, "former": counts.former, "kinds": dict(counts.kinds), "pending": counts.pending,
-        "planned": counts.planned, "last_sleep": slept.started_at.isoformat() if slept else None,
-        "store": counts.place.store, "embedder": counts.place.embedder, "bytes": counts.place.size, "note": counts.note,
-    }  # fmt: skip
+        "current": counts.current,
+        "former": counts.former,
+        "kinds": dict(counts.kinds),
+        "pending": counts.pending,
+        "planned": counts.planned,
+        "last_sleep": slept.started_at.isoformat() if slept else None,
+        "store": counts.place.store,
+        "embedder": counts.place.embedder,
+        "bytes": counts.place.size,
+        "note": counts.note,
+    }
 
 
 def import_json(done: ImportResult) -> dict[str, Any]:

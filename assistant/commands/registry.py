@@ -174,9 +174,17 @@ class CommandRegistry:
         question = self._last_exchange(call.session)[0]
         await self._undo(call)
         again = IncomingMessage(
-            call.bridge, f"retry:{question.id}:{call.now.isoformat()}", call.session, session_scope(call.session),
-            call.sender, call.trust, question.content, question.media, question.name, call.target or call.session,
-        )  # fmt: skip
+            call.bridge,
+            f"retry:{question.id}:{call.now.isoformat()}",
+            call.session,
+            session_scope(call.session),
+            call.sender,
+            call.trust,
+            question.content,
+            question.media,
+            question.name,
+            call.target or call.session,
+        )
         await self._live.accept(again)
         return f"Asking again: {_first_words(question.content)!r}"
 

@@ -113,15 +113,22 @@ def _json(value: object) -> str:
 NO_SLEEP = "No sleep yet."
 SLEEP_FAILED = "The sleep failed; `assistant status` says why. Nothing was lost, and the next one goes on where it was."
 PHASE_NAMES = {
-    "settle": "compactions into the journal", "extract": "reading", "score": "weighing", "consolidate": "remembering",
-    "curate": "files and profiles", "compact": "compacting",
-}  # fmt: skip
+    "settle": "compactions into the journal",
+    "extract": "reading",
+    "score": "weighing",
+    "consolidate": "remembering",
+    "curate": "files and profiles",
+    "compact": "compacting",
+}
 _KINDS = {"sleep": "night", "late": "night, slept late", "nap": "nap", "manual": "by hand", "phase": "one phase"}
 _ENDS = {
-    "running": "it is still under way", "done": "all went well", "failed": "not all went well",
-    "interrupted": "it was cut off; the next one goes on where it was", "undoing": "it is being taken back",
+    "running": "it is still under way",
+    "done": "all went well",
+    "failed": "not all went well",
+    "interrupted": "it was cut off; the next one goes on where it was",
+    "undoing": "it is being taken back",
     "undone": "it was taken back",
-}  # fmt: skip
+}
 
 
 def render_sleep_report(report: SleepReport | None, zone: tzinfo, now: datetime) -> str:
@@ -198,9 +205,11 @@ def _scored(phase: Mapping[str, Any]) -> Iterator[str]:
 def _consolidated(phase: Mapping[str, Any]) -> Iterator[str]:
     if phase.get("read"):
         done = [
-            f"learned {pluralize(phase.get('learned', 0), 'memory', 'memories')}", f"{phase.get('merged', 0):,} merged",
-            f"{phase.get('superseded', 0):,} superseded", f"{phase.get('junk', 0):,} rejected as junk",
-        ]  # fmt: skip
+            f"learned {pluralize(phase.get('learned', 0), 'memory', 'memories')}",
+            f"{phase.get('merged', 0):,} merged",
+            f"{phase.get('superseded', 0):,} superseded",
+            f"{phase.get('junk', 0):,} rejected as junk",
+        ]
         why = f" ({'; '.join(phase['rejected'])})" if phase.get("rejected") else ""
         yield f"Remembered: of {pluralize(phase['read'], 'entry', 'entries')} {', '.join(done)}{why}."
     if phase.get("waiting"):
@@ -235,9 +244,13 @@ def _rejected(what: str, phase: Mapping[str, Any]) -> Iterator[str]:
 
 
 _TOLD = {
-    "settle": _settled, "extract": _read, "score": _scored, "consolidate": _consolidated, "curate": _curated,
+    "settle": _settled,
+    "extract": _read,
+    "score": _scored,
+    "consolidate": _consolidated,
+    "curate": _curated,
     "compact": _compacted,
-}  # fmt: skip
+}
 
 
 def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
@@ -298,15 +311,22 @@ def render_sleep_undo(done: SleepUndoResult, zone: tzinfo) -> str:
     files = [target.partition(":")[2] for target in done.edits if target.startswith("file:")]
     lines = [
         *([f"Memories: {pluralize(done.memories, 'change')} taken back."] if done.memories else []),
-        *([f"Journal: {pluralize(done.entries, 'entry', 'entries')} set aside; they stay, and nothing is made of them.",
-           "None of it is learned again from what was said, not by `assistant memory rebuild --from-log` either; what "
-           "is said again is."]
-          if done.entries else []),
+        *(
+            [
+                f"Journal: {pluralize(done.entries, 'entry', 'entries')} set aside; they stay, and nothing is made "
+                f"of them.",
+                "None of it is learned again from what was said, not by `assistant memory rebuild --from-log` "
+                "either; what "
+                "is said again is.",
+            ]
+            if done.entries
+            else []
+        ),
         *([f"Profiles: {pluralize(profiles, 'change')} taken back."] if profiles else []),
         *([f"Files as they were: {', '.join(dict.fromkeys(files))}."] if files else []),
         *(f"Compaction of {session} taken back." for session in done.sessions),
         *(f"! Left as it is: {line}" for line in done.left),
-    ]  # fmt: skip
+    ]
     return "\n".join([f"Took back sleep {done.of.id} of {begun}.", *(f"- {line}" for line in lines)])
 
 
@@ -317,9 +337,13 @@ def sleep_report_json(report: SleepReport | None) -> dict[str, Any] | None:
     if report is None:
         return None
     return {
-        "id": report.id, "trigger": report.trigger, "state": report.state, "started_at": report.started_at.isoformat(),
-        "ended_at": report.ended_at.isoformat() if report.ended_at else None, "phases": report.phases,
-    }  # fmt: skip
+        "id": report.id,
+        "trigger": report.trigger,
+        "state": report.state,
+        "started_at": report.started_at.isoformat(),
+        "ended_at": report.ended_at.isoformat() if report.ended_at else None,
+        "phases": report.phases,
+    }
 
 
 def forecast_json(found: SleepForecast) -> dict[str, Any]:
@@ -328,6 +352,10 @@ def forecast_json(found: SleepForecast) -> dict[str, Any]:
 
 def sleep_undo_json(done: SleepUndoResult) -> dict[str, Any]:
     return {
-        "id": done.of.id, "memories": done.memories, "entries": done.entries, "edits": list(done.edits),
-        "sessions": list(done.sessions), "left": list(done.left),
-    }  # fmt: skip
+        "id": done.of.id,
+        "memories": done.memories,
+        "entries": done.entries,
+        "edits": list(done.edits),
+        "sessions": list(done.sessions),
+        "left": list(done.left),
+    }

@@ -221,32 +221,47 @@ def _part(kinds: Sequence[tuple[str, SpendTotals]], *, background: bool | None =
     for kind, spent in kinds:
         if background is None or (kind in BACKGROUND_PURPOSES) is background:
             whole = SpendTotals(
-                whole.calls + spent.calls, whole.usage + spent.usage, whole.usd + spent.usd,
-                whole.tokens + spent.tokens, whole.unpriced_tokens + spent.unpriced_tokens,
-            )  # fmt: skip
+                whole.calls + spent.calls,
+                whole.usage + spent.usage,
+                whole.usd + spent.usd,
+                whole.tokens + spent.tokens,
+                whole.unpriced_tokens + spent.unpriced_tokens,
+            )
     return whole
 
 
 def _spent_json(spent: SpendTotals) -> dict[str, Any]:
     used = spent.usage
     return {
-        "calls": spent.calls, "input": used.input, "output": used.output, "cache_read": used.cache_read,
-        "cache_write": used.cache_write, "tokens": spent.tokens, "usd": round(spent.usd, 6),
+        "calls": spent.calls,
+        "input": used.input,
+        "output": used.output,
+        "cache_read": used.cache_read,
+        "cache_write": used.cache_write,
+        "tokens": spent.tokens,
+        "usd": round(spent.usd, 6),
         "unpriced_tokens": spent.unpriced_tokens,
-    }  # fmt: skip
+    }
 
 
 def _sums_json(sums: PeriodSpend) -> dict[str, Any]:
     return {
-        "calls": sums.calls, "tokens": sums.tokens, "usd": round(sums.usd, 6), "unpriced_tokens": sums.unpriced_tokens,
-    }  # fmt: skip
+        "calls": sums.calls,
+        "tokens": sums.tokens,
+        "usd": round(sums.usd, 6),
+        "unpriced_tokens": sums.unpriced_tokens,
+    }
 
 
 def _cap_json(cap: CapUsage) -> dict[str, Any]:
     return {
-        "setting": cap.setting, "period": cap.period, "used": round(cap.used, 6), "most": round(cap.most, 6),
-        "share": round(cap.share, 4), "used_up": cap.is_used_up,
-    }  # fmt: skip
+        "setting": cap.setting,
+        "period": cap.period,
+        "used": round(cap.used, 6),
+        "most": round(cap.most, 6),
+        "share": round(cap.share, 4),
+        "used_up": cap.is_used_up,
+    }
 
 
 _DAYS = 31

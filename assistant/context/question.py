@@ -64,9 +64,24 @@ _MONTHS |= {"nov": 11, "dec": 12}
 _DAYS = {name.lower(): number for number, name in enumerate(calendar.day_name)}
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _NUMBERS = {
-    "a": 1, "an": 1, "one": 1, "two": 2, "couple of": 2, "couple": 2, "few": 3, "three": 3, "four": 4, "five": 5,
-    "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
-}  # fmt: skip
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "two": 2,
+    "couple of": 2,
+    "couple": 2,
+    "few": 3,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "eleven": 11,
+    "twelve": 12,
+}
 
 _MONTH = "(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
@@ -242,25 +257,40 @@ _FORMS: tuple[tuple[re.Pattern[str], _Reading, bool], ...] = tuple(
     (lazy_regex(pattern, re.IGNORECASE), reading, needs_past)
     for pattern, reading, needs_past in (
         (rf"\b{_YEAR}-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b", _read_iso, False),
-        (r"\bthe day before yesterday\b|\byesterday(?: (?:morning|afternoon|evening))?\b|\blast night\b", _read_recent_day, False),
+        (
+            r"\bthe day before yesterday\b|\byesterday(?: (?:morning|afternoon|evening))?\b|\blast night\b",
+            _read_recent_day,
+            False,
+        ),
         (r"\b(?:today|this (?:morning|afternoon|evening))\b", _read_recent_day, True),
         (rf"\b{_COUNT} (?P<unit>days?|weeks?|months?|years?) (?:ago|back|earlier)\b", _read_units_ago, False),
-        (rf"\b(?:in|over|during|for) the (?:last|past) (?:{_COUNT} )?(?P<unit>days?|weeks?|months?|years?)\b", _read_last_units,
-         False),
+        (
+            rf"\b(?:in|over|during|for) the (?:last|past) (?:{_COUNT} )?(?P<unit>days?|weeks?|months?|years?)\b",
+            _read_last_units,
+            False,
+        ),
         (rf"\bthe (?:last|past) {_COUNT} (?P<unit>days?|weeks?|months?|years?)\b", _read_last_units, False),
         (rf"\b{_WHICH}(?P<unit>week|weekend|month|year)\b", _read_unit, False),
-        (rf"\b(?:{_WHICH}|(?:in|during) (?:the )?)(?P<season>spring|summer|autumn|fall|winter)\b(?: (?:of )?{_YEAR})?",
-         _read_season, False),
+        (
+            rf"\b(?:{_WHICH}|(?:in|during) (?:the )?)(?P<season>spring|summer|autumn|fall|winter)\b(?: (?:of "
+            rf")?{_YEAR})?",
+            _read_season,
+            False,
+        ),
         (rf"\b(?:on (?:the )?)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? {_YEAR})?\b", _read_day, False),
         (rf"\b{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? {_YEAR})?", _read_day, False),
         (rf"\bsince (?P<part>)(?P<which>)?{_MONTH}(?: {_YEAR})?", _read_since, False),
-        (rf"\b(?:in|during|back in|for|of) (?:{_WHICH}|the )?(?:(?P<part>early|mid|late)[ -])?{_MONTH}"
-         rf"(?: (?:of )?{_YEAR})?", _read_month, False),
+        (
+            rf"\b(?:in|during|back in|for|of) (?:{_WHICH}|the )?(?:(?P<part>early|mid|late)[ -])?{_MONTH}"
+            rf"(?: (?:of )?{_YEAR})?",
+            _read_month,
+            False,
+        ),
         (rf"\b(?P<which>last|this) (?P<part>)?{_MONTH}(?P<year>(?!))?", _read_month, False),
         (rf"\b(?:last |on |this past |past )(?P<day>{'|'.join(_DAYS)})\b", _read_weekday, True),
         (rf"\b(?:in|during|of|throughout|back in) {_YEAR}\b", _read_year, False),
     )
-)  # fmt: skip
+)
 _DATED = lazy_regex(
     rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?P<m1>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\.?,? "
     r"(?:(?P<d2>\d{1,2})(?:st|nd|rd|th)?,? )?(?P<y1>(?:19|20)\d\d)\b"

@@ -12,9 +12,7 @@ from typing import Literal
 
 _LONGEST_WAIT = 24 * 3600.0
 
-ModelErrorKind = Literal[
-    "overflow", "rate_limit", "overload", "auth", "budget", "refusal", "bad_request", "network"
-]  # fmt: skip
+ModelErrorKind = Literal["overflow", "rate_limit", "overload", "auth", "budget", "refusal", "bad_request", "network"]
 
 
 class AssistantError(Exception):

@@ -226,7 +226,8 @@ def resolve_id_prefix(beginning: str, ids: Iterable[str]) -> str:
     if len(found) > 1:
         more = ", ..." if len(found) > _SHOWN else ""
         raise UsageError(
-            f"{len(found)} memories begin with {beginning}: {', '.join(map(_shorten_id, found[:_SHOWN]))}{more}. Give more "
+            f"{len(found)} memories begin with {beginning}: {', '.join(map(_shorten_id, found[:_SHOWN]))}{more}. "
+            f"Give more "
             "digits. Nothing was changed."
         )
     return found[0] if found else ""

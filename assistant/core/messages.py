@@ -131,9 +131,13 @@ class LogByteRange:
 def media_to_json(media: Media) -> dict[str, Any]:
     """`media` without its unset fields."""
     full = {
-        "kind": media.kind, "mime": media.mime, "name": media.name, "size": media.size,
-        "data": media.data, "path": media.path,
-    }  # fmt: skip
+        "kind": media.kind,
+        "mime": media.mime,
+        "name": media.name,
+        "size": media.size,
+        "data": media.data,
+        "path": media.path,
+    }
     return {key: value for key, value in full.items() if value not in (None, "", 0) or key in ("kind", "mime")}
 
 

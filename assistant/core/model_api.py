@@ -92,7 +92,7 @@ class ModelLimits:
 
 CallPurpose = Literal[
     "chat", "schedule", "summary", "sleep_summary", "extraction", "scoring", "consolidation", "embedding", "check"
-]  # fmt: skip
+]
 """What a call is for. A `schedule` is a turn that a scheduled prompt opened; a `sleep_summary` is one that nobody waits
 for, a `summary` one before an answer, or by hand; `check` is the first call of a set-up."""
 

@@ -45,11 +45,7 @@ def add_attribute(
     if several:
         return _changed(profile, {}, new)
     later = [one.since for one in alike if one.since > since]
-    closing = {
-        one: replace(one, until=since)
-        for one in alike
-        if one.since <= since and _is_current_at(one, since)
-    }  # fmt: skip
+    closing = {one: replace(one, until=since) for one in alike if one.since <= since and _is_current_at(one, since)}
     return _changed(profile, closing, replace(new, until=min(later, default=None)))
 
 

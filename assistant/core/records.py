@@ -118,9 +118,18 @@ class LogRecord:
     def message(self) -> Message:
         """The record as a message, whole."""
         return Message(
-            self.role, self.content, self.id, self.ts, self.tool_calls, self.tool_call_id, self.name,
-            self.media, self.thinking, self.model, {"turn": self.turn} if self.turn else {},
-        )  # fmt: skip
+            self.role,
+            self.content,
+            self.id,
+            self.ts,
+            self.tool_calls,
+            self.tool_call_id,
+            self.name,
+            self.media,
+            self.thinking,
+            self.model,
+            {"turn": self.turn} if self.turn else {},
+        )
 
 
 @dataclass(frozen=True, slots=True)

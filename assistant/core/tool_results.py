@@ -95,8 +95,9 @@ def parse_quotes(result: str) -> list[QuotedMessage]:
     found = (_QUOTE_LINE.fullmatch(line) for line in result.split("\n"))
     return [
         QuotedMessage(int(m[1]), m[2], m[3] or "user", json.loads(m[5]), json.loads(m[4]) if m[4] else None)
-        for m in found if m
-    ]  # fmt: skip
+        for m in found
+        if m
+    ]
 
 
 def format_todos(

@@ -25,8 +25,8 @@ _MOST_ASKED = 20
 _CODE_LENGTH = 6
 _BACKUPS = "backups of the home"
 
-MarkedT = TypeVar("MarkedT", bound="About")
-AboutT = TypeVar("AboutT", bound="About", contravariant=True)
+MarkedT = TypeVar("MarkedT", bound="ErasureSubject")
+AboutT = TypeVar("AboutT", bound="ErasureSubject", contravariant=True)
 
 
 class ErasureSubject(Protocol):
@@ -229,7 +229,7 @@ class ErasureService(Generic[MarkedT]):
         still = any(map(_is_undone, left))
         return ErasureResult(
             tuple(sorted(marked.ids)), places, (*undone, *left), not undone and not still, searched, again
-        )  # fmt: skip
+        )
 
     async def _erase(self, marked: MarkedT) -> list[ErasureLeftover]:
         if not marked.memories or self._memories is None:

@@ -202,7 +202,7 @@ class Dispatcher:
         """A turn answers these: what happens in it is shown where they came from."""
         self._followed[turn] = [
             OutgoingMessage("", one.session, one.scope, one.bridge, one.target, "") for one in incoming
-        ]  # fmt: skip
+        ]
 
     def unfollow(self, turn: str) -> None:
         self._followed.pop(turn, None)

@@ -38,9 +38,7 @@ class SlashCommandRunner(Protocol):
 
     def names(self) -> list[str]: ...
 
-    async def run(
-        self, text: str, session: str, *, bridge: str = ..., target: str = ..., sender: str = ...
-    ) -> str: ...  # fmt: skip
+    async def run(self, text: str, session: str, *, bridge: str = ..., target: str = ..., sender: str = ...) -> str: ...
 
 
 class UnknownSenderPolicy(Protocol):
@@ -180,9 +178,18 @@ class InboundHandler:
             return None
         words = arrival.content if owners else truncate_guest_text(arrival.content)
         return IncomingMessage(
-            arrival.bridge, arrival.external_id, session, session_scope(session), arrival.sender,
-            "owner" if owners else "guest", words, arrival.media, _name_in(arrival), arrival.target, arrival.position,
-        )  # fmt: skip
+            arrival.bridge,
+            arrival.external_id,
+            session,
+            session_scope(session),
+            arrival.sender,
+            "owner" if owners else "guest",
+            words,
+            arrival.media,
+            _name_in(arrival),
+            arrival.target,
+            arrival.position,
+        )
 
     def _session(self, arrival: InboundMessage, person: Person | None) -> str | None:
         """Where this belongs; None where it is not to be answered."""

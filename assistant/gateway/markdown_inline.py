@@ -27,7 +27,7 @@ from markdown_it.rules_inline import (
     image,
     link,
     strikethrough,
-)  # fmt: skip
+)
 from wcwidth import iter_graphemes
 
 from assistant.core.text import lazy_regex

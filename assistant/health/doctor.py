@@ -71,9 +71,10 @@ def check_daemon(serving: DaemonState) -> Finding:
     if serving.answers:
         return ok_finding("daemon", f"{who} serves the home")
     return problem_finding(
-        "daemon", f"{who.capitalize()} holds the home and does not listen.",
+        "daemon",
+        f"{who.capitalize()} holds the home and does not listen.",
         "If it is not just starting: `assistant stop`, then start it again.",
-    )  # fmt: skip
+    )
 
 
 def check_stale_socket(serving: DaemonState, *, fix: bool) -> Finding | None:
@@ -138,9 +139,10 @@ def check_databases(files: HomeFiles) -> Iterator[Finding]:
             continue
         if found:
             yield problem_finding(
-                name, f"SQLite finds {found[0]!r}, and {len(found) - 1} more.",
+                name,
+                f"SQLite finds {found[0]!r}, and {len(found) - 1} more.",
                 "`assistant verify` tells what is hurt; `assistant backup restore` brings back a backup.",
-            )  # fmt: skip
+            )
         else:
             yield ok_finding(name, "whole")
 
@@ -154,9 +156,10 @@ def check_log_chain(recent: Callable[[int], Sequence[IntegrityProblem]], last: i
         )
     first = found[0]
     return problem_finding(
-        "log", f"{first.where}: {first.text}; {pluralize(len(found), 'problem')} in all.",
+        "log",
+        f"{first.where}: {first.text}; {pluralize(len(found), 'problem')} in all.",
         "`assistant verify` lists them; `--repair` mends the index.",
-    )  # fmt: skip
+    )
 
 
 def check_disk(files: HomeFiles) -> Iterator[Finding]:
@@ -177,17 +180,19 @@ def check_disk(files: HomeFiles) -> Iterator[Finding]:
 def check_clock(newest: datetime | None, zone: str, zone_is_known: bool, now: datetime) -> Iterator[Finding]:
     if not zone_is_known:
         yield problem_finding(
-            "time zone", "The system does not tell one that is known, so that times are in UTC.",
+            "time zone",
+            "The system does not tell one that is known, so that times are in UTC.",
             "`assistant config set home.timezone Europe/Oslo` sets one.",
-        )  # fmt: skip
+        )
     else:
         yield ok_finding("time zone", zone)
     if newest is not None and newest > now + _CLOCK_TOLERANCE:
         ahead = format_duration((newest - now).total_seconds())
         yield problem_finding(
-            "clock", f"It is {ahead} behind the newest message that is kept.",
+            "clock",
+            f"It is {ahead} behind the newest message that is kept.",
             "Set the clock (`timedatectl`, or the system's settings): reminders would come late.",
-        )  # fmt: skip
+        )
     else:
         yield ok_finding("clock", f"{now:%Y-%m-%d %H:%M} UTC")
 
@@ -244,9 +249,10 @@ def check_provider(found: Settings) -> Finding:
         return problem_finding("provider", f"{who} has no key.", f"`assistant config secret set {variable}` keeps one.")
     if who == "offline":
         return note_finding(
-            "provider", "the built-in model, which knows what you tell it and nothing else",
+            "provider",
+            "the built-in model, which knows what you tell it and nothing else",
             "`assistant setup` sets up a provider.",
-        )  # fmt: skip
+        )
     named = f"{who} {model.name}".strip()
     return ok_finding("provider", f"{named}, with a key; `--call` asks it something")
 
@@ -286,9 +292,10 @@ async def _check_bridge(name: str, bridge: ReachableBridge, seconds: float) -> F
         return problem_finding(subject, str(error), f"`assistant bridge test {name}` tries it again.")
     except TimeoutError:
         return problem_finding(
-            subject, f"Its network did not answer within {seconds:g} s.",
+            subject,
+            f"Its network did not answer within {seconds:g} s.",
             f"Look at the connection, then `assistant bridge test {name}`.",
-        )  # fmt: skip
+        )
     finally:
         await bridge.aclose()
 
@@ -314,7 +321,8 @@ def check_versions(programs: InstalledPrograms) -> Iterator[Finding]:
     if sqlite < _SQLITE or not programs.full_text:
         lacks = "" if programs.full_text else ", without full-text search (FTS5)"
         yield problem_finding(
-            "sqlite", f"{programs.sqlite}{lacks}.",
+            "sqlite",
+            f"{programs.sqlite}{lacks}.",
             f"Use a Python with SQLite {'.'.join(map(str, _SQLITE))} or later and FTS5, as python.org and uv have it.",
-        )  # fmt: skip
+        )
     yield ok_finding("versions", f"Nocturne {programs.ours}, Python {python}, SQLite {programs.sqlite}; {extras}")

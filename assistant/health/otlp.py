@@ -52,10 +52,13 @@ class OtlpTracer:
         self._provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False, span_limits=SpanLimits())
         self._provider.add_span_processor(
             BatchSpanProcessor(
-                exporter, max_queue_size=_QUEUE, max_export_batch_size=_BATCH,
-                schedule_delay_millis=_EVERY_MILLISECONDS, export_timeout_millis=_SECONDS * 1000,
+                exporter,
+                max_queue_size=_QUEUE,
+                max_export_batch_size=_BATCH,
+                schedule_delay_millis=_EVERY_MILLISECONDS,
+                export_timeout_millis=_SECONDS * 1000,
             )
-        )  # fmt: skip
+        )
         self._tracer = self._provider.get_tracer("nocturne", __version__)
 
     @contextmanager

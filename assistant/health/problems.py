@@ -119,7 +119,10 @@ def _breaker_problems(stores: StatusSources, settings: Settings) -> Iterator[str
         fuse = stores.breakers.get(name)
         if fuse.opened_at is not None:
             since = f"{fuse.opened_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
-            yield f"{what} without a model since {since}: {shorten_to_sentence(fuse.last_error)} It is tried again by itself."
+            yield (
+                f"{what} without a model since {since}: {shorten_to_sentence(fuse.last_error)} It is tried again "
+                f"by itself."
+            )
 
 
 def _sleep_problems(stores: StatusSources) -> Iterator[str]:
@@ -130,7 +133,8 @@ def _sleep_problems(stores: StatusSources) -> Iterator[str]:
     if unsaved:
         waiting = len(stores.consolidations.pending(limit=_MOST_PENDING))
         yield (
-            f"What was learned is not in the memory store: {shorten_to_sentence(unsaved)} The journal keeps it (entries "
+            f"What was learned is not in the memory store: {shorten_to_sentence(unsaved)} The journal keeps it "
+            f"(entries "
             f"that wait: {waiting:,}); `assistant sleep` tries again."
         )
     told = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _PROBLEM_KEYS if phase.get(key)]

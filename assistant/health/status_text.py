@@ -11,9 +11,13 @@ from assistant.core.text import format_duration, pluralize
 
 ALL_GOOD = "Green: nothing needs you."
 _SLEEPS = {
-    "running": "under way", "done": "went well", "failed": "did not go well", "interrupted": "was cut off",
-    "undoing": "is being taken back", "undone": "was taken back",
-}  # fmt: skip
+    "running": "under way",
+    "done": "went well",
+    "failed": "did not go well",
+    "interrupted": "was cut off",
+    "undoing": "is being taken back",
+    "undone": "was taken back",
+}
 
 
 def render_lines(report: Mapping[str, Any]) -> list[str]:

@@ -141,9 +141,13 @@ class ChildProcess:
     each step, the first one its start too. `said` are the last lines that the child wrote beside its answers."""
 
     def __init__(
-        self, command: Sequence[str], first: Mapping[str, Any], *, seconds: float,
+        self,
+        command: Sequence[str],
+        first: Mapping[str, Any],
+        *,
+        seconds: float,
         now_also: Callable[[], Mapping[str, Any]] = dict,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._command = tuple(command)
         self._first = first
         self._now_also = now_also
@@ -276,9 +280,13 @@ class Mem0Client:
     `fault` says why there is none. `spending` is what the child may spend on an embedder, as its first line says it."""
 
     def __init__(
-        self, settings: MemoryStoreSettings, command: Sequence[str], local: LocalMemoryReader | None = None,
-        fault: str = "", spending: Callable[[], Mapping[str, Any]] = dict,
-    ) -> None:  # fmt: skip
+        self,
+        settings: MemoryStoreSettings,
+        command: Sequence[str],
+        local: LocalMemoryReader | None = None,
+        fault: str = "",
+        spending: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
         self._fault = fault
         first = asdict(settings) | {"home": str(settings.home)}
         self._local = local

@@ -59,7 +59,7 @@ class LedgerEmbeddingMeter:
 
     def __init__(
         self, ledger: LedgerPort, provider: str, price: Callable[[str], float | None], clock: Callable[[], datetime]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._ledger = ledger
         self._provider = provider
         self._price = price
@@ -109,9 +109,17 @@ class RemoteEmbedder:
     each."""
 
     def __init__(
-        self, name: str, url: str, headers: Mapping[str, str], ask: BuildRequest, read: ReadVectors, billed:
-        ReadBilledTokens, *, seconds: float = 30.0, meter: EmbeddingMeter | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        url: str,
+        headers: Mapping[str, str],
+        ask: BuildRequest,
+        read: ReadVectors,
+        billed: ReadBilledTokens,
+        *,
+        seconds: float = 30.0,
+        meter: EmbeddingMeter | None = None,
+    ) -> None:
         self.name = name
         self._billed = billed
         self._meter = meter or NoEmbeddingMeter()
@@ -193,7 +201,7 @@ def openai_embedder(
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return RemoteEmbedder(
         f"openai:{chosen}", url or OPENAI_URL, headers, ask, read, billed, seconds=seconds, meter=meter
-    )  # fmt: skip
+    )
 
 
 def ollama_embedder(
@@ -210,9 +218,7 @@ def ollama_embedder(
     def billed(answer: Any) -> int | None:
         return _token_count(answer, "prompt_eval_count")
 
-    return RemoteEmbedder(
-        f"ollama:{chosen}", url or OLLAMA_URL, {}, ask, read, billed, seconds=seconds, meter=meter
-    )  # fmt: skip
+    return RemoteEmbedder(f"ollama:{chosen}", url or OLLAMA_URL, {}, ask, read, billed, seconds=seconds, meter=meter)
 
 
 def _token_count(told: Any, name: str) -> int | None:

@@ -54,23 +54,35 @@ def export_entries(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
     numbers = {one.id for one in entries}
     return [
         {
-            "id": one.id, "key": one.key, "text": one.content, "at": one.timestamp.isoformat(),
-            "source_type": one.source_type, "importance": one.importance, "tags": list(one.tags),
-            "session": one.session, "sources": list(one.sources),
+            "id": one.id,
+            "key": one.key,
+            "text": one.content,
+            "at": one.timestamp.isoformat(),
+            "source_type": one.source_type,
+            "importance": one.importance,
+            "tags": list(one.tags),
+            "session": one.session,
+            "sources": list(one.sources),
             "superseded_by": one.superseded_by if one.superseded_by in numbers else None,
         }
         for one in sorted(entries, key=lambda one: one.id or 0)
-    ]  # fmt: skip
+    ]
 
 
 def export_memory(known: MemoryState) -> dict[str, Any]:
     """A memory, or an entry without one, as JSON: `id` is its reference."""
     memory = known.memory
     return {
-        "id": known.reference, "memory_id": memory.id or None, "kind": memory.kind, "text": memory.text,
-        "said_at": memory.said_at.isoformat(), "until": memory.until.isoformat() if memory.until else None,
-        "superseded_by": known.by or None, "importance": memory.importance, "entries": list(memory.entries),
-    }  # fmt: skip
+        "id": known.reference,
+        "memory_id": memory.id or None,
+        "kind": memory.kind,
+        "text": memory.text,
+        "said_at": memory.said_at.isoformat(),
+        "until": memory.until.isoformat() if memory.until else None,
+        "superseded_by": known.by or None,
+        "importance": memory.importance,
+        "entries": list(memory.entries),
+    }
 
 
 def export_memories(held: MemoryList) -> list[dict[str, Any]]:
@@ -178,9 +190,14 @@ def _entry(row: Any, where: str) -> ImportedItem:
     number, by = _number(row, "id", where), _number(row, "superseded_by", where)
     kept = tuple(tag for tag in tags if tag in _KINDS) or ("fact",)
     return replace(
-        one, at=_moment(row.get("at"), where), importance=float(weight), tags=kept, number=number, by=by,
+        one,
+        at=_moment(row.get("at"), where),
+        importance=float(weight),
+        tags=kept,
+        number=number,
+        by=by,
         summary=row.get("source_type") == "context_synthesis",
-    )  # fmt: skip
+    )
 
 
 def _text(value: Any, where: str) -> ImportedItem:

@@ -91,9 +91,7 @@ class AnthropicAnswer:
         if stop == "refusal":
             message = Message("assistant", model=self._model, metadata={"refusal": self._refusal or "no reason given"})
             return ModelReply(message, self.usage, stop)
-        message = Message(
-            "assistant", self.text, tool_calls=calls, thinking=self._thinking(), model=self._model
-        )  # fmt: skip
+        message = Message("assistant", self.text, tool_calls=calls, thinking=self._thinking(), model=self._model)
         return ModelReply(message, self.usage, "tool_calls" if calls and stop != "overflow" else stop)
 
     def _bill(self, usage: Mapping[str, Any]) -> None:

@@ -109,8 +109,10 @@ def _remote(
 ) -> tuple[Model, Prices]:
     """The adapter of a provider, and the prices that hold there."""
     common: dict[str, Any] = {
-        "clock": means.clock, "facts": means.facts, "stall_seconds": settings.values.model.stall_seconds,
-    }  # fmt: skip
+        "clock": means.clock,
+        "facts": means.facts,
+        "stall_seconds": settings.values.model.stall_seconds,
+    }
     # A provider's SDK takes a second to import: only when a model is first asked.
     if provider == "anthropic":
         from assistant.models.anthropic import AnthropicModel

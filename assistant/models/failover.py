@@ -42,8 +42,15 @@ OFFLINE_PROVIDER = "offline"
 
 # When all failed: the kind that tells a person most about what to do, first.
 _TELLING: tuple[ModelErrorKind, ...] = (
-    "refusal", "auth", "budget", "bad_request", "overflow", "rate_limit", "overload", "network",
-)  # fmt: skip
+    "refusal",
+    "auth",
+    "budget",
+    "bad_request",
+    "overflow",
+    "rate_limit",
+    "overload",
+    "network",
+)
 _ADVICE: dict[ModelErrorKind, str] = {
     "refusal": "say it in other words",
     "auth": "check the key and the account, then say /retry",
@@ -217,5 +224,8 @@ def _most_telling(failures: Sequence[ModelError]) -> ModelError:
     more = f" ({others} more {'model' if others == 1 else 'models'} failed too)" if others else ""
     return ModelError(
         f"{_reason(worst)}{more}. Your message is kept; {_ADVICE[worst.kind]}.",
-        kind=worst.kind, retry_after=worst.retry_after, provider=worst.provider, partial=worst.partial,
-    )  # fmt: skip
+        kind=worst.kind,
+        retry_after=worst.retry_after,
+        provider=worst.provider,
+        partial=worst.partial,
+    )

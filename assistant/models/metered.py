@@ -208,8 +208,11 @@ class TracedModel(ModelWrapper):
 def _tell(span: TraceSpan, reply: ModelReply) -> None:
     used = reply.usage
     span.tell(
-        outcome="answered", input=used.input, output=used.output, cache_read=used.cache_read,
+        outcome="answered",
+        input=used.input,
+        output=used.output,
+        cache_read=used.cache_read,
         cache_write=used.cache_write,
-    )  # fmt: skip
+    )
     if used.cost_usd is not None:
         span.tell(usd=used.cost_usd)

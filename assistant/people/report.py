@@ -36,7 +36,10 @@ def people_json(people: Sequence[Person], waiting: Sequence[Pairing]) -> dict[st
     return {
         "people": [
             {
-                "id": person.id, "name": person.name, "role": person.role, "state": person.state,
+                "id": person.id,
+                "name": person.name,
+                "role": person.role,
+                "state": person.state,
                 "since": person.created_at.isoformat(),
                 "identities": [{"bridge": one.bridge, "id": one.sender} for one in person.identities],
             }
@@ -44,22 +47,30 @@ def people_json(people: Sequence[Person], waiting: Sequence[Pairing]) -> dict[st
         ],
         "waiting": [
             {
-                "bridge": one.bridge, "id": one.sender, "room": one.room, "name": one.name,
-                "since": one.created_at.isoformat(), "until": one.expires_at.isoformat(), "locked": one.locked,
+                "bridge": one.bridge,
+                "id": one.sender,
+                "room": one.room,
+                "name": one.name,
+                "since": one.created_at.isoformat(),
+                "until": one.expires_at.isoformat(),
+                "locked": one.locked,
             }
             for one in waiting
         ],
-    }  # fmt: skip
+    }
 
 
 def rooms_json(rooms: Sequence[KnownRoom]) -> list[dict[str, Any]]:
     return [
         {
-            "bridge": room.bridge, "room": room.room, "name": room.name, "state": room.state,
+            "bridge": room.bridge,
+            "room": room.room,
+            "name": room.name,
+            "state": room.state,
             "since": room.decided_at.isoformat(),
         }
         for room in rooms
-    ]  # fmt: skip
+    ]
 
 
 def strip_markdown(text: str) -> str:

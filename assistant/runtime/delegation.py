@@ -109,9 +109,7 @@ class DelegationRunner:
         request = self._snapshot(context.turn)
         if request is None:
             raise ToolError(_NO_CONTEXT)
-        noted = self._delegations.begin(
-            context.key, context.turn, context.session, context.scope, tasks, self._clock()
-        )  # fmt: skip
+        noted = self._delegations.begin(context.key, context.turn, context.session, context.scope, tasks, self._clock())
         work = [_Work(one, answer=None if one.state == "running" else one.result) for one in noted]
         try:
             async with asyncio.TaskGroup() as group:
@@ -159,9 +157,7 @@ class DelegationRunner:
             reply = await self._ask(model, await self._next_request(work, request, model), context, work)
             if not reply.message.tool_calls:
                 return _words(reply, model.name)
-            message = reply.message.with_unique_calls(
-                (*request.messages, *work.said), f"helper{work.delegation.id}"
-            )  # fmt: skip
+            message = reply.message.with_unique_calls((*request.messages, *work.said), f"helper{work.delegation.id}")
             work.said.append(message)
             for call in message.tool_calls:
                 work.said.append(await self._result(call, work, context))

@@ -220,7 +220,7 @@ class TurnRunner:
                 self._emit(turn, "tool", name=call.name, state="started", call=call.id)
                 context = ToolContext(
                     turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn)
-                )  # fmt: skip
+                )
                 text, ok = await self._toolbox.run(call, context, session_role(turn.session))
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
             self._conversation.record(turn, [_result(call, text, ok=ok)], self._clock())
@@ -284,9 +284,15 @@ class TurnRunner:
         message_ids = [item.message_id for item in turn.items]
         self._emit(turn, "turn", state=state, message_ids=message_ids)
         return TurnOutcome(
-            turn.id, turn.session, state, body, exit_code, progress.model, progress.usage,
+            turn.id,
+            turn.session,
+            state,
+            body,
+            exit_code,
+            progress.model,
+            progress.usage,
             self._context.pressure(turn.session) or 0.0,
-        )  # fmt: skip
+        )
 
     # ----------------------------------------------------------------------------------------------------------- events
 
@@ -339,8 +345,14 @@ def _deliveries(turn: Turn, body: str, kind: Any) -> list[OutgoingMessage]:
         places.setdefault(
             (asked.bridge, asked.target),
             OutgoingMessage(
-                f"{kind}:{turn.id}{suffix}", turn.session, turn.scope, asked.bridge, asked.target, body, kind,
+                f"{kind}:{turn.id}{suffix}",
+                turn.session,
+                turn.scope,
+                asked.bridge,
+                asked.target,
+                body,
+                kind,
                 inbox_id=item.id,
             ),
-        )  # fmt: skip
+        )
     return list(places.values())

@@ -76,8 +76,11 @@ class StandingMemory:
             text = memory_block(
                 self._read(self._files.curated) if session_role(session) == "owner" else "",
                 [(day, self._read(partial(self._files.day, view.scope, day))) for day in days],
-                role=session_role(session), count=self._count, file_most=self._file_most, day_most=self._day_most,
-            )  # fmt: skip
+                role=session_role(session),
+                count=self._count,
+                file_most=self._file_most,
+                day_most=self._day_most,
+            )
             known = self._kept[session] = _FrozenBlock(days[0], view.prefix_rev, cycle, text)
         return known.text
 

@@ -12,10 +12,20 @@ VECTOR_SCALE = 127.0
 
 UNIT_DTYPE = np.dtype(
     [
-        ("source", "<i8"), ("second", "<u4"), ("day", "<i4"), ("previous", "<i4"), ("stream", "<i4"), ("scope", "<u2"),
-        ("speaker", "<u2"), ("part", "<u2"), ("words", "u1"), ("role", "u1"), ("form", "u1"), ("gone", "u1"),
+        ("source", "<i8"),
+        ("second", "<u4"),
+        ("day", "<i4"),
+        ("previous", "<i4"),
+        ("stream", "<i4"),
+        ("scope", "<u2"),
+        ("speaker", "<u2"),
+        ("part", "<u2"),
+        ("words", "u1"),
+        ("role", "u1"),
+        ("form", "u1"),
+        ("gone", "u1"),
     ]
-)  # fmt: skip
+)
 """One unit. `second` since 1970 (UTC), `day` the local date's ordinal, `previous` the unit before it in its stream
 (-1: none), `words` 1 to 255; `stream`, `scope`, `speaker` and `role` are numbers of names; `gone`: taken back or
 forgotten."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from assistant.core.text import is_spaceless
 from assistant.search.dtypes import Floats
+from assistant.search.fulltext import FindStems
 from assistant.search.index import EmbedTexts, Ints, SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
 from assistant.search.query import ParsedQuestion, SearchLimits, parse_question
@@ -30,7 +31,6 @@ from assistant.search.scoring import (
     QueryTerm,
     score_candidates,
 )
-from assistant.search.vocabulary import FindStems
 
 _K1 = 1.2
 _NEVER_COMMON = 50
@@ -184,9 +184,16 @@ class SearchEngine:
         seconds = own["second"].astype(np.float32)
         span = max(1.0, float(seconds.max() - seconds.min()))
         return CandidateTable(
-            placed, counts, self._named(own, terms, asked), meta["words"].astype(np.float32), meta["form"],
-            index.vectors(units), index.mean, self._fits(own, asked), (seconds - seconds.min()) / span,
-        )  # fmt: skip
+            placed,
+            counts,
+            self._named(own, terms, asked),
+            meta["words"].astype(np.float32),
+            meta["form"],
+            index.vectors(units),
+            index.mean,
+            self._fits(own, asked),
+            (seconds - seconds.min()) / span,
+        )
 
     def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, str]], asked: ParsedQuestion) -> Bools:
         """(terms, n): whether the date of a candidate is what a term names."""

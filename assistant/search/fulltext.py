@@ -9,18 +9,19 @@ What always holds:
 - Scripts written without spaces are indexed as overlapping pairs of characters; `unicode61` alone would make one word
   of a whole sentence. It costs up to two bytes of index for each byte of such text; English takes half a byte.
 - Private-use characters are removed from texts, so that the scope's own term occurs in no text.
-- Stems are computed by SQLite, so that no second stemmer can disagree with it.
+- Stems are computed by SQLite (`assistant.store.search.stemmer`), so that no second stemmer can disagree with it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from assistant.core.text import STOP_WORDS, distinct_words, is_spaceless, split_spaceless_runs
 
+FindStems = Callable[[Iterable[str]], dict[str, str]]
+"""Word -> stem, for several at once; "" for one that has no letter or digit."""
 MAX_QUERY_WORDS = 24
 """How many different words of a question count; the rest of a longer one is left out."""
 
@@ -70,47 +71,3 @@ def match_any(words: Sequence[QueryWord]) -> str:
 def match_all(parts: Sequence[str]) -> str:
     """The FTS5 expression for rows that fit all the parts."""
     return " AND ".join(parts)
-
-
-FTS_TOKENIZER = "porter unicode61 remove_diacritics 2"
-"""What `messages_fts` is declared with."""
-
-_MOST_KEPT = 20_000
-
-
-class Stemmer:
-    """Word -> stem, remembered for the last 20,000 words or so. A word that `unicode61` takes apart has its pieces'
-    stems joined by spaces. Not for several threads at once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-        self._scratch = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._scratch.execute(f"CREATE VIRTUAL TABLE words USING fts5 (word, content='', tokenize='{FTS_TOKENIZER}')")
-        self._scratch.execute("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')")
-
-    def of(self, words: Iterable[str]) -> dict[str, str]:
-        """The stem of each word; "" for one that has no letter or digit."""
-        asked = list(dict.fromkeys(words))
-        missing = [word for word in asked if word not in self._known]
-        if missing:
-            if len(self._known) + len(missing) > _MOST_KEPT:
-                self._known.clear()
-                missing = asked
-            self._known.update(self._made(missing))
-        return {word: self._known[word] for word in asked}
-
-    def one(self, word: str) -> str:
-        known = self._known.get(word)
-        return self.of((word,))[word] if known is None else known
-
-    def close(self) -> None:
-        self._scratch.close()
-
-    def _made(self, words: list[str]) -> dict[str, str]:
-        pieces: list[list[str]] = [[] for _ in words]
-        self._scratch.execute("BEGIN")
-        self._scratch.executemany("INSERT INTO words (rowid, word) VALUES (?, ?)", enumerate(words))
-        for term, row in self._scratch.execute("SELECT term, doc FROM terms ORDER BY doc, offset"):
-            pieces[row].append(term)
-        self._scratch.execute("ROLLBACK")
-        return {word: " ".join(piece) for word, piece in zip(words, pieces, strict=True)}

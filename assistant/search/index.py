@@ -28,9 +28,10 @@ from assistant.search.dtypes import (
     UnitRows,
     quantise,
 )
+from assistant.search.fulltext import FindStems
 from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
 from assistant.search.units import SearchUnit, unit_flags
-from assistant.search.vocabulary import FindStems, Vocabulary
+from assistant.search.vocabulary import Vocabulary
 
 Ints = NDArray[np.intp]
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from assistant.core.records import MatchQuality
 from assistant.core.text import LETTER, WORD, fold_text, lazy_regex
-from assistant.search.fulltext import QueryWord, Stemmer
+from assistant.search.fulltext import FindStems, QueryWord
 from assistant.search.index_values import FinderPort
 
 EXCERPT_CHARACTERS = 240
@@ -122,9 +122,10 @@ class WordMatcher:
     """Finds the words of one question. A text's word counts when its stem is a wanted one; only words that begin as a
     wanted one does are looked at, which is what makes this fast."""
 
-    def __init__(self, words: Sequence[QueryWord], stems: Stemmer) -> None:
+    def __init__(self, words: Sequence[QueryWord], stems: FindStems) -> None:
         self._stems = stems
-        made = stems.of(word.text for word in words)
+        self._known: dict[str, str] = {}
+        made = stems(word.text for word in words)
         self._wanted = [
             _WantedWord(i, word.text, word.text, True)
             if word.spaceless
@@ -144,6 +145,11 @@ class WordMatcher:
     def words_in(self, text: str) -> frozenset[int]:
         return frozenset(spot.word for spot in self.spots(text))
 
+    def _stem(self, word: str) -> str:
+        if word not in self._known:
+            self._known.update(self._stems((word,)))
+        return self._known[word]
+
     def _places(self, folded: str, wanted: _WantedWord) -> Iterator[WordSpot]:
         begin = folded.find(wanted.beginning)
         while begin >= 0:
@@ -153,7 +159,7 @@ class WordMatcher:
             elif begin == 0 or not LETTER.match(folded, begin - 1):
                 match = WORD.match(folded, begin, begin + _LONGEST_WORD)
                 end = match.end() if match else end
-                if self._stems.one(folded[begin:end]) == wanted.stem:
+                if self._stem(folded[begin:end]) == wanted.stem:
                     yield WordSpot(begin, end, wanted.word)
             begin = folded.find(wanted.beginning, end)
 
@@ -203,7 +209,7 @@ class PreparedQuery:
     chance: Significance
 
 
-def prepare_query(finder: FinderPort, words: Sequence[QueryWord], stems: Stemmer) -> PreparedQuery:
+def prepare_query(finder: FinderPort, words: Sequence[QueryWord], stems: FindStems) -> PreparedQuery:
     """A question of these words, asked of what `finder` finds in. Raises `StoreError`."""
     counts, sources = finder.frequencies([word.text for word in words])
     idf = [math.log(1 + (sources - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]

@@ -78,9 +78,13 @@ def parse_question(question: str, stems: Callable[[Iterable[str]], dict[str, str
                     dates[stem] = part
     of_assistant = bool(_OF_ASSISTANT.search(question))
     return ParsedQuestion(
-        question, words, dates, bool(_WHEN.search(question)), of_assistant,
+        question,
+        words,
+        dates,
+        bool(_WHEN.search(question)),
+        of_assistant,
         not of_assistant and bool(_OF_ONESELF.search(question)),
-    )  # fmt: skip
+    )
 
 
 def _date_part(word: str) -> tuple[str, int] | None:

@@ -18,6 +18,7 @@ from assistant.search.dtypes import (
     Floats,
     quantise,
 )
+from assistant.search.fulltext import FindStems
 
 _IRREGULAR_FORMS = """
 bear bore borne; beat beaten; become became; begin began begun; bend bent; bite bit bitten; bleed bled; blow blew blown
@@ -148,6 +149,3 @@ def normalise_rows(rows: Floats) -> Floats:
 
 def _is_telling(stem: str) -> bool:
     return len(stem) > 2 and stem.isalpha() and stem not in STOP_WORDS
-
-
-FindStems = Callable[[Iterable[str]], dict[str, str]]

@@ -108,9 +108,7 @@ def _head(ended: EndedGeneration, zone: tzinfo) -> str:
     ending = f"The conversation before this one (number {ended.number}) ended on {at}, {_WHY[ended.reason]}{late}."
     if ended.resumes is None:
         return ending
-    return (
-        f"Conversation number {ended.resumes} goes on here: what stands above is what it showed last. {ending}"
-    )  # fmt: skip
+    return f"Conversation number {ended.resumes} goes on here: what stands above is what it showed last. {ending}"
 
 
 def _kept(ended: EndedGeneration, zone: tzinfo) -> str:

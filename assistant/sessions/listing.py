@@ -30,8 +30,12 @@ from assistant.sessions.reset import ResetResult
 SESSION_COLUMNS = ("session", "kind", "generation", "messages", "context", "from", "until", "ended", "archive")
 NUMERIC_COLUMNS = ("generation", "messages")
 _WHY = {
-    "manual": "by hand", "daily": "daily", "idle": "idle", "end": "put away", "resume": "for an earlier one",
-}  # fmt: skip
+    "manual": "by hand",
+    "daily": "daily",
+    "idle": "idle",
+    "end": "put away",
+    "resume": "for an earlier one",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +53,39 @@ def session_cells(one: SessionRow, zone: tzinfo) -> tuple[str, ...]:
     known = one.generation
     until = known.ended_at or known.last_at
     return (
-        known.session, session_kind(known.session), str(known.number), f"{known.messages:,}", _context(one),
-        _time(known.started_at, zone), _time(until, zone), _ended(one), one.archive.url if one.archive else "",
-    )  # fmt: skip
+        known.session,
+        session_kind(known.session),
+        str(known.number),
+        f"{known.messages:,}",
+        _context(one),
+        _time(known.started_at, zone),
+        _time(until, zone),
+        _ended(one),
+        one.archive.url if one.archive else "",
+    )
 
 
 def session_json(one: SessionRow) -> dict[str, Any]:
     """Stable keys; times in UTC."""
     known = one.generation
     return {
-        "session": known.session, "generation": known.number, "scope": known.scope,
-        "started_at": known.started_at.isoformat(), "last_at": _iso(known.last_at), "messages": known.messages,
+        "session": known.session,
+        "generation": known.number,
+        "scope": known.scope,
+        "started_at": known.started_at.isoformat(),
+        "last_at": _iso(known.last_at),
+        "messages": known.messages,
         "view_messages": one.info.view_messages if one.info else 0,
         "view_tokens": one.info.view_tokens if one.info else 0,
         "checkpoints": one.info.checkpoints if one.info else 0,
-        "kind": session_kind(known.session), "first_at": _iso(known.first_at), "ended_at": _iso(known.ended_at),
-        "ended": known.end_reason or None, "pressure": known.pressure, "resumed": known.resumed,
+        "kind": session_kind(known.session),
+        "first_at": _iso(known.first_at),
+        "ended_at": _iso(known.ended_at),
+        "ended": known.end_reason or None,
+        "pressure": known.pressure,
+        "resumed": known.resumed,
         "archive": one.archive.url if one.archive else None,
-    }  # fmt: skip
+    }
 
 
 def sessions_markdown(rows: Sequence[SessionRow], zone: tzinfo) -> str:
@@ -97,7 +116,8 @@ def reset_done_text(done: ResetResult) -> str:
     if can_resume(ended):
         again = f" `/sessions resume {ended.session} {ended.number}` takes the conversation up again."
     return (
-        f"{ended.session} begins afresh (number {done.generation}). {read} The {pluralize(ended.messages, 'message')} of "
+        f"{ended.session} begins afresh (number {done.generation}). {read} The "
+        f"{pluralize(ended.messages, 'message')} of "
         f"number {ended.number} stay in the master log.{kept} Open requests, to-dos and pins go on.{again}"
     )
 
@@ -109,7 +129,10 @@ def can_resume(ended: Generation) -> bool:
 
 def _sections(one: SessionRow, note: str, checkpoints: Sequence[Checkpoint], zone: tzinfo) -> Iterator[str]:
     known = one.generation
-    begun = f"{known.session}, number {known.number} ({session_kind(known.session)}): {pluralize(known.messages, 'message')}"
+    begun = (
+        f"{known.session}, number {known.number} ({session_kind(known.session)}): "
+        f"{pluralize(known.messages, 'message')}"
+    )
     going_on = f", going on from number {known.resumed}" if known.resumed is not None else ""
     since = f"begun {_time(known.started_at, zone)}{going_on}"
     ended = f"ended {_time(known.ended_at, zone)}, {_ended(one)}" if known.ended_at else _ended(one) or "going on"

@@ -126,9 +126,15 @@ class SessionResetter:
             with around.holding(wanted.session):
                 now = around.clock()
                 begun = SessionReset(
-                    known.session, known.number, known.scope, wanted.reason, "begun", now, wanted.resumes,
+                    known.session,
+                    known.number,
+                    known.scope,
+                    wanted.reason,
+                    "begun",
+                    now,
+                    wanted.resumes,
                     round(await around.pressure(known.session), 4),
-                )  # fmt: skip
+                )
                 reset = stores.resets.begin(begun)
                 more = await self._learn(wanted)
                 done = await self._end(wanted, reset)
@@ -171,7 +177,7 @@ class SessionResetter:
             self._stores.resets.archived(reset.session, reset.generation)
             ending = GenerationEnd(
                 reset.session, reset.generation, seq, note, wanted.reason, ended.sources, wanted.resumes
-            )  # fmt: skip
+            )
             try:
                 info = self._stores.conversation.turn_over(ending, self._around.clock())
             except StaleView:
@@ -192,7 +198,7 @@ class SessionResetter:
             archive.tidy()
             return archive.store(
                 reset.session, reset.generation, now, handover=note, summary=summary, reason=wanted.reason
-            )  # fmt: skip
+            )
 
         try:
             return await asyncio.to_thread(store)
@@ -220,11 +226,22 @@ class SessionResetter:
         requests = stores.requests.open(wanted.session)
         helpers = stores.delegations.of(wanted.session, state="running")
         return EndedGeneration(
-            wanted.session, current.scope, current.number, wanted.reason, self._around.clock(), current.messages,
-            current.first_at, tuple(requests), len(stores.todos.all(current.scope)),
-            tuple(one.task for one in helpers), live[-1] if live else None, view.messages, late=wanted.late,
-            resumes=wanted.resumes, sources=tuple(one.message_id for one in requests),
-        )  # fmt: skip
+            wanted.session,
+            current.scope,
+            current.number,
+            wanted.reason,
+            self._around.clock(),
+            current.messages,
+            current.first_at,
+            tuple(requests),
+            len(stores.todos.all(current.scope)),
+            tuple(one.task for one in helpers),
+            live[-1] if live else None,
+            view.messages,
+            late=wanted.late,
+            resumes=wanted.resumes,
+            sources=tuple(one.message_id for one in requests),
+        )
 
     def _done(self, info: SessionInfo, archived: ArchiveEntry, note: str) -> ResetResult:
         former = self._stores.generations.all(info.key, newest=2)[0]

@@ -43,45 +43,11 @@ from assistant.settings.secrets import (
 )
 from assistant.settings.sections import (
     SETTING_FIELDS,
-    BudgetSettings,
-    ContextSettings,
-    DaemonSettings,
-    HomeSettings,
-    LogSettings,
     ModelSettings,
     SettingsValues,
-    ToolSettings,
-    TurnSettings,
     describe_allowed,
 )
 from assistant.settings.system_keyring import SystemKeyring
-
-__all__ = [
-    "VARIABLES",
-    "BudgetSettings",
-    "ContextSettings",
-    "DaemonSettings",
-    "Home",
-    "HomeSettings",
-    "LogSettings",
-    "Mark",
-    "ModelSettings",
-    "ServiceManager",
-    "Settings",
-    "Shown",
-    "ToolSettings",
-    "TurnSettings",
-    "Values",
-    "config_dir",
-    "describe",
-    "home_from_environment",
-    "load",
-    "mark_of",
-    "marks_of",
-    "problems_of",
-    "service_manager",
-    "values_of",
-]
 
 # Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {

@@ -105,6 +105,4 @@ def check_context_size(value: int) -> int:
 
 
 class SettingsSection(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True
-    )  # fmt: skip
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)

@@ -214,12 +214,14 @@ class Database:
         found = file_identity(self.path)
         if found is None:
             raise StoreError(
-                f"{self.path} is not there any more. {_DATA_KEPT}; bring the home back (is its disk mounted?), and it goes "
+                f"{self.path} is not there any more. {_DATA_KEPT}; bring the home back (is its disk mounted?), and "
+                f"it goes "
                 "on by itself."
             )
         if found != self._file:
             raise HomeReplaced(
-                f"{self.path} is another file than the one that was opened. {_DATA_KEPT} there; start the assistant again."
+                f"{self.path} is another file than the one that was opened. {_DATA_KEPT} there; start the assistant "
+                f"again."
             )
 
     def _must_be_writable(self) -> None:
@@ -366,8 +368,8 @@ _FAMILIES = {
     sqlite3.SQLITE_IOERR: f"was not written. The disk reported an error. {_DATA_KEPT}; check it, then try again.",
     sqlite3.SQLITE_READONLY: f"cannot be written. {_DATA_KEPT}; make the home writable, then try again.",
     sqlite3.SQLITE_CANTOPEN: f"cannot be opened. {_DATA_KEPT}; check that the home exists and is yours.",
-    sqlite3.SQLITE_BUSY: f"was not written. Another process has locked it. {_DATA_KEPT}; stop that process, or try again.",
-    sqlite3.SQLITE_LOCKED: f"was not written. Another process has locked it. {_DATA_KEPT}; stop that process, or try again.",
+    sqlite3.SQLITE_BUSY: f"was not written. Another process has locked it. {_DATA_KEPT}; stop it, or try again.",
+    sqlite3.SQLITE_LOCKED: f"was not written. Another process has locked it. {_DATA_KEPT}; stop it, or try again.",
     sqlite3.SQLITE_TOOBIG: f"was not written. A text is too long for it. {_DATA_KEPT}; send it in parts.",
 }
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

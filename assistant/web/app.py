@@ -72,13 +72,17 @@ _ABOUT = (
 )
 
 
-def build_app(behind: ApiDeps, *, trusted: bool = True) -> FastAPI:
+def build_web_app(behind: ApiDeps, *, trusted: bool = True) -> FastAPI:
     """The API over one running daemon. `trusted`: whether whoever reaches it may know what is wrong without a token,
     as on the control socket."""
     app = FastAPI(
-        title="Nocturne", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False,
+        title="Nocturne",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
         dependencies=[Depends(reject_unknown_parameters)],
-    )  # fmt: skip
+    )
     app.include_router(chat_routes(behind.control, behind.looking, behind.terminal), prefix="/v1")
     app.include_router(read_routes(behind.control, behind.looking, behind.terminal), prefix="/v1")
     app.include_router(health_routes(behind.vitals, details=trusted))

@@ -120,9 +120,7 @@ class OwnerReadApi:
         return await asyncio.to_thread(look, after=period.after, before=period.before)
 
     async def read(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
-        found = await asyncio.to_thread(
-            self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours
-        )  # fmt: skip
+        found = await asyncio.to_thread(self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
         if not found:
             raise UsageError(f"There is no message {message_id} in your conversations.")
         return found

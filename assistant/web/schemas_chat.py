@@ -110,9 +110,16 @@ class NewMessage(_Body):
     def incoming(self, bridge: str) -> IncomingMessage:
         media = tuple(attachment.media() for attachment in self.media)
         return IncomingMessage(
-            bridge, self.external_id, self.session, session_scope(self.session), "owner", "owner", self.text, media,
+            bridge,
+            self.external_id,
+            self.session,
+            session_scope(self.session),
+            "owner",
+            "owner",
+            self.text,
+            media,
             target=self.session,
-        )  # fmt: skip
+        )
 
 
 class Typed(_Body):

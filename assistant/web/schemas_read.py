@@ -63,11 +63,21 @@ class Said(Answer):
     def of(cls, record: LogRecord) -> Said:
         calls = [Called(id=call.id, name=call.name, arguments=dict(call.arguments)) for call in record.tool_calls]
         return cls(
-            id=record.id, session=record.session, generation=record.generation, at=record.ts, kind=record.kind,
-            role=record.role, text=record.content, name=record.name, bridge=record.bridge, model=record.model,
-            turn=record.turn, tool_calls=calls, tool_call_id=record.tool_call_id,
+            id=record.id,
+            session=record.session,
+            generation=record.generation,
+            at=record.ts,
+            kind=record.kind,
+            role=record.role,
+            text=record.content,
+            name=record.name,
+            bridge=record.bridge,
+            model=record.model,
+            turn=record.turn,
+            tool_calls=calls,
+            tool_call_id=record.tool_call_id,
             media=[Attached.of(one) for one in record.media],
-        )  # fmt: skip
+        )
 
 
 class Messages(Answer):
@@ -90,9 +100,14 @@ class Found(Answer):
     @classmethod
     def of(cls, hit: SearchHit) -> Found:
         return cls(
-            id=hit.message_id, session=hit.session, generation=hit.generation, at=hit.ts, role=hit.role, text=hit.text,
+            id=hit.message_id,
+            session=hit.session,
+            generation=hit.generation,
+            at=hit.ts,
+            role=hit.role,
+            text=hit.text,
             score=hit.score,
-        )  # fmt: skip
+        )
 
 
 class Hits(Answer):
@@ -202,9 +217,14 @@ class Slept(Answer):
     @classmethod
     def of(cls, report: SleepReport, text: str) -> Slept:
         return cls(
-            id=report.id, trigger=report.trigger, state=report.state, started_at=report.started_at,
-            ended_at=report.ended_at, phases=report.phases, text=text,
-        )  # fmt: skip
+            id=report.id,
+            trigger=report.trigger,
+            state=report.state,
+            started_at=report.started_at,
+            ended_at=report.ended_at,
+            phases=report.phases,
+            text=text,
+        )
 
 
 class Sleeps(Answer):
@@ -233,11 +253,20 @@ class Compacted(Answer):
     @classmethod
     def of(cls, one: Checkpoint) -> Compacted:
         return cls(
-            id=one.id, session=one.session, at=one.created_at, trigger=one.trigger, tier=one.tier, state=one.state,
-            from_message_id=one.from_message_id, to_message_id=one.to_message_id, messages=one.messages_compressed,
-            original_tokens=one.original_tokens, summary_tokens=one.compressed_tokens, cost_usd=one.cost_usd,
+            id=one.id,
+            session=one.session,
+            at=one.created_at,
+            trigger=one.trigger,
+            tier=one.tier,
+            state=one.state,
+            from_message_id=one.from_message_id,
+            to_message_id=one.to_message_id,
+            messages=one.messages_compressed,
+            original_tokens=one.original_tokens,
+            summary_tokens=one.compressed_tokens,
+            cost_usd=one.cost_usd,
             summary=one.summary,
-        )  # fmt: skip
+        )
 
 
 class Compactions(Answer):
@@ -329,16 +358,28 @@ class Status(Answer):
 def _listed(one: GenerationDetails) -> dict[str, Any]:
     known, info = one.generation, one.info
     return {
-        "session": known.session, "number": known.number, "kind": session_kind(known.session), "current": info is not None,
-        "started_at": known.started_at, "last_at": known.last_at, "ended_at": known.ended_at,
-        "ended": known.end_reason or None, "messages": known.messages,
-        "view_messages": info.view_messages if info else 0, "view_tokens": info.view_tokens if info else 0,
+        "session": known.session,
+        "number": known.number,
+        "kind": session_kind(known.session),
+        "current": info is not None,
+        "started_at": known.started_at,
+        "last_at": known.last_at,
+        "ended_at": known.ended_at,
+        "ended": known.end_reason or None,
+        "messages": known.messages,
+        "view_messages": info.view_messages if info else 0,
+        "view_tokens": info.view_tokens if info else 0,
         "archive": one.archive or None,
-    }  # fmt: skip
+    }
 
 
 def _remembered(memory: Memory, by: str) -> dict[str, Any]:
     return {
-        "id": memory.reference, "kind": memory.kind, "text": memory.text, "said_at": memory.said_at,
-        "until": memory.until, "superseded_by": by or None, "importance": memory.importance,
-    }  # fmt: skip
+        "id": memory.reference,
+        "kind": memory.kind,
+        "text": memory.text,
+        "said_at": memory.said_at,
+        "until": memory.until,
+        "superseded_by": by or None,
+        "importance": memory.importance,
+    }

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from assistant.web.app import build_app
+from assistant.web.app import build_web_app
 from assistant.web.connection_limits import ConnectionLimit, LimitedSocket, SlowClientProtocol
 from assistant.web.deps import AccessRules, ApiDeps
 from assistant.web.guard import AccessGuard
@@ -38,7 +38,7 @@ _HANDSHAKE_SECONDS = 10
 
 def build_control_server(behind: ApiDeps) -> ServeSocket:
     """What `serve_control` loads: the API for the owner, who is whoever can open the socket."""
-    return serve_with_uvicorn(build_app(behind))
+    return serve_with_uvicorn(build_web_app(behind))
 
 
 def build_tcp_server(
@@ -46,7 +46,7 @@ def build_tcp_server(
 ) -> ServeSocket:
     """What `TcpListener` loads: the API for whoever keeps the rules."""
     crowd = ConnectionLimit(_most_connections())
-    app = AccessGuard(build_app(behind, trusted=False), rules, clock, _OPEN_PATHS, crowd.lets_in)
+    app = AccessGuard(build_web_app(behind, trusted=False), rules, clock, _OPEN_PATHS, crowd.lets_in)
     return serve_with_uvicorn(app, tls=tls, kept_open=_KEPT_OPEN_TCP_SECONDS, crowd=crowd, protocol=SlowClientProtocol)
 
 
@@ -56,19 +56,31 @@ def _most_connections() -> int:
 
 
 def serve_with_uvicorn(
-    app: ASGIApp, *, tls: ssl.SSLContext | None = None, kept_open: int = _KEPT_OPEN_SECONDS,
-    crowd: ConnectionLimit | None = None, protocol: type[H11Protocol] = H11Protocol,
+    app: ASGIApp,
+    *,
+    tls: ssl.SSLContext | None = None,
+    kept_open: int = _KEPT_OPEN_SECONDS,
+    crowd: ConnectionLimit | None = None,
+    protocol: type[H11Protocol] = H11Protocol,
     handshake_seconds: float = _HANDSHAKE_SECONDS,
-) -> ServeSocket:  # fmt: skip
+) -> ServeSocket:
     """`crowd` says who may be connected; without one everybody may."""
 
     @asynccontextmanager
     async def serve(listening: socket.socket) -> AsyncIterator[None]:
         config = Config(
-            app, http=protocol, ws="none", lifespan="off", log_config=None, log_level="error", access_log=False,
-            proxy_headers=False, server_header=False, timeout_graceful_shutdown=_GRACE_SECONDS,
+            app,
+            http=protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
             timeout_keep_alive=kept_open,
-        )  # fmt: skip
+        )
         config.load()
         server = Server(config)
         server.lifespan = config.lifespan_class(config)

@@ -148,24 +148,43 @@ class App:
         there = {self.terminal.name: self.terminal, **self.networks.bridges(), **bridges}
         stores, allowed = self.stores, build_destinations(self.stores, self.terminal.name)
         return Dispatcher(
-            stores.outbox, there, self._clock, allowed, stores.bridge_states, partial(load_outgoing_file,
-            stores.workspace), self.listening.tracer,
-        )  # fmt: skip
+            stores.outbox,
+            there,
+            self._clock,
+            allowed,
+            stores.bridge_states,
+            partial(load_outgoing_file, stores.workspace),
+            self.listening.tracer,
+        )
 
     def _turns(self, model: Model) -> TurnRunner:
         settings, stores = self.settings, self.stores
         return TurnRunner(
-            stores.conversation, model, self.toolbox, self.context, settings.values.turn, self.delivery.show,
-            self._clock, self.listening.tracer, build_turn_guard(settings, stores.ledger),
-        )  # fmt: skip
+            stores.conversation,
+            model,
+            self.toolbox,
+            self.context,
+            settings.values.turn,
+            self.delivery.show,
+            self._clock,
+            self.listening.tracer,
+            build_turn_guard(settings, stores.ledger),
+        )
 
     def _runtime(self) -> Runtime:
         settings, stores = self.settings, self.stores
         around = build_turn_context(settings, stores, self.sleeping)
         return Runtime(
-            stores.conversation, self.turns, self.delivery, around, self._settle, lambda: self.reception, self._clock,
-            stores.ground.must_stand, AttachmentIntake(stores.workspace, settings.zone).taken,
-        )  # fmt: skip
+            stores.conversation,
+            self.turns,
+            self.delivery,
+            around,
+            self._settle,
+            lambda: self.reception,
+            self._clock,
+            stores.ground.must_stand,
+            AttachmentIntake(stores.workspace, settings.zone).taken,
+        )
 
     def _memory_commands(self) -> MemoryService:
         return MemoryService(
@@ -271,9 +290,15 @@ class App:
         counter = token_counter_for(self.settings, self.settings.values.model.name)
         compacting = self.sleeping.compacting
         return CompactionCommands(
-            compacting, stores.conversation, stores.pins, stores.requests, self.context.live, most, counter,
+            compacting,
+            stores.conversation,
+            stores.pins,
+            stores.requests,
+            self.context.live,
+            most,
+            counter,
             self.settings.zone,
-        )  # fmt: skip
+        )
 
     def _sleep_commands(self) -> SleepCommands:
         sleeping, zone = self.sleeping, self.settings.zone

@@ -56,9 +56,14 @@ def build_backup_scheduler(
 ) -> BackupScheduler:
     values, folder = settings.values.backup, backup_folder(settings)
     return BackupScheduler(
-        folder, partial(make_in_child, folder, values.workspace), SleepSchedule(values.at, settings.zone), values.keep,
-        begun=lambda: find_first_message_time(conversation.sessions()), forgetting=forgetting, clock=clock,
-    )  # fmt: skip
+        folder,
+        partial(make_in_child, folder, values.workspace),
+        SleepSchedule(values.at, settings.zone),
+        values.keep,
+        begun=lambda: find_first_message_time(conversation.sessions()),
+        forgetting=forgetting,
+        clock=clock,
+    )
 
 
 def build_backup_commands(settings: Settings, backing_up: BackupScheduler) -> BackupCommands:
@@ -91,9 +96,13 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
     quiet = _LEAST_DISK if shutil.which(_LEAST_DISK[0]) else ()
     command = (*quiet, sys.executable, "-P", "-B", "-m", "assistant.wire.backup")
     order = {
-        "home": str(folder.home), "folder": "" if folder.is_own else str(folder.path), "kind": kind,
-        "now": now.isoformat(), "workspace": workspace, "parent": os.getpid(),
-    }  # fmt: skip
+        "home": str(folder.home),
+        "folder": "" if folder.is_own else str(folder.path),
+        "kind": kind,
+        "now": now.isoformat(),
+        "workspace": workspace,
+        "parent": os.getpid(),
+    }
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
     except OSError as error:
@@ -120,9 +129,12 @@ def _parse_result(line: bytes) -> BackupResult:
     about = told["backup"]
     made_at = datetime.fromisoformat(about["made_at"])
     return BackupResult(
-        Backup(about["name"], made_at, about["kind"], about["bytes"]), told["files"], told["unpacked_bytes"],
-        told["left_out"], told["seconds"],
-    )  # fmt: skip
+        Backup(about["name"], made_at, about["kind"], about["bytes"]),
+        told["files"],
+        told["unpacked_bytes"],
+        told["left_out"],
+        told["seconds"],
+    )
 
 
 def main() -> int:
@@ -139,9 +151,11 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
     backup = {
-        "name": made.backup.name, "made_at": made.backup.made_at.isoformat(), "kind": made.backup.kind,
+        "name": made.backup.name,
+        "made_at": made.backup.made_at.isoformat(),
+        "kind": made.backup.kind,
         "bytes": made.backup.bytes,
-    }  # fmt: skip
+    }
     rest = {"files": made.files, "unpacked_bytes": made.unpacked_bytes, "left_out": dict(made.left_out)}
     sys.stdout.write(json.dumps({"backup": backup, **rest, "seconds": made.seconds}))
     return 0

@@ -67,9 +67,15 @@ from assistant.wire.settings import ask_test_question
 from assistant.wire.stores import Stores, memory_store_settings, open_stores, token_counter_for
 
 _EXTRAS = {
-    "tokens": "toksum", "pgvector": "psycopg", "qdrant": "qdrant_client", "fastembed": "fastembed",
-    "keyring": "keyring", "matrix": "nio", "telemetry": "opentelemetry.sdk", "s3": "s3fs",
-}  # fmt: skip
+    "tokens": "toksum",
+    "pgvector": "psycopg",
+    "qdrant": "qdrant_client",
+    "fastembed": "fastembed",
+    "keyring": "keyring",
+    "matrix": "nio",
+    "telemetry": "opentelemetry.sdk",
+    "s3": "s3fs",
+}
 # Of each conversation; ten thousand records are read in a fraction of a second.
 _LAST_RECORDS = 1000
 _BRIDGE_SECONDS = 15.0

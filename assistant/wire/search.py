@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.search.finder import SourceFinder
-from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import IndexStore, TextSource
 from assistant.search.query import SearchLimits
 from assistant.store.database import Database
@@ -20,6 +19,7 @@ from assistant.store.schema.indexes import search_migrations
 from assistant.store.search.history import StoredHistory
 from assistant.store.search.index_store import ReadOnlyIndexStore, SqliteIndexStore
 from assistant.store.search.sources import JournalSearchSource, LogSearchSource
+from assistant.store.search.stemmer import Stemmer
 
 if TYPE_CHECKING:
     from assistant.search.engine import SearchEngine

@@ -60,10 +60,19 @@ def build_sessions(
         return sleeping.context.pressure(session) or 0.0
 
     around = ResetContext(
-        extract=sleeping.cycle.extract_session, read_on=read_on, holding=live.holding, awake=sleeping.sleeper.awake,
-        is_compacting=sleeping.compacting.is_at_work, night_is_due=night_is_due, pressure=pressure,
-        count=counter.count_text, tell=sleeping.compacting.tell_later, show=live.show, clock=clock, zone=settings.zone,
-    )  # fmt: skip
+        extract=sleeping.cycle.extract_session,
+        read_on=read_on,
+        holding=live.holding,
+        awake=sleeping.sleeper.awake,
+        is_compacting=sleeping.compacting.is_at_work,
+        night_is_due=night_is_due,
+        pressure=pressure,
+        count=counter.count_text,
+        tell=sleeping.compacting.tell_later,
+        show=live.show,
+        clock=clock,
+        zone=settings.zone,
+    )
     wanted = settings.values.reset
     learn_for = timedelta(seconds=wanted.learn_seconds)
     resetting = SessionResetter(kept, around, handover_tokens=wanted.handover_max_tokens, learn_for=learn_for)
@@ -88,14 +97,22 @@ def reset_problems(settings: Settings, stores: Stores, now: datetime) -> Iterato
 
 def session_stores(stores: Stores) -> ResetStores:
     return ResetStores(
-        stores.conversation, stores.generations, stores.resets, stores.archive, stores.requests, stores.todos,
+        stores.conversation,
+        stores.generations,
+        stores.resets,
+        stores.archive,
+        stores.requests,
+        stores.todos,
         stores.delegations,
-    )  # fmt: skip
+    )
 
 
 def build_reset_policies(settings: Settings) -> ResetPolicies:
     wanted = settings.values.reset
     kinds: dict[SessionKind, SessionResetPolicy] = {
-        "main": wanted.main, "thread": wanted.thread, "guest": wanted.guest, "room": wanted.room
-    }  # fmt: skip
+        "main": wanted.main,
+        "thread": wanted.thread,
+        "guest": wanted.guest,
+        "room": wanted.room,
+    }
     return ResetPolicies(kinds, wanted.at, timedelta(minutes=wanted.idle_minutes), settings.zone)

@@ -88,20 +88,40 @@ class SleepSetup:
 
 
 def build_sleep(
-    settings: Settings, stores: Stores, toolbox: Callable[[], ToolboxPort], voices: ModelAccess, clock: Clock,
-    is_running: Callable[[str], bool], tracer: Tracer = NULL_TRACER,
-) -> SleepSetup:  # fmt: skip
+    settings: Settings,
+    stores: Stores,
+    toolbox: Callable[[], ToolboxPort],
+    voices: ModelAccess,
+    clock: Clock,
+    is_running: Callable[[str], bool],
+    tracer: Tracer = NULL_TRACER,
+) -> SleepSetup:
     """Raises `SettingsError` for a prompt that cannot be read."""
     values = settings.values
     counter = token_counter_for(settings, values.model.name)
     standing = StandingMemory(
-        stores.conversation, stores.journal, stores.files, settings.zone, clock, counter.count_text,
-        file_most=values.memory.file_max_tokens, day_most=values.memory.day_max_tokens,
-    )  # fmt: skip
+        stores.conversation,
+        stores.journal,
+        stores.files,
+        settings.zone,
+        clock,
+        counter.count_text,
+        file_most=values.memory.file_max_tokens,
+        day_most=values.memory.day_max_tokens,
+    )
     measures = ContextMeter(
-        stores.conversation, stores.facts, stores.pins, toolbox, voices.answers, partial(token_counter_for, settings),
-        values.context, values.compaction, load_system_prompts(settings.home), standing.of, settings.zone,
-    )  # fmt: skip
+        stores.conversation,
+        stores.facts,
+        stores.pins,
+        toolbox,
+        voices.answers,
+        partial(token_counter_for, settings),
+        values.context,
+        values.compaction,
+        load_system_prompts(settings.home),
+        standing.of,
+        settings.zone,
+    )
     learns = build_authority(settings).learns
     settle = partial(sync_journal_or_log, stores.conversation, stores.journal, learns=learns)
     compactor = Compactor(_compaction_deps(settings, stores, voices, measures, settle, clock), tracer)
@@ -113,9 +133,12 @@ def build_sleep(
     # In sleep as in conversations, but no longer than the purse lasts.
     thrifty = replace(voices, writes=lambda: BudgetedModel(voices.writes(), purse))
     extractor = Extractor(
-        thrifty.writes, _load_prompt_asking_for(settings.home, "extraction", "<memories>"), batch_tokens=_EXTRACTION_BATCH_TOKENS,
-        zone=settings.zone, learns=learns,
-    )  # fmt: skip
+        thrifty.writes,
+        _load_prompt_asking_for(settings.home, "extraction", "<memories>"),
+        batch_tokens=_EXTRACTION_BATCH_TOKENS,
+        zone=settings.zone,
+        learns=learns,
+    )
     cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock, tracer)
 
     async def tick(wanted: SleepRequest, now: datetime) -> SleepReport:
@@ -129,9 +152,15 @@ def build_sleep(
         stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compacting.undo
     )
     foreseeing = SleepDryRun(
-        stores.conversation, stores.unread, stores.journal, stores.consolidations, extractor, voices.writes,
-        partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)), compacting.foresee,
-    )  # fmt: skip
+        stores.conversation,
+        stores.unread,
+        stores.journal,
+        stores.consolidations,
+        extractor,
+        voices.writes,
+        partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
+        compacting.foresee,
+    )
     rereading = Reextraction(stores.conversation, stores.unread, stores.journal, extractor)
     return SleepSetup(measures, standing, context, compacting, cycle, sleeper, settle, undoing, foreseeing, rereading)
 
@@ -161,30 +190,57 @@ def _compaction_deps(
     values = settings.values
     wanted, context = values.compaction, values.context
     policy = CompactionPolicy(
-        wanted.strategy, context.preserve_messages, context.preserve_share, wanted.user_messages_max_tokens,
-        wanted.summary_max_tokens, wanted.restored_max_tokens, wanted.max_checkpoints, wanted.sleep_threshold,
-    )  # fmt: skip
+        wanted.strategy,
+        context.preserve_messages,
+        context.preserve_share,
+        wanted.user_messages_max_tokens,
+        wanted.summary_max_tokens,
+        wanted.restored_max_tokens,
+        wanted.max_checkpoints,
+        wanted.sleep_threshold,
+    )
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
 
     def cost(provider: str, model: str, usage: Usage) -> float | None:
         return cost_usd_of_call(prices, provider, model, usage)
 
     summariser = Summariser(
-        voices.writes, voices.answers, _summary_prompts(settings.home), _counters(measures), cost,
-        restored_max_tokens=wanted.restored_max_tokens, seconds=wanted.summary_seconds,
-    )  # fmt: skip
+        voices.writes,
+        voices.answers,
+        _summary_prompts(settings.home),
+        _counters(measures),
+        cost,
+        restored_max_tokens=wanted.restored_max_tokens,
+        seconds=wanted.summary_seconds,
+    )
     return CompactionDeps(
-        stores.conversation, stores.history, stores.journal, stores.requests, stores.todos, stores.breakers, summariser,
-        policy, BreakerLimits(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes)),
-        holder=uuid.uuid4().hex, lease=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
-        settle=settle, clock=clock, quiet=voices.quiet,
-    )  # fmt: skip
+        stores.conversation,
+        stores.history,
+        stores.journal,
+        stores.requests,
+        stores.todos,
+        stores.breakers,
+        summariser,
+        policy,
+        BreakerLimits(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes)),
+        holder=uuid.uuid4().hex,
+        lease=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
+        settle=settle,
+        clock=clock,
+        quiet=voices.quiet,
+    )
 
 
 def _cycle(
-    settings: Settings, stores: Stores, voices: ModelAccess, compacting: CompactionService, extractor: Extractor, purse:
-    SleepBudget, clock: Clock, tracer: Tracer,
-) -> SleepCycle:  # fmt: skip
+    settings: Settings,
+    stores: Stores,
+    voices: ModelAccess,
+    compacting: CompactionService,
+    extractor: Extractor,
+    purse: SleepBudget,
+    clock: Clock,
+    tracer: Tracer,
+) -> SleepCycle:
     wanted, conversation = settings.values.compaction, stores.conversation
 
     async def compact(session: str, trigger: str) -> CompactedSession | None:
@@ -200,10 +256,19 @@ def _cycle(
         return CompactedSession(outcome.messages, before, after, cost, outcome.made[-1].tier, made)
 
     return SleepCycle(
-        stores.conversation, stores.unread, stores.journal, stores.breakers, extractor, compact,
-        failures=wanted.breaker_failures, cool_down=timedelta(minutes=wanted.breaker_minutes), clock=clock,
-        between=_memory_phases(settings, stores, voices), purse=purse, tracer=tracer,
-    )  # fmt: skip
+        stores.conversation,
+        stores.unread,
+        stores.journal,
+        stores.breakers,
+        extractor,
+        compact,
+        failures=wanted.breaker_failures,
+        cool_down=timedelta(minutes=wanted.breaker_minutes),
+        clock=clock,
+        between=_memory_phases(settings, stores, voices),
+        purse=purse,
+        tracer=tracer,
+    )
 
 
 def _memory_phases(settings: Settings, stores: Stores, voices: ModelAccess) -> tuple[tuple[str, PhaseFunction], ...]:
@@ -219,9 +284,13 @@ def _memory_phases(settings: Settings, stores: Stores, voices: ModelAccess) -> t
     consolidation = ConsolidationPhase(stores.consolidations, stores.memories, judge)
     counter = token_counter_for(settings, settings.values.model.name)
     curating = CurationPhase(
-        stores.journal, stores.profiles, stores.files, settings.zone, counter.count_text,
+        stores.journal,
+        stores.profiles,
+        stores.files,
+        settings.zone,
+        counter.count_text,
         settings.values.memory.file_max_tokens,
-    )  # fmt: skip
+    )
 
     async def consolidate(cycle: int, outcome: PhaseResult, now: datetime) -> None:
         try:

@@ -47,9 +47,17 @@ class RunningApp(Protocol):
 def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str = "") -> dict[str, Any]:
     """What the stores alone say of the home; `tokens` tells how a running daemon counts them."""
     sources = StatusSources(
-        stores.conversation, stores.outbox, stores.ledger, stores.breakers, stores.journal, stores.consolidations,
-        stores.forgetting, stores.memories, stores.backups, stores.jobs,
-    )  # fmt: skip
+        stores.conversation,
+        stores.outbox,
+        stores.ledger,
+        stores.breakers,
+        stores.journal,
+        stores.consolidations,
+        stores.forgetting,
+        stores.memories,
+        stores.backups,
+        stores.jobs,
+    )
     found = report.build_stored_report(settings, sources, now)
     more = *reset_problems(settings, stores, now), *agenda_problems(settings, stores, now)
     found |= report.report_verdict([*found["problems"], *more])
@@ -65,9 +73,11 @@ def running_status(house: RunningApp, now: datetime, problems: Sequence[str], wa
     full = {session: pressure for session, pressure in measured if pressure is not None}
     problems = [*found["problems"], *problems, *_full(house, full)]
     runtime = {
-        **house.runtime.status(), **house.progress.status(), "started_at": house.started_at.isoformat(),
+        **house.runtime.status(),
+        **house.progress.status(),
+        "started_at": house.started_at.isoformat(),
         "uptime_seconds": round((now - house.started_at).total_seconds()),
-    }  # fmt: skip
+    }
     found = {**found, "problems": problems, "changed_settings": list(waiting)}
     return report.add_daemon_report(found, runtime, house.delivery.status(), model_label(model), full)
 
@@ -137,23 +147,39 @@ class AppVitals:
                 pressures[role] = max(pressures.get(role, 0.0), one["pressure"])
         last = told["last_sleep"]
         return Gauges(
-            at=now, started_at=self._house.started_at, version=__version__, problems=len(told["problems"]),
-            waiting=told["waiting"], running_turns=daemon["running_turns"], outbox=told["outbox"],
+            at=now,
+            started_at=self._house.started_at,
+            version=__version__,
+            problems=len(told["problems"]),
+            waiting=told["waiting"],
+            running_turns=daemon["running_turns"],
+            outbox=told["outbox"],
             bridges={name: one["ok"] and one["state"] == "connected" for name, one in told["bridges"].items()},
-            sessions=Counter(session_role(one["session"]) for one in told["sessions"]), pressures=pressures,
-            last_tick=_moment(daemon["last_tick"]), last_sleep=_moment(last["ended_at"] if last else None),
-            last_backup=_moment(told["backups"]["last"]), backups=told["backups"]["kept"],
+            sessions=Counter(session_role(one["session"]) for one in told["sessions"]),
+            pressures=pressures,
+            last_tick=_moment(daemon["last_tick"]),
+            last_sleep=_moment(last["ended_at"] if last else None),
+            last_backup=_moment(told["backups"]["last"]),
+            backups=told["backups"]["kept"],
             spent_usd={"day": spent["today_usd"], "month": spent["month_usd"]},
             cap_usd={period: cap for period, cap in caps.items() if cap},
-            disk_free_bytes=told["disk_free_bytes"], loop_lag_seconds=daemon["loop_lag_seconds"],
-            resident_bytes=resident_bytes(), open_descriptors=open_descriptors(),
-        )  # fmt: skip
+            disk_free_bytes=told["disk_free_bytes"],
+            loop_lag_seconds=daemon["loop_lag_seconds"],
+            resident_bytes=resident_bytes(),
+            open_descriptors=open_descriptors(),
+        )
 
     def _of_process(self, now: datetime, problems: int) -> Gauges:
         return Gauges(
-            at=now, started_at=self._house.started_at, version=__version__, problems=problems, waiting=0,
-            running_turns=0, resident_bytes=resident_bytes(), open_descriptors=open_descriptors(),
-        )  # fmt: skip
+            at=now,
+            started_at=self._house.started_at,
+            version=__version__,
+            problems=problems,
+            waiting=0,
+            running_turns=0,
+            resident_bytes=resident_bytes(),
+            open_descriptors=open_descriptors(),
+        )
 
 
 def resident_bytes(statm: Path = _STATM) -> int | None:

@@ -132,9 +132,12 @@ def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: boo
 
 
 def open_mem0_client(
-    settings: MemoryStoreSettings, db: Database | None, command: Sequence[str] = MEMORY_WORKER_COMMAND, fault: str = "",
+    settings: MemoryStoreSettings,
+    db: Database | None,
+    command: Sequence[str] = MEMORY_WORKER_COMMAND,
+    fault: str = "",
     spending: Callable[[], Mapping[str, Any]] = dict,
-) -> Mem0Client:  # fmt: skip
+) -> Mem0Client:
     """The port `Memories`; reads come from `db` where the store is "local", and `fault` says why it is None. With
     `spending` (see `spending_of`) what the child asks of a provider is counted."""
     if db is None or settings.store != "local":
@@ -292,9 +295,13 @@ def open_conversation(settings: Settings, db: Database, log: MessageLog) -> Stor
     """What was said, over a script.db and the logs beside it."""
     counter = token_counter_for(settings, settings.values.model.name)
     return StoredConversation(
-        db, log, as_viewed=_as_viewed(settings.values.tools, counter), count=counter.count_message,
-        asked=classify_request, undo_kept=settings.values.compaction.undo_kept,
-    )  # fmt: skip
+        db,
+        log,
+        as_viewed=_as_viewed(settings.values.tools, counter),
+        count=counter.count_message,
+        asked=classify_request,
+        undo_kept=settings.values.compaction.undo_kept,
+    )
 
 
 @contextmanager

@@ -96,9 +96,14 @@ class Compactor:
         # A person waits while an emergency is dealt with: worth a look in the log.
         level = logging.INFO if order.trigger in ("sleep", "nap", "manual") else logging.WARNING
         log.log(
-            level, "compacted", session=order.session, trigger=order.trigger, made=tiers,
-            before=before.describe(), after=after.describe(),
-        )  # fmt: skip
+            level,
+            "compacted",
+            session=order.session,
+            trigger=order.trigger,
+            made=tiers,
+            before=before.describe(),
+            after=after.describe(),
+        )
         return CompactionResult(
             before, after, tuple(work.made), tuple(dict.fromkeys(work.notices)), work.stuck, work.busy
         )

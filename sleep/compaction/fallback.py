@@ -70,12 +70,18 @@ def plan_fallback(
         stuck = f"The context stays at {after.describe()}, and nothing more can be left out. {floor.describe()}"
     pairs = zip(sheet.rows[cut:], view.messages[cut:], strict=True)
     return CompactionPlan(
-        view.session, view.prefix_rev, trigger, FALLBACK_TIER, sheet.before, after, floor,
+        view.session,
+        view.prefix_rev,
+        trigger,
+        FALLBACK_TIER,
+        sheet.before,
+        after,
+        floor,
         shorten=tuple(row for row, stored in pairs if row is not stored),
         compaction=compaction,
         stuck=stuck,
         notices=tuple(notices),
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ shorter forms

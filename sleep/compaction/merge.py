@@ -115,9 +115,14 @@ def reuse_single_summary(pair: Sequence[Checkpoint], counter: Counter) -> Summar
     (one,) = told
     facts = {kind: tuple(one.key_facts[kind]) for kind in FACT_KINDS if one.key_facts.get(kind)}
     return Summary(
-        one.summary, cast(SummaryTier, one.tier), counter.count_text(one.summary), key_facts=facts,
-        restored=tuple(one.key_facts.get("restored", ())), model=one.model, depth=one.depth,
-    )  # fmt: skip
+        one.summary,
+        cast(SummaryTier, one.tier),
+        counter.count_text(one.summary),
+        key_facts=facts,
+        restored=tuple(one.key_facts.get("restored", ())),
+        model=one.model,
+        depth=one.depth,
+    )
 
 
 def _inherited(pair: Sequence[Checkpoint]) -> dict[str, int]:
@@ -127,9 +132,14 @@ def _inherited(pair: Sequence[Checkpoint]) -> dict[str, int]:
 
 
 def merge_checkpoints(
-    view: ContextView, pair: Sequence[Checkpoint], live: Sequence[Checkpoint], summary: Summary, counter: Counter,
-    trigger: str, now: datetime,
-) -> Compaction:  # fmt: skip
+    view: ContextView,
+    pair: Sequence[Checkpoint],
+    live: Sequence[Checkpoint],
+    summary: Summary,
+    counter: Counter,
+    trigger: str,
+    now: datetime,
+) -> Compaction:
     """The compaction by which `summary` takes the place of the pair; nothing else leaves the view."""
     first, second = pair
     rest = [one for one in live if one.id not in (first.id, second.id)]
@@ -151,15 +161,19 @@ def merge_checkpoints(
         original_tokens=sum_sizes([message_size(message, counter) for message in before]).tokens,
         compressed_tokens=sum_sizes([message_size(message, counter) for message in prefix]).tokens,
         key_facts={
-            **_together(pair, checkpoint_facts(summary)), "since": section.since, "until": section.until,
-            "byte_ranges": [list(span) for span in section.ranges], "merged": [first.id, second.id], **_inherited(pair),
+            **_together(pair, checkpoint_facts(summary)),
+            "since": section.since,
+            "until": section.until,
+            "byte_ranges": [list(span) for span in section.ranges],
+            "merged": [first.id, second.id],
+            **_inherited(pair),
         },
         cost_usd=summary.cost_usd,
         absorbs=(first.id, second.id),
         depth=summary.depth,
         model=summary.model,
         attempts=summary.attempts,
-    )  # fmt: skip
+    )
 
 
 def _together(pair: Sequence[Checkpoint], facts: dict[str, Any]) -> dict[str, Any]:

@@ -129,9 +129,15 @@ class PendingSummary:
     def finished(self, summary: Summary, now: datetime) -> Compaction:
         """The compaction with this summary."""
         return self._compaction(
-            summary.text, summary.tier, now, checkpoint_facts(summary), summary.cost_usd, summary.depth, summary.model,
+            summary.text,
+            summary.tier,
+            now,
+            checkpoint_facts(summary),
+            summary.cost_usd,
+            summary.depth,
+            summary.model,
             summary.attempts,
-        )  # fmt: skip
+        )
 
     def recorded(self, tier: str, now: datetime) -> Compaction:
         """The compaction without a summary: a record says where the messages stand."""
@@ -168,14 +174,17 @@ class PendingSummary:
             original_tokens=self.replaced.tokens,
             compressed_tokens=size.tokens,
             key_facts={
-                **facts, **gone.facts, "kept": list(self.kept.ids), **self._inherited,
+                **facts,
+                **gone.facts,
+                "kept": list(self.kept.ids),
+                **self._inherited,
                 "pressure": [round(self.sheet.before.ratio, 4), round(after.ratio, 4)],
             },
             cost_usd=cost_usd,
             depth=depth,
             model=model,
             attempts=attempts,
-        )  # fmt: skip
+        )
 
     @property
     def _inherited(self) -> dict[str, int]:

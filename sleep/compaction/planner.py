@@ -105,10 +105,16 @@ def _masked(view: ContextView, sheet: DraftView, tail: int, places: Places, trig
         False, "everything else", "masking is enough", len(sheet.rows) - len(changed), sheet.total.tokens
     )
     return CompactionPlan(
-        view.session, view.prefix_rev, trigger, "mask", sheet.before, sheet.pressure(), sheet.floor(),
+        view.session,
+        view.prefix_rev,
+        trigger,
+        "mask",
+        sheet.before,
+        sheet.pressure(),
+        sheet.floor(),
         shorten=tuple(sheet.rows[n] for n in changed),
         fates=(what, rest) if changed else (),
-    )  # fmt: skip
+    )
 
 
 class _CutPlanner:
@@ -156,13 +162,18 @@ class _CutPlanner:
             return self._nothing()
         compaction = outline.recorded(self.policy.strategy, self.now) if self._recorded else None
         return CompactionPlan(
-            self.view.session, self.view.prefix_rev, self.trigger,
-            self.policy.strategy if self._recorded else "summary", self.sheet.before, after, self.sheet.floor(),
+            self.view.session,
+            self.view.prefix_rev,
+            self.trigger,
+            self.policy.strategy if self._recorded else "summary",
+            self.sheet.before,
+            after,
+            self.sheet.floor(),
             compaction=compaction,
             outline=None if self._recorded else outline,
             merge=() if self._recorded else self._merge(),
             fates=self._fates(outline, cut),
-        )  # fmt: skip
+        )
 
     # ---------------------------------------------------------------------------------------------------------- cutting
 
@@ -242,9 +253,18 @@ class _CutPlanner:
             restored=self.restored,
         )
         return PendingSummary(
-            self.view.session, self.view.prefix_rev, self.trigger, material, leaving, copies, tuple(self.sections),
-            cut, sum_sizes(sheet.stored[:cut]), sheet, self.counter,
-        )  # fmt: skip
+            self.view.session,
+            self.view.prefix_rev,
+            self.trigger,
+            material,
+            leaving,
+            copies,
+            tuple(self.sections),
+            cut,
+            sum_sizes(sheet.stored[:cut]),
+            sheet,
+            self.counter,
+        )
 
     def _kept(self, cut: int, staying: PromptSize) -> RetainedRows:
         tokens = self._summaries_tokens()
@@ -280,9 +300,14 @@ class _CutPlanner:
 
     def _nothing(self) -> CompactionPlan:
         return CompactionPlan(
-            self.view.session, self.view.prefix_rev, self.trigger, "", self.sheet.before, self.sheet.before,
+            self.view.session,
+            self.view.prefix_rev,
+            self.trigger,
+            "",
+            self.sheet.before,
+            self.sheet.before,
             self.sheet.floor(),
-        )  # fmt: skip
+        )
 
     def _fates(self, outline: PendingSummary, cut: int) -> tuple[PlannedChange, ...]:
         sheet, copies = self.sheet, outline.kept

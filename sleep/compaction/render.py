@@ -166,10 +166,16 @@ def make_section(checkpoint: Checkpoint) -> SummarySection:
     facts = checkpoint.key_facts
     text = "" if checkpoint.tier in RECORD_TIERS else checkpoint.summary
     return SummarySection(
-        checkpoint.from_message_id, checkpoint.to_message_id, checkpoint.messages_compressed,
-        checkpoint.original_tokens, facts.get("since", ""), facts.get("until", ""),
-        tuple((path, low, high) for path, low, high in facts.get("byte_ranges", ())), text, checkpoint.tier,
-    )  # fmt: skip
+        checkpoint.from_message_id,
+        checkpoint.to_message_id,
+        checkpoint.messages_compressed,
+        checkpoint.original_tokens,
+        facts.get("since", ""),
+        facts.get("until", ""),
+        tuple((path, low, high) for path, low, high in facts.get("byte_ranges", ())),
+        text,
+        checkpoint.tier,
+    )
 
 
 def make_sections(checkpoints: Sequence[Checkpoint]) -> list[SummarySection]:
@@ -205,7 +211,7 @@ def _rendered(section: SummarySection) -> str:
     if not section.text:
         return render_position_record(
             section.count, section.from_id, section.to_id, section.since, section.until, section.ranges
-        )  # fmt: skip
+        )
     return (
         f"## Messages #{section.from_id} to #{section.to_id}{format_date_range(section.since, section.until)}, "
         f"{section.count} of them\n{section.text}"
@@ -226,18 +232,26 @@ def _records_joined(sections: Sequence[SummarySection]) -> list[SummarySection]:
 def join_sections(first: SummarySection, second: SummarySection, text: str) -> SummarySection:
     """Two neighbouring sections as one that says `text`."""
     return SummarySection(
-        first.from_id, second.to_id, first.count + second.count, first.tokens + second.tokens,
-        first.since or second.since, second.until or first.until, merge_byte_ranges([*first.ranges, *second.ranges]),
-        text, second.tier,
-    )  # fmt: skip
+        first.from_id,
+        second.to_id,
+        first.count + second.count,
+        first.tokens + second.tokens,
+        first.since or second.since,
+        second.until or first.until,
+        merge_byte_ranges([*first.ranges, *second.ranges]),
+        text,
+        second.tier,
+    )
 
 
 def checkpoint_facts(summary: Summary) -> dict[str, Any]:
     """What a checkpoint keeps of a summary beside its text."""
     facts: dict[str, Any] = {kind: list(values) for kind, values in summary.key_facts.items()}
     for name, lines in (
-        ("memories", summary.memories), ("restored", summary.restored), ("failures", summary.failures),
-    ):  # fmt: skip
+        ("memories", summary.memories),
+        ("restored", summary.restored),
+        ("failures", summary.failures),
+    ):
         if lines:
             facts[name] = list(lines)
     return facts

@@ -187,9 +187,13 @@ class Summariser:
         limits = await model.limits()
         for _ in range(_TRIES):
             request = build_summary_request(
-                self._prompts, job.material, TranscriptPiece(text, so_far, why), job.counter.count_text,
-                beside=job.beside, max_output=min(limits.max_output, job.room),
-            )  # fmt: skip
+                self._prompts,
+                job.material,
+                TranscriptPiece(text, so_far, why),
+                job.counter.count_text,
+                beside=job.beside,
+                max_output=min(limits.max_output, job.room),
+            )
             prompt = job.counter.corrected(_tokens_of(request, job.counter))
             if prompt + request.max_output_tokens > limits.window:
                 raise SummaryOverflow(f"{prompt} tokens would not fit into a window of {limits.window}")
@@ -277,9 +281,18 @@ class Summariser:
         done = restore_missing_values(answer.text, material, count, most)
         by = attempts.model if tier in ("full", "partial") else ""
         return Summary(
-            done.text, tier, count(done.text), answer.memories, answer.facts, done.restored, tuple(attempts.failures),
-            by, attempts.calls, attempts.cost_usd, material.depth,
-        )  # fmt: skip
+            done.text,
+            tier,
+            count(done.text),
+            answer.memories,
+            answer.facts,
+            done.restored,
+            tuple(attempts.failures),
+            by,
+            attempts.calls,
+            attempts.cost_usd,
+            material.depth,
+        )
 
 
 def _holds(request: ModelRequest, material: SummaryInput) -> bool:

@@ -41,9 +41,15 @@ _TOLD_LINE = lazy_regex(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.
 # (kind, who said it), the most important first; of one kind, the person's words come before the assistant's. Names come
 # late, since what begins with a capital is in some languages any noun.
 _ORDER = [
-    ("tasks", "user"), ("identifiers", "user"), ("numbers", "user"), ("identifiers", "assistant"),
-    ("names", "user"), ("tasks", "assistant"), ("numbers", "assistant"), ("names", "assistant"),
-]  # fmt: skip
+    ("tasks", "user"),
+    ("identifiers", "user"),
+    ("numbers", "user"),
+    ("identifiers", "assistant"),
+    ("names", "user"),
+    ("tasks", "assistant"),
+    ("numbers", "assistant"),
+    ("names", "assistant"),
+]
 
 
 @dataclass(frozen=True, slots=True)

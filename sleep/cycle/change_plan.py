@@ -104,9 +104,14 @@ class ChangePlanDraft:
             if (before := self._before.get(one)) != self._now[one]
         )
         return ChangePlan(
-            derive_plan_key(entries), cycle, entries[0].scope, changes, tuple(entry.id or 0 for entry in entries),
-            tuple(sorted(self._superseded.items())), tuple(sorted(self._rejected.items())),
-        )  # fmt: skip
+            derive_plan_key(entries),
+            cycle,
+            entries[0].scope,
+            changes,
+            tuple(entry.id or 0 for entry in entries),
+            tuple(sorted(self._superseded.items())),
+            tuple(sorted(self._rejected.items())),
+        )
 
     # ----------------------------------------------------------------------------------------------------------- steps
 

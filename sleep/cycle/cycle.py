@@ -218,10 +218,13 @@ class SleepCycle:
             if compacted is not None:
                 outcome.spent(compacted.cost_usd)
                 done[info.key] = {
-                    "messages": compacted.messages, "tokens_before": compacted.tokens_before,
-                    "tokens_after": compacted.tokens_after, "tier": compacted.tier, "cost_usd": compacted.cost_usd,
+                    "messages": compacted.messages,
+                    "tokens_before": compacted.tokens_before,
+                    "tokens_after": compacted.tokens_after,
+                    "tier": compacted.tier,
+                    "cost_usd": compacted.cost_usd,
                     "checkpoints": list(compacted.checkpoints),
-                }  # fmt: skip
+                }
                 outcome.going_on()
             await asyncio.sleep(0)
         outcome.written = len(done)
@@ -229,9 +232,14 @@ class SleepCycle:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     async def _read_session(
-        self, info: SessionInfo, outcome: PhaseResult, now: datetime, *, cycle: int | None = None,
+        self,
+        info: SessionInfo,
+        outcome: PhaseResult,
+        now: datetime,
+        *,
+        cycle: int | None = None,
         until: datetime | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         seq = self._journal.reading(EXTRACT_PHASE, info.key, info.generation)
         if seq and info.unextracted:
             # A crash came between the commit of the journal and the note that it was read.

@@ -97,9 +97,16 @@ class SleepDryRun:
         calls, tokens, usd = self._asked(unread, unscored, pending, full)
         model = self.model()
         return SleepForecast(
-            tuple(unread), pending, unscored, len(self.consolidations.planned()), tuple(full),
-            "" if model.provider == OFFLINE else model.name, calls, tokens, usd,
-        )  # fmt: skip
+            tuple(unread),
+            pending,
+            unscored,
+            len(self.consolidations.planned()),
+            tuple(full),
+            "" if model.provider == OFFLINE else model.name,
+            calls,
+            tokens,
+            usd,
+        )
 
     async def _unread(self, info: SessionInfo) -> UnreadSession:
         seq = self.journal.reading(EXTRACT_PHASE, info.key, info.generation)

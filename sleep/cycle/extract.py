@@ -148,12 +148,16 @@ class Extractor:
     async def _ask(self, model: Model, records: Sequence[LogRecord], known: Sequence[str]) -> ModelReply:
         told = "\n\n".join(_line(record, self._zone) for record in records)
         already = "\n".join(f"- {replace_unsendable(text)}" for text in known) or "(nothing yet)"
-        words = f"Known already:\n{quote_in_tag(RECORD_TAG, already)}\n\nThe conversation:\n{quote_in_tag(RECORD_TAG, told)}"
+        words = (
+            f"Known already:\n{quote_in_tag(RECORD_TAG, already)}\n\nThe "
+            f"conversation:\n{quote_in_tag(RECORD_TAG, told)}"
+        )
         limits = await model.limits()
         request = ModelRequest(
-            (SystemBlock(self._prompt.strip()),), (Message("user", words),),
+            (SystemBlock(self._prompt.strip()),),
+            (Message("user", words),),
             max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
-        )  # fmt: skip
+        )
         session, reply = records[0].session, None
         async with aclosing(model.stream(request, "extraction", session=session)) as events:
             async for event in events:

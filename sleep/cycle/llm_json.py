@@ -54,9 +54,10 @@ class JsonLinesModel:
         model = self._model()
         limits = await model.limits()
         request = ModelRequest(
-            (SystemBlock(self._prompt),), (Message("user", words),),
+            (SystemBlock(self._prompt),),
+            (Message("user", words),),
             max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
-        )  # fmt: skip
+        )
         reply: ModelReply | None = None
         try:
             async with aclosing(model.stream(request, self._purpose, session=session)) as events:

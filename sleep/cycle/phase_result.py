@@ -49,9 +49,13 @@ class PhaseResult:
         """As JSON for the report."""
         return {
             "state": "failed" if self.errors else "done",
-            "read": self.read, "written": self.written, "repeated": self.repeated, "waiting": self.waiting,
-            "calls": self.calls, "cost_usd": self.cost_usd,
+            "read": self.read,
+            "written": self.written,
+            "repeated": self.repeated,
+            "waiting": self.waiting,
+            "calls": self.calls,
+            "cost_usd": self.cost_usd,
             "rejected": list(dict.fromkeys(self.rejected))[:_MOST_REASONS],
             "error": "; ".join(dict.fromkeys(self.errors)),
             **self.more,
-        }  # fmt: skip
+        }

@@ -21,12 +21,25 @@ from sleep.rules.word_classes import classify_word, split_words
 DURABLE_THRESHOLD = 2.0
 
 _OF_CLASS: dict[str, float] = {
-    "kin": 0.5, "person": 0.6, "pet": 0.7, "home": 0.7, "vehicle": 0.8, "work": 0.4, "health": 2.1, "pastime": 1.1,
-        "admin": 0.8,
-    "recurring": 1.8, "since": 0.6, "food": 0.2, "mood": -1.1, "weather": -2.0, "desk": -2.8, "praise": -1.4,
-        "world": -1.8,
+    "kin": 0.5,
+    "person": 0.6,
+    "pet": 0.7,
+    "home": 0.7,
+    "vehicle": 0.8,
+    "work": 0.4,
+    "health": 2.1,
+    "pastime": 1.1,
+    "admin": 0.8,
+    "recurring": 1.8,
+    "since": 0.6,
+    "food": 0.2,
+    "mood": -1.1,
+    "weather": -2.0,
+    "desk": -2.8,
+    "praise": -1.4,
+    "world": -1.8,
     "joke": -1.7,
-}  # fmt: skip
+}
 # A capital tells something in these alone; all others read the clause in lower case, which is quicker.
 _CASED = frozenset({"name", "many-names", "who-it-is", "apposed", "placed"})
 _PATTERNS = [

@@ -58,7 +58,8 @@ _IS_CALLED = lazy_regex(
 )
 _PROJECT = lazy_regex(
     rf"(?:(?:I'm|I am|We're|We are|I|We) (?:work(?:ing)? on|start(?:ed|ing)|running|building|leading)) (?:the |an? )?"
-    rf"(?:[\w-]+ )?(?:[Pp]roject(?: called| named)?,? (?P<name>{NAME_PATTERN})|(?P<other>{NAME_PATTERN}) project)(?P<rest>(?:[ ,].*)?)"
+    rf"(?:[\w-]+ )?(?:[Pp]roject(?: called| named)?,? (?P<name>{NAME_PATTERN})|(?P<other>{NAME_PATTERN}) "
+    rf"project)(?P<rest>(?:[ ,].*)?)"
 )
 _OF_PROJECT = lazy_regex(
     rf"(?:[Tt]he (?P<name>{NAME_PATTERN}) [Pp]roject|[Pp]roject (?P<other>{NAME_PATTERN}))(?P<rest> .*)"
@@ -168,7 +169,7 @@ _PREDICATES: tuple[tuple[str, str, bool], ...] = (
     (rf"is led by {_VALUE}", "led by", False),
     (rf"(?:is|lies) in (?P<value>[{CAPITAL_LETTERS}].{{0,80}}?)", "is in", False),
     (r"is (?P<value>(?:an?|the) .{1,120}?)", "is", True),
-)  # fmt: skip
+)
 _PATTERNS = [(lazy_regex(pattern), name, several) for pattern, name, several in _PREDICATES]
 _NO_LONGER = lazy_regex(
     rf"(?:no longer|doesn't|does not) (?:lives?|(?P<works>works?)) (?:in|at|for) {_VALUE}(?: any ?more| anymore)?"

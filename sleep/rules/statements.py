@@ -21,29 +21,52 @@ _DATED = lazy_regex(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
 _ALIKE = 0.75
 
 _DAYS = (
-    "monday mon montag lundi lunes mandag", "tuesday tue tues dienstag mardi martes tirsdag",
-    "wednesday wed weds mittwoch mercredi miercoles onsdag", "thursday thu thur thurs donnerstag jeudi jueves torsdag",
-    "friday fri freitag vendredi viernes fredag", "saturday sat samstag samedi sabado lordag",
+    "monday mon montag lundi lunes mandag",
+    "tuesday tue tues dienstag mardi martes tirsdag",
+    "wednesday wed weds mittwoch mercredi miercoles onsdag",
+    "thursday thu thur thurs donnerstag jeudi jueves torsdag",
+    "friday fri freitag vendredi viernes fredag",
+    "saturday sat samstag samedi sabado lordag",
     "sunday sun sonntag dimanche domingo sondag søndag",
-)  # fmt: skip
+)
 _MONTHS = (
-    "january jan januar janvier enero", "february feb februar fevrier febrero", "march marz mars marzo",
-    "april apr avril abril", "may mai mayo", "june jun juni juin junio", "july jul juli juillet julio",
-    "august aug aout agosto", "september sep sept septembre septiembre", "october oct oktober octobre octubre",
-    "november nov novembre noviembre", "december dec dezember desember decembre diciembre",
-)  # fmt: skip
+    "january jan januar janvier enero",
+    "february feb februar fevrier febrero",
+    "march marz mars marzo",
+    "april apr avril abril",
+    "may mai mayo",
+    "june jun juni juin junio",
+    "july jul juli juillet julio",
+    "august aug aout agosto",
+    "september sep sept septembre septiembre",
+    "october oct oktober octobre octubre",
+    "november nov novembre noviembre",
+    "december dec dezember desember decembre diciembre",
+)
 _DAY = {name: f"day{n}" for n, names in enumerate(_DAYS) for name in names.split()}
 _MONTH = {name: f"month{n}" for n, names in enumerate(_MONTHS) for name in names.split()}
 _COUNT = {
     word: str(n)
     for n, words in enumerate(
-        ("zero", "one eins", "two zwei deux dos", "three drei trois tres", "four vier quatre cuatro", "five funf cinq",
-         "six sechs seis", "seven sieben", "eight acht huit ocho", "nine neun neuf", "ten zehn dix diez", "eleven elf",
-         "twelve zwolf douze doce")
+        (
+            "zero",
+            "one eins",
+            "two zwei deux dos",
+            "three drei trois tres",
+            "four vier quatre cuatro",
+            "five funf cinq",
+            "six sechs seis",
+            "seven sieben",
+            "eight acht huit ocho",
+            "nine neun neuf",
+            "ten zehn dix diez",
+            "eleven elf",
+            "twelve zwolf douze doce",
+        )
     )
     for word in words.split()
     if word != "one"
-}  # fmt: skip
+}
 _TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _COUNT |= {word: str(n) for n, word in enumerate(_TEENS.split(), 13)}

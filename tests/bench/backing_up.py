@@ -38,9 +38,13 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
     yield Row("backup", MESSAGES, "turns without a backup, p50 / p95 / p99", spread(without))
     yield Row("backup", MESSAGES, f"{len(during):,} turns while one is made, p50 / p95 / p99", spread(during))
     yield Row(
-        "backup", MESSAGES, "longest turn without, and with", f"{1000 * max(without):.0f}, {1000 * max(during):.0f} ms",
-        f"<= {MOST_MS} ms more", more <= MOST_MS,
-    )  # fmt: skip
+        "backup",
+        MESSAGES,
+        "longest turn without, and with",
+        f"{1000 * max(without):.0f}, {1000 * max(during):.0f} ms",
+        f"<= {MOST_MS} ms more",
+        more <= MOST_MS,
+    )
     yield Row(
         "backup", MESSAGES, "median against without", f"{percentile(during, 0.5) / percentile(without, 0.5):.2f}x"
     )

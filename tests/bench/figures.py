@@ -33,8 +33,13 @@ def spread(samples: Sequence[float]) -> str:
 def table(rows: Iterable[Row]) -> str:
     head = ("figure", "messages", "measure", "result", "target", "")
     marks = {None: "", True: "ok", False: "MISSED"}
-    lines = [head, *((r.figure, f"{r.messages:,}" if r.messages else "", r.measure, r.result, r.target, marks[r.good])
-                     for r in rows)]  # fmt: skip
+    lines = [
+        head,
+        *(
+            (r.figure, f"{r.messages:,}" if r.messages else "", r.measure, r.result, r.target, marks[r.good])
+            for r in rows
+        ),
+    ]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines

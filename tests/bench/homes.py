@@ -43,9 +43,15 @@ _TOPIC_MESSAGES = 30
 _TOOL_SHARE = 0.04
 _TABLES = tuple(sorted(str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("assistant/store/*_tables.py")))
 _LOOK = (
-    "assistant/store/schema/script.py", *_TABLES, "assistant/store/script/index.py", "assistant/search/fulltext.py",
-    "assistant/store/log/format.py", "tests/bench/words.py", "tests/bench/prose.py", "tests/bench/homes.py",
-)  # fmt: skip
+    "assistant/store/schema/script.py",
+    *_TABLES,
+    "assistant/store/script/index.py",
+    "assistant/search/fulltext.py",
+    "assistant/store/log/format.py",
+    "tests/bench/words.py",
+    "tests/bench/prose.py",
+    "tests/bench/homes.py",
+)
 
 
 @dataclass(frozen=True, slots=True)

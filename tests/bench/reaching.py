@@ -62,8 +62,14 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 def _bridges() -> Iterator[Row]:
     for name in _NETWORKS:
         added = measured("tests.bench.reaching", "--bridge", name)["mb"]
-        yield Row("reach", None, f"{name}: resident memory that it adds", f"{added:.0f} MB", f"<= {BRIDGE_MB} MB",
-                  added <= BRIDGE_MB)  # fmt: skip
+        yield Row(
+            "reach",
+            None,
+            f"{name}: resident memory that it adds",
+            f"{added:.0f} MB",
+            f"<= {BRIDGE_MB} MB",
+            added <= BRIDGE_MB,
+        )
 
 
 def _daemon() -> Iterator[Row]:
@@ -84,8 +90,14 @@ def _daemon() -> Iterator[Row]:
     finally:
         shutil.rmtree(copy)
     yield _warm_row(_KNOWN_MESSAGES, warm)
-    yield Row("reach", None, f"idle daemon, of a core over {_IDLE_SECONDS} s", f"{share:.2%}", f"<= {IDLE_SHARE:.1%}",
-              share <= IDLE_SHARE)  # fmt: skip
+    yield Row(
+        "reach",
+        None,
+        f"idle daemon, of a core over {_IDLE_SECONDS} s",
+        f"{share:.2%}",
+        f"<= {IDLE_SHARE:.1%}",
+        share <= IDLE_SHARE,
+    )
     stop = percentile(stops, 0.5)
     yield Row(
         "reach", None, "idle daemon, stop, median", f"{stop:.2f} s", f"<= {STOP_SECONDS:g} s", stop <= STOP_SECONDS
@@ -235,9 +247,13 @@ def _bridge(name: str) -> None:
 
         with TemporaryDirectory() as folder:
             MatrixBridge(
-                "http://127.0.0.1:9", DeviceLogin("@a:b", "D", "token"), store=Path(folder), encryption=True, invites=(),
+                "http://127.0.0.1:9",
+                DeviceLogin("@a:b", "D", "token"),
+                store=Path(folder),
+                encryption=True,
+                invites=(),
                 is_owners=lambda account: False,
-            )  # fmt: skip
+            )
     print(json.dumps({"mb": resident_mb() - before}))
 
 

@@ -42,9 +42,13 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         what = f"facts recalled, of {FACTS}, in {ROOM} tokens"
         yield Row("recall", size, what, f"{100 * share:.1f} %", f">= {100 * LEAST_FOUND:.0f} %", share >= LEAST_FOUND)
         yield Row(
-            "recall", size, f"of {len(CHATTER)} lines about nothing", f"{100 * triggered:.1f} %",
-            f"< {100 * MOST_TRIGGERED:.0f} %", triggered < MOST_TRIGGERED,
-        )  # fmt: skip
+            "recall",
+            size,
+            f"of {len(CHATTER)} lines about nothing",
+            f"{100 * triggered:.1f} %",
+            f"< {100 * MOST_TRIGGERED:.0f} %",
+            triggered < MOST_TRIGGERED,
+        )
         yield Row("recall", size, "tokens it takes of a request, mean", f"{found['tokens']:.0f}")
         yield Row("recall", size, "a question, p50 / p95 / p99", spread(found["seconds"]))
         yield Row("recall", size, "a line about nothing, p95", f"{1000 * percentile(found['idle'], 0.95):.1f} ms")

@@ -55,10 +55,13 @@ def _alarm(jobs: Jobs, clock: Callable[[], datetime], fired: Callable[[], None] 
 def _punctuality(jobs: Jobs) -> Iterator[Row]:
     delays = asyncio.run(_delays(jobs))
     yield Row(
-        "reminders", PENDING, "from due time to the outbox, median / max",
-        f"{1000 * statistics.median(delays):.0f} / {1000 * max(delays):.0f} ms", f"<= {MOST_SECONDS:.0f} s",
+        "reminders",
+        PENDING,
+        "from due time to the outbox, median / max",
+        f"{1000 * statistics.median(delays):.0f} / {1000 * max(delays):.0f} ms",
+        f"<= {MOST_SECONDS:.0f} s",
         max(delays) <= MOST_SECONDS,
-    )  # fmt: skip
+    )
 
 
 async def _delays(jobs: Jobs) -> list[float]:
@@ -99,8 +102,10 @@ def _looks(jobs: Jobs) -> Iterator[Row]:
             times.append(time.perf_counter() - began)
             assert ended == many
         yield Row(
-            "reminders", PENDING, f"a look when {what} due, median / max",
+            "reminders",
+            PENDING,
+            f"a look when {what} due, median / max",
             f"{1000 * statistics.median(times):.1f} / {1000 * max(times):.1f} ms",
             f"median <= {1000 * target:.0f} ms" if target else "",
             statistics.median(times) <= target if target else None,
-        )  # fmt: skip
+        )

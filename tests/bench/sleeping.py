@@ -40,9 +40,13 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         yield Row("sleep", NEW, f"{phase}", f"{seconds:.2f} s")
     total = sum(found["phases"].values())
     yield Row(
-        "sleep", NEW, "a whole sleep over new messages, offline", f"{total:.1f} s", f"<= {MOST_SECONDS:.0f} s",
+        "sleep",
+        NEW,
+        "a whole sleep over new messages, offline",
+        f"{total:.1f} s",
+        f"<= {MOST_SECONDS:.0f} s",
         total <= MOST_SECONDS,
-    )  # fmt: skip
+    )
     yield Row("sleep", NEW, "processor time of it, child included", f"{found['cpu']:.1f} s")
     yield Row("sleep", NEW, "journal entries learned, memories held", f"{found['entries']}, {found['memories']}")
 

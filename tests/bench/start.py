@@ -36,9 +36,13 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         answered = [run([*_ASSISTANT, "chat", "-m", "hi"], _environment(Path(folder) / str(n))) for n in range(_RUNS)]
         seconds = percentile([one.seconds for one in answered], 0.5)
         yield Row(
-            "start", None, "`assistant chat -m hi`, new home, median", f"{seconds:.2f} s",
-            f"<= {ANSWER_SECONDS} s", seconds <= ANSWER_SECONDS,
-        )  # fmt: skip
+            "start",
+            None,
+            "`assistant chat -m hi`, new home, median",
+            f"{seconds:.2f} s",
+            f"<= {ANSWER_SECONDS} s",
+            seconds <= ANSWER_SECONDS,
+        )
         yield _first_prompt(Path(folder) / "prompt")
     for size in sizes:
         copy = home(size).copied("start")

@@ -103,8 +103,11 @@ async def test_forgotten_words_go_from_records_and_header_and_the_archive_proves
     assert b"The boat." in home.object()
     assert archive.verify("main", 1) == []
     assert [record.content for record in archive.read("main", 1)][:4] == [
-        "question 0", "answer 0", "question 1", "answer 1",
-    ]  # fmt: skip
+        "question 0",
+        "answer 0",
+        "question 1",
+        "answer 1",
+    ]
     assert not read_plan_files(home.path)
     assert not (await home.forgetting.find(ErasureRequest("owner", text=SECRET)))
 
@@ -264,7 +267,7 @@ async def test_of_an_unpacked_backup_the_archives_elsewhere_are_left_alone(remot
     copy = open_archive(remote, FAULTY_URL, is_copy=True)
     remote.copies = ErasureStore(
         remote.path, remote.db, remote.people, remote.log, remote.conversation, None, None, copy
-    )  # fmt: skip
+    )
     FaultyFileSystem.seen.clear()
     done = await ErasureService(remote.copies, None).forget(ErasureRequest("owner", text=SECRET), NOW)
     assert done.complete

@@ -60,8 +60,12 @@ def test_an_archive_holds_a_header_and_the_logs_own_lines(home: StoreHome) -> No
     assert b"".join(lines) == home.raw()
     told = json.loads(header)
     assert (told["kind"], told["v"], told["session"], told["generation"], told["scope"]) == (
-        "archive", 1, "main", 1, "owner",
-    )  # fmt: skip
+        "archive",
+        1,
+        "main",
+        1,
+        "owner",
+    )
     assert (told["records"], told["from_seq"], told["to_seq"], told["start"]) == (6, 1, 6, 0)
     assert (told["handover"], told["summary"], told["reason"]) == ("Open: the boat.", "We spoke of boats.", "manual")
     assert one.url == "archive/main/1.jsonl.gz"

@@ -36,9 +36,7 @@ def restored(folder: Path) -> StoreHome:
 def test_everything_of_a_home_is_in_it_and_nothing_else(home: BackupHome, tmp_path: Path) -> None:
     manifest = home.unpack(home.back_up(), tmp_path / "out")
     found = file_contents(tmp_path / "out")
-    assert set(found) == {
-        *BACKED_UP_FILES, "script.db", "character.db", "memory.db", "log/main/conversation.jsonl"
-    }  # fmt: skip
+    assert set(found) == {*BACKED_UP_FILES, "script.db", "character.db", "memory.db", "log/main/conversation.jsonl"}
     assert {name: found[name] for name in BACKED_UP_FILES} == {
         name: text.encode() for name, text in BACKED_UP_FILES.items()
     }
@@ -53,8 +51,10 @@ def test_the_manifest_tells_versions_sizes_hashes_and_log_lengths(home: BackupHo
     assert manifest.made_at == NOW and manifest.kind == "manual" and manifest.rewritten_at is None
     assert manifest.logs == {"log/main/conversation.jsonl": len(home.raw())}
     assert manifest.schemas["script.db"][0] == "0001_initial" and set(manifest.schemas) == {
-        "script.db", "character.db", "memory.db"
-    }  # fmt: skip
+        "script.db",
+        "character.db",
+        "memory.db",
+    }
     assert (made.files, made.unpacked_bytes) == (len(manifest.files), sum(one.bytes for one in manifest.files))
 
 

@@ -68,15 +68,28 @@ def _odd(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
 @pytest.mark.parametrize(
     "odd",
     [
-        _odd("workspace/l", tarfile.SYMTYPE, "/etc/passwd"), _odd("workspace/l", tarfile.LNKTYPE, "script.db"),
-        _odd("workspace/d", tarfile.CHRTYPE), _odd("workspace/p", tarfile.FIFOTYPE),
-        *(_odd(name, tarfile.REGTYPE) for name in (
-            "../evil", "/evil", "workspace/../../evil", "workspace//evil", "./script.db", "run/lock", "script.db-wal",
-            "backups/x", "secrets.toml", ".restoring.json",
-        )),
+        _odd("workspace/l", tarfile.SYMTYPE, "/etc/passwd"),
+        _odd("workspace/l", tarfile.LNKTYPE, "script.db"),
+        _odd("workspace/d", tarfile.CHRTYPE),
+        _odd("workspace/p", tarfile.FIFOTYPE),
+        *(
+            _odd(name, tarfile.REGTYPE)
+            for name in (
+                "../evil",
+                "/evil",
+                "workspace/../../evil",
+                "workspace//evil",
+                "./script.db",
+                "run/lock",
+                "script.db-wal",
+                "backups/x",
+                "secrets.toml",
+                ".restoring.json",
+            )
+        ),
     ],
     ids=lambda odd: f"{odd.name}-{odd.type.decode()}",
-)  # fmt: skip
+)
 def test_what_no_backup_has_is_refused_and_nothing_lands_outside(tmp_path: Path, odd: tarfile.TarInfo) -> None:
     path = pack_tar(tmp_path / "evil.tar.gz", {}, odd)
     pack_tar(tmp_path / "after.tar.gz", {MANIFEST_NAME: EMPTY}, odd)

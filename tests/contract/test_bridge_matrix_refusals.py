@@ -60,9 +60,13 @@ async def test_a_message_is_refused_only_by_the_servers_own_word_about_it(
 ) -> None:
     async with answering(status, body) as url:
         bridge = MatrixBridge(
-            url, DeviceLogin("@nocturne:test.example", "HERE", "token"), store=tmp_path, encryption=False, invites=(),
+            url,
+            DeviceLogin("@nocturne:test.example", "HERE", "token"),
+            store=tmp_path,
+            encryption=False,
+            invites=(),
             is_owners=lambda account: False,
-        )  # fmt: skip
+        )
         with pytest.raises(BridgeError) as caught:
             await bridge.send(outgoing_part("!room:test.example", "hello"))
         await bridge.aclose()

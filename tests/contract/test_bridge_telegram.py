@@ -43,7 +43,7 @@ async def test_a_message_arrives_with_who_and_where(server: StrictTelegram, brid
         "Ann",
         target=str(OWNER),
         position="501",
-    )  # fmt: skip
+    )
 
 
 async def test_another_bot_that_counts_from_the_beginning_is_not_taken_for_the_first(server: StrictTelegram) -> None:
@@ -220,8 +220,14 @@ async def test_who_speaks_for_a_group_is_the_group(server: StrictTelegram, bridg
         (
             {
                 "sticker": {
-                    "file_id": "s", "file_unique_id": "s", "type": "regular", "width": 1, "height": 1,
-                    "is_animated": False, "is_video": False, "emoji": "🦉",
+                    "file_id": "s",
+                    "file_unique_id": "s",
+                    "type": "regular",
+                    "width": 1,
+                    "height": 1,
+                    "is_animated": False,
+                    "is_video": False,
+                    "emoji": "🦉",
                 }
             },
             "[sticker 🦉]",
@@ -232,7 +238,7 @@ async def test_who_speaks_for_a_group_is_the_group(server: StrictTelegram, bridg
             "[place: Quay, Main St (1.00000, 2.00000)]",
         ),
     ],
-)  # fmt: skip
+)
 async def test_what_is_no_text_is_named(
     server: StrictTelegram, bridge: TelegramBridge, fields: dict[str, Any], words: str
 ) -> None:
@@ -259,8 +265,9 @@ async def test_a_file_that_is_too_large_is_named(server: StrictTelegram, bridge:
     server.say(document={**server.keep_file(b"x", size=34_000_000), "file_name": "film.mkv"}, caption="later")
     arrival = await handed_in(server, bridge)
     assert (arrival.media, arrival.content) == (
-        (), "later\n[file film.mkv, 34.0 MB: Telegram hands bots nothing larger than 20 MB]"
-    )  # fmt: skip
+        (),
+        "later\n[file film.mkv, 34.0 MB: Telegram hands bots nothing larger than 20 MB]",
+    )
     assert "getfile" not in [method for method, _ in server.calls]
 
 

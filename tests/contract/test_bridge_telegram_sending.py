@@ -45,9 +45,13 @@ async def test_markdown_is_shown_as_what_it_means(server: StrictTelegram, bridge
     sent = server.sent[0]
     assert sent.text == "Plan\n\n• buy 😀 rope\n• knot <b> & map\n\nsaid"
     assert sent.entities == [
-        ("bold", "Plan"), ("bold", "buy"), ("italic", "rope"), ("code", "knot"), ("text_link", "map"),
+        ("bold", "Plan"),
+        ("bold", "buy"),
+        ("italic", "rope"),
+        ("code", "knot"),
+        ("text_link", "map"),
         ("blockquote", "said"),
-    ]  # fmt: skip
+    ]
     assert sent.links == ["https://m.example"]
     assert json.loads(server.calls[0][1]["link_preview_options"]) == {"is_disabled": True}
 
@@ -100,8 +104,10 @@ async def test_files_go_out_as_what_they_are(server: StrictTelegram, bridge: Tel
     await bridge.send(outgoing_telegram_part(media=Media("file", "text/plain", "notes.txt", data=encoded[1])))
     await bridge.send(outgoing_telegram_part(media=Media("image", "image/png", "broken.png", data=encoded[2])))
     assert [(one.kind, one.file_name, one.file) for one in server.sent] == [
-        ("photo", "owl.png", PIXEL), ("document", "notes.txt", b"words"), ("document", "broken.png", b"no picture"),
-    ]  # fmt: skip
+        ("photo", "owl.png", PIXEL),
+        ("document", "notes.txt", b"words"),
+        ("document", "broken.png", b"no picture"),
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------ what goes wrong
@@ -269,8 +275,10 @@ async def test_a_draft_never_follows_the_answer(server: StrictTelegram) -> None:
         await bridge.send(outgoing_telegram_part("again", kind="notice"))
     await bridge.aclose()
     assert [one[1:] for one in server.timeline if one[1] != "typing"] == [
-        ("draft", "Once"), ("message", "Once upon a time"), ("message", "again"),
-    ]  # fmt: skip
+        ("draft", "Once"),
+        ("message", "Once upon a time"),
+        ("message", "again"),
+    ]
 
 
 async def test_where_telegram_wants_no_drafts_none_is_sent(server: StrictTelegram) -> None:

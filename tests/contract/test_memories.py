@@ -70,8 +70,16 @@ async def house(settings: MemoryStoreSettings) -> AsyncIterator[Mem0Client]:
 
 @pytest.mark.parametrize("kind", AWKWARD)
 async def test_what_went_in_comes_back_the_same(house: Mem0Client, kind: str) -> None:
-    kept = make_memory(AWKWARD[kind], f"same:{kind}", 3, kind="preference", importance=0.8125, entries=(4, 7), until=NOW,
-                  superseded_by="another")  # fmt: skip
+    kept = make_memory(
+        AWKWARD[kind],
+        f"same:{kind}",
+        3,
+        kind="preference",
+        importance=0.8125,
+        entries=(4, 7),
+        until=NOW,
+        superseded_by="another",
+    )
     await house.apply(add_changes(kept))
     assert await house.get(kept.id) == kept
     assert await house.all(f"same:{kind}") == [kept]
@@ -109,8 +117,16 @@ async def test_adding_what_is_there_changes_nothing(house: Mem0Client) -> None:
 
 async def test_an_update_changes_everything_and_is_remembered(house: Mem0Client) -> None:
     old = make_memory("I live in Oslo.", "updated", entries=(1,))
-    new = replace(old, text="I live in Bergen.", kind="decision", importance=0.9, entries=(1, 2), until=NOW,
-                  superseded_by="x", said_at=NOW)  # fmt: skip
+    new = replace(
+        old,
+        text="I live in Bergen.",
+        kind="decision",
+        importance=0.9,
+        entries=(1, 2),
+        until=NOW,
+        superseded_by="x",
+        said_at=NOW,
+    )
     await house.apply(add_changes(old))
     await house.apply(update_changes(new))
     assert await house.get(old.id) == new

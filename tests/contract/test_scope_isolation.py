@@ -91,9 +91,12 @@ async def test_what_is_planted_is_found_by_whom_it_belongs_to(home: Path) -> Non
         for session in (ANN_SESSION, ROOM_SESSION):
             asked = ToolContext(session, session, "t-own", "own", it.clock.now)
             for name, arguments in (
-                ("search_history", {"query": ASKED}), ("search_memory", {"query": ASKED}), ("list_reminders", {}),
-                ("manage_todo_list", {"action": "list"}), ("read_history", {"start": 0, "end": 10**9}),
-            ):  # fmt: skip
+                ("search_history", {"query": ASKED}),
+                ("search_memory", {"query": ASKED}),
+                ("list_reminders", {}),
+                ("manage_todo_list", {"action": "list"}),
+                ("read_history", {"start": 0, "end": 10**9}),
+            ):
                 text, _ = await it.house.toolbox.run(ToolCall("own", name, arguments), asked, session_role(session))
                 assert SECRETS[session] in text, name
         assert [archive.session for archive in it.house.stores.archive.listed("owner")] == [BOAT_THREAD]
@@ -216,16 +219,34 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
     secrets, later = foreign_secrets(session), now + timedelta(days=1)
     return {
         "scope": [session_scope(session)],
-        "query": [*secrets, ASKED], "question": [*secrets, ASKED], "text": [*secrets, ASKED],
+        "query": [*secrets, ASKED],
+        "question": [*secrets, ASKED],
+        "text": [*secrets, ASKED],
         "name": [f"Code {secret}" for secret in secrets],
-        "session": loot.sessions, "message_id": loot.messages, "entry_ids": [loot.entries],
+        "session": loot.sessions,
+        "message_id": loot.messages,
+        "entry_ids": [loot.entries],
         "ids": [[one] for one in loot.todos],
         "reference": [*(one[:8] for one in loot.memories), *(f"entry {one}" for one in loot.entries)],
-        "texts": [[ASKED, *secrets]], "key": ["visit"], "now": [now], "at": [later],
-        "after": [now - timedelta(days=9)], "before": [later], "start": [0], "end": [10**9], "neighbours": [10],
-        "limit": [50], "day": [now.date()], "job_id": loot.jobs, "due": [None], "kind": ["reminder", "schedule"],
-        "edit_id": loot.edits, "profile_id": loot.profiles, "code": ["ABCDEF"], "beginning": [""],
-    }  # fmt: skip
+        "texts": [[ASKED, *secrets]],
+        "key": ["visit"],
+        "now": [now],
+        "at": [later],
+        "after": [now - timedelta(days=9)],
+        "before": [later],
+        "start": [0],
+        "end": [10**9],
+        "neighbours": [10],
+        "limit": [50],
+        "day": [now.date()],
+        "job_id": loot.jobs,
+        "due": [None],
+        "kind": ["reminder", "schedule"],
+        "edit_id": loot.edits,
+        "profile_id": loot.profiles,
+        "code": ["ABCDEF"],
+        "beginning": [""],
+    }
 
 
 # Who is given a scope and words of their own changes only what is of the scope: tried with the tools and commands.

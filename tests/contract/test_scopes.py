@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from assistant.core.people import ALL_ROLES, OWNER_ONLY
 from assistant.settings.settings import load_settings
-from assistant.web.app import build_app
+from assistant.web.app import build_web_app
 from assistant.wire.app import App, build_app
 from tests.support import api_surface as reach
 from tests.support.scripted import RecordingBridge, ScriptedModel, SteppingClock
@@ -73,7 +73,7 @@ def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: App) -
 
 @pytest.mark.parametrize("session", ["peer:kept:7", "room:kept:-200", "peer:", "room:", "guest", "", "main:x"])
 def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: App, session: str) -> None:
-    client = TestClient(build_app(house.web.behind))
+    client = TestClient(build_web_app(house.web.behind))
     bodies = {
         "POST /v1/messages": {"text": "hi", "external_id": "1", "session": session},
         "POST /v1/commands": {"text": "/status", "session": session},

@@ -130,10 +130,16 @@ def test_f13_a_message_that_arrives_between_plan_and_commit_stays(home: StoreHom
 @pytest.mark.parametrize(
     "wrong",
     [
-        "gap at the start", "unknown end", "live copy", "another session's message", "nothing to do",
-        "a covered message again", "shortens what leaves", "shortens what is not there",
+        "gap at the start",
+        "unknown end",
+        "live copy",
+        "another session's message",
+        "nothing to do",
+        "a covered message again",
+        "shortens what leaves",
+        "shortens what is not there",
     ],
-)  # fmt: skip
+)
 def test_f11_what_would_break_coverage_is_refused_and_changes_nothing(home: StoreHome, wrong: str) -> None:
     home.chat(4)
     home.say("hi", "ho", "peer:x")

@@ -32,10 +32,16 @@ def killed(path: Path, what: str, steps: int) -> StoreHome:
 @pytest.mark.parametrize(
     ("what", "steps", "state"),
     [
-        ("begin", 40, None), ("begin", 250, None), ("begin", 0, "failed"), ("compact", 40, "failed"),
-        ("compact", 400, "failed"), ("compact", 1000, "failed"), ("compact", 1600, "failed"), ("compact", 0, "live"),
+        ("begin", 40, None),
+        ("begin", 250, None),
+        ("begin", 0, "failed"),
+        ("compact", 40, "failed"),
+        ("compact", 400, "failed"),
+        ("compact", 1000, "failed"),
+        ("compact", 1600, "failed"),
+        ("compact", 0, "live"),
     ],
-)  # fmt: skip
+)
 def test_f15_a_compaction_killed_anywhere_is_there_or_has_failed(
     tmp_path: Path, what: str, steps: int, state: str | None
 ) -> None:

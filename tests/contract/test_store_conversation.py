@@ -114,7 +114,7 @@ def test_a_turn_shows_question_and_answer(home: StoreHome) -> None:
     assert home.shown() == ["what is six times seven?"]
     reply = home.conversation.finish_turn(
         turn, "answered", Message("assistant", "42", model="m"), [reply_item(turn, "42")], NOW
-    )  # fmt: skip
+    )
     view = home.conversation.view("main")
     assert view.messages[-1] == reply
     assert (view.messages[1].role, view.messages[1].content, view.messages[1].model) == ("assistant", "42", "m")

@@ -77,8 +77,14 @@ def _imported(home: StoreHome) -> None:
 
 
 PATHS: list[Callable[[StoreHome], None]] = [
-    _compacted, _begun, _with_shorter_rows, _in_two, _taken_over, _undone_and_again, _imported,
-]  # fmt: skip
+    _compacted,
+    _begun,
+    _with_shorter_rows,
+    _in_two,
+    _taken_over,
+    _undone_and_again,
+    _imported,
+]
 
 
 @pytest.mark.parametrize("path", PATHS)

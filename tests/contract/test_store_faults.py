@@ -32,9 +32,20 @@ def live_through(path: Path, *, prefix: tuple[str, ...] = (), limit: int = 0) ->
     """Have a child process say everything under a fault; the errors it met. Everything was said exactly once, in
     order, and the home is whole."""
     run = subprocess.run(
-        [*prefix, sys.executable, "-m", "tests.support.processes.store_with_disk_errors", str(path), str(TURNS), str(limit)],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(Path.cwd())}, check=False,
-    )  # fmt: skip
+        [
+            *prefix,
+            sys.executable,
+            "-m",
+            "tests.support.processes.store_with_disk_errors",
+            str(path),
+            str(TURNS),
+            str(limit),
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        check=False,
+    )
     assert run.returncode == 0, run.stderr
     outcome = json.loads(run.stdout)
     expected = [
@@ -83,9 +94,12 @@ def test_a_disk_that_fails_now_and_then_loses_nothing(tmp_path: Path, call: str,
 def test_a_full_file_system_is_told_and_passes(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs", str(small)], capture_output=True, check=False
-    ).returncode == 0  # fmt: skip
+    mounted = (
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs", str(small)], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
     if not mounted:
         assert live_through(small / "home", limit=300_000)
         return

@@ -143,8 +143,9 @@ async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_wi
     _fire_only(home)
     home.jobs.log_told(home.now)
     assert [text.rpartition("\n")[2] for text in home.home.said()[2:]] == [
-        "Reminder: call mum", "Reminder: feed the cat",
-    ]  # fmt: skip
+        "Reminder: call mum",
+        "Reminder: feed the cat",
+    ]
     assert home.home.verify().ok
 
 

@@ -77,11 +77,13 @@ def test_what_is_written_twice_is_there_once(journal: StoredJournal) -> None:
 def test_entries_come_newest_first_of_their_scope_since_a_time_and_of_a_kind(journal: StoredJournal) -> None:
     journal.add(
         [
-            entry("old", hours=-48), entry("new", hours=-1), entry("theirs", scope="peer:x:ann"),
+            entry("old", hours=-48),
+            entry("new", hours=-1),
+            entry("theirs", scope="peer:x:ann"),
             entry("summed up", hours=-2, source_type="context_synthesis"),
         ],
         NOW,
-    )  # fmt: skip
+    )
     assert contents(journal.entries("owner")) == ["new", "summed up", "old"]
     assert contents(journal.entries("owner", since=NOW - timedelta(days=1))) == ["new", "summed up"]
     assert contents(journal.entries("owner", source_type="extraction", limit=1)) == ["new"]
@@ -101,8 +103,9 @@ def test_entries_are_found_by_their_words_best_first(journal: StoredJournal) -> 
         [entry("Anna keeps bees in Bergen."), entry("The bees of Anna swarm; Anna loves bees."), entry("A car.")], NOW
     )
     assert contents(journal.search("Does Anna like her BEES?", "owner")) == [
-        "The bees of Anna swarm; Anna loves bees.", "Anna keeps bees in Bergen.",
-    ]  # fmt: skip
+        "The bees of Anna swarm; Anna loves bees.",
+        "Anna keeps bees in Bergen.",
+    ]
     assert contents(journal.search("keeping", "owner")) == ["Anna keeps bees in Bergen."]
     assert len(journal.search("bees", "owner", limit=1)) == 1
 

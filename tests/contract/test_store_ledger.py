@@ -33,9 +33,13 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def budget(daily: float = 0, monthly: float = 0, daily_tokens: int = 0, monthly_tokens: int = 0) -> BudgetSettings:
     return BudgetSettings(
-        daily_usd=daily, monthly_usd=monthly, daily_tokens=daily_tokens, monthly_tokens=monthly_tokens,
-        background_share=1.0, runaway_calls=5,
-    )  # fmt: skip
+        daily_usd=daily,
+        monthly_usd=monthly,
+        daily_tokens=daily_tokens,
+        monthly_tokens=monthly_tokens,
+        background_share=1.0,
+        runaway_calls=5,
+    )
 
 
 def call(usd: float | None = 1.0, tokens: int = 100, **changes: object) -> ModelCall:

@@ -41,8 +41,12 @@ def test_a_text_takes_the_place_of_the_one_it_was_made_for(home: MemoryFilesHome
     assert home.curated.stat().st_mode & 0o777 == 0o600 and home.leftovers() == []
     assert home.files.edits("owner") == [second, first]
     assert (second.target, second.by, second.before, second.after, second.cycle) == (
-        "file:MEMORY.md", "sleep", "one\n", "two\n", 2,
-    )  # fmt: skip
+        "file:MEMORY.md",
+        "sleep",
+        "one\n",
+        "two\n",
+        2,
+    )
 
 
 def test_what_a_person_wrote_meanwhile_is_not_overwritten(home: MemoryFilesHome) -> None:
@@ -157,8 +161,9 @@ def test_f33_every_scope_has_its_own_folder_and_edits(home: MemoryFilesHome) -> 
     note(home, "theirs", key="a", scope=GUEST)
     assert "secret" not in home.files.day(GUEST, DAY) and "theirs" not in home.files.day("owner", DAY)
     assert sorted(str(one.relative_to(home.path)) for one in home.path.rglob("*.md")) == [
-        "memory/2026-11-20.md", "memory/peer%3Atelegram%3A%41nn%2F%2E%2E%2Fx/2026-11-20.md",
-    ]  # fmt: skip
+        "memory/2026-11-20.md",
+        "memory/peer%3Atelegram%3A%41nn%2F%2E%2E%2Fx/2026-11-20.md",
+    ]
     (theirs,) = home.files.edits(GUEST)
     (owners,) = home.files.edits("owner")
     assert "secret" not in theirs.after
@@ -248,10 +253,14 @@ def _a_loop(path: Path, outside: Path) -> None:
 
 Make = Callable[[Path, Path], None]
 NONE: list[tuple[Make, str]] = [
-    (_not_utf8, "is not UTF-8"), (_a_directory, "is a directory"), (_a_link_outside, "outside the home"),
-    (_a_dangling_link_outside, "outside the home"), (_huge, "larger than 1024 KB"), (_a_pipe, "not a plain file"),
+    (_not_utf8, "is not UTF-8"),
+    (_a_directory, "is a directory"),
+    (_a_link_outside, "outside the home"),
+    (_a_dangling_link_outside, "outside the home"),
+    (_huge, "larger than 1024 KB"),
+    (_a_pipe, "not a plain file"),
     (_a_loop, "cannot be read"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("make", "why"), NONE)

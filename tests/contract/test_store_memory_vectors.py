@@ -16,9 +16,16 @@ from tests.support.semantic_memory import NOW, words_in_files
 
 ONE, OTHER = b"\x01\x00", b"\x02\x00"
 AWKWARD = (
-    "'); DROP TABLE memories; --", '"unbalanced', "a AND OR NOT NEAR(", "* ^ - : ( )", "{a b} : c", "\0", "", "\ud83d",
+    "'); DROP TABLE memories; --",
+    '"unbalanced',
+    "a AND OR NOT NEAR(",
+    "* ^ - : ( )",
+    "{a b} : c",
+    "\0",
+    "",
+    "\ud83d",
     "scope : main",
-)  # fmt: skip
+)
 
 
 @pytest.fixture

@@ -78,8 +78,11 @@ def test_what_is_edited_while_it_waits_is_answered_as_it_is_now_and_the_log_has_
     assert home.logged() == []
     home.answer("see you at seven")
     assert home.logged() == [
-        ("edit", "at five"), ("edit", "at six"), ("message", "at seven"), ("message", "see you at seven")
-    ]  # fmt: skip
+        ("edit", "at five"),
+        ("edit", "at six"),
+        ("message", "at seven"),
+        ("message", "see you at seven"),
+    ]
     edits = list(home.log.scan("main"))[:2]
     assert {(edit.refs, edit.turn, edit.sender) for edit in edits} == {((item.message_id,), "t00000001", "me")}
     assert home.words_kept() == ["", ""] and home.verify().ok
@@ -131,8 +134,9 @@ def test_what_is_changed_once_a_turn_has_it_is_a_fact_beside_it(home: EditedHome
     assert home.logged() == [*said, ("edit", "at six"), ("delete", "")]
     notes = home.conversation.view("main").messages[-2:]
     assert [(note.role, note.content, note.metadata["refs"]) for note in notes] == [
-        ("system", "at six", [item.message_id]), ("system", "", [item.message_id])
-    ]  # fmt: skip
+        ("system", "at six", [item.message_id]),
+        ("system", "", [item.message_id]),
+    ]
     assert home.shown()[0] == "at five" and home.verify().ok
     if not ended:
         home.conversation.finish_turn(turn, "answered", Message("assistant", "fine"), [], NOW)

@@ -124,8 +124,10 @@ def test_a_crash_after_the_line_is_logged_leaves_the_new_generation_whole(home: 
     crash_after(home, lambda: end(home, resumes=resumes))
     again = StoredGenerations(home.db, home.log).all("main")
     assert [(one.number, one.end_reason, one.resumed) for one in again] == [
-        (1, "manual", None), (2, "manual", None), (3, "", resumes)
-    ]  # fmt: skip
+        (1, "manual", None),
+        (2, "manual", None),
+        (3, "", resumes),
+    ]
     said = [] if resumes is None else ["question 0", "answer 0", "question 1", "answer 1", "question 2", "answer 2"]
     assert home.shown() == [*said, WORDS]
     assert [one.state for one in StoredResets(home.db).of("main")] == ["done"]
@@ -213,8 +215,10 @@ def test_the_index_is_made_again_with_its_generations(home: StoreHome) -> None:
     assert home.repair().problems == ()
     again = StoredGenerations(home.db, home.log).all("main")
     assert [(one.number, one.from_seq, one.end_reason, one.resumed) for one in again] == [
-        (1, 1, "manual", None), (2, 7, "resume", None), (3, 10, "", 1)
-    ]  # fmt: skip
+        (1, 1, "manual", None),
+        (2, 7, "resume", None),
+        (3, 10, "", 1),
+    ]
     assert home.shown() == shown
 
 

@@ -170,8 +170,10 @@ def test_a_new_day_a_new_month_and_another_cap_are_told_anew(db: Database) -> No
     spend(ledger, 9.0)
     spend(ledger, 9.0, at=TOMORROW)
     assert [body.split(":")[0] for body in told(db)] == [
-        "90% of the daily budget is used", "90% of the daily budget is used", "90% of the monthly budget is used",
-    ]  # fmt: skip
+        "90% of the daily budget is used",
+        "90% of the daily budget is used",
+        "90% of the monthly budget is used",
+    ]
     ledger.budget = budget(daily_usd=11.0, monthly_usd=0.0)
     spend(ledger, 0.5, at=TOMORROW)
     assert told(db)[3].startswith("86% of the daily budget is used: $9.50 of $11.00")
@@ -299,7 +301,8 @@ def test_the_standing_is_that_of_the_homes_day_and_month_and_forecasts_from_its_
     standing = ledger.standing(at)
     assert (standing.today, standing.day.usd, standing.month.usd) == ("2026-11-21", 3.0, 5.0)
     assert [(cap.setting, cap.describe()) for cap in standing.caps] == [
-        ("daily_usd", "$3.00 of $10.00"), ("monthly_usd", "$5.00 of $100.00"),
-    ]  # fmt: skip
+        ("daily_usd", "$3.00 of $10.00"),
+        ("monthly_usd", "$5.00 of $100.00"),
+    ]
     # Ten of the twenty days from the 11th of November on.
     assert standing.forecast_usd == pytest.approx(10.0)

@@ -30,11 +30,20 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     copy = view.messages[0].with_content("question 0", carried_from=view.messages[0].id)
     home.conversation.compact(
         Compaction(
-            "main", view.prefix_rev, "test", "drop", view.messages[0].id or 0, view.messages[3].id or 0, 4,
-            (Message("system", "summary", metadata={"type": "compaction"}), copy), "summary", 40, 10,
+            "main",
+            view.prefix_rev,
+            "test",
+            "drop",
+            view.messages[0].id or 0,
+            view.messages[3].id or 0,
+            4,
+            (Message("system", "summary", metadata={"type": "compaction"}), copy),
+            "summary",
+            40,
+            10,
         ),
         NOW,
-    )  # fmt: skip
+    )
     assert home.verify().problems == ()
     yield home
     home.close()
@@ -156,19 +165,24 @@ def test_blanks_that_no_redaction_names_are_a_problem(home: StoreHome) -> None:
         ("UPDATE messages SET scope = 'guest' WHERE seq = 3", "index"),
         ("UPDATE messages SET commitment = 'x' WHERE seq = 3", "index"),
         ("UPDATE messages SET id = 999 WHERE seq = 3 AND session = 'main'", "index"),
-        ("INSERT INTO messages SELECT 999, session, generation, scope, 99, kind, role, tool_call_id, turn, ts,"
-         " byte_start, byte_end, tokens, commitment, hidden_by FROM messages WHERE id = 1", "index"),
+        (
+            "INSERT INTO messages SELECT 999, session, generation, scope, 99, kind, role, tool_call_id, turn, ts,"
+            " byte_start, byte_end, tokens, commitment, hidden_by FROM messages WHERE id = 1",
+            "index",
+        ),
         ("DELETE FROM conversation_history WHERE message_id = 11", "coverage"),
-        ("INSERT INTO conversation_history SELECT NULL, session, generation, scope, 1 << 60, message_id, NULL, role,"
-         " content, parts, metadata, ts, tokens, bytes, images FROM conversation_history WHERE message_id = 11",
-         "coverage"),
+        (
+            "INSERT INTO conversation_history SELECT NULL, session, generation, scope, 1 << 60, message_id, NULL, role,"
+            " content, parts, metadata, ts, tokens, bytes, images FROM conversation_history WHERE message_id = 11",
+            "coverage",
+        ),
         ("UPDATE conversation_history SET carried_from = NULL WHERE carried_from IS NOT NULL", "coverage"),
         ("UPDATE conversation_history SET carried_from = 77 WHERE carried_from IS NOT NULL", "coverage"),
         ("UPDATE conversation_history SET tokens = tokens + 1 WHERE message_id = 11", "coverage"),
         ("UPDATE conversation_history SET position = (1 << 60) - position WHERE message_id > 8", "coverage"),
         ("UPDATE sessions SET view_tokens = 0 WHERE key = 'main'", "coverage"),
     ],
-)  # fmt: skip
+)
 def test_damage_to_index_or_view_is_found_and_repaired(home: StoreHome, sql: str, kind: str) -> None:
     before = home.shown()
     change(home, sql)

@@ -155,9 +155,13 @@ class GuardProbe:
                 self.answer = {name.decode(): value.decode() for name, value in message["headers"]}
 
         scope = {
-            "type": "http", "method": "GET", "path": path, "server": ("192.0.2.5", 8484), "client": (client, 5),
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "server": ("192.0.2.5", 8484),
+            "client": (client, 5),
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers],
-        }  # fmt: skip
+        }
         await self._guard(scope, receive, send)
         return status
 
@@ -177,10 +181,19 @@ async def test_f42_it_answers_to_its_own_names(host: str) -> None:
 @pytest.mark.parametrize(
     "hosts",
     [
-        ["evil.example"], ["127.0.0.1.evil.example"], ["localhost.evil.example:8484"], ["evil.example#localhost"],
-        ["evil.example@x"], ["[::1"], [""], [], ["127.0.0.1:8484", "evil.example"], ["192.0.2.6"], ["a" * 5000],
+        ["evil.example"],
+        ["127.0.0.1.evil.example"],
+        ["localhost.evil.example:8484"],
+        ["evil.example#localhost"],
+        ["evil.example@x"],
+        ["[::1"],
+        [""],
+        [],
+        ["127.0.0.1:8484", "evil.example"],
+        ["192.0.2.6"],
+        ["a" * 5000],
     ],
-)  # fmt: skip
+)
 async def test_f42_a_request_by_another_name_is_refused(hosts: list[str]) -> None:
     asked = GuardProbe()
     headers = [("Host", host) for host in hosts]
@@ -198,11 +211,18 @@ async def test_f42_its_own_pages_may_ask(origin: str) -> None:
 @pytest.mark.parametrize(
     "origins",
     [
-        ["https://evil.example"], ["null"], [""], ["http://127.0.0.1:9999"], ["http://localhost:8484"],
-        ["file://127.0.0.1:8484"], ["http://127.0.0.1:8484", "https://evil.example"], ["127.0.0.1:8484"],
-        ["https://my.example.org.evil.example"], ["http://[::1"],
+        ["https://evil.example"],
+        ["null"],
+        [""],
+        ["http://127.0.0.1:9999"],
+        ["http://localhost:8484"],
+        ["file://127.0.0.1:8484"],
+        ["http://127.0.0.1:8484", "https://evil.example"],
+        ["127.0.0.1:8484"],
+        ["https://my.example.org.evil.example"],
+        ["http://[::1"],
     ],
-)  # fmt: skip
+)
 async def test_f42_a_page_from_elsewhere_is_refused_whatever_it_shows(origins: list[str]) -> None:
     asked = GuardProbe(hosts=("my.example.org",))
     assert await asked.get(HERE, KNOWN, *[("Origin", origin) for origin in origins]) == 403

@@ -46,7 +46,7 @@ def notices(it: LiveApi, *keys: str, session: str = "main", bridge: str = "termi
     items = [
         it.house.stores.outbox.push(OutgoingMessage(key, session, "owner", bridge, session, key, "notice"), now)
         for key in keys
-    ]  # fmt: skip
+    ]
     it.house.delivery.wake()
     return [item.id for item in items]
 

@@ -34,8 +34,11 @@ async def test_what_was_said_is_listed_read_and_found(tmp_path: Path, way: str) 
             await it.answered()
         listed = (await caller.get("/v1/messages"))["messages"]
         assert [one["text"] for one in listed] == [
-            "What is the boat called?", "The blue boat is called Heron.", "Thank you.", "Fine.",
-        ]  # fmt: skip
+            "What is the boat called?",
+            "The blue boat is called Heron.",
+            "Thank you.",
+            "Fine.",
+        ]
         before = (await caller.get("/v1/messages", before=listed[2]["id"], limit=1))["messages"]
         assert [one["id"] for one in before] == [listed[1]["id"]]
         await it.house.index()
@@ -123,8 +126,9 @@ async def test_sessions_are_listed_shown_and_put_away(tmp_path: Path) -> None:
         await it.answered()
         listed = (await it.tcp.get("/v1/sessions"))["sessions"]
         assert {(one["session"], one["messages"], one["current"]) for one in listed} == {
-            ("main", 2, True), ("thread:trip", 2, True),
-        }  # fmt: skip
+            ("main", 2, True),
+            ("thread:trip", 2, True),
+        }
         ended = await it.tcp.ask("POST", "/v1/sessions/thread:trip/end")
         assert ended.status_code == 200, ended.text
         first = await it.tcp.get("/v1/sessions/thread:trip", number=1)

@@ -84,9 +84,13 @@ class LimitedServer:
 
 @asynccontextmanager
 async def served(
-    *, app: ASGIApp = plain, crowd: ConnectionLimit | None = None, protocol: type[SlowClientProtocol] =
-    SlowClientProtocol, files: tuple[Path, Path] | None = None, handshake: float = 10,
-) -> AsyncIterator[LimitedServer]:  # fmt: skip
+    *,
+    app: ASGIApp = plain,
+    crowd: ConnectionLimit | None = None,
+    protocol: type[SlowClientProtocol] = SlowClientProtocol,
+    files: tuple[Path, Path] | None = None,
+    handshake: float = 10,
+) -> AsyncIterator[LimitedServer]:
     ours = theirs = None
     if files is not None:
         ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=files[0])

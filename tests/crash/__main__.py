@@ -48,11 +48,15 @@ def _run(scenario: Scenario, warm: list[WarmProcess], options: argparse.Namespac
     kinds = Counter(verdict.point.how for verdict in verdicts)
     print(
         _COLUMNS.format(
-            scenario.name, len(verdicts), len(verdicts) - len(failed), len(failed),
-            f"{time.perf_counter() - begun:.1f}", ", ".join(f"{kind} {count}" for kind, count in kinds.items()),
+            scenario.name,
+            len(verdicts),
+            len(verdicts) - len(failed),
+            len(failed),
+            f"{time.perf_counter() - begun:.1f}",
+            ", ".join(f"{kind} {count}" for kind, count in kinds.items()),
         ),
         flush=True,
-    )  # fmt: skip
+    )
     for verdict in failed:
         print(f"  {verdict.point}  (again: python -m tests.crash --scenario {scenario.name} --point {verdict.point})")
         for problem in verdict.problems:

@@ -62,7 +62,7 @@ def _look(home: Path) -> Snapshot:
         "slots": rows(
             script, "SELECT job_id, local_key, due_at, state, note, told, logged FROM slots ORDER BY job_id, local_key"
         ),
-    }  # fmt: skip
+    }
 
 
 _WINDOW = "what was being sent days before the network may have forgotten; it is shown as uncertain, not sent again"

@@ -69,9 +69,14 @@ async def _backed_up(home: Path) -> None:
             return stores.conversation.sessions()
 
         room = BackupScheduler(
-            folder, wire_backup.make_in_process(folder, workspace=True), SleepSchedule("05:00", UTC), 1,
-            begun=lambda: find_first_message_time(sessions()), forgetting=lambda: False, clock=clock,
-        )  # fmt: skip
+            folder,
+            wire_backup.make_in_process(folder, workspace=True),
+            SleepSchedule("05:00", UTC),
+            1,
+            begun=lambda: find_first_message_time(sessions()),
+            forgetting=lambda: False,
+            clock=clock,
+        )
         for _ in range(_TRIES):
             try:
                 wire_backup.tidy_backups(settings)

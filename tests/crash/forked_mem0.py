@@ -63,9 +63,13 @@ class ForkedChild(ChildProcess):
     async def start(self) -> Process:
         # The command is never run: the function before it does not return.
         return await create_subprocess_exec(
-            sys.executable, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_ANSWER_BYTES,
+            sys.executable,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            limit=MAX_ANSWER_BYTES,
             preexec_fn=self._nursery.hand_over,
-        )  # fmt: skip
+        )
 
 
 def _fork_children(orders: socket.socket) -> None:

@@ -37,10 +37,20 @@ def logged(home: Path) -> dict[str, list[Any]]:
     for path in sorted((home / "log").glob("*/conversation.jsonl")):
         records = [json.loads(line) for line in path.read_bytes().splitlines()]
         found[path.parent.name] = [
-            [r["seq"], r["kind"], r["role"], r["content"], r["tool_calls"], r["tool_call_id"], r["turn"], r["bridge"],
-             r["model"], len(r["refs"])]
+            [
+                r["seq"],
+                r["kind"],
+                r["role"],
+                r["content"],
+                r["tool_calls"],
+                r["tool_call_id"],
+                r["turn"],
+                r["bridge"],
+                r["model"],
+                len(r["refs"]),
+            ]
             for r in records
-        ]  # fmt: skip
+        ]
     return found
 
 

@@ -91,7 +91,7 @@ def _look(home: Path) -> Snapshot:
         ),
         "resets": rows(script, "SELECT session, generation, reason, state FROM resets ORDER BY session, generation"),
         "archived": rows(script, "SELECT session, generation, records, to_seq FROM archives ORDER BY 1, 2"),
-    }  # fmt: skip
+    }
 
 
 def _more(before: list[Any], after: list[Any], faults: Faults) -> bool:

@@ -158,9 +158,15 @@ def _parsed(line: str) -> SystemCall | None:
     directory = descriptors[0][1] if descriptors else Path()
     descriptor = descriptors[0][0] if descriptors else None
     return SystemCall(
-        int(match["thread"]), name, 0, (*(path for _, path in descriptors), *(directory / text for text in strings)),
-        arguments, returned, data, returned if name == OPEN else descriptor,
-    )  # fmt: skip
+        int(match["thread"]),
+        name,
+        0,
+        (*(path for _, path in descriptors), *(directory / text for text in strings)),
+        arguments,
+        returned,
+        data,
+        returned if name == OPEN else descriptor,
+    )
 
 
 def _quoted(arguments: str) -> tuple[str, bytes, str]:

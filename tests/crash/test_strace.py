@@ -61,8 +61,14 @@ def test_calls_are_listed_with_their_file_and_what_was_written(place: Path) -> N
     status, calls = run(place)
     assert status == 0
     assert [(c.name, c.number) for c in calls] == [
-        ("openat", 1), ("write", 1), ("fsync", 1), ("write", 2), ("fsync", 2), ("write", 3), ("fsync", 3)
-    ]  # fmt: skip
+        ("openat", 1),
+        ("write", 1),
+        ("fsync", 1),
+        ("write", 2),
+        ("fsync", 2),
+        ("write", 3),
+        ("fsync", 3),
+    ]
     assert calls[0].creates and {c.paths for c in calls} == {(place / "home" / "told",)}
     assert [c.data for c in calls if c.name == "write"] == [b"1", b"2", b"3"]
 

@@ -23,7 +23,7 @@ class WarmProcess:
         command = [sys.executable, "-B", "-m", "tests.crash.child", "--warm"]
         self._process = subprocess.Popen(
             command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )  # fmt: skip
+        )
 
     def fork(self, scenario: str, home: Path, step: str) -> int:
         """A new process for this step, waiting at its gate."""

@@ -91,7 +91,7 @@ class EffectNetwork:
 
     async def hand_in(
         self, messages: Sequence[IncomingMessage], accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]]
-    ) -> None:  # fmt: skip
+    ) -> None:
         acknowledged = {seen["id"] for seen in self._witness.seen("acknowledged")}
         for message in messages:
             for _ in range(_MOST_TRIES):

@@ -12,9 +12,15 @@ from tests.support.memories_home import Snapshot, Timeline, open_timeline
 from tests.support.store_home import memory_backed_directory
 
 SAID = (
-    "I live in Oslo.", "I moved from Oslo to Bergen.", "I moved from Bergen to Tromsø.", "My sister Anna is a nurse.",
-    "My sister Anna is a nurse in Rome.", "I prefer tea to coffee.", "I prefer coffee to tea.", "…",
-)  # fmt: skip
+    "I live in Oslo.",
+    "I moved from Oslo to Bergen.",
+    "I moved from Bergen to Tromsø.",
+    "My sister Anna is a nurse.",
+    "My sister Anna is a nurse in Rome.",
+    "I prefer tea to coffee.",
+    "I prefer coffee to tea.",
+    "…",
+)
 ACTS = st.lists(
     st.tuples(
         st.sampled_from(("say", "say", "note", "notes", "correct", "sleep", "sleep", "sleep in vain", "undo", "write")),

@@ -71,7 +71,7 @@ class ResetSequence:
         if spoken is not None:
             ending = GenerationEnd(
                 "main", spoken.generation, known.last_seq("main"), "It ended.", "manual", resumes=resumes
-            )  # fmt: skip
+            )
             try:
                 self.home.conversation.turn_over(ending, NOW)
             except UsageError:

@@ -95,9 +95,11 @@ def _chosen() -> argparse.Namespace:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="conversations of LoCoMo's form")
     parser.add_argument("--only", type=_tables, default=list(_TABLES), help=f"of {', '.join(_TABLES)}, by commas")
     parser.add_argument(
-        "--sessions", choices=("one", "each"), default="one",
+        "--sessions",
+        choices=("one", "each"),
+        default="one",
         help="one session of the home with days between (as in use), or one for each of the conversation",
-    )  # fmt: skip
+    )
     return parser.parse_args()
 
 

@@ -25,13 +25,13 @@ from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
-from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import SearchFilter
 from assistant.search.query import SearchLimits
 from assistant.search.units import SearchUnit, split_into_units
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
+from assistant.store.search.stemmer import Stemmer
 from sleep.cycle.extract import Extractor
 from tests.recall_bench.dataset import DatasetConversation, DatasetQuestion, read_talks
 from tests.recall_bench.homes import DatasetHome, make_dataset_home
@@ -75,9 +75,13 @@ async def _measured(talk: DatasetConversation, home: DatasetHome, path: Path) ->
                 }
             )
         return {
-            "asked": rows, "noted": len(talk.observations), "entries": len(entries), "memories": len(memories),
-            "seconds": seconds, "outcome": {"read": outcome.read, **outcome.more},
-        }  # fmt: skip
+            "asked": rows,
+            "noted": len(talk.observations),
+            "entries": len(entries),
+            "memories": len(memories),
+            "seconds": seconds,
+            "outcome": {"read": outcome.read, **outcome.more},
+        }
 
 
 async def _journal(talk: DatasetConversation, home: DatasetHome, asleep: ConsolidationHome) -> dict[int, JournalEntry]:

@@ -18,13 +18,13 @@ from pathlib import Path
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
-from assistant.search.fulltext import Stemmer
 from assistant.search.index_values import SearchFilter
 from assistant.search.query import SearchLimits
 from assistant.search.units import SearchUnit
 from assistant.store.database import Database
 from assistant.store.schema.indexes import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
+from assistant.store.search.stemmer import Stemmer
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
 
@@ -72,8 +72,12 @@ def ask(folder: Path) -> dict[str, object]:
         engine.index.append([unit], {})
         appended.append(time.perf_counter() - began)
     return {
-        "opened": opened, "asked": asked[_WARM_UP:], "found": found / FACTS, "added_mb": added, "appended": appended,
-    }  # fmt: skip
+        "opened": opened,
+        "asked": asked[_WARM_UP:],
+        "found": found / FACTS,
+        "added_mb": added,
+        "appended": appended,
+    }
 
 
 def _units(first: int, count: int) -> Iterator[SearchUnit]:

@@ -58,11 +58,17 @@ def _measured(talk: DatasetConversation, half: Sequence[DatasetConversation], ho
     right = [any(turns[one.memory.entries[0]] & evidence for one in found) for found, evidence in brought]
     strange = list(_of_others(talk, half))
     measured = {
-        "entries": len(turns), "own": len(own), "brought": sum(bool(found) for found, _ in brought),
-        "right": sum(right), "strange": len(strange), "unrelated": sum(bool(good(asked)) for asked, _ in strange),
-        "renamed": sum(bool(good(asked)) for _, asked in strange), "lines": len(CHATTER),
-        "chatter": sum(bool(good(line)) for line in CHATTER), "seconds": seconds,
-    }  # fmt: skip
+        "entries": len(turns),
+        "own": len(own),
+        "brought": sum(bool(found) for found, _ in brought),
+        "right": sum(right),
+        "strange": len(strange),
+        "unrelated": sum(bool(good(asked)) for asked, _ in strange),
+        "renamed": sum(bool(good(asked)) for _, asked in strange),
+        "lines": len(CHATTER),
+        "chatter": sum(bool(good(line)) for line in CHATTER),
+        "seconds": seconds,
+    }
     search.close()
     return measured
 
@@ -73,11 +79,17 @@ def _noted(talk: DatasetConversation, home: Path) -> dict[int, frozenset[str]]:
     people = Database.open(home / "character.db", character_migrations, talk.said[0].at)
     entries = [
         JournalEntry(
-            f"{number}", OWNER_SCOPE, MAIN_SESSION, 1, one.text, at[one.turns[0]] if one.turns else talk.said[0].at,
-            "extraction", sources=(number + 1,),
+            f"{number}",
+            OWNER_SCOPE,
+            MAIN_SESSION,
+            1,
+            one.text,
+            at[one.turns[0]] if one.turns else talk.said[0].at,
+            "extraction",
+            sources=(number + 1,),
         )
         for number, one in enumerate(talk.observations)
-    ]  # fmt: skip
+    ]
     kept = StoredJournal(people).add(entries, talk.said[-1].at)
     people.close()
     return {entry.id or 0: frozenset(talk.observations[int(entry.key)].turns) for entry in kept}

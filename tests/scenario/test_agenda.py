@@ -208,8 +208,9 @@ async def test_f18_a_request_for_a_reminder_alone_is_done_once_that_is_set(tmp_p
             await it.say(text)
             await it.answered()
         assert [one.text for one in it.house.stores.requests.open("main")] == [
-            "Book a table for two.", "Remind me to call dad.",
-        ]  # fmt: skip
+            "Book a table for two.",
+            "Remind me to call dad.",
+        ]
         assert "Open tasks" not in it.model.requests[2].messages[-1].content
 
 
@@ -268,10 +269,21 @@ async def test_the_offline_model_sets_lists_and_cancels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["/remind cancel x", "/remind call mum", "/remind --at tomorrow", "/remind x --at yesterday", "/schedule add news",
-     "/schedule add news hello", "/schedule add news hello --every day --cron '* * * * *'", "/schedule show nope",
-     "/schedule add n hello --at tomorrow --catch-up never", "/schedule list --at x", "/schedule 'x", "/schedule what"],
-)  # fmt: skip
+    [
+        "/remind cancel x",
+        "/remind call mum",
+        "/remind --at tomorrow",
+        "/remind x --at yesterday",
+        "/schedule add news",
+        "/schedule add news hello",
+        "/schedule add news hello --every day --cron '* * * * *'",
+        "/schedule show nope",
+        "/schedule add n hello --at tomorrow --catch-up never",
+        "/schedule list --at x",
+        "/schedule 'x",
+        "/schedule what",
+    ],
+)
 async def test_a_command_that_is_not_understood_changes_nothing_and_says_so(text: str, tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
         with pytest.raises(UsageError, match=r"Nothing was (?:set|changed)"):

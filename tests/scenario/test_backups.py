@@ -53,9 +53,14 @@ class ByTheClock:
 
     def __post_init__(self) -> None:
         self.room = BackupScheduler(
-            self.home.folder, make_in_process(self.home.folder, workspace=True), SleepSchedule("05:00", UTC), self.keep,
-            begun=lambda: NOW, forgetting=lambda: self.forgetting, clock=self.clock,
-        )  # fmt: skip
+            self.home.folder,
+            make_in_process(self.home.folder, workspace=True),
+            SleepSchedule("05:00", UTC),
+            self.keep,
+            begun=lambda: NOW,
+            forgetting=lambda: self.forgetting,
+            clock=self.clock,
+        )
 
     async def look(self, now: datetime) -> list[str]:
         """What there is once whatever was begun has ended."""
@@ -195,9 +200,13 @@ def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) ->
     home.close()
     order = {"home": str(home.path), "folder": "", "kind": "manual", "now": NOW.isoformat(), "workspace": True}
     done = subprocess.run(
-        (sys.executable, "-m", "assistant.wire.backup"), input=json.dumps({**order, "parent": 1}).encode() + b"\n",
-        capture_output=True, env=command_environment(home.path), cwd=ROOT, check=False,
-    )  # fmt: skip
+        (sys.executable, "-m", "assistant.wire.backup"),
+        input=json.dumps({**order, "parent": 1}).encode() + b"\n",
+        capture_output=True,
+        env=command_environment(home.path),
+        cwd=ROOT,
+        check=False,
+    )
     assert done.returncode == 1 and b"ended meanwhile" in done.stderr
     assert home.backup_files() == []
 

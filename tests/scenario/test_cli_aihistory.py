@@ -26,9 +26,21 @@ from tests.support.compacted_home import GUEST, compact_view, days_later, json_o
 from tests.support.store_home import NOW
 
 KEYS = [
-    "id", "session", "at", "trigger", "tier", "state", "compacted_count", "original_token_count",
-    "summary_token_count", "ratio", "from_message_id", "to_message_id", "cost_usd", "depth",
-]  # fmt: skip
+    "id",
+    "session",
+    "at",
+    "trigger",
+    "tier",
+    "state",
+    "compacted_count",
+    "original_token_count",
+    "summary_token_count",
+    "ratio",
+    "from_message_id",
+    "to_message_id",
+    "cost_usd",
+    "depth",
+]
 COMMANDS = (["show", "1"], ["recover", "1"], ["diff", "1"], ["search", "Bergen"], ["stats"], [])
 
 
@@ -85,8 +97,17 @@ def test_the_list_is_one_array_newest_first_with_stable_keys(home: Path) -> None
 def test_the_table_is_for_people(home: Path) -> None:
     shown = run_in_process(home, command=aihistory).out.splitlines()
     assert shown[0].split() == [
-        "id", "when", "session", "trigger", "tier", "state", "messages", "tokens", "ratio", "cost"
-    ]  # fmt: skip
+        "id",
+        "when",
+        "session",
+        "trigger",
+        "tier",
+        "state",
+        "messages",
+        "tokens",
+        "ratio",
+        "cost",
+    ]
     assert len(shown) == 5
     assert GUEST in shown[3] and "emergency" in shown[3] and "->" in shown[3]
     assert shown[2].split()[-1] == "?"
@@ -301,9 +322,14 @@ def test_only_what_draws_loads_what_draws(home: Path) -> None:
     )
     for arguments, loaded in ([], "False"), (["stats"], "True"):
         done = subprocess.run(
-            [sys.executable, "-c", code, *arguments], env=command_environment(home), capture_output=True, timeout=TIMEOUT_SECONDS,
-            cwd=ROOT, check=True, text=True,
-        )  # fmt: skip
+            [sys.executable, "-c", code, *arguments],
+            env=command_environment(home),
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            cwd=ROOT,
+            check=True,
+            text=True,
+        )
         assert done.stdout.splitlines()[-1] == loaded
 
 
@@ -325,9 +351,13 @@ def test_nothing_is_written(home: Path) -> None:
 
 def aihistory_process(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from assistant.cli.aihistory.main import main; main()", *arguments], text=True,
-        env=command_environment(home), capture_output=True, timeout=TIMEOUT_SECONDS, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-c", "from assistant.cli.aihistory.main import main; main()", *arguments],
+        text=True,
+        env=command_environment(home),
+        capture_output=True,
+        timeout=TIMEOUT_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_everything_works_beside_a_running_daemon(home: Path) -> None:

@@ -66,9 +66,14 @@ def known(home: Home, desk: ThreadedTelegram) -> None:
 
 def terminal(home: Home, *words: str) -> pexpect.spawn:
     return pexpect.spawn(
-        ASSISTANT_COMMAND[0], [*ASSISTANT_COMMAND[1:], *words], env=command_environment(home.path, **NO_KEYRING),
-        timeout=TIMEOUT_SECONDS, encoding="utf-8", dimensions=(30, 160), use_poll=True,
-    )  # fmt: skip
+        ASSISTANT_COMMAND[0],
+        [*ASSISTANT_COMMAND[1:], *words],
+        env=command_environment(home.path, **NO_KEYRING),
+        timeout=TIMEOUT_SECONDS,
+        encoding="utf-8",
+        dimensions=(30, 160),
+        use_poll=True,
+    )
 
 
 # --- the whole way

@@ -55,7 +55,7 @@ def test_a_password_becomes_a_device_of_its_own_and_is_kept_nowhere(home: Home, 
         owner = known.result(TIMEOUT_SECONDS)
         done = run_bridge_command(
             home, "bridge", "add", "matrix", said=f"{bot}\n{homeserver.url}\n{owner}\npassword\n{password}\n"
-        )  # fmt: skip
+        )
         assert (done.returncode, done.err) == (0, "")
         assert TEST_MESSAGE in meeting.result(TIMEOUT_SECONDS)
     assert f"{owner} on matrix is you from now on." in done.out

@@ -93,9 +93,12 @@ def test_a_model_that_cannot_be_reached_is_exit_code_3_and_the_message_is_kept(
     tmp_path: Path, closed_port: int
 ) -> None:
     unreachable = {
-        "ASSISTANT_MODEL__PROVIDER": "openai", "ASSISTANT_MODEL__NAME": "m", "ASSISTANT_MODEL__FALLBACK": "[]",
-        "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{closed_port}/v1", "ASSISTANT_MODEL__RETRIES": "0",
-    }  # fmt: skip
+        "ASSISTANT_MODEL__PROVIDER": "openai",
+        "ASSISTANT_MODEL__NAME": "m",
+        "ASSISTANT_MODEL__FALLBACK": "[]",
+        "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{closed_port}/v1",
+        "ASSISTANT_MODEL__RETRIES": "0",
+    }
     home = tmp_path / "home"
     done = run_assistant(home, "chat", "-m", "is anybody there?", "--json", **unreachable)
     assert done.returncode == 3
@@ -106,9 +109,12 @@ def test_a_model_that_cannot_be_reached_is_exit_code_3_and_the_message_is_kept(
 
 def test_a_budget_that_is_used_up_is_exit_code_4(tmp_path: Path, closed_port: int) -> None:
     poor = {
-        "ASSISTANT_MODEL__PROVIDER": "openai", "ASSISTANT_MODEL__NAME": "m", "ASSISTANT_MODEL__FALLBACK": "[]",
-        "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{closed_port}/v1", "ASSISTANT_BUDGET__DAILY_TOKENS": "10",
-    }  # fmt: skip
+        "ASSISTANT_MODEL__PROVIDER": "openai",
+        "ASSISTANT_MODEL__NAME": "m",
+        "ASSISTANT_MODEL__FALLBACK": "[]",
+        "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{closed_port}/v1",
+        "ASSISTANT_BUDGET__DAILY_TOKENS": "10",
+    }
     done = run_assistant(tmp_path / "home", "chat", "-m", "one more?", **poor)
     assert done.returncode == 4
     assert "budget" in one_line_error(done).lower()
@@ -161,13 +167,18 @@ def stalled_port() -> Iterator[int]:
 def test_ctrl_c_stops_the_turn_and_is_exit_code_130(tmp_path: Path, stalled_port: int) -> None:
     home = tmp_path / "home"
     stalled = {
-        "ASSISTANT_MODEL__PROVIDER": "openai", "ASSISTANT_MODEL__NAME": "m", "ASSISTANT_MODEL__FALLBACK": "[]",
+        "ASSISTANT_MODEL__PROVIDER": "openai",
+        "ASSISTANT_MODEL__NAME": "m",
+        "ASSISTANT_MODEL__FALLBACK": "[]",
         "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{stalled_port}/v1",
-    }  # fmt: skip
+    }
     with subprocess.Popen(
-        [*ASSISTANT_COMMAND, "chat", "-m", "hello?"], env=command_environment(home, **stalled), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as asking:  # fmt: skip
+        [*ASSISTANT_COMMAND, "chat", "-m", "hello?"],
+        env=command_environment(home, **stalled),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as asking:
         assert Stalled.asked.wait(TIMEOUT_SECONDS)
         asking.send_signal(signal.SIGINT)
         out, err = asking.communicate(timeout=TIMEOUT_SECONDS)

@@ -195,8 +195,9 @@ def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> N
     assert "ANTHROPIC_API_KEY    secrets.toml\n" in listed.out
     rows = json.loads(config(home, "secret", "list", "--json", OPENAI_API_KEY=SECRET).out)
     assert {row["name"]: row["origin"] for row in rows if row["set"]} == {
-        "ANTHROPIC_API_KEY": "secrets.toml", "OPENAI_API_KEY": "OPENAI_API_KEY",
-    }  # fmt: skip
+        "ANTHROPIC_API_KEY": "secrets.toml",
+        "OPENAI_API_KEY": "OPENAI_API_KEY",
+    }
     shown = config(home, "show").out
     assert "(set, not shown)  # secrets.toml" in shown
     assert config(home, "get", "ANTHROPIC_API_KEY").out == "(set, not shown)\n"

@@ -96,9 +96,12 @@ def test_a_question_whose_daemon_is_killed_while_it_answers_is_answered_once(tmp
         assert run_assistant(home, "chat", "-m", "remember that the bell is brass").returncode == 0
         running.process.send_signal(signal.SIGSTOP)
         with subprocess.Popen(
-            [*ASSISTANT_COMMAND, "chat", "-m", "what is the bell?"], env=command_environment(home), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        ) as asking:  # fmt: skip
+            [*ASSISTANT_COMMAND, "chat", "-m", "what is the bell?"],
+            env=command_environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as asking:
             running.kill()
             out, err = asking.communicate(timeout=TIMEOUT_SECONDS)
     assert (asking.returncode, err) == (0, b"")

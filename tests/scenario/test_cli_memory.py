@@ -160,14 +160,18 @@ def test_f33_memories_of_another_scope_are_shown_for_its_session_alone(home: Fil
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["memory", "show", "Anna"], "names no memory"), (["memory", "why", "deadbeef"], "There is no deadbeef here"),
-        (["memory", "search", " "], "what to look for"), (["memory", "edit", "e1", " "], "Nothing was changed"),
-        (["memory", "edit", "e99", "x"], "There is no e99 here"), (["memory", "edit", "e1", NURSE], "says so already"),
-        (["memory", "edit", "e1", "x", "--session", GUEST], "owner's"), (["forget", " "], "what to forget"),
+        (["memory", "show", "Anna"], "names no memory"),
+        (["memory", "why", "deadbeef"], "There is no deadbeef here"),
+        (["memory", "search", " "], "what to look for"),
+        (["memory", "edit", "e1", " "], "Nothing was changed"),
+        (["memory", "edit", "e99", "x"], "There is no e99 here"),
+        (["memory", "edit", "e1", NURSE], "says so already"),
+        (["memory", "edit", "e1", "x", "--session", GUEST], "owner's"),
+        (["forget", " "], "what to forget"),
         (["forget", "memory deadbeef", "--yes"], "There is no memory deadbeef"),
         (["memory", "rebuild", "--session", "x"], "No such option"),
     ],
-)  # fmt: skip
+)
 def test_wrong_use_is_told_in_a_line(home: FilledHome, arguments: list[str], why: str) -> None:
     done = run_in_process(home.path, *arguments)
     assert done.returncode != 0 and why in done.err and "Traceback" not in done.err
@@ -203,8 +207,9 @@ def test_what_is_changed_goes_one_way_with_and_without_a_daemon(home: FilledHome
         assert [one["text"] for one in rows(home, "memory", "list")] == ["It is called Kite.", NURSE]
     former = rows(home, "memory", "list", "--former")
     assert {one["id"]: one["superseded_by"] for one in former if one["until"]} == {
-        "entry 3": "entry 5", "entry 5": "entry 6",
-    }  # fmt: skip
+        "entry 3": "entry 5",
+        "entry 5": "entry 6",
+    }
 
 
 def test_an_export_is_read_in_elsewhere_once(home: FilledHome, tmp_path: Path) -> None:

@@ -60,8 +60,9 @@ def test_every_command_of_the_document_works(home: Path, line: str) -> None:
     done = run_in_process(home, *shlex.split(line)[1:])
     if "pair" in line:
         assert (done.returncode, done.err.strip()) == (
-            2, "Error: Nobody waits with a code: it was used, or it has expired. They get another by writing again.",
-        )  # fmt: skip
+            2,
+            "Error: Nobody waits with a code: it was used, or it has expired. They get another by writing again.",
+        )
     else:
         assert (done.returncode, done.err) == (0, "")
 
@@ -81,8 +82,9 @@ def test_json_tells_who_is_known_then(home: Path) -> None:
     told = json.loads(done.out)
     assert told["text"] == "Ann is not answered any more."
     assert [(one["name"], one["role"], one["state"]) for one in told["people"]] == [
-        ("owner", "owner", "allowed"), ("Ann", "guest", "denied"),
-    ]  # fmt: skip
+        ("owner", "owner", "allowed"),
+        ("Ann", "guest", "denied"),
+    ]
     assert told["rooms"][0]["room"] == "-7654321"
     link = json.loads(run_in_process(home, "people", "link", "telegram", "--json").out)["text"]
     assert re.search(r"Send [A-Z2-9]{8} to the assistant from telegram", link)

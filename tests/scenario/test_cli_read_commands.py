@@ -45,9 +45,23 @@ def test_the_log_has_every_message_in_order_with_its_keys(home: Path) -> None:
     assert found[0]["content"] == "remember that the Passport is in the drawer"
     assert {row["role"] for row in found} == {"user", "assistant", "tool"}
     assert set(found[0]) == {
-        "id", "at", "session", "generation", "kind", "role", "name", "content", "tool_calls", "tool_call_id",
-        "bridge", "sender", "model", "turn", "refs", "bytes",
-    }  # fmt: skip
+        "id",
+        "at",
+        "session",
+        "generation",
+        "kind",
+        "role",
+        "name",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "bridge",
+        "sender",
+        "model",
+        "turn",
+        "refs",
+        "bytes",
+    }
 
 
 def test_the_newest_are_shown_when_there_are_more(home: Path) -> None:
@@ -76,9 +90,23 @@ def test_a_session_that_does_not_exist_is_wrong_use(home: Path) -> None:
 def test_sessions_are_listed_with_stable_keys(home: Path) -> None:
     (main,) = json.loads(run_in_process(home, "sessions", "--json").out)
     assert list(main) == [
-        "session", "generation", "scope", "started_at", "last_at", "messages", "view_messages", "view_tokens",
-        "checkpoints", "kind", "first_at", "ended_at", "ended", "pressure", "resumed", "archive",
-    ]  # fmt: skip
+        "session",
+        "generation",
+        "scope",
+        "started_at",
+        "last_at",
+        "messages",
+        "view_messages",
+        "view_tokens",
+        "checkpoints",
+        "kind",
+        "first_at",
+        "ended_at",
+        "ended",
+        "pressure",
+        "resumed",
+        "archive",
+    ]
     assert main["session"] == "main"
     assert "main" in run_in_process(home, "sessions").out
 

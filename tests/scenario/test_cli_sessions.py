@@ -48,8 +48,10 @@ def rows(home: Path, *arguments: str) -> Any:
 def test_ended_conversations_are_listed_with_the_current_one(home: Path) -> None:
     found = rows(home, "sessions")
     assert [(one["generation"], one["messages"], one["ended"], one["resumed"]) for one in found] == [
-        (3, 2, None, 1), (2, 2, "manual", None), (1, 8, "manual", None)
-    ]  # fmt: skip
+        (3, 2, None, 1),
+        (2, 2, "manual", None),
+        (1, 8, "manual", None),
+    ]
     assert len(rows(home, "sessions", "list", "--limit", "1")) == 1
     shown = run_in_process(home, "sessions").out
     assert "by hand" in shown and "thread" not in shown
@@ -58,8 +60,11 @@ def test_ended_conversations_are_listed_with_the_current_one(home: Path) -> None
 def test_one_conversation_is_shown(home: Path) -> None:
     one = rows(home, "sessions", "show", "main", "1")
     assert (one["generation"], one["summary"], one["handover"], len(one["compactions"])) == (
-        1, "We talked of boats.", "", 1
-    )  # fmt: skip
+        1,
+        "We talked of boats.",
+        "",
+        1,
+    )
     shown = run_in_process(home, "sessions", "show").out
     assert "Handed over to it:\nNumber 2 ended." in shown and "going on from number 1" in shown
     done = run_in_process(home, "sessions", "show", "main", "9")
@@ -116,5 +121,6 @@ def test_a_switch_holds_for_the_lines_that_follow_it_in_a_pipe(tmp_path: Path) -
     done = run_assistant(home, "chat", said=piped)
     assert done.returncode == 0
     assert sorted((one["session"], one["messages"]) for one in rows(home, "sessions")) == [
-        ("main", 4), ("thread:trip", 2)
-    ]  # fmt: skip
+        ("main", 4),
+        ("thread:trip", 2),
+    ]

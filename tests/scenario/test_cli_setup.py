@@ -260,11 +260,16 @@ def test_a_service_that_cannot_be_installed_is_told_and_hinders_nothing(home: Ho
 def test_at_a_terminal_a_key_is_not_echoed_and_ctrl_c_keeps_what_was_answered(home: Home, server: StrictServer) -> None:
     env = command_environment(
         home.path, ANTHROPIC_BASE_URL=server.url, PYTHON_KEYRING_BACKEND="keyring.backends.fail.Keyring"
-    )  # fmt: skip
+    )
     child = pexpect.spawn(
-        ASSISTANT_COMMAND[0], [*ASSISTANT_COMMAND[1:], "setup"], env=env, timeout=TIMEOUT_SECONDS, encoding="utf-8", dimensions=(30, 100),
+        ASSISTANT_COMMAND[0],
+        [*ASSISTANT_COMMAND[1:], "setup"],
+        env=env,
+        timeout=TIMEOUT_SECONDS,
+        encoding="utf-8",
+        dimensions=(30, 100),
         use_poll=True,
-    )  # fmt: skip
+    )
     try:
         seen = ""
         for asked, answer in (

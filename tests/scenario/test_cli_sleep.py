@@ -98,10 +98,11 @@ def test_it_sleeps_foresees_and_tells(home: Path, served: bool) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--dry-run", "--undo"], "Give one of"), (["--phase", "extract", "--last"], "Give one of"),
+        (["--dry-run", "--undo"], "Give one of"),
+        (["--phase", "extract", "--last"], "Give one of"),
         (["--phase", "dream"], "extract, score, consolidate, curate, compact"),
     ],
-)  # fmt: skip
+)
 def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[str], words: str) -> None:
     done = run_in_process(home, "sleep", *arguments)
     assert done.returncode == 2
@@ -137,9 +138,12 @@ def asleep(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """`assistant sleep` as somebody with a terminal runs it, and what that terminal is told on standard error."""
     master, terminal = pty.openpty()
     with subprocess.Popen(
-        [*ASSISTANT_COMMAND, "sleep"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal,
+        [*ASSISTANT_COMMAND, "sleep"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
         env=command_environment(home, **AWAKE),
-    ) as process:  # fmt: skip
+    ) as process:
         os.close(terminal)
         try:
             yield process, master

@@ -39,10 +39,15 @@ def terminal(home: Path, *arguments: str) -> Iterator[pexpect.spawn]:
 def started(home: Path, *arguments: str) -> pexpect.spawn:
     """The command at a terminal of 100 by 30."""
     return pexpect.spawn(
-        ASSISTANT_COMMAND[0], [*ASSISTANT_COMMAND[1:], *arguments], env=command_environment(home), timeout=TIMEOUT_SECONDS, encoding="utf-8",
+        ASSISTANT_COMMAND[0],
+        [*ASSISTANT_COMMAND[1:], *arguments],
+        env=command_environment(home),
+        timeout=TIMEOUT_SECONDS,
+        encoding="utf-8",
         # select() knows no descriptor above 1023, and a worker may have more of them.
-        dimensions=(30, 100), use_poll=True,
-    )  # fmt: skip
+        dimensions=(30, 100),
+        use_poll=True,
+    )
 
 
 def left(child: pexpect.spawn) -> int:

@@ -123,8 +123,10 @@ async def test_requests_are_closed_by_their_numbers_and_stay_closed(tmp_path: Pa
         assert await it.house.commands.run("/done #3", "main") == "- done: #3 'Please book the ferry for May'"
         done = everything(it)["requests"]
         assert [(one.message_id, one.state, one.closed_by) for one in done] == [
-            (5, "done", "answer"), (3, "done", "user"), (1, "done", "answer"),
-        ]  # fmt: skip
+            (5, "done", "answer"),
+            (3, "done", "user"),
+            (1, "done", "answer"),
+        ]
         await it.house.commands.run("/done 3, 3", "main")
         assert everything(it)["requests"] == done
 

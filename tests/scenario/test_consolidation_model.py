@@ -187,9 +187,15 @@ async def asleep(talk: JournalHome, home: ConsolidationHome) -> SleepReport:
         talk.journal, home.consolidations, JsonLinesModel(lambda: home.model, "", "scores", "scoring", zero_cost)
     )
     cycle = SleepCycle(
-        talk.conversation, UnreadMessages(talk.db, talk.log), talk.journal, talk.breakers,
-        Extractor(lambda: talk.model, "Write down what to keep.", batch_tokens=8_000), no_compaction_due,
-        failures=3, cool_down=timedelta(minutes=30), clock=lambda: NOW,
+        talk.conversation,
+        UnreadMessages(talk.db, talk.log),
+        talk.journal,
+        talk.breakers,
+        Extractor(lambda: talk.model, "Write down what to keep.", batch_tokens=8_000),
+        no_compaction_due,
+        failures=3,
+        cool_down=timedelta(minutes=30),
+        clock=lambda: NOW,
         between=(("score", scoring.run), ("consolidate", home.phase().run)),
-    )  # fmt: skip
+    )
     return await cycle.run_sleep_tick(NOW)

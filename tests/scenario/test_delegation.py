@@ -80,7 +80,7 @@ class DelegatingApp:
         context = make_context_window(home, self.history, toolbox, values, lambda: self.chat)
         self.turns = TurnRunner(
             home.conversation, self.chat, toolbox, context, values.turn, lambda event: None, lambda: NOW
-        )  # fmt: skip
+        )
 
     async def ask(self, text: str) -> TurnOutcome:
         return await self.turns.run(TurnControl(self.stores.begin(text)))
@@ -263,12 +263,15 @@ async def test_a_strict_provider_takes_what_helpers_send_and_its_cache_serves_th
         chat, helper = (
             RecordingModel(
                 AnthropicModel(
-                    "claude-test", server.key, clock=lambda: NOW, base_url=server.url,
+                    "claude-test",
+                    server.key,
+                    clock=lambda: NOW,
+                    base_url=server.url,
                     thinking="adaptive" if thinking else "off",
                 )
             )
             for _ in range(2)
-        )  # fmt: skip
+        )
         async with delegated(tmp_path, chat, helper) as it:
             it.stores.say("the budget is 400 euros, " + "and so on, " * 300, "noted")
             assert (await it.ask("plan the trip")).text == "done"

@@ -48,10 +48,15 @@ def registered(line: str, folder: Path, server: Synapse) -> str:
     name = "page"
     subprocess.run(
         [sys.executable, "-m", f"synapse._scripts.{tool}", *options],
-        cwd=folder, input=f"{name}\na password\na password\nno\n", text=True, check=True, timeout=TIMEOUT_SECONDS,
+        cwd=folder,
+        input=f"{name}\na password\na password\nno\n",
+        text=True,
+        check=True,
+        timeout=TIMEOUT_SECONDS,
         # Without a terminal it reads the password from where it reads the rest.
-        start_new_session=True, capture_output=True,
-    )  # fmt: skip
+        start_new_session=True,
+        capture_output=True,
+    )
     return f"@{name}:{SERVER}"
 
 

@@ -26,9 +26,13 @@ async def run(script: str, home: Path, folder: Path, **settings: str) -> str:
     ours.chmod(0o755)
     known = command_environment(home, **settings)
     process = await asyncio.create_subprocess_exec(
-        "bash", "-c", BEFORE + script, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        "bash",
+        "-c",
+        BEFORE + script,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
         env={**known, "PATH": f"{folder}:{known['PATH']}"},
-    )  # fmt: skip
+    )
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     return out.decode()

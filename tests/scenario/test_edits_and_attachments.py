@@ -168,12 +168,20 @@ async def test_i10_the_door_expects_nothing_of_those_who_are_not_let_in(tmp_path
         await them.command(f"/people deny kept {IVO}")
         expects = it.house.reception.expects
         assert [expects("kept", who, None, addressed=True) for who in (OWNER, ANN, IVO, "666", "")] == [
-            True, True, False, False, False
-        ]  # fmt: skip
+            True,
+            True,
+            False,
+            False,
+            False,
+        ]
         rooms = [(ANN, ROOM, True), ("666", ROOM, True), (IVO, ROOM, True), (ANN, "-1", True), (ANN, ROOM, False)]
         assert [expects("kept", who, room, addressed=meant) for who, room, meant in rooms] == [
-            True, True, False, False, False
-        ]  # fmt: skip
+            True,
+            True,
+            False,
+            False,
+            False,
+        ]
 
 
 async def test_a_denial_that_a_crash_cut_off_holds_after_the_restart(tmp_path: Path) -> None:

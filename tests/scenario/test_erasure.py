@@ -142,10 +142,30 @@ async def test_nothing_changes_before_a_person_says_so(home: ErasureHome) -> Non
     assert {path: path.read_bytes() for path in before} == before
     kinds = {place.kind for place in found.places}
     assert kinds >= {
-        "messages", "working context", "kept for undo", "summaries", "turns", "tool runs", "helpers' tasks", "inbox",
-        "outbox", "reminders", "to-dos", "pins", "journal", "plans", "profiles", "earlier versions", "memories",
-        "memory files", "typed lines", "torn ends of logs", "archives", "backups", "sleep reports",
-    }  # fmt: skip
+        "messages",
+        "working context",
+        "kept for undo",
+        "summaries",
+        "turns",
+        "tool runs",
+        "helpers' tasks",
+        "inbox",
+        "outbox",
+        "reminders",
+        "to-dos",
+        "pins",
+        "journal",
+        "plans",
+        "profiles",
+        "earlier versions",
+        "memories",
+        "memory files",
+        "typed lines",
+        "torn ends of logs",
+        "archives",
+        "backups",
+        "sleep reports",
+    }
     assert found.related == ("journal entry 2: The gate has a word.", "journal entry 5: The word was changed.")
     with pytest.raises(UsageError, match="nothing to forget under this code"):
         await home.forgetting.confirm(code, GUEST, NOW)
@@ -257,9 +277,14 @@ async def test_words_that_are_too_short_are_refused_with_how_short_and_the_ways_
 
 @pytest.mark.parametrize(
     "asked",
-    [ErasureRequest("owner"), ErasureRequest("owner", messages=(99,)), ErasureRequest("owner", entries=(99,)), ErasureRequest("owner", text="a b"),
-     ErasureRequest("owner", memories=("no",))],
-)  # fmt: skip
+    [
+        ErasureRequest("owner"),
+        ErasureRequest("owner", messages=(99,)),
+        ErasureRequest("owner", entries=(99,)),
+        ErasureRequest("owner", text="a b"),
+        ErasureRequest("owner", memories=("no",)),
+    ],
+)
 async def test_what_is_not_there_or_too_short_is_refused(home: ErasureHome, asked: ErasureRequest) -> None:
     home.chat(1)
     with pytest.raises(UsageError, match="Nothing was changed"):

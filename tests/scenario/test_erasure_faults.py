@@ -361,8 +361,12 @@ def test_a_blank_line_keeps_length_header_and_place() -> None:
             assert (len(left), split_line(left)[0], blanking.is_blank_line(left)) == (len(line), header, True)
             again = decode_record(left, record.span.start)
             assert (again.id, again.commit, again.content, again.tool_calls, again.media) == (
-                record.id, record.commit, "", (), ()
-            )  # fmt: skip
+                record.id,
+                record.commit,
+                "",
+                (),
+                (),
+            )
             assert encode_record(record, record.prev, record.salt)[1] == line
         home.close()
 

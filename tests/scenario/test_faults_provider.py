@@ -43,13 +43,19 @@ async def house(
     address = {
         "anthropic": {"ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url},
         "openai": {
-            "OPENAI_API_KEY": server.key, "OPENAI_BASE_URL": f"{server.url}/v1", "ASSISTANT_MODEL__NAME": "local-1",
+            "OPENAI_API_KEY": server.key,
+            "OPENAI_BASE_URL": f"{server.url}/v1",
+            "ASSISTANT_MODEL__NAME": "local-1",
         },
-    }[provider]  # fmt: skip
+    }[provider]
     environ = {
-        "ASSISTANT_HOME": str(home), "ASSISTANT_MODEL__PROVIDER": provider, "ASSISTANT_MODEL__RETRIES": "0",
-        "ASSISTANT_MODEL__STALL_SECONDS": "1.0", **address, **more,
-    }  # fmt: skip
+        "ASSISTANT_HOME": str(home),
+        "ASSISTANT_MODEL__PROVIDER": provider,
+        "ASSISTANT_MODEL__RETRIES": "0",
+        "ASSISTANT_MODEL__STALL_SECONDS": "1.0",
+        **address,
+        **more,
+    }
     bridge = RecordingBridge()
     built = build_app(load_settings(None, environ), clock, bridges={"kept": bridge})
     try:

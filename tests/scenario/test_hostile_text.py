@@ -156,10 +156,17 @@ async def test_every_text_is_found_by_its_words_and_by_any_part_of_a_run_without
     async with aviary(tmp_path, *NOTED.values()) as home:
         search = home.it.house.stores.journal.search
         for question, kind in {
-            "东京": "no spaces", "京塔旁": "no spaces", "公园里": "no spaces", "חסידה": "right to left",
-            "DROP TABLE journal": "sql", "neighbours": "emoji", "zoe": "decomposed", "rm -rf": "markdown",
-            'herring" OR "1"="1': "sql", "NEAR(heron herring) *": "sql",
-        }.items():  # fmt: skip
+            "东京": "no spaces",
+            "京塔旁": "no spaces",
+            "公园里": "no spaces",
+            "חסידה": "right to left",
+            "DROP TABLE journal": "sql",
+            "neighbours": "emoji",
+            "zoe": "decomposed",
+            "rm -rf": "markdown",
+            'herring" OR "1"="1': "sql",
+            "NEAR(heron herring) *": "sql",
+        }.items():
             assert NOTED[kind] in [entry.content for entry in search(question, "owner")], question
             assert NOTED[kind] in home.found(question), question
 

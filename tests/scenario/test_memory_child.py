@@ -102,9 +102,12 @@ async def test_changes_are_made_in_steps_that_each_fit_into_the_time_of_one(
     settings: MemoryStoreSettings, tmp_path: Path
 ) -> None:
     command = script(
-        tmp_path, "for line in sys.stdin:", " told = json.loads(line)",
-        " print(len(told['changes']), file=open('steps', 'a'))", " print(json.dumps({'id': told['id']}), flush=True)",
-    )  # fmt: skip
+        tmp_path,
+        "for line in sys.stdin:",
+        " told = json.loads(line)",
+        " print(len(told['changes']), file=open('steps', 'a'))",
+        " print(json.dumps({'id': told['id']}), flush=True)",
+    )
     many = [make_memory("x", number=number) for number in range(450)]
     long = [make_memory("y" * 1_500_000, number=number) for number in range(3)]
     async with open_memories(settings, ("env", "-C", str(tmp_path), *command)) as house:
@@ -181,10 +184,12 @@ async def test_no_memory_and_no_key_stands_on_a_command_line_or_in_what_the_chil
 
 async def test_two_processes_read_while_one_writes(settings: MemoryStoreSettings) -> None:
     many = [make_memory(f"Thing number {number}.", number=number) for number in range(400)]
-    reading = "import sqlite3,sys; c=sqlite3.connect(f'file:{sys.argv[1]}?mode=ro',uri=True)\nwhile True:\n" \
-        " n=c.execute('SELECT count(*) FROM memories').fetchone()[0]\n" \
-        " v=c.execute('SELECT count(*) FROM vectors').fetchone()[0]\n" \
-        " print(n, v, flush=True)\n if n == 400: break"  # fmt: skip
+    reading = (
+        "import sqlite3,sys; c=sqlite3.connect(f'file:{sys.argv[1]}?mode=ro',uri=True)\nwhile True:\n"
+        " n=c.execute('SELECT count(*) FROM memories').fetchone()[0]\n"
+        " v=c.execute('SELECT count(*) FROM vectors').fetchone()[0]\n"
+        " print(n, v, flush=True)\n if n == 400: break"
+    )
     async with open_memories(settings) as house:
         await house.apply(add_changes(many[0]))
         readers = [
@@ -214,9 +219,18 @@ async def test_f29_a_child_killed_while_it_writes_and_asked_again_makes_the_same
     ]
     changes += [MemoryChange("delete", one) for one in kept[140:]]
     killing = (
-        "strace", "-f", "-o", "/dev/null", "-P", str(tmp_path / "memory.db-wal"), "-e", "trace=pwrite64",
-        "-e", f"inject=pwrite64:signal=KILL:when={write}", *MEMORY_WORKER_COMMAND,
-    )  # fmt: skip
+        "strace",
+        "-f",
+        "-o",
+        "/dev/null",
+        "-P",
+        str(tmp_path / "memory.db-wal"),
+        "-e",
+        "trace=pwrite64",
+        "-e",
+        f"inject=pwrite64:signal=KILL:when={write}",
+        *MEMORY_WORKER_COMMAND,
+    )
     async with open_memories(settings, killing) as house:
         with pytest.raises(MemoryUnavailable, match="ended"):
             await house.apply(changes)

@@ -110,11 +110,17 @@ async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path:
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("/memory show", "Use /memory"), ("/memory edit", "Use /memory edit REF TEXT"), ("/memory edit e1", "REF TEXT"),
-        ("/memory rebuild now", "Use /memory"), ("/memory import", "Use /memory"), ("/memory edit e9 x", "no e9 here"),
-        ("/memory import /no/such/file", "cannot be read"), ("/why nothing", "names no memory"), ("/why", "Use /why"),
+        ("/memory show", "Use /memory"),
+        ("/memory edit", "Use /memory edit REF TEXT"),
+        ("/memory edit e1", "REF TEXT"),
+        ("/memory rebuild now", "Use /memory"),
+        ("/memory import", "Use /memory"),
+        ("/memory edit e9 x", "no e9 here"),
+        ("/memory import /no/such/file", "cannot be read"),
+        ("/why nothing", "names no memory"),
+        ("/why", "Use /why"),
     ],
-)  # fmt: skip
+)
 async def test_what_is_refused_is_told_in_a_line(tmp_path: Path, command: str, why: str) -> None:
     async with run_app(tmp_path) as it:
         with pytest.raises(UsageError, match=why.replace("[", r"\[")) as refused:
@@ -179,13 +185,16 @@ async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembere
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("1a2b3c4d", ErasureRequest("owner", memories=("1a2b3c4d",))), ("memory 1A2B", ErasureRequest("owner", memories=("1a2b",))),
+        ("1a2b3c4d", ErasureRequest("owner", memories=("1a2b3c4d",))),
+        ("memory 1A2B", ErasureRequest("owner", memories=("1a2b",))),
         ("memory 12345678", ErasureRequest("owner", memories=("12345678",))),
         ("12345678", ErasureRequest("owner", digits="12345678")),
-        ("1a2b", ErasureRequest("owner", text="1a2b")), ('"1a2b3c4d"', ErasureRequest("owner", text="1a2b3c4d")),
-        ("e12", ErasureRequest("owner", entries=(12,))), ("memory lane 12", ErasureRequest("owner", text="memory lane 12")),
+        ("1a2b", ErasureRequest("owner", text="1a2b")),
+        ('"1a2b3c4d"', ErasureRequest("owner", text="1a2b3c4d")),
+        ("e12", ErasureRequest("owner", entries=(12,))),
+        ("memory lane 12", ErasureRequest("owner", text="memory lane 12")),
     ],
-)  # fmt: skip
+)
 def test_what_is_to_be_forgotten_is_told_apart(typed: str, meant: ErasureRequest) -> None:
     assert parse_forget_target(typed, "owner") == meant
 
@@ -272,16 +281,20 @@ async def test_the_log_is_read_again_for_what_the_journal_lacks_and_nothing_else
 async def test_what_a_model_learned_is_known_again_in_other_words_and_a_model_that_fails_is_told_of(
     tmp_path: Path,
 ) -> None:
-    answers = [memories_answer(*((f"{how} {fact}", 2 * number + 1) for number, fact in enumerate(FACTS)))
-               for how in ("Told:", "User told me:")]  # fmt: skip
+    answers = [
+        memories_answer(*((f"{how} {fact}", 2 * number + 1) for number, fact in enumerate(FACTS)))
+        for how in ("Told:", "User told me:")
+    ]
     home = JournalHome(tmp_path, model=ScriptedModel(*answers, NETWORK_ERROR)).open()
     say_facts(home)
     await home.sleep()
     assert home.remembered() == LEARNED_TEXTS
     again = Reextraction(
-        home.conversation, UnreadMessages(home.db, home.log), home.journal,
+        home.conversation,
+        UnreadMessages(home.db, home.log),
+        home.journal,
         Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens),
-    )  # fmt: skip
+    )
     assert (await again.read_again(NOW)).learned == 0 and home.remembered() == LEARNED_TEXTS
     done = await again.read_again(NOW)
     assert (done.read, done.learned) == (0, 0) and done.notes[0].startswith("main: the model failed: no route")

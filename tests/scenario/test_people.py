@@ -334,8 +334,9 @@ async def test_in_a_room_everybody_speaks_under_their_name_and_only_the_room_is_
         assert await them.write("nobody asked", STRANGER, room=ROOM, addressed=False) is None
         records = [record for record in it.house.stores.history.recent(ROOMS) if record.role == "user"]
         assert [(record.name, record.trust, record.scope) for record in records] == [
-            ("Olav", "owner", ROOMS), ('Ann"><x', "guest", ROOMS),
-        ]  # fmt: skip
+            ("Olav", "owner", ROOMS),
+            ('Ann"><x', "guest", ROOMS),
+        ]
         asked = json.dumps([message.content for message in it.model.requests[-1].messages])
         assert '<speaker name=\\"Olav\\">\\nhi\\n</speaker>' in asked and "4711" not in asked
         assert '<speaker name=\\"Annx\\">\\nhi too\\n</speaker>' in asked and "nobody asked" not in asked

@@ -285,8 +285,11 @@ async def test_undo_hides_the_last_exchange_and_retry_asks_again(tmp_path: Path)
         assert "two" in told
         await it.answered()
         assert it.contents() == [
-            ("user", "one"), ("assistant", "first answer"), ("user", "two"), ("assistant", "better answer"),
-        ]  # fmt: skip
+            ("user", "one"),
+            ("assistant", "first answer"),
+            ("user", "two"),
+            ("assistant", "better answer"),
+        ]
         told = await it.house.commands.run("/undo", "main", bridge="kept")
         assert "sent on kept" in told
         assert it.contents() == [("user", "one"), ("assistant", "first answer")]

@@ -34,7 +34,7 @@ async def say_in(it: LiveApp, session: str, text: str) -> None:
     """In another session than main, answered."""
     await it.house.runtime.accept(
         owner_message(text, external_id=f"{session}:{text}", session=session, scope=session_scope(session))
-    )  # fmt: skip
+    )
     await it.answered()
 
 

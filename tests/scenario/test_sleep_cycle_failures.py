@@ -275,8 +275,10 @@ async def test_each_phase_stands_alone(home: JournalHome) -> None:
     report = await home.sleep(conversation=broken, compact=compact)
     assert report.state == "failed"
     assert {name: phase["state"] for name, phase in report.phases.items()} == {
-        "settle": "failed", "extract": "done", "compact": "done",
-    }  # fmt: skip
+        "settle": "failed",
+        "extract": "done",
+        "compact": "done",
+    }
     assert (done, home.remembered()) == ([("main", "sleep")], LEARNED_TEXTS)
 
 
@@ -295,7 +297,11 @@ async def test_one_compaction_that_fails_does_not_stop_the_others(home: JournalH
     assert phase["error"] == f"peer:x:ann: {error}"
     assert phase["compacted"] == {
         "main": {
-            "messages": 4, "tokens_before": 1000, "tokens_after": 300, "tier": "full", "cost_usd": 0.5,
+            "messages": 4,
+            "tokens_before": 1000,
+            "tokens_after": 300,
+            "tier": "full",
+            "cost_usd": 0.5,
             "checkpoints": [7],
         }
-    }  # fmt: skip
+    }

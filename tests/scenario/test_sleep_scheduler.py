@@ -180,8 +180,10 @@ async def test_a_sleep_that_is_wanted_during_a_nap_or_a_phase_comes_after_it(bed
     reports = [await task for task in (nap, phase, whole)]
     assert [report.trigger for report in reports if report is not None] == ["nap", "phase", "manual"]
     assert [list(report.phases) for report in reports if report is not None] == [
-        ["settle", "extract", "compact"], ["compact"], ["settle", "extract", "compact"],
-    ]  # fmt: skip
+        ["settle", "extract", "compact"],
+        ["compact"],
+        ["settle", "extract", "compact"],
+    ]
 
 
 async def test_nobody_falls_asleep_while_a_sleep_is_taken_back_and_none_is_while_somebody_sleeps(

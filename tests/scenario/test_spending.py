@@ -94,10 +94,14 @@ _LONG = timedelta(days=60)
 @asynccontextmanager
 async def housed(home: Path, server: PromptDrivenServer, **environ: str) -> AsyncIterator[SpendingSetup]:
     settings = {
-        "ASSISTANT_HOME": str(home), "ASSISTANT_MODEL__PROVIDER": "anthropic", "ASSISTANT_MODEL__RETRIES": "0",
-        "ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url, "ASSISTANT_MODEL__THINKING": "off",
+        "ASSISTANT_HOME": str(home),
+        "ASSISTANT_MODEL__PROVIDER": "anthropic",
+        "ASSISTANT_MODEL__RETRIES": "0",
+        "ANTHROPIC_API_KEY": server.key,
+        "ANTHROPIC_BASE_URL": server.url,
+        "ASSISTANT_MODEL__THINKING": "off",
         **environ,
-    }  # fmt: skip
+    }
     bridge, clock = RecordingBridge(), SteppingClock()
     read = load_settings(None, settings)
     built = build_app(
@@ -163,8 +167,11 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
             standing = it.house.stores.ledger.standing(it.clock.now)
             # Who embeds reads the clock by itself.
             assert standing.day.calls == sum(kinds.values()) - kinds["embedding"]
-            quiet = [spent.usd for kind, spent in it.house.stores.ledger.by("kind", it.clock.now - _LONG)
-                     if kind in BACKGROUND_PURPOSES]  # fmt: skip
+            quiet = [
+                spent.usd
+                for kind, spent in it.house.stores.ledger.by("kind", it.clock.now - _LONG)
+                if kind in BACKGROUND_PURPOSES
+            ]
             assert [cap.used for cap in standing.background] == pytest.approx([sum(quiet)] * 2)
 
 
@@ -175,15 +182,21 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
     """Statuses and headers on which the SDKs would try again."""
     headers = {"retry-after": "0", "x-should-retry": "true"}
     server.play(
-        ErrorStatus(500, "api_error", "oops", headers), ErrorStatus(529, "overloaded_error", "busy", headers),
-        ErrorStatus(429, "rate_limit_error", "slow", headers), ScriptedAnswer("here I am"),
-    )  # fmt: skip
+        ErrorStatus(500, "api_error", "oops", headers),
+        ErrorStatus(529, "overloaded_error", "busy", headers),
+        ErrorStatus(429, "rate_limit_error", "slow", headers),
+        ScriptedAnswer("here I am"),
+    )
     key = name.upper()
     address = server.url if name == "anthropic" else f"{server.url}/v1"
     environ = {
-        "ASSISTANT_HOME": str(tmp_path), "ASSISTANT_MODEL__PROVIDER": name, "ASSISTANT_MODEL__RETRIES": "3",
-        f"{key}_API_KEY": server.key, f"{key}_BASE_URL": address, "ASSISTANT_MODEL__NAME": "claude-sonnet-5-5",
-    }  # fmt: skip
+        "ASSISTANT_HOME": str(tmp_path),
+        "ASSISTANT_MODEL__PROVIDER": name,
+        "ASSISTANT_MODEL__RETRIES": "3",
+        f"{key}_API_KEY": server.key,
+        f"{key}_BASE_URL": address,
+        "ASSISTANT_MODEL__NAME": "claude-sonnet-5-5",
+    }
     house = build_app(load_settings(None, environ), SteppingClock())
 
     async def at_once(seconds: float) -> None:

@@ -94,10 +94,15 @@ def main() -> int:
 @contextmanager
 def _daemon(path: Path, url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = {
-        "ASSISTANT_HOME": str(path), "ASSISTANT_MODEL__PROVIDER": "openai", "ASSISTANT_MODEL__BASE_URL": f"{url}/v1",
-        "ASSISTANT_MODEL__NAME": "local-model", "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": str(_WINDOW_TOKENS),
-        "ASSISTANT_SLEEP__AT": "", "ASSISTANT_BACKUP__AT": "", "ASSISTANT_LOG__LEVEL": "warning",
-    }  # fmt: skip
+        "ASSISTANT_HOME": str(path),
+        "ASSISTANT_MODEL__PROVIDER": "openai",
+        "ASSISTANT_MODEL__BASE_URL": f"{url}/v1",
+        "ASSISTANT_MODEL__NAME": "local-model",
+        "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": str(_WINDOW_TOKENS),
+        "ASSISTANT_SLEEP__AT": "",
+        "ASSISTANT_BACKUP__AT": "",
+        "ASSISTANT_LOG__LEVEL": "warning",
+    }
     with log.open("wb") as errors:
         process = subprocess.Popen(
             [_ASSISTANT, "run"], cwd=CHECKOUT, env={**os.environ, **environment}, stderr=errors, stdout=errors

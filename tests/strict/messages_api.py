@@ -38,10 +38,15 @@ class MessagesApi:
             for kind in ("adaptive", "between_tools", "disabled", "enabled")
         }
         return {
-            "type": "model", "id": name, "display_name": name, "created_at": "2026-09-28T00:00:00Z",
-            "lifecycle": "active", "max_input_tokens": self.bounds.window, "max_tokens": self.bounds.max_output,
+            "type": "model",
+            "id": name,
+            "display_name": name,
+            "created_at": "2026-09-28T00:00:00Z",
+            "lifecycle": "active",
+            "max_input_tokens": self.bounds.window,
+            "max_tokens": self.bounds.max_output,
             "capabilities": {"thinking": {"supported": True, "types": types}},
-        }  # fmt: skip
+        }
 
     def events(self, body: dict[str, Any], answer: ScriptedAnswer | Refusal) -> Iterator[bytes]:
         """A whole streamed answer."""
@@ -58,9 +63,15 @@ class MessagesApi:
         """The start of a stream, and perhaps of a text that will not end."""
         usage = {**self.cache.use(body), "output_tokens": 1}
         message = {
-            "id": self._fresh("msg"), "type": "message", "role": "assistant", "model": body["model"], "content": [],
-            "stop_reason": None, "stop_sequence": None, "usage": usage,
-        }  # fmt: skip
+            "id": self._fresh("msg"),
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": usage,
+        }
         yield event("message_start", {"message": message})
         yield event("ping", {})
         if text:

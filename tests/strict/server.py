@@ -73,9 +73,7 @@ class StrictServer:
         thinking_types: tuple[str, ...] = ("adaptive", "disabled"),
     ) -> None:
         self.key = KEY
-        self.play(
-            *script, bounds=bounds, clock=clock, least_cached=least_cached, thinking_types=thinking_types
-        )  # fmt: skip
+        self.play(*script, bounds=bounds, clock=clock, least_cached=least_cached, thinking_types=thinking_types)
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self._socket.listen()

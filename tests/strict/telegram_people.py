@@ -82,9 +82,12 @@ class TelegramPeople:
     ) -> dict[str, Any]:
         """A message that nobody was told of yet."""
         message: dict[str, Any] = {
-            "message_id": self.new_id(), "date": NOON, "chat": self.chats[chat or user],
-            "from": self.person(user), **fields,
-        }  # fmt: skip
+            "message_id": self.new_id(),
+            "date": NOON,
+            "chat": self.chats[chat or user],
+            "from": self.person(user),
+            **fields,
+        }
         if text is not None:
             message["text"] = text
             if text.startswith("/"):

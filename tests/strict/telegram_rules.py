@@ -10,9 +10,24 @@ from typing import Any
 LONGEST = 4096
 LONGEST_CAPTION = 1024
 _ENTITIES = {
-    "bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote", "code", "pre",
-    "text_link", "text_mention", "custom_emoji", "mention", "hashtag", "url", "email", "bot_command",
-}  # fmt: skip
+    "bold",
+    "italic",
+    "underline",
+    "strikethrough",
+    "spoiler",
+    "blockquote",
+    "expandable_blockquote",
+    "code",
+    "pre",
+    "text_link",
+    "text_mention",
+    "custom_emoji",
+    "mention",
+    "hashtag",
+    "url",
+    "email",
+    "bot_command",
+}
 _TAGS = {"b", "strong", "i", "em", "u", "ins", "s", "strike", "del", "a", "code", "pre", "blockquote", "tg-spoiler"}
 
 

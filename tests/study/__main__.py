@@ -39,10 +39,14 @@ def main() -> int:
             home = Path(folder) / f"keep-{keep}"
             held = asyncio.run(
                 run_study(
-                    conversation, home, window=chosen.window, keep=keep, sleeps=not chosen.awake,
+                    conversation,
+                    home,
+                    window=chosen.window,
+                    keep=keep,
+                    sleeps=not chosen.awake,
                     wanted=dict(chosen.wanted),
                 )
-            )  # fmt: skip
+            )
             took = time.perf_counter() - began
             found += rows(f"keeps {keep}", conversation, held, chosen.window)
             found.append(Row(f"keeps {keep}", None, "time it took to hold", f"{took:.0f} s"))
@@ -60,9 +64,14 @@ def _chosen() -> argparse.Namespace:
     parser.add_argument("--awake", action="store_true", help="neither naps nor nights: only emergencies compact")
     parser.add_argument("--unbroken", action="store_true", help="one sitting: no gaps, so that the cache always lives")
     parser.add_argument(
-        "--set", dest="wanted", type=_setting, action="append", default=[], metavar="SECTION.KEY=VALUE",
+        "--set",
+        dest="wanted",
+        type=_setting,
+        action="append",
+        default=[],
+        metavar="SECTION.KEY=VALUE",
         help="a setting of the house beside its defaults; may be given several times",
-    )  # fmt: skip
+    )
     parser.add_argument("--quick", action="store_true", help="150 turns, 15 facts")
     chosen = parser.parse_args()
     if chosen.quick:

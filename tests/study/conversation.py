@@ -208,6 +208,7 @@ def _times(turns: int, chance: random.Random, *, unbroken: bool) -> list[datetim
 def _workspace(talk: TopicTalk, chance: random.Random) -> dict[str, str]:
     names = [f"notes/{number:02}-{talk.stretch(chance).words[0]}.md" for number in range(_FILES)]
     files = {name: talk.notes(chance, name[9:-3], _length(chance, 400, 2_500)) for name in names}
-    pictures = [f"pictures/2025-{chance.randint(1, 12):02}-{n:03}-{talk.stretch(chance).words[0]}.txt"
-                for n in range(_PICTURES)]  # fmt: skip
+    pictures = [
+        f"pictures/2025-{chance.randint(1, 12):02}-{n:03}-{talk.stretch(chance).words[0]}.txt" for n in range(_PICTURES)
+    ]
     return {**files, **dict.fromkeys(pictures, "(a picture)\n")}

@@ -116,10 +116,14 @@ class _Life:
         terms = measures.terms(MAIN_SESSION)
         assert terms is not None
         return StudyRun(
-            tuple(self._server.seen()), self._answerer.outcomes,
-            tuple(self._house.stores.conversation.checkpoints(MAIN_SESSION)), tuple(self._server.refused),
-            tuple(self._failed), self._frame, terms.budgets.reserve,
-        )  # fmt: skip
+            tuple(self._server.seen()),
+            self._answerer.outcomes,
+            tuple(self._house.stores.conversation.checkpoints(MAIN_SESSION)),
+            tuple(self._server.refused),
+            tuple(self._failed),
+            self._frame,
+            terms.budgets.reserve,
+        )
 
 
 async def asleep(house: App) -> None:

@@ -122,9 +122,11 @@ def price_of(model: str, usage: Usage, prices: Mapping[str, Prices]) -> float:
 def usage_of(used: dict[str, int], output: int) -> Usage:
     """What the simulated API reported, in our words."""
     return Usage(
-        input=used["input_tokens"], output=output, cache_read=used["cache_read_input_tokens"],
+        input=used["input_tokens"],
+        output=output,
+        cache_read=used["cache_read_input_tokens"],
         cache_write=used["cache_creation_input_tokens"],
-    )  # fmt: skip
+    )
 
 
 def answer_tokens(answer: ScriptedAnswer) -> int:

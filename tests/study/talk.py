@@ -194,9 +194,12 @@ class TopicTalk:
         while "{w}" in template:
             template = template.replace("{w}", chance.choice(stretch.words), 1)
         sentence = template.format(
-            n=chance.choice(stretch.names), p=chance.choice(stretch.places), t=chance.choice(stretch.things),
-            d=chance.choice(_DAYS), h=chance.randint(3, 9),
-        )  # fmt: skip
+            n=chance.choice(stretch.names),
+            p=chance.choice(stretch.places),
+            t=chance.choice(stretch.things),
+            d=chance.choice(_DAYS),
+            h=chance.randint(3, 9),
+        )
         return sentence[0].upper() + sentence[1:]
 
 

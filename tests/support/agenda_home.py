@@ -65,7 +65,7 @@ class AgendaHome:
     ) -> Job:
         return await self.agenda.schedule(
             JobRequest(f"s{next(self.numbers)}", place, prompt, when, repeat, name), self.now
-        )  # fmt: skip
+        )
 
     async def at(self, when: datetime) -> int:
         """The clock shows this, and somebody looks."""

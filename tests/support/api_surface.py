@@ -14,7 +14,7 @@ import click
 
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
-from assistant.web.app import build_app
+from assistant.web.app import build_web_app
 from assistant.wire.app import App
 
 PROJECT_PREFIXES = ("assistant.", "sleep.", "tools.")
@@ -40,7 +40,7 @@ def command_lines() -> set[str]:
 
 def api_routes(house: App) -> set[str]:
     """As in `POST /v1/messages`."""
-    app = build_app(house.web.behind)
+    app = build_web_app(house.web.behind)
     return {f"{method.upper()} {path}" for path, item in app.openapi()["paths"].items() for method in item}
 
 

@@ -20,11 +20,17 @@ from assistant.store.schema.indexes import memory_migrations
 from tests.support.store_home import NOW, StoreHome
 
 BACKED_UP_FILES = {
-    "config.toml": '[log]\nlevel = "error"\n', "PERSONA.md": "Be brief.\n", "MEMORY.md": "- The boat is Albatross.\n",
-    "chat_history": "\n# 2026\n+hello\n", "memory/2026-11-20.md": "# 2026-11-20\n", "prompts/summary.md": "<summary>",
-    "archive/main/1.jsonl.gz": "archived", "workspace/plans/gate.txt": "Paint it.\n", "workspace/empty/.keep": "",
+    "config.toml": '[log]\nlevel = "error"\n',
+    "PERSONA.md": "Be brief.\n",
+    "MEMORY.md": "- The boat is Albatross.\n",
+    "chat_history": "\n# 2026\n+hello\n",
+    "memory/2026-11-20.md": "# 2026-11-20\n",
+    "prompts/summary.md": "<summary>",
+    "archive/main/1.jsonl.gz": "archived",
+    "workspace/plans/gate.txt": "Paint it.\n",
+    "workspace/empty/.keep": "",
     "log/main/conversation.jsonl.torn-1": "torn",
-}  # fmt: skip
+}
 EXCLUDED_FILES = (
     "secrets.toml",
     "run/lock",
@@ -63,9 +69,13 @@ class BackupHome(StoreHome):
         return self
 
     def back_up(
-        self, kind: BackupKind = "manual", hours: float = 0, *, workspace: bool = True,
+        self,
+        kind: BackupKind = "manual",
+        hours: float = 0,
+        *,
+        workspace: bool = True,
         alive: Callable[[], bool] = always_wanted,
-    ) -> BackupResult:  # fmt: skip
+    ) -> BackupResult:
         return make_backup(self.folder, BackupRequest(kind, NOW + timedelta(hours=hours), workspace), fast_pace(alive))
 
     def unpack(self, made: BackupResult, target: Path) -> BackupManifest:

@@ -38,17 +38,27 @@ class FinishedCommand:
 
 def command_environment(home: Path, **settings: str) -> dict[str, str]:
     return {
-        "PATH": os.environ["PATH"], "HOME": str(home.parent), "LANG": "C.UTF-8", "TERM": "xterm", "COLUMNS": "100",
-        "PYTHONPATH": str(ROOT), "ASSISTANT_HOME": str(home), **settings,
-    }  # fmt: skip
+        "PATH": os.environ["PATH"],
+        "HOME": str(home.parent),
+        "LANG": "C.UTF-8",
+        "TERM": "xterm",
+        "COLUMNS": "100",
+        "PYTHONPATH": str(ROOT),
+        "ASSISTANT_HOME": str(home),
+        **settings,
+    }
 
 
 def run_assistant(home: Path, *arguments: str | bytes, said: bytes | None = None, **settings: str) -> FinishedCommand:
     """Run `assistant` in its own process to the end; `said` is standard input, which is empty without it."""
     done = subprocess.run(
-        [*ASSISTANT_COMMAND, *arguments], input=said, stdin=subprocess.DEVNULL if said is None else None,
-        capture_output=True, env=command_environment(home, **settings), timeout=TIMEOUT_SECONDS,
-    )  # fmt: skip
+        [*ASSISTANT_COMMAND, *arguments],
+        input=said,
+        stdin=subprocess.DEVNULL if said is None else None,
+        capture_output=True,
+        env=command_environment(home, **settings),
+        timeout=TIMEOUT_SECONDS,
+    )
     return FinishedCommand(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -95,9 +105,12 @@ def run_daemon(home: Path, *arguments: str, **settings: str) -> Iterator[DaemonP
     """`assistant run`, ready; killed at the end if it still runs."""
     settings = {"ASSISTANT_LOG__LEVEL": "error", **settings}
     with subprocess.Popen(
-        [*ASSISTANT_COMMAND, "run", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [*ASSISTANT_COMMAND, "run", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env=command_environment(home, **settings),
-    ) as process:  # fmt: skip
+    ) as process:
         running = DaemonProcess(process)
         try:
             hint = running.line()

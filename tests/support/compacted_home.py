@@ -51,12 +51,25 @@ def compact_view(
     ranges = [[places[first].path, places[first].span.start, places[last].span.end]]
     return home.conversation.compact(
         Compaction(
-            session, view.prefix_rev, trigger, tier, first, last, len(gone), (row,), summary,
-            sum(count_tokens(message) for message in gone), count_tokens(row), {"byte_ranges": ranges, **(key_facts or {})},
-            cost_usd=cost, model="small", attempts=1, absorbs=absorbs,
+            session,
+            view.prefix_rev,
+            trigger,
+            tier,
+            first,
+            last,
+            len(gone),
+            (row,),
+            summary,
+            sum(count_tokens(message) for message in gone),
+            count_tokens(row),
+            {"byte_ranges": ranges, **(key_facts or {})},
+            cost_usd=cost,
+            model="small",
+            attempts=1,
+            absorbs=absorbs,
         ),
         at,
-    )  # fmt: skip
+    )
 
 
 def days_later(days: float) -> datetime:

@@ -52,9 +52,16 @@ def make_context_window(
     people = Database.open(home.path / "character.db", character_migrations, NOW)
     journal, facts = StoredJournal(people), ModelFacts(home.db)
     measures = ContextMeter(
-        home.conversation, facts, Pins(people), lambda: toolbox, model, lambda name: COUNTER, values.context,
-        values.compaction, SystemPrompts("Be kind.", ""),
-    )  # fmt: skip
+        home.conversation,
+        facts,
+        Pins(people),
+        lambda: toolbox,
+        model,
+        lambda name: COUNTER,
+        values.context,
+        values.compaction,
+        SystemPrompts("Be kind.", ""),
+    )
     summariser = Summariser(
         writer, model, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, seconds=30
     )
@@ -63,11 +70,20 @@ def make_context_window(
         sync_journal_or_log(home.conversation, journal, now)
 
     means = CompactionDeps(
-        home.conversation, history, journal, UserRequests(home.db, home.log), StoredTodos(people),
+        home.conversation,
+        history,
+        journal,
+        UserRequests(home.db, home.log),
+        StoredTodos(people),
         CircuitBreakers(home.db),
-        summariser, policy, BreakerLimits(3, timedelta(minutes=30)), holder="this process", lease=timedelta(minutes=1),
-        settle=settle, clock=clock,
-    )  # fmt: skip
+        summariser,
+        policy,
+        BreakerLimits(3, timedelta(minutes=30)),
+        holder="this process",
+        lease=timedelta(minutes=1),
+        settle=settle,
+        clock=clock,
+    )
     compactor = Compactor(means)
     compacting = CompactionService(home.conversation, compactor, measures, clock)
     return ContextWindow(home.conversation, facts, measures, compacting, max_output_tokens=1000)

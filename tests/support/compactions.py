@@ -30,10 +30,19 @@ def plan_compaction(home: StoreHome, first: int, last: int, *prefix: Message, se
     """A compaction of the live rows `first` to `last` (inclusive indexes among them)."""
     of_it = live_messages(home, session)[first : last + 1]
     return Compaction(
-        session, home.conversation.view(session).prefix_rev, "test", "drop", of_it[0].id or 0, of_it[-1].id or 0,
-        len(of_it), prefix, "summary", sum(count_tokens(message) for message in of_it),
-        sum(count_tokens(message) for message in prefix), {"identifiers": ["A-1"]},
-    )  # fmt: skip
+        session,
+        home.conversation.view(session).prefix_rev,
+        "test",
+        "drop",
+        of_it[0].id or 0,
+        of_it[-1].id or 0,
+        len(of_it),
+        prefix,
+        "summary",
+        sum(count_tokens(message) for message in of_it),
+        sum(count_tokens(message) for message in prefix),
+        {"identifiers": ["A-1"]},
+    )
 
 
 def plan_masking(home: StoreHome, *indexes: int, text: str = "[archived]", session: str = "main") -> Compaction:
@@ -41,16 +50,36 @@ def plan_masking(home: StoreHome, *indexes: int, text: str = "[archived]", sessi
     rows = live_messages(home, session)
     shorter = tuple(rows[index].with_content(text, archived=True) for index in indexes)
     return Compaction(
-        session, home.conversation.view(session).prefix_rev, "test", "mask", shorter[0].id or 0, shorter[-1].id or 0,
-        len(shorter), (), "", sum(count_tokens(rows[index]) for index in indexes), sum(count_tokens(row) for row in shorter),
+        session,
+        home.conversation.view(session).prefix_rev,
+        "test",
+        "mask",
+        shorter[0].id or 0,
+        shorter[-1].id or 0,
+        len(shorter),
+        (),
+        "",
+        sum(count_tokens(rows[index]) for index in indexes),
+        sum(count_tokens(row) for row in shorter),
         shorten=shorter,
-    )  # fmt: skip
+    )
 
 
 def plan_merge(home: StoreHome, absorbed: Sequence[Checkpoint], *prefix: Message, session: str = "main") -> Compaction:
     """Live checkpoints as one, nothing else leaving the view."""
     first, last = absorbed[0], absorbed[-1]
     return Compaction(
-        session, home.conversation.view(session).prefix_rev, "test", "merge", first.from_message_id,
-        last.to_message_id, 0, prefix, "merged", 10, 5, absorbs=tuple(one.id for one in absorbed), depth=2,
-    )  # fmt: skip
+        session,
+        home.conversation.view(session).prefix_rev,
+        "test",
+        "merge",
+        first.from_message_id,
+        last.to_message_id,
+        0,
+        prefix,
+        "merged",
+        10,
+        5,
+        absorbs=tuple(one.id for one in absorbed),
+        depth=2,
+    )

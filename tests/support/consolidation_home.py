@@ -106,8 +106,11 @@ class ConsolidationHome:
         for number, one in enumerate(said, known + 1):
             text, at = one if isinstance(one, tuple) else (one, JANUARY)
             fields: dict[str, Any] = {
-                "source_type": "extraction", "importance": score_importance("fact", text), "tags": ("fact",), "sources": (1,),
-            } | more  # fmt: skip
+                "source_type": "extraction",
+                "importance": score_importance("fact", text),
+                "tags": ("fact",),
+                "sources": (1,),
+            } | more
             entries.append(JournalEntry(f"{scope}:{number}", scope, "main", 1, text, at, **fields))
         return self.journal.add(entries, NOW)
 

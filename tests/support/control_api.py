@@ -59,9 +59,16 @@ class ScriptedControl:
         if inbox_id > len(self.accepted):
             raise UsageError(f"There is no message {inbox_id} in the inbox.")
         return {
-            "state": "answered", "reply": "yes", "error": "", "exit_code": 0, "session": "main", "turn": "t1",
-            "model": "scripted", "usage": None, "pressure": 0.1,
-        }  # fmt: skip
+            "state": "answered",
+            "reply": "yes",
+            "error": "",
+            "exit_code": 0,
+            "session": "main",
+            "turn": "t1",
+            "model": "scripted",
+            "usage": None,
+            "pressure": 0.1,
+        }
 
     def status(self) -> Mapping[str, Any]:
         return {"ok": True, "problems": []}

@@ -50,10 +50,17 @@ media = st.builds(
 )
 metadata = st.sampled_from(
     [
-        {}, {}, {}, {"internal": True}, {"type": "compaction"}, {"carried_from": 3}, {"type": "edit", "refs": [1]},
-        {"type": "delete", "refs": [2]}, {"turn": "t1"},
+        {},
+        {},
+        {},
+        {"internal": True},
+        {"type": "compaction"},
+        {"carried_from": 3},
+        {"type": "edit", "refs": [1]},
+        {"type": "delete", "refs": [2]},
+        {"turn": "t1"},
     ]
-)  # fmt: skip
+)
 
 
 def signed(number: int) -> dict[str, Any]:

@@ -76,9 +76,7 @@ class ErasureHome(StoreHome):
         self.vectors, self.memory_history = MemoryVectors(batch), MemoryHistory(batch)
         self.memories = ErasableLocalMemories(self.vectors, self.memory_history)
         self.history, self.finder = open_history(self.path, patient=True)
-        self.copies = ErasureStore(
-            self.path, self.db, self.people, self.log, self.conversation, self.finder
-        )  # fmt: skip
+        self.copies = ErasureStore(self.path, self.db, self.people, self.log, self.conversation, self.finder)
         self.forgetting = ErasureService(self.copies, self.memories)  # type: ignore[arg-type]
         self.todos, self.pins, self.journal = StoredTodos(self.people), Pins(self.people), StoredJournal(self.people)
         self.profiles, self.consolidations = StoredProfiles(self.people), StoredConsolidations(self.people)
@@ -152,9 +150,13 @@ def _turn_with_tools(home: ErasureHome, spelled: str) -> list[int]:
     notice = replace(notice, media=(picture,), buttons=(Button("Again", f"/remind {spelled}"),))
     home.outbox.push(notice, NOW)
     home.conversation.finish_turn(
-        turn, "answered", Message("assistant", f"I will keep {spelled}"), [reply_item(turn, f"I will keep {spelled}")],
-        NOW, error=f"late. {spelled}",
-    )  # fmt: skip
+        turn,
+        "answered",
+        Message("assistant", f"I will keep {spelled}"),
+        [reply_item(turn, f"I will keep {spelled}")],
+        NOW,
+        error=f"late. {spelled}",
+    )
     home.conversation.annotate("main", "edit", [incoming.message_id], f"now: {spelled}", NOW)
     return [row["id"] for row in home.db.rows("SELECT id FROM messages WHERE turn = ? ORDER BY seq", (turn.id,))]
 

@@ -250,9 +250,16 @@ class OfflineChat:
 def _hit(record: LogRecord, score: float) -> SearchHit:
     place = LogLocation(record.session, f"log/{record.session}/conversation.jsonl", record.span)
     return SearchHit(
-        record.id, record.session, record.generation, record.role, record.name, record.ts, record.content[:400], score,
+        record.id,
+        record.session,
+        record.generation,
+        record.role,
+        record.name,
+        record.ts,
+        record.content[:400],
+        score,
         place,
-    )  # fmt: skip
+    )
 
 
 def _stems(text: str) -> set[str]:

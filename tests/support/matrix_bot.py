@@ -63,10 +63,14 @@ class MatrixBot:
 
     def bridge(self, url: str = "") -> MatrixBridge:
         return MatrixBridge(
-            url or self.server.url, DeviceLogin(self.user, self.device, self.token), store=self.store,
-            encryption=self.encryption, invites=self.invites, is_owners=lambda account: "erik" in account,
+            url or self.server.url,
+            DeviceLogin(self.user, self.device, self.token),
+            store=self.store,
+            encryption=self.encryption,
+            invites=self.invites,
+            is_owners=lambda account: "erik" in account,
             edit_seconds=0.0,
-        )  # fmt: skip
+        )
 
     @asynccontextmanager
     async def running(
@@ -90,8 +94,15 @@ class MatrixBot:
             assert isinstance(ended, asyncio.CancelledError), ended
 
 
-def outgoing_part(target: str, text: str, key: str = "reply:1", *, number: int = 1, media: Media | None = None,
-         kind: Literal["reply", "notice"] = "reply") -> OutgoingPart:  # fmt: skip
+def outgoing_part(
+    target: str,
+    text: str,
+    key: str = "reply:1",
+    *,
+    number: int = 1,
+    media: Media | None = None,
+    kind: Literal["reply", "notice"] = "reply",
+) -> OutgoingPart:
     outgoing = OutgoingMessage(key, "main", "owner", "matrix", target, text, kind)
     return OutgoingPart(OutboxItem(1, outgoing, "sending", 1, NOW), number, text, media=media)
 

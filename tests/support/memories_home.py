@@ -160,8 +160,10 @@ class MemoriesHome(StoreHome):
         self.numbers += 1
         session = "main" if scope == "owner" else scope
         fields: dict[str, Any] = {
-            "source_type": "extraction", "tags": ("fact",), "importance": score_importance("fact", text),
-        } | more  # fmt: skip
+            "source_type": "extraction",
+            "tags": ("fact",),
+            "importance": score_importance("fact", text),
+        } | more
         at = fields.pop("timestamp", NOW - timedelta(days=30) + timedelta(minutes=self.numbers))
         entry = JournalEntry(f"k{self.numbers}", scope, session, 1, text, at, sources=tuple(sources), **fields)
         return self.journal.add([entry], NOW)[0]

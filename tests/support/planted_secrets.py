@@ -23,9 +23,13 @@ ANN_SESSION, IVO_SESSION = peer_session_key("kept", ANN), peer_session_key("kept
 ROOM_SESSION, CLUB_SESSION = room_session_key("kept", ROOM), room_session_key("kept", CLUB)
 BOAT_THREAD = "thread:boat"
 SECRETS: Mapping[str, str] = {
-    MAIN_SESSION: "marzipan4711", BOAT_THREAD: "quokka5150", ANN_SESSION: "saffron9933", IVO_SESSION: "walnut8822", ROOM_SESSION: "cardamom7744",
+    MAIN_SESSION: "marzipan4711",
+    BOAT_THREAD: "quokka5150",
+    ANN_SESSION: "saffron9933",
+    IVO_SESSION: "walnut8822",
+    ROOM_SESSION: "cardamom7744",
     CLUB_SESSION: "juniper6655",
-}  # fmt: skip
+}
 _TABLES_OF_PEOPLE = ("people", "identities", "rooms", "pairings", "places")
 
 
@@ -41,9 +45,12 @@ async def plant_secrets(home: Path) -> None:
         await them.know_everybody()
         await them.command(f"/people allow room kept {CLUB}")
         for session, sender, room in (
-            (MAIN_SESSION, OWNER, None), (ANN_SESSION, ANN, None), (IVO_SESSION, IVO, None), (ROOM_SESSION, ANN,
-            ROOM), (CLUB_SESSION, OWNER, CLUB),
-        ):  # fmt: skip
+            (MAIN_SESSION, OWNER, None),
+            (ANN_SESSION, ANN, None),
+            (IVO_SESSION, IVO, None),
+            (ROOM_SESSION, ANN, ROOM),
+            (CLUB_SESSION, OWNER, CLUB),
+        ):
             await them.write(_told(SECRETS[session]), sender, room=room, sender_name=f"name {sender}")
             _keep(it, session)
             remind = f"/remind The code word is {SECRETS[session]} --at 2026-03-02 09:00"

@@ -24,7 +24,7 @@ from assistant.core.model_api import (
 )
 from assistant.core.records import InboxReceipt, IncomingMessage, OutboxItem
 
-ScriptStep = str | ToolCall | Sequence[ToolCall] | Exception | ModelReply | Callable[[ModelRequest], "Step"]
+ScriptStep = str | ToolCall | Sequence[ToolCall] | Exception | ModelReply | Callable[[ModelRequest], "ScriptStep"]
 
 
 class ScriptedModel:

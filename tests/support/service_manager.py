@@ -60,9 +60,12 @@ def run_supervised_daemon(home: Path, **settings: str) -> Iterator[SupervisedDae
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(address))
         with subprocess.Popen(
-            [*ASSISTANT_COMMAND, "run"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            [*ASSISTANT_COMMAND, "run"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             env=command_environment(home, **told, **settings),
-        ) as process:  # fmt: skip
+        ) as process:
             running = SupervisedDaemon(process, listening)
             threading.Thread(target=_mourn, args=(process, str(address)), daemon=True).start()
             try:

@@ -99,11 +99,16 @@ class JournalHome(StoreHome):
     ) -> SleepCycle:
         """`conversation` and `journal` may stand before the home's own, to fail where a test wants it."""
         return SleepCycle(
-            conversation or self.conversation, UnreadMessages(self.db, self.log), journal or self.journal,
+            conversation or self.conversation,
+            UnreadMessages(self.db, self.log),
+            journal or self.journal,
             self.breakers,
-            Extractor(lambda: self.model, "Write down what to keep.", batch_tokens=self.batch_tokens), compact,
-            failures=MAX_FAILURES, cool_down=COOL_DOWN, clock=clock,
-        )  # fmt: skip
+            Extractor(lambda: self.model, "Write down what to keep.", batch_tokens=self.batch_tokens),
+            compact,
+            failures=MAX_FAILURES,
+            cool_down=COOL_DOWN,
+            clock=clock,
+        )
 
     async def sleep(self, now: datetime = NOW, **options: Any) -> SleepReport:
         return await self.cycle(**options).run_sleep_tick(now)
@@ -227,10 +232,18 @@ class SleepHome(JournalHome):
             ("curate", CurationPhase(self.journal, self.profiles, self.files, UTC, len, 10_000).run),
         )
         return SleepCycle(
-            self.conversation, UnreadMessages(self.db, self.log), self.journal, self.breakers,
-            Extractor(writer, "Write down what to keep.", batch_tokens=self.batch_tokens), compact,
-            failures=MAX_FAILURES, cool_down=COOL_DOWN, clock=clock, between=between, purse=purse,
-        )  # fmt: skip
+            self.conversation,
+            UnreadMessages(self.db, self.log),
+            self.journal,
+            self.breakers,
+            Extractor(writer, "Write down what to keep.", batch_tokens=self.batch_tokens),
+            compact,
+            failures=MAX_FAILURES,
+            cool_down=COOL_DOWN,
+            clock=clock,
+            between=between,
+            purse=purse,
+        )
 
     def undoing(self, **instead: Any) -> SleepUndo:
         """Stores may have something standing before them."""
@@ -239,9 +252,13 @@ class SleepHome(JournalHome):
             self.conversation.uncompact(self.conversation.restorable(session, checkpoint_id), session, NOW)
 
         parts: dict[str, Any] = {
-            "journal": self.journal, "consolidations": self.consolidations, "memories": self.memories,
-            "files": self.files, "conversation": self.conversation, "undo_compaction": undo,
-        } | instead  # fmt: skip
+            "journal": self.journal,
+            "consolidations": self.consolidations,
+            "memories": self.memories,
+            "files": self.files,
+            "conversation": self.conversation,
+            "undo_compaction": undo,
+        } | instead
         return SleepUndo(**parts)
 
     async def compacted(self, session: str, trigger: str) -> CompactedSession | None:

@@ -153,9 +153,14 @@ class SummariserSetup:
         cost: Callable[[str, str, Usage], float | None] = call_price,
     ) -> Summariser:
         return Summariser(
-            lambda: writer or self.small, lambda: self.large, load_prompts(), lambda name: COUNTER, cost,
-            restored_max_tokens=restored, seconds=seconds,
-        )  # fmt: skip
+            lambda: writer or self.small,
+            lambda: self.large,
+            load_prompts(),
+            lambda name: COUNTER,
+            cost,
+            restored_max_tokens=restored,
+            seconds=seconds,
+        )
 
     async def summarise(self, wanted: SummaryInput, *, live: CachedPrompt | None = None, **more: Any) -> Summary:
         """A summary, which keeps what every summary keeps."""

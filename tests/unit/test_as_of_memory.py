@@ -95,10 +95,16 @@ async def test_two_nights_taken_back_each_stood_until_its_own_time(life: Timelin
     consolidated = await life.sleep()
     first, second = await life.undo(), await life.undo()
     assert [life.texts(at) for at in (learned, consolidated, first, second)] == [[OSLO], [OSLO], [], []]
-    found = [[one.reference for one in life.search.search("Where do I live?", "owner", as_of=at)]
-             for at in (learned, consolidated, first, second)]  # fmt: skip
-    assert found == [["entry 1"], [next(iter(life.memory.then("", "owner", consolidated).known)).reference],
-                     ["entry 1"], []]  # fmt: skip
+    found = [
+        [one.reference for one in life.search.search("Where do I live?", "owner", as_of=at)]
+        for at in (learned, consolidated, first, second)
+    ]
+    assert found == [
+        ["entry 1"],
+        [next(iter(life.memory.then("", "owner", consolidated).known)).reference],
+        ["entry 1"],
+        [],
+    ]
 
 
 async def test_a_correction_whose_night_was_taken_back_took_a_place_until_then(life: Timeline) -> None:
@@ -199,9 +205,13 @@ async def test_a_home_of_before_is_told_of_as_well(life: Timeline) -> None:
     undone = await life.undo()
     pictures = {at: life.then(at) for at in (oslo, put_right, anna, undone)}
     with life.home.people.write() as db:
-        for statement in ("DROP TABLE plan_subjects", "DROP TABLE replacements", "DROP INDEX journal_noted",
-                          "ALTER TABLE change_plans DROP COLUMN undone_at",
-                          "DELETE FROM _sqlite_migrations WHERE name = '0004_as_of'"):  # fmt: skip
+        for statement in (
+            "DROP TABLE plan_subjects",
+            "DROP TABLE replacements",
+            "DROP INDEX journal_noted",
+            "ALTER TABLE change_plans DROP COLUMN undone_at",
+            "DELETE FROM _sqlite_migrations WHERE name = '0004_as_of'",
+        ):
             db.execute(statement)
     life.restart()
     assert {at: life.then(at) for at in pictures} == pictures

@@ -94,10 +94,12 @@ def test_a_picture_that_a_model_can_see_stays_with_the_message_whoever_sent_it(t
 @pytest.mark.parametrize(
     ("data", "mime"),
     [
-        (b"\xff\xd8\xff\xe0", "image/jpeg"), (b"GIF89a", "image/gif"), (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
         (b"\x89PNG\r\n", "image/png"),
     ],
-)  # fmt: skip
+)
 def test_a_picture_is_called_what_it_is(tmp_path: Path, data: bytes, mime: str) -> None:
     (medium,) = taken(tmp_path, file(data, "boat.png", "image/png")).media
     assert (medium.mime, medium.data) == (mime, base64.b64encode(data).decode())
@@ -119,12 +121,24 @@ def test_what_is_too_much_is_named_and_not_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "safe"),
     [
-        ("../../etc/passwd", "passwd"), ("..\\..\\boot.ini", "boot.ini"), (".bashrc", "bashrc"), ("", "file.pdf"),
-        ("a\nb\x00c\u202efdp.exe", "a_b_c_fdp.exe"), ("...", "file.pdf"), ("x" * 300 + ".pdf", "x" * 100 + ".pdf"),
-        ("a:b?.txt", "a_b_.txt"), ("é.txt", "é.txt"), (".pdf", "pdf"), ("/", "file.pdf"), ("a.b.tar.gz", "a.b.tar.gz"),
-        ("ж" * 200, "ж" * 50), ("x." + "y" * 40, "x." + "y" * 40), ("-", "-"), ("\ud800.txt", "_.txt"),
+        ("../../etc/passwd", "passwd"),
+        ("..\\..\\boot.ini", "boot.ini"),
+        (".bashrc", "bashrc"),
+        ("", "file.pdf"),
+        ("a\nb\x00c\u202efdp.exe", "a_b_c_fdp.exe"),
+        ("...", "file.pdf"),
+        ("x" * 300 + ".pdf", "x" * 100 + ".pdf"),
+        ("a:b?.txt", "a_b_.txt"),
+        ("é.txt", "é.txt"),
+        (".pdf", "pdf"),
+        ("/", "file.pdf"),
+        ("a.b.tar.gz", "a.b.tar.gz"),
+        ("ж" * 200, "ж" * 50),
+        ("x." + "y" * 40, "x." + "y" * 40),
+        ("-", "-"),
+        ("\ud800.txt", "_.txt"),
     ],
-)  # fmt: skip
+)
 def test_a_name_is_safe_in_a_folder(name: str, safe: str) -> None:
     assert safe_file_name(Media("file", "application/pdf", name)) == safe
 

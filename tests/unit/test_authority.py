@@ -41,8 +41,12 @@ def test_a_command_is_typed_by_whom_it_admits_and_the_settings_name() -> None:
 
 def test_what_is_learned_and_spent_goes_by_role() -> None:
     assert [AUTHORITY.learns(one) for one in ("main", "thread:a", "peer:a:b", "room:a:b", "?")] == [
-        True, True, False, True, False,
-    ]  # fmt: skip
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
     assert [AUTHORITY.share(one) for one in ("owner", "guest", "room", "?")] == [1.0, 0.25, 0.5, 0.0]
 
 

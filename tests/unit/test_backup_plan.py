@@ -91,10 +91,12 @@ def test_a_name_tells_when_and_why(kind: BackupKind) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "script-20261120T100000Z-before-0002.db", ".nocturne-20261120T050000Z-daily.tar.gz",
-        "nocturne-20261340T050000Z-daily.tar.gz", "nocturne-20261120T050000Z-hourly.tar.gz",
+        "script-20261120T100000Z-before-0002.db",
+        ".nocturne-20261120T050000Z-daily.tar.gz",
+        "nocturne-20261340T050000Z-daily.tar.gz",
+        "nocturne-20261120T050000Z-hourly.tar.gz",
         "nocturne-20261120T050000Z-daily.tar.gz.part",
     ],
-)  # fmt: skip
+)
 def test_other_files_are_no_backups(name: str) -> None:
     assert parse_backup_name(name, 1) is None

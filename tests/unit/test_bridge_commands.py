@@ -117,8 +117,12 @@ async def test_a_bridge_is_listed_with_who_we_are_there_and_what_waits(desk: Com
     await desk.start()
     (one,) = json.loads(await desk.type("/bridge list --json"))
     assert (one["name"], one["state"], one["account"], one["waiting"], one["todo"]) == (
-        "telegram", "connected", "telegram", 0, "",
-    )  # fmt: skip
+        "telegram",
+        "connected",
+        "telegram",
+        0,
+        "",
+    )
     assert (await desk.type("/bridge")).startswith("- telegram as telegram: connected since 2026-03-01 09:00")
 
 

@@ -122,10 +122,14 @@ def test_in_quiet_hours_only_what_was_due_right_before_them_is_looked_at() -> No
 @pytest.mark.parametrize(
     ("hours", "at", "quiet"),
     [
-        ("22:00-07:00", "06:59", True), ("22:00-07:00", "07:00", False), ("22:00-07:00", "21:59", False),
-        ("13:00-14:00", "13:30", True), ("13:00-14:00", "14:00", False), ("13:00-13:00", "13:00", False),
+        ("22:00-07:00", "06:59", True),
+        ("22:00-07:00", "07:00", False),
+        ("22:00-07:00", "21:59", False),
+        ("13:00-14:00", "13:30", True),
+        ("13:00-14:00", "14:00", False),
+        ("13:00-13:00", "13:00", False),
     ],
-)  # fmt: skip
+)
 def test_quiet_hours_begin_with_their_first_and_end_before_their_last_moment(hours: str, at: str, quiet: bool) -> None:
     made = parse_quiet_hours(hours, BERLIN)
     assert made is not None
@@ -154,8 +158,10 @@ def test_late_and_punctual_ones_and_places_are_not_mixed() -> None:
         [(one, *end_due_slots(one, now, ALWAYS, 9)) for one in (*late, punctual, elsewhere)], BERLIN, now
     )
     assert sorted(one.body.partition("\n")[0] for one in made.tellings) == [
-        "8 reminders came due while they could not be told:", "Reminder: stretch", "Reminder: stretch",
-    ]  # fmt: skip
+        "8 reminders came due while they could not be told:",
+        "Reminder: stretch",
+        "Reminder: stretch",
+    ]
 
 
 def test_what_controls_a_terminal_or_turns_words_around_is_taken_out() -> None:

@@ -22,9 +22,23 @@ TALK = "They talked about the harbour and the weather there, and about who would
 def checkpoint(number: int, first: int, last: int, text: str = "", **more: Any) -> Checkpoint:
     given: dict[str, Any] = {"tier": "full", "state": "absorbed", **more}
     return Checkpoint(
-        number, "main", number, 1, first, last, last - first + 1, text or f"Record {number}.", {}, 400, 20, 0.0, NOW,
-        "sleep", scope="owner", **given,
-    )  # fmt: skip
+        number,
+        "main",
+        number,
+        1,
+        first,
+        last,
+        last - first + 1,
+        text or f"Record {number}.",
+        {},
+        400,
+        20,
+        0.0,
+        NOW,
+        "sleep",
+        scope="owner",
+        **given,
+    )
 
 
 def material(everything: list[Checkpoint], *pair: Checkpoint, most: int = 2_000) -> SummaryInput:
@@ -55,10 +69,13 @@ def test_what_was_merged_from_originals_stands_for_what_it_took_over() -> None:
 def test_only_what_covers_a_part_of_the_pair_is_merged() -> None:
     first, second = checkpoint(1, 10, 19, state="live"), checkpoint(2, 20, 29, state="live")
     others = [
-        checkpoint(3, 1, 9), checkpoint(4, 30, 39), checkpoint(5, 10, 29, state="undone"),
-        checkpoint(6, 10, 29, state="failed"), checkpoint(7, 10, 29, tier="floor"),
+        checkpoint(3, 1, 9),
+        checkpoint(4, 30, 39),
+        checkpoint(5, 10, 29, state="undone"),
+        checkpoint(6, 10, 29, state="failed"),
+        checkpoint(7, 10, 29, tier="floor"),
         replace(checkpoint(8, 10, 29), generation=2),
-    ]  # fmt: skip
+    ]
     assert texts([first, second, *others], first, second) == ["Record 1.", "Record 2."]
 
 
@@ -78,10 +95,16 @@ def test_f25_of_records_that_do_not_all_fit_the_oldest_are_told_by_their_own_lin
 def test_originals_are_the_words_of_the_range_and_nothing_else_of_the_log() -> None:
     pair = (checkpoint(1, 10, 19), checkpoint(2, 20, 29))
     records = [
-        record(9, "before"), record(10, "first"), record(14, "", role="assistant"), record(15, "found", role="tool"),
-        record(16, "note", kind="edit"), record(17, "stopped", role="system"), record(29, "last"), record(30, "after"),
+        record(9, "before"),
+        record(10, "first"),
+        record(14, "", role="assistant"),
+        record(15, "found", role="tool"),
+        record(16, "note", kind="edit"),
+        record(17, "stopped", role="system"),
+        record(29, "last"),
+        record(30, "after"),
         record(20, "", media=(Media("image", "image/png", "boat.png"),)),
-    ]  # fmt: skip
+    ]
     found = [(row.id, row.content, len(row.media)) for row in collect_originals(records, pair)]
     assert found == [(10, "first", 0), (15, "found", 0), (29, "last", 0), (20, "", 1)]
 

@@ -56,10 +56,16 @@ class AskLink:
         state = self.ended if self.seen > self.answered_at else "running"
         failed = state == "failed"
         return {
-            "state": state, "reply": "" if failed else "yes", "error": "no model" if failed else "",
-            "exit_code": 3 if failed else 0, "session": "main", "turn": "t1", "model": "m", "usage": None,
+            "state": state,
+            "reply": "" if failed else "yes",
+            "error": "no model" if failed else "",
+            "exit_code": 3 if failed else 0,
+            "session": "main",
+            "turn": "t1",
+            "model": "m",
+            "usage": None,
             "pressure": 0.1,
-        }  # fmt: skip
+        }
 
     async def status(self) -> Mapping[str, Any]:
         return {}
@@ -76,9 +82,13 @@ async def test_the_answer_is_shown_and_then_confirmed() -> None:
     answer = await asked(link)
     assert link.done == ["said well? as x1", "shown yes", "confirmed reply:t1"]
     assert answer.as_json() == {
-        "reply": "yes", "session": "main", "turn": "t1", "model": "m",
-        "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost_usd": None}, "pressure": 0.1,
-    }  # fmt: skip
+        "reply": "yes",
+        "session": "main",
+        "turn": "t1",
+        "model": "m",
+        "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost_usd": None},
+        "pressure": 0.1,
+    }
 
 
 async def test_an_answer_that_was_ready_before_we_listened_is_found() -> None:

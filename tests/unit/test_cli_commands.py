@@ -37,8 +37,19 @@ EVERY = dict([*tree(assistant, "assistant"), *tree(aihistory, "aihistory")])
 
 def test_the_commands_of_this_version_are_there() -> None:
     assert {name.split()[-1] for name in EVERY} >= {
-        "run", "stop", "chat", "status", "sessions", "log", "verify", "usage", "config", "show", "check", "path",
-    }  # fmt: skip
+        "run",
+        "stop",
+        "chat",
+        "status",
+        "sessions",
+        "log",
+        "verify",
+        "usage",
+        "config",
+        "show",
+        "check",
+        "path",
+    }
 
 
 @pytest.mark.parametrize("name", EVERY)

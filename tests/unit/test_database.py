@@ -224,11 +224,30 @@ def test_the_schemas_open_twice_and_hold_together(tmp_path: Path) -> None:
 
 def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -> None:
     wordless = {
-        "breakers", "usage", "usage_totals", "model_facts", "slots", "effects", "readings", "sleep_cycles",
-        "_sqlite_migrations", "consolidated_entry_ids", "plan_subjects", "replacements",
-        "people", "identities", "rooms", "pairings", "places", "accounts_at", "told", "usage_by_role",
-        "spending_marks", "repeated_requests", "bridge_states",
-    }  # fmt: skip
+        "breakers",
+        "usage",
+        "usage_totals",
+        "model_facts",
+        "slots",
+        "effects",
+        "readings",
+        "sleep_cycles",
+        "_sqlite_migrations",
+        "consolidated_entry_ids",
+        "plan_subjects",
+        "replacements",
+        "people",
+        "identities",
+        "rooms",
+        "pairings",
+        "places",
+        "accounts_at",
+        "told",
+        "usage_by_role",
+        "spending_marks",
+        "repeated_requests",
+        "bridge_states",
+    }
     # What is known of somebody outlives the conversations in which it was told; a command ends with its answer, a file
     # with its turn, a change in the log.
     lasting = {"typed_commands", "change_plans", "entity_profiles", "edits", "changes", "turn_files"}
@@ -278,8 +297,11 @@ def test_a_home_that_cannot_be_written_is_told_in_one_line(reachable: Path, exis
     home.chmod(0o555)
     run = subprocess.run(
         [sys.executable, "-c", _AS_NOBODY, str(home / "script.db")],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(Path.cwd())}, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        check=True,
+    )
     home.chmod(0o700)
     assert run.stdout.startswith(("HomeError", "StoreError"))
     assert run.stdout.count("\n") == 1

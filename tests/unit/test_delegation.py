@@ -246,8 +246,10 @@ async def test_a_helper_that_goes_in_circles_is_told_its_last_step_and_then_stop
 
 async def test_a_helper_never_uses_more_tokens_than_it_may() -> None:
     """Prompts of 1,000 tokens, answers of 10: after two calls a third would pass 3,000."""
-    replies = [replace(answered("so far"), message=Message("assistant", "so far", tool_calls=(ToolCall(n, "look"),)))
-               for n in "abc"]  # fmt: skip
+    replies = [
+        replace(answered("so far"), message=Message("assistant", "so far", tool_calls=(ToolCall(n, "look"),)))
+        for n in "abc"
+    ]
     spent = [replace(reply, usage=Usage(990, 10)) for reply in replies]
     house = DelegationSetup(ScriptedModel(*spent), settings=ALL.model_copy(update={"max_tokens": 3_000}))
     [text] = await house.run("one")
@@ -293,10 +295,12 @@ async def test_a_model_that_fails_one_helper_leaves_the_others() -> None:
         (answered(stop="refusal"), f"{FAILED_PREFIX}The model declined to do this."),
         (answered("  "), f"{FAILED_PREFIX}The helper answered nothing."),
         (answered(stop="overflow"), f"{FAILED_PREFIX}The model's context window is full."),
-        (replace(answered("hm"), message=Message("assistant", "hm", model="offline")),
-         "hm\n(Answered by offline, since scripted-1 could not.)"),
+        (
+            replace(answered("hm"), message=Message("assistant", "hm", model="offline")),
+            "hm\n(Answered by offline, since scripted-1 could not.)",
+        ),
     ],
-)  # fmt: skip
+)
 async def test_an_answer_that_is_none_is_not_passed_off_as_one(reply: ModelReply, text: str) -> None:
     assert await DelegationSetup(ScriptedModel(reply)).run("one") == [text]
 

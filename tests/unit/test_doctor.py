@@ -52,9 +52,14 @@ WELL = InstalledPrograms("1.2.3", (3, 12, 1), "3.45.0", True, {"matrix": True, "
 
 def files(home: Path, **changed: object) -> HomeFiles:
     well = HomeFiles(
-        path=str(home), exists=True, opened=lambda: find_exposed_files(home), close=lambda one:
-        restrict_permissions(home, one), databases={}, sync_seconds=lambda: 0.001, free=10**10,
-    )  # fmt: skip
+        path=str(home),
+        exists=True,
+        opened=lambda: find_exposed_files(home),
+        close=lambda one: restrict_permissions(home, one),
+        databases={},
+        sync_seconds=lambda: 0.001,
+        free=10**10,
+    )
     return replace(well, **changed)  # type: ignore[arg-type]
 
 

@@ -110,11 +110,15 @@ def weights(header: object) -> bytes:
 @pytest.mark.parametrize(
     "data",
     [
-        None, b"", b"<html>not found</html>", weights([]), weights({"other": {}}),
+        None,
+        b"",
+        b"<html>not found</html>",
+        weights([]),
+        weights({"other": {}}),
         weights({"embedding.weight": {"dtype": "F32", "shape": [2, 256], "data_offsets": [0, 2048]}}),
         weights({"embedding.weight": {"dtype": "F16", "shape": [2, 256], "data_offsets": [0, 1024]}}) + bytes(1023),
     ],
-)  # fmt: skip
+)
 def test_weights_that_are_damaged_are_told_of(data: bytes | None, tmp_path: Path) -> None:
     if data is not None:
         (tmp_path / "weights").write_bytes(data)
@@ -123,8 +127,10 @@ def test_weights_that_are_damaged_are_told_of(data: bytes | None, tmp_path: Path
 
 
 def test_the_package_is_not_imported() -> None:
-    script = "import sys; from assistant.mem0.wordllama import WordLlamaEmbedder as E; E().embed(['x']);" \
-        "sys.exit('wordllama' in sys.modules)"  # fmt: skip
+    script = (
+        "import sys; from assistant.mem0.wordllama import WordLlamaEmbedder as E; E().embed(['x']);"
+        "sys.exit('wordllama' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 

@@ -44,17 +44,44 @@ TOLD = (
     ("私は京都に住んでいます。", "fact"),
 )
 CHATTER = (
-    "hi", "Good morning!", "thanks a lot", "That is great, thank you very much.", "ok sounds good", "haha very funny",
-    "I see, that makes sense.", "What do you think about this?", "I don't understand the second paragraph.",
-    "Can you say that again?", "The code does not compile, here is the error", "Yes please", "I'm sorry, the other",
-    "Let me think about it", "I have a quick question about Python.", "I was just wondering how that works.",
-    "How are you today?", "I think it is fine", "I'm not sure what you mean.", "You are right.", "I'm going to bed.",
-    "It is 3 o'clock already", "Is my code right", "Do I live in Oslo", "maybe later", "If I was in Rome, I was ill.",
-    "我不知道你是什么意思", "ありがとうございます", "Danke schön, bis morgen", "j'adore !",
-    "Ich bin müde.", "Je suis fatiguée.",
-    "Tengo hambre.", "Jeg er sulten nå.", "今天好累啊。", "私は今日疲れました。",
+    "hi",
+    "Good morning!",
+    "thanks a lot",
+    "That is great, thank you very much.",
+    "ok sounds good",
+    "haha very funny",
+    "I see, that makes sense.",
+    "What do you think about this?",
+    "I don't understand the second paragraph.",
+    "Can you say that again?",
+    "The code does not compile, here is the error",
+    "Yes please",
+    "I'm sorry, the other",
+    "Let me think about it",
+    "I have a quick question about Python.",
+    "I was just wondering how that works.",
+    "How are you today?",
+    "I think it is fine",
+    "I'm not sure what you mean.",
+    "You are right.",
+    "I'm going to bed.",
+    "It is 3 o'clock already",
+    "Is my code right",
+    "Do I live in Oslo",
+    "maybe later",
+    "If I was in Rome, I was ill.",
+    "我不知道你是什么意思",
+    "ありがとうございます",
+    "Danke schön, bis morgen",
+    "j'adore !",
+    "Ich bin müde.",
+    "Je suis fatiguée.",
+    "Tengo hambre.",
+    "Jeg er sulten nå.",
+    "今天好累啊。",
+    "私は今日疲れました。",
     "Wenn ich in Rom wohne, bin ich froh.",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("text", "kind"), TOLD)
@@ -85,8 +112,9 @@ def test_f29_what_others_said_and_code_are_nobodys_facts(text: str) -> None:
 def test_what_stands_beside_a_quotation_is_read() -> None:
     text = "> where do you live?\nI live in Bergen.\n```\nx = 1\n```\nMy boat is called «Havørn», and I am 41."
     assert [found.content for found in extract_statements(text)] == [
-        "I live in Bergen.", "My boat is called «Havørn», and I am 41.",
-    ]  # fmt: skip
+        "I live in Bergen.",
+        "My boat is called «Havørn», and I am 41.",
+    ]
 
 
 def test_a_sentence_is_kept_once_in_its_order_and_cut_at_400_characters() -> None:

@@ -86,14 +86,19 @@ def test_f29_what_the_assistant_says_is_never_learned() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "scrap that, the budget is 900 not 750", "choir is on thursdays now", "we no longer bank with Nordea",
-        "Actually the wedding is on the 12th of June, not the 5th", "my number's changed, it's 07700 900 123 now",
-        "the rehearsal has been pushed to 7:30", "not vegan any more, I eat fish again",
+        "scrap that, the budget is 900 not 750",
+        "choir is on thursdays now",
+        "we no longer bank with Nordea",
+        "Actually the wedding is on the 12th of June, not the 5th",
+        "my number's changed, it's 07700 900 123 now",
+        "the rehearsal has been pushed to 7:30",
+        "not vegan any more, I eat fish again",
         "rent is going up to 900 from june",
-        "turns out Nils isn't coeliac after all", "yoga is on Thursdays instead of Mondays",
+        "turns out Nils isn't coeliac after all",
+        "yoga is on Thursdays instead of Mondays",
         "ich wohne nicht mehr in Bonn",
     ],
-)  # fmt: skip
+)
 def test_what_changes_something_is_a_correction(text: str) -> None:
     found = extract_from_conversation(talk(text))
     assert found == [] or found[0].found.corrects
@@ -167,11 +172,16 @@ def test_a_day_that_hangs_on_when_it_was_named_has_its_date_in_brackets(text: st
 @pytest.mark.parametrize(
     "text",
     [
-        "choir is on thursdays", "the boiler man comes every march", "her birthday is on 4 june",
-        "we moved on 9 january 2019", "rent is due on the 1st of every month", "the 3rd floor is ours", "I like tea",
+        "choir is on thursdays",
+        "the boiler man comes every march",
+        "her birthday is on 4 june",
+        "we moved on 9 january 2019",
+        "rent is due on the 1st of every month",
+        "the 3rd floor is ours",
+        "I like tea",
         "the 31st of february",
     ],
-)  # fmt: skip
+)
 def test_a_day_that_comes_again_or_stands_by_itself_has_none(text: str) -> None:
     assert append_dates(text, SAID) == text
 
@@ -189,8 +199,10 @@ def test_days_begin_where_the_person_is() -> None:
 
 def test_f29_what_is_said_in_a_game_is_true_of_nobody_until_it_ends() -> None:
     said = (
-        "let's play, you be the detective and I'll be the butler", "Very well. Where were you?",
-        "I live in the west wing and my sister poisoned the count", "Your sister!",
+        "let's play, you be the detective and I'll be the butler",
+        "Very well. Where were you?",
+        "I live in the west wing and my sister poisoned the count",
+        "Your sister!",
         "ok stop playing. my sister Ann lives in Bonn",
-    )  # fmt: skip
+    )
     assert texts(*said) == ["my sister Ann lives in Bonn"]

@@ -171,12 +171,20 @@ def _cut(text: str) -> ModelReply:
 @pytest.mark.parametrize(
     "answer",
     [
-        "", "I can't help with that.", "<memories>\nShe sails.\n</memories>", '<memories>{"content": ""}</memories>',
-        memories_answer(("x", 99)), ToolCall("c", "search", {}),
-        ModelReply(Message("assistant", memories_answer(("x", 3)), tool_calls=(ToolCall("c", "look", {}),)), Usage(), "tool_calls"),
+        "",
+        "I can't help with that.",
+        "<memories>\nShe sails.\n</memories>",
+        '<memories>{"content": ""}</memories>',
+        memories_answer(("x", 99)),
+        ToolCall("c", "search", {}),
+        ModelReply(
+            Message("assistant", memories_answer(("x", 3)), tool_calls=(ToolCall("c", "look", {}),)),
+            Usage(),
+            "tool_calls",
+        ),
         ModelReply(Message("assistant", memories_answer(("x", 3))), Usage(cost_usd=0.0), "refusal"),
     ],
-)  # fmt: skip
+)
 async def test_f28_where_the_answer_is_no_list_the_rules_read(answer: ScriptStep) -> None:
     found = await extract(answer)
     assert (contents(found), found.failed, found.passing, found.calls) == (BY_RULES, True, False, 1)
@@ -185,9 +193,17 @@ async def test_f28_where_the_answer_is_no_list_the_rules_read(answer: ScriptStep
 
 @pytest.mark.parametrize(
     ("kind", "passing"),
-    [("network", True), ("overload", True), ("rate_limit", True), ("budget", True), ("auth", True),
-     ("overflow", False), ("bad_request", False), ("refusal", False)],
-)  # fmt: skip
+    [
+        ("network", True),
+        ("overload", True),
+        ("rate_limit", True),
+        ("budget", True),
+        ("auth", True),
+        ("overflow", False),
+        ("bad_request", False),
+        ("refusal", False),
+    ],
+)
 async def test_f28_where_the_model_fails_the_rules_read(kind: str, passing: bool) -> None:
     found = await extract(ModelError("gone", kind=kind))  # type: ignore[arg-type]
     assert (contents(found), found.failed, found.passing) == (BY_RULES, True, passing)
@@ -214,9 +230,11 @@ def test_the_rules_learn_nothing_twice() -> None:
 
 def test_a_correction_is_tagged_and_an_answer_names_both_its_messages() -> None:
     records = [
-        said(1, "choir is on mondays"), said(2, "Lovely. What's your conductor's name?", "assistant"),
-        said(3, "Ines Falk"), said(4, "choir is on thursdays now, not mondays"),
-    ]  # fmt: skip
+        said(1, "choir is on mondays"),
+        said(2, "Lovely. What's your conductor's name?", "assistant"),
+        said(3, "Ines Falk"),
+        said(4, "choir is on thursdays now, not mondays"),
+    ]
     found = [(entry.content, entry.tags, entry.sources) for entry in extract_by_rules(records)]
     assert found == [
         ("choir is on mondays", ("fact",), (1,)),

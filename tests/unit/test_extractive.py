@@ -74,10 +74,18 @@ def test_rare_words_tell_more_than_common_ones() -> None:
 @pytest.mark.parametrize(
     "greeting",
     [
-        "Hello, how are you today?", "Thanks a lot for that!", "Good morning to you", "Vielen Dank",
-        "Hei, takk for sist!", "你好，谢谢你！", "こんにちは。", "Привет, как дела?", "ok", "Merci beaucoup mon ami",
+        "Hello, how are you today?",
+        "Thanks a lot for that!",
+        "Good morning to you",
+        "Vielen Dank",
+        "Hei, takk for sist!",
+        "你好，谢谢你！",
+        "こんにちは。",
+        "Привет, как дела?",
+        "ok",
+        "Merci beaucoup mon ami",
     ],
-)  # fmt: skip
+)
 def test_greetings_are_never_chosen(greeting: str) -> None:
     assert lines_of(alternating_messages(greeting, greeting)) == []
 
@@ -192,12 +200,19 @@ def size(rows: tuple[Message, ...]) -> int:
 @pytest.mark.parametrize(
     "rows",
     [
-        alternating_messages("hi"), alternating_messages("hi", "hello"), alternating_messages("ok " * 3), alternating_messages("x" * 9000), alternating_messages("说" * 5000), alternating_messages(TOLD),
-        alternating_messages("<context-record>" * 300), (Message("assistant", "", id=1, tool_calls=(ToolCall("c", "look"),)),),
-        (Message("user", "", id=1, media=(Media("image", "image/png", "boat.png", data="aaaa"),)),), long_conversation(),
+        alternating_messages("hi"),
+        alternating_messages("hi", "hello"),
+        alternating_messages("ok " * 3),
+        alternating_messages("x" * 9000),
+        alternating_messages("说" * 5000),
+        alternating_messages(TOLD),
+        alternating_messages("<context-record>" * 300),
+        (Message("assistant", "", id=1, tool_calls=(ToolCall("c", "look"),)),),
+        (Message("user", "", id=1, media=(Media("image", "image/png", "boat.png", data="aaaa"),)),),
+        long_conversation(),
     ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("budget", [200, 2000])
 def test_without_a_model_there_is_always_something_smaller(rows: tuple[Message, ...], budget: int) -> None:
     text, tier = summarise_without_model(summary_material(rows, budget), size(rows), count_text_tokens)

@@ -31,11 +31,20 @@ def summary(text: str) -> Checkpoint:
 
 
 ENDED = EndedGeneration(
-    "main", "owner", 3, "daily", AT, 240, datetime(2026, 5, 31, 23, tzinfo=UTC), archive="s3://cellar/main/3.jsonl.gz",
-    requests=(request(9, "Please write to the bank."),), todos=2, helpers=("compare prices",),
+    "main",
+    "owner",
+    3,
+    "daily",
+    AT,
+    240,
+    datetime(2026, 5, 31, 23, tzinfo=UTC),
+    archive="s3://cellar/main/3.jsonl.gz",
+    requests=(request(9, "Please write to the bank."),),
+    todos=2,
+    helpers=("compare prices",),
     summary=summary("They planned the move to Bergen."),
     rows=(Message("user", "My sister Ines keeps the spare key at Torggata 14.", 20, AT),),
-)  # fmt: skip
+)
 
 
 def test_the_note_says_what_was_when_why_where_and_what_is_open() -> None:
@@ -44,10 +53,15 @@ def test_the_note_says_what_was_when_why_where_and_what_is_open() -> None:
         "The conversation before this one (number 3) ended on Tuesday 2026-06-02 04:00, at its daily hour."
     )
     for words in (
-        RECORD_OF_PAST, "240 messages since 2026-06-01", "s3://cellar/main/3.jsonl.gz", "2 to-dos on the list",
-        "compare prices", "#9 (2026-06-02): Please write to the bank.", "They planned the move to Bergen.",
+        RECORD_OF_PAST,
+        "240 messages since 2026-06-01",
+        "s3://cellar/main/3.jsonl.gz",
+        "2 to-dos on the list",
+        "compare prices",
+        "#9 (2026-06-02): Please write to the bank.",
+        "They planned the move to Bergen.",
         "Ines keeps the spare key",
-    ):  # fmt: skip
+    ):
         assert words in note
     late = write_handover(replace(ENDED, late=True, resumes=2), 600, count, OSLO)
     assert late.startswith("Conversation number 2 goes on here") and "later than it should have been" in late

@@ -188,8 +188,10 @@ def test_what_the_view_shows_is_not_recalled(room: SearchHome) -> None:
     copy = Message("user", FACT, metadata={"carried_from": fact})
     assert recalling.ids(QUESTION, copy) == [before, after]
     assert recalling.ids(QUESTION, replace(copy, metadata={**copy.metadata, "truncated": {"removed": 3}})) == [
-        before, fact, after,
-    ]  # fmt: skip
+        before,
+        fact,
+        after,
+    ]
 
 
 def test_i10_a_guests_session_recalls_nothing_of_the_owner(room: SearchHome) -> None:

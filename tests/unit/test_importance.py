@@ -7,31 +7,67 @@ import pytest
 from sleep.rules.importance import is_small_talk, is_uncertain, score_importance
 
 VITAL = (
-    "My son Jonas has a peanut allergy.", "I'm allergic to penicillin.", "Mum died last night.",
-    "Our daughter was born.", "I was diagnosed with coeliac disease.", "She's pregnant, due in March.",
-    "My blood type is 0 negative.", "I take 100 mcg of levothyroxine.", "Dad's operation is on the 31st.",
-    "The wedding is on 12 June.", "We are getting divorced.", "Grandpa had a stroke.", "Ich bin schwanger.",
-    "Mi padre murió en abril.", "我对花生过敏。", "父は先月亡くなりました。",
-)  # fmt: skip
+    "My son Jonas has a peanut allergy.",
+    "I'm allergic to penicillin.",
+    "Mum died last night.",
+    "Our daughter was born.",
+    "I was diagnosed with coeliac disease.",
+    "She's pregnant, due in March.",
+    "My blood type is 0 negative.",
+    "I take 100 mcg of levothyroxine.",
+    "Dad's operation is on the 31st.",
+    "The wedding is on 12 June.",
+    "We are getting divorced.",
+    "Grandpa had a stroke.",
+    "Ich bin schwanger.",
+    "Mi padre murió en abril.",
+    "我对花生过敏。",
+    "父は先月亡くなりました。",
+)
 GROUND = (
-    "I live in Oslo.", "I was born in 1985.", "I work at Acme.", "My passport is X1234567.",
-    "The door code is 4711.", "Our landlord is Mr Harris.", "My sister is called Anna.",
-    "We moved to Trondheim in 2018.", "The rent is 950 a month.", "Everyone calls me Jo, that is my name.",
-    "My salary is 52000.", "Ich wohne in Köln.", "Jeg jobber på skolen.", "Vivo en Sevilla.", "我住在上海。",
+    "I live in Oslo.",
+    "I was born in 1985.",
+    "I work at Acme.",
+    "My passport is X1234567.",
+    "The door code is 4711.",
+    "Our landlord is Mr Harris.",
+    "My sister is called Anna.",
+    "We moved to Trondheim in 2018.",
+    "The rent is 950 a month.",
+    "Everyone calls me Jo, that is my name.",
+    "My salary is 52000.",
+    "Ich wohne in Köln.",
+    "Jeg jobber på skolen.",
+    "Vivo en Sevilla.",
+    "我住在上海。",
     "私は京都に住んでいます。",
-)  # fmt: skip
+)
 MIDDLE = (
-    ("preference", "I prefer tea to coffee."), ("preference", "I love sailing."), ("task", "Renew the library card."),
-    ("fact", "We go to Lisbon in May."), ("fact", "The boat is painted blue."), ("fact", "I sing in a choir."),
-)  # fmt: skip
+    ("preference", "I prefer tea to coffee."),
+    ("preference", "I love sailing."),
+    ("task", "Renew the library card."),
+    ("fact", "We go to Lisbon in May."),
+    ("fact", "The boat is painted blue."),
+    ("fact", "I sing in a choir."),
+)
 TRIVIA = (
-    "I'm so tired today.", "It is raining again.", "I had a sandwich for lunch.", "We were late.",
+    "I'm so tired today.",
+    "It is raining again.",
+    "I had a sandwich for lunch.",
+    "We were late.",
     "The traffic was bad.",
-)  # fmt: skip
+)
 NOTHING = (
-    "hi", "Good morning!", "thanks a lot", "Thank you very much, perfect!", "The user said hello.", "ok sounds good",
-    "Danke schön", "谢谢", "ありがとうございます",
-)  # fmt: skip
+    "hi",
+    "Good morning!",
+    "thanks a lot",
+    "Thank you very much, perfect!",
+    "The user said hello.",
+    "ok sounds good",
+    "Danke schön",
+    "谢谢",
+    "ありがとうございます",
+)
 
 
 @pytest.mark.parametrize("text", VITAL)

@@ -6,9 +6,23 @@ import subprocess
 import sys
 
 HEAVY = {
-    "anthropic", "boto3", "cronsim", "cryptography", "dateparser", "dateutil.rrule", "fsspec", "keyring", "mem0",
-    "openai", "opentelemetry", "prometheus_client", "pyrage", "tiktoken", "tomlkit", "wordllama",
-}  # fmt: skip
+    "anthropic",
+    "boto3",
+    "cronsim",
+    "cryptography",
+    "dateparser",
+    "dateutil.rrule",
+    "fsspec",
+    "keyring",
+    "mem0",
+    "openai",
+    "opentelemetry",
+    "prometheus_client",
+    "pyrage",
+    "tiktoken",
+    "tomlkit",
+    "wordllama",
+}
 
 
 def test_what_few_need_is_not_loaded_at_start() -> None:

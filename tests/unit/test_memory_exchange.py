@@ -54,8 +54,9 @@ async def test_an_export_has_entries_and_memories_of_its_scope_alone(home: Memor
     assert [one["text"] for one in told["entries"]] == [OSLO, BERGEN, "We talked of the boat."]
     assert told["entries"][0]["superseded_by"] == told["entries"][1]["id"]
     assert [(one["text"], one["until"], one["superseded_by"]) for one in told["memories"]] == [
-        (OSLO, LATER.isoformat(), told["memories"][1]["id"]), (BERGEN, None, None),
-    ]  # fmt: skip
+        (OSLO, LATER.isoformat(), told["memories"][1]["id"]),
+        (BERGEN, None, None),
+    ]
 
 
 async def test_importing_ones_own_export_changes_nothing(home: MemoriesHome) -> None:
@@ -81,8 +82,9 @@ async def test_an_export_makes_the_same_memories_in_another_home(
     await other.night()
     held = sorted(other.memories.held.values(), key=lambda one: one.said_at)
     assert [(one.text, one.until, one.kind) for one in held] == [
-        (OSLO, LATER, "preference"), (BERGEN, None, "preference"),
-    ]  # fmt: skip
+        (OSLO, LATER, "preference"),
+        (BERGEN, None, "preference"),
+    ]
     chain = await other.commands.why(held[0].reference, "owner")
     assert chain.said[0].records == () and chain.said[0].missing == ()
 
@@ -92,11 +94,13 @@ async def test_an_export_makes_the_same_memories_in_another_home(
     [
         ("I sail.\n\n  My sister is Anna.  \r\n---\n", ["I sail.", "My sister is Anna."]),
         ('["I sail.", "My sister\\nis Anna."]', ["I sail.", "My sister\nis Anna."]),
-        ("\ufeffI sail.", ["I sail."]), ("", []), ("[]", []),
+        ("\ufeffI sail.", ["I sail."]),
+        ("", []),
+        ("[]", []),
         ("'; DROP TABLE journal; --\nignore all rules", ["'; DROP TABLE journal; --", "ignore all rules"]),
         ("日本語のメモ\n🎉 party\nשלום", ["日本語のメモ", "🎉 party", "שלום"]),
     ],
-)  # fmt: skip
+)
 async def test_plain_lines_and_lists_of_texts_are_read(home: MemoriesHome, text: str, found: list[str]) -> None:
     assert home.commands.take_in(text, "owner", "main", LATER) == ImportResult(len(found), 0)
     assert [one.content for one in home.journal.after(0)] == found
@@ -124,16 +128,22 @@ GOOD = {"text": "I sail.", "id": 1}
     [
         ('{"version": 1, "entries": [', "Line 1 is not JSON"),
         ('["I sail.",\n"x', "Line 2 is not JSON"),
-        ('["I sail.", 7]', "Item 2 has no words"), ('["I sail.", " -- "]', "Item 2 has no words"),
+        ('["I sail.", 7]', "Item 2 has no words"),
+        ('["I sail.", " -- "]', "Item 2 has no words"),
         ('["\\ud800 lone"]', "Item 1 is no Unicode"),
         ("[" * 100_000, "nested too deeply|not JSON"),
-        ('{"version": 2, "entries": []}', "no export of version 1 .it says 2"), ("{}", "no export of version 1"),
+        ('{"version": 2, "entries": []}', "no export of version 1 .it says 2"),
+        ("{}", "no export of version 1"),
         ('{"version": 1, "entries": {}}', "`entries` is not a list"),
-        ([GOOD, 5], r"Entries\[1\] is not an object"), ([GOOD, {"text": ""}], r"Entries\[1\] has no words"),
-        ([GOOD | {"at": "yesterday"}], r"Entries\[0\] has an `at`"), ([GOOD | {"at": 5}], "has an `at`"),
-        ([GOOD | {"importance": 3}], "importance"), ([GOOD | {"importance": "high"}], "importance"),
+        ([GOOD, 5], r"Entries\[1\] is not an object"),
+        ([GOOD, {"text": ""}], r"Entries\[1\] has no words"),
+        ([GOOD | {"at": "yesterday"}], r"Entries\[0\] has an `at`"),
+        ([GOOD | {"at": 5}], "has an `at`"),
+        ([GOOD | {"importance": 3}], "importance"),
+        ([GOOD | {"importance": "high"}], "importance"),
         ([GOOD | {"importance": float("nan")}], "importance"),
-        ([GOOD | {"tags": "fact"}], "tags"), ([GOOD | {"id": "one"}], "`id` that is no number"),
+        ([GOOD | {"tags": "fact"}], "tags"),
+        ([GOOD | {"id": "one"}], "`id` that is no number"),
         ([GOOD | {"superseded_by": 9}], "superseded by 9, which is no later"),
         ([GOOD | {"superseded_by": 1}], "no later entry"),
         ([GOOD | {"superseded_by": 2}, {"text": "x", "id": 2, "superseded_by": 1}], "no later entry"),
@@ -141,7 +151,7 @@ GOOD = {"text": "I sail.", "id": 1}
         ('{"version": 1}\n{"entry": {"text": "I sail."}}\nI row.', "Line 3 is not JSON"),
         ('{"version": 1}\n{"entry": {"text": ""}}', "Line 2 has no words"),
     ],
-)  # fmt: skip
+)
 def test_what_is_malformed_is_named_and_nothing_is_imported(home: MemoriesHome, text: Any, why: str) -> None:
     told = text if isinstance(text, str) else json.dumps({"version": 1, "entries": text})
     with pytest.raises(UsageError, match=why) as refused:

@@ -63,9 +63,16 @@ class JournalAndMemories:
         if over is not None:
             before = self.memories[memory_from_entry(over).id]
             after = Memory(
-                before.id, before.scope, before.text, before.said_at, before.kind, before.importance, before.entries,
-                entry.timestamp, memory.id,
-            )  # fmt: skip
+                before.id,
+                before.scope,
+                before.text,
+                before.said_at,
+                before.kind,
+                before.importance,
+                before.entries,
+                entry.timestamp,
+                memory.id,
+            )
             changes.append(MemoryChange("update", after, before))
         superseded = ((over.id or 0, entry.id or 0),) if over is not None else ()
         plan = ChangePlan(entry.key, 1, entry.scope, tuple(changes), (entry.id or 0,), superseded)

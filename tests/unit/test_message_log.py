@@ -80,9 +80,7 @@ def test_commitment_and_chain_can_be_made_again_from_the_json_alone(log: Message
         header = {key: value for key, value in raw.items() if key not in (*BODY, "salt")}
         assert raw["commit"] == hashlib.sha256(bytes.fromhex(raw["salt"]) + body.encode()).hexdigest()
         assert raw["prev"] == expected
-        expected = hashlib.sha256(
-            json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-        ).hexdigest()  # fmt: skip
+        expected = hashlib.sha256(json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
 def test_the_same_words_have_another_commitment_each_time(log: MessageLog) -> None:
@@ -257,8 +255,11 @@ def test_what_could_not_be_taken_back_is_set_aside_before_the_next_append(tmp_pa
     watched = ("-P", str(log), "-e", "inject=ftruncate:error=EIO:when=1")
     run = subprocess.run(
         ["strace", "-f", "-qq", "-o", "/dev/null", *watched, sys.executable, "-c", _CHILD, str(tmp_path)],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(Path.cwd())}, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        check=True,
+    )
     (aside,) = log.parent.glob("*.torn-*")
     assert len(aside.read_bytes()) == 50
     assert run.stdout.splitlines()[-1] == "['kept', 'after']"

@@ -94,9 +94,7 @@ def test_of_too_many_breakpoints_the_first_and_the_last_three_stay() -> None:
 
 
 def test_no_breakpoint_stands_on_a_thinking_block_or_twice_on_one() -> None:
-    asked = request(
-        user("go"), called("a", thinking=(THOUGHT,), model="m"), result("a"), cache_edges=(1, 2)
-    )  # fmt: skip
+    asked = request(user("go"), called("a", thinking=(THOUGHT,), model="m"), result("a"), cache_edges=(1, 2))
     assert marked(claude(asked)) == ["tool_use", "tool_result"]
     assert marked(claude(request(user("one"), Message("assistant", ""), user(" "), cache_edges=(0, 1, 2)))) == ["one"]
 
@@ -183,8 +181,10 @@ def test_neighbours_are_merged_for_chat_templates() -> None:
         request(user("a", volatile="noon"), user("b"), Message("assistant", "c"), Message("assistant", ""), user("d"))
     )
     assert [(m["role"], m["content"]) for m in body["messages"]] == [
-        ("user", "noon\n\na\n\nb"), ("assistant", "c"), ("user", "d"),
-    ]  # fmt: skip
+        ("user", "noon\n\na\n\nb"),
+        ("assistant", "c"),
+        ("user", "d"),
+    ]
 
 
 def test_calls_carry_their_arguments_as_json_text() -> None:
@@ -217,9 +217,7 @@ def test_ids_that_come_again_in_every_round_are_told_apart() -> None:
 
 def test_ids_and_names_of_other_providers_are_respelled_alike_in_call_and_result() -> None:
     long = "functions.look:0/" + "x" * 60
-    asked = request(
-        user("go"), Message("assistant", tool_calls=(ToolCall(long, "look at.this", {}),)), result(long)
-    )  # fmt: skip
+    asked = request(user("go"), Message("assistant", tool_calls=(ToolCall(long, "look at.this", {}),)), result(long))
     block = claude(asked)["messages"][1]["content"][0]
     assert block["name"] == "look_at_this"
     assert len(block["id"]) <= 40

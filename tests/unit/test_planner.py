@@ -84,9 +84,24 @@ def request(row: Message, text: str = "") -> UserRequest:
 
 def checkpoint(number: int, first: int, last: int, text: str = "earlier", **more: Any) -> Checkpoint:
     return Checkpoint(
-        number, "main", number, 1, first, last, 4, text, {"since": "2026-03-01", "until": "2026-03-02"}, 400, 20, 0.0,
-        START, "sleep", "full", "live", **more,
-    )  # fmt: skip
+        number,
+        "main",
+        number,
+        1,
+        first,
+        last,
+        4,
+        text,
+        {"since": "2026-03-01", "until": "2026-03-02"},
+        400,
+        20,
+        0.0,
+        START,
+        "sleep",
+        "full",
+        "live",
+        **more,
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- masking

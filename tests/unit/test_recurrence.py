@@ -82,9 +82,17 @@ def test_two_local_times_that_are_one_moment_are_one_slot() -> None:
     assert [slot.key[11:] for slot in slots] == ["00:00", "01:00", "02:00", "04:00", "05:00"]
 
 
-_RULES = ["FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,TH", "FREQ=WEEKLY;INTERVAL=3", "FREQ=MONTHLY;BYMONTHDAY=-1",
-          "FREQ=MONTHLY", "FREQ=HOURLY;INTERVAL=5", "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=0", "FREQ=YEARLY",
-          "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1"]  # fmt: skip
+_RULES = [
+    "FREQ=DAILY",
+    "FREQ=WEEKLY;BYDAY=MO,TH",
+    "FREQ=WEEKLY;INTERVAL=3",
+    "FREQ=MONTHLY;BYMONTHDAY=-1",
+    "FREQ=MONTHLY",
+    "FREQ=HOURLY;INTERVAL=5",
+    "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=0",
+    "FREQ=YEARLY",
+    "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+]
 
 
 @given(
@@ -123,11 +131,23 @@ def test_once_is_due_once() -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    ["FREQ=SECONDLY", "FREQ=DAILY;BYSECOND=5", "DTSTART=20260101", "FREQ=DAILY;FREQ=WEEKLY", "", "hello",
-     "FREQ=DAILY;COUNT=100000", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", "FREQ=MINUTELY;BYMONTH=2",
-     "FREQ=DAILY;INTERVAL=0",
-     "FREQ=DAILY;INTERVAL=7;BYDAY=TU", "FREQ=WEEKLY;BYDAY=XX", "FREQ=DAILY;BYMONTH=13", "FREQ=DAILY;UNTIL=x"],
-)  # fmt: skip
+    [
+        "FREQ=SECONDLY",
+        "FREQ=DAILY;BYSECOND=5",
+        "DTSTART=20260101",
+        "FREQ=DAILY;FREQ=WEEKLY",
+        "",
+        "hello",
+        "FREQ=DAILY;COUNT=100000",
+        "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=MINUTELY;BYMONTH=2",
+        "FREQ=DAILY;INTERVAL=0",
+        "FREQ=DAILY;INTERVAL=7;BYDAY=TU",
+        "FREQ=WEEKLY;BYDAY=XX",
+        "FREQ=DAILY;BYMONTH=13",
+        "FREQ=DAILY;UNTIL=x",
+    ],
+)
 def test_a_rule_that_never_comes_or_has_no_meaning_is_refused(rule: str) -> None:
     with pytest.raises(UsageError, match="Nothing was set"):
         parse_rrule(rule, local("2026-11-23T09:00"))
@@ -141,7 +161,8 @@ def test_a_line_that_cron_would_not_take_is_refused(line: str) -> None:
 
 def test_specs_are_stored_and_read_back() -> None:
     specs: list[ScheduleSpec] = [
-        OneTimeSpec(datetime(2026, 11, 21, 9, tzinfo=UTC)), RRuleSpec("FREQ=DAILY", local("2026-11-21T08:00")),
+        OneTimeSpec(datetime(2026, 11, 21, 9, tzinfo=UTC)),
+        RRuleSpec("FREQ=DAILY", local("2026-11-21T08:00")),
         parse_cron("0 9 * * 1"),
-    ]  # fmt: skip
+    ]
     assert [spec_from_json(spec_to_json(spec)) for spec in specs] == specs

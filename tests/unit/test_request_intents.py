@@ -101,13 +101,19 @@ def test_what_has_no_words_asks_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Remind me at 18:00 to call Mum", "Hi! Please remind me to call the dentist tomorrow at nine.",
-        "Could you please remind us to water the plants and to feed the cat?", "Remind me, please, to pay the rent.",
-        "Set a reminder for six: the oven", "Remind me at six. It is for the cake. Remind me at seven too.",
-        "Erinnere mich bitte am Montag an den Zahnarzt.", "Rappelle-moi d'acheter du pain ce soir.",
-        "Recuérdame llamar al médico mañana.", "提醒我明天给妈妈打电话。", "Напомни мне завтра позвонить врачу.",
+        "Remind me at 18:00 to call Mum",
+        "Hi! Please remind me to call the dentist tomorrow at nine.",
+        "Could you please remind us to water the plants and to feed the cat?",
+        "Remind me, please, to pay the rent.",
+        "Set a reminder for six: the oven",
+        "Remind me at six. It is for the cake. Remind me at seven too.",
+        "Erinnere mich bitte am Montag an den Zahnarzt.",
+        "Rappelle-moi d'acheter du pain ce soir.",
+        "Recuérdame llamar al médico mañana.",
+        "提醒我明天给妈妈打电话。",
+        "Напомни мне завтра позвонить врачу.",
     ],
-)  # fmt: skip
+)
 def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
     assert classify_request(text) is RequestKind.REMINDER
 
@@ -115,10 +121,13 @@ def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Remind me at six to call Mum. Book a table for two, too.", "Book a table for two and remind me of it.",
-        "Remind me to call Mum, and please book a table for two.", "Write to Karin that she is to remind me.",
-        "Remind me of the list and then send it to Karin; pay the rent.", "Don't forget to water the plants.",
+        "Remind me at six to call Mum. Book a table for two, too.",
+        "Book a table for two and remind me of it.",
+        "Remind me to call Mum, and please book a table for two.",
+        "Write to Karin that she is to remind me.",
+        "Remind me of the list and then send it to Karin; pay the rent.",
+        "Don't forget to water the plants.",
     ],
-)  # fmt: skip
+)
 def test_f18_a_reminder_beside_something_to_be_done_is_a_task(text: str) -> None:
     assert classify_request(text) is RequestKind.TASK

@@ -116,8 +116,12 @@ def test_a_clock_that_is_set_back_ends_nothing_twice() -> None:
 def test_each_kind_of_session_has_a_policy_of_its_own() -> None:
     home = policies(main="daily", thread="idle", guest="idle")
     assert [home.policy(key) for key in ("main", "thread:trip", "branch:3", "peer:x:ann", "room:x:1")] == [
-        "daily", "idle", "idle", "idle", "manual"
-    ]  # fmt: skip
+        "daily",
+        "idle",
+        "idle",
+        "idle",
+        "manual",
+    ]
     assert home.any and not policies().any
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from assistant.core.messages import Media, Message
 from assistant.core.text import split_spaceless_runs
-from assistant.search.fulltext import Stemmer, query_words, scope_term
+from assistant.search.fulltext import query_words, scope_term
 from assistant.search.match import WordMatcher, WordSpot, make_excerpt
+from assistant.store.search.stemmer import Stemmer
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 
 
@@ -27,12 +28,40 @@ def room(tmp_path: Path) -> Iterator[SearchHome]:
 # ---------------------------------------------------------------------------------------------------------- injections
 
 INJECTIONS = [
-    '"', '""', '"kayak', 'kayak"', "kayak*", "^kayak", "kayak AND", "AND kayak", "NOT kayak", "kayak NOT harbour",
-    "NEAR(kayak harbour, 2)", "NEAR(", "(kayak", "kayak)", "text:kayak", "{text}:kayak", "-text:kayak",
+    '"',
+    '""',
+    '"kayak',
+    'kayak"',
+    "kayak*",
+    "^kayak",
+    "kayak AND",
+    "AND kayak",
+    "NOT kayak",
+    "kayak NOT harbour",
+    "NEAR(kayak harbour, 2)",
+    "NEAR(",
+    "(kayak",
+    "kayak)",
+    "text:kayak",
+    "{text}:kayak",
+    "-text:kayak",
     "kayak + harbour",
-    "'; DROP TABLE messages; --", "kayak' OR '1'='1", "kayak;kayak", "\\", "%kayak%", "_kayak_", "kayak\x00harbour",
-    "kayak\ue000", "\ud800kayak", "kayak " * 2000, "?" * 300, "AND OR NOT NEAR", "NOT", "AND", "OR",
-]  # fmt: skip
+    "'; DROP TABLE messages; --",
+    "kayak' OR '1'='1",
+    "kayak;kayak",
+    "\\",
+    "%kayak%",
+    "_kayak_",
+    "kayak\x00harbour",
+    "kayak\ue000",
+    "\ud800kayak",
+    "kayak " * 2000,
+    "?" * 300,
+    "AND OR NOT NEAR",
+    "NOT",
+    "AND",
+    "OR",
+]
 
 
 @pytest.mark.parametrize("query", INJECTIONS)
@@ -90,7 +119,7 @@ def test_words_of_every_script_are_found(room: SearchHome, text: str, queries: S
 
 def test_a_word_between_spaceless_characters_stands_by_itself() -> None:
     stems = Stemmer()
-    matcher = WordMatcher(query_words("phones"), stems)
+    matcher = WordMatcher(query_words("phones"), stems.of)
     assert [(spot.start, spot.end) for spot in matcher.spots("新しいphoneを、smartphone phone買")] == [(3, 8), (21, 26)]
     stems.close()
 
@@ -190,7 +219,7 @@ def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> N
     words = [beginning, *(beginning + ending for ending in _ENDINGS.split())]
     made = stems.of(words)
     for word in words:
-        matcher = WordMatcher(query_words(word), stems)
+        matcher = WordMatcher(query_words(word), stems.of)
         same = [other for other in words if made[other] == made[word]]
         assert [other for other in words if matcher.words_in(f"({other})")] == same
     stems.close()

@@ -55,9 +55,12 @@ def test_a_unit_says_what_the_daemon_does(name: str) -> None:
     assert values(unit, "Environment") == ['"ASSISTANT_HOME=/srv/home"']
     said = {key: values(unit, key) for key in ("Type", "NotifyAccess", "Restart", "WatchdogSec", "TimeoutStopSec")}
     assert said == {
-        "Type": ["notify"], "NotifyAccess": ["main"], "Restart": ["on-failure"], "WatchdogSec": ["180"],
+        "Type": ["notify"],
+        "NotifyAccess": ["main"],
+        "Restart": ["on-failure"],
+        "WatchdogSec": ["180"],
         "TimeoutStopSec": ["53"],
-    }  # fmt: skip
+    }
 
 
 def test_a_program_whose_path_systemd_does_not_take_is_started_by_another() -> None:
@@ -106,9 +109,12 @@ def test_systemd_itself_finds_nothing_wrong_with_a_unit(name: str, folder: str, 
         return
     where = ["--user"] if name == UNITS[0] else []
     done = subprocess.run(
-        [verifier, *where, "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False,
+        [verifier, *where, "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -125,10 +131,19 @@ def test_a_unit_of_the_system_is_kept_to_its_home() -> None:
 # -------------------------------------------------------------------------------------------------------------- launchd
 
 _KINDS = {
-    "Label": str, "ProgramArguments": list, "EnvironmentVariables": dict, "RunAtLoad": bool, "KeepAlive": dict,
-    "ThrottleInterval": int, "ProcessType": str, "Umask": int, "HardResourceLimits": dict, "StandardErrorPath": str,
-    "StandardOutPath": str, "ExitTimeOut": int,
-}  # fmt: skip
+    "Label": str,
+    "ProgramArguments": list,
+    "EnvironmentVariables": dict,
+    "RunAtLoad": bool,
+    "KeepAlive": dict,
+    "ThrottleInterval": int,
+    "ProcessType": str,
+    "Umask": int,
+    "HardResourceLimits": dict,
+    "StandardErrorPath": str,
+    "StandardOutPath": str,
+    "ExitTimeOut": int,
+}
 
 
 def test_a_launchd_agent_has_the_keys_that_launchd_knows_and_their_kinds() -> None:

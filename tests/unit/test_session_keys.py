@@ -20,10 +20,42 @@ from assistant.store.log.reader import session_folder_name
 
 LONG = "x" * 1000
 HOSTILE = [
-    "main", "owner", "branch:1", "thread:a", "a:b", "a%3Ab", "a", "b:a", ":", "..", ".", "/", "../../main", "a/b",
-    "\\", "~", encode_key_part(LONG), LONG, LONG + "x", "A", "å", "a\u030a", "nl\n", "nl", "nul\0", "nul", " ", "\u202e",
-    "\ud800", "\udfff", "?", "*", "%", "%25", "@ann:example.org",
-]  # fmt: skip
+    "main",
+    "owner",
+    "branch:1",
+    "thread:a",
+    "a:b",
+    "a%3Ab",
+    "a",
+    "b:a",
+    ":",
+    "..",
+    ".",
+    "/",
+    "../../main",
+    "a/b",
+    "\\",
+    "~",
+    encode_key_part(LONG),
+    LONG,
+    LONG + "x",
+    "A",
+    "å",
+    "a\u030a",
+    "nl\n",
+    "nl",
+    "nul\0",
+    "nul",
+    " ",
+    "\u202e",
+    "\ud800",
+    "\udfff",
+    "?",
+    "*",
+    "%",
+    "%25",
+    "@ann:example.org",
+]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -40,10 +40,15 @@ def by(who: str, before: str, after: str, number: int = 1, **more: object) -> Un
 
 
 TOLD = [
-    entry("I live in Bergen."), entry("My sister Marta lives in Oslo.", 0.7), entry("I am allergic to nuts.", 0.8),
-    entry("My brother Bo sails.", 0.9), entry("I like green tea.", 0.6, "preference"),
-    entry("We decided to sell the boat.", 0.7, "decision"), entry("I work as a surveyor."), entry("The code is 4711."),
-]  # fmt: skip
+    entry("I live in Bergen."),
+    entry("My sister Marta lives in Oslo.", 0.7),
+    entry("I am allergic to nuts.", 0.8),
+    entry("My brother Bo sails.", 0.9),
+    entry("I like green tea.", 0.6, "preference"),
+    entry("We decided to sell the boat.", 0.7, "decision"),
+    entry("I work as a surveyor."),
+    entry("The code is 4711."),
+]
 PAGE = """\
 ## People
 - My brother Bo sails. (2026-11-20)
@@ -109,11 +114,15 @@ def test_what_is_superseded_goes_and_what_replaces_it_comes() -> None:
 @pytest.mark.parametrize(
     "left_out",
     [
-        entry("Buy milk.", 0.9, "task"), entry("We spoke of boats.", 0.9, "summary"), entry("Hm.", 0.49),
-        entry("The owner owes me money.", 0.9, "fact", "guest"), entry("x", 0.9, scope="peer:x:ann"),
-        entry("x", 0.9, source_type="context_synthesis"), entry(" ", 0.9),
+        entry("Buy milk.", 0.9, "task"),
+        entry("We spoke of boats.", 0.9, "summary"),
+        entry("Hm.", 0.49),
+        entry("The owner owes me money.", 0.9, "fact", "guest"),
+        entry("x", 0.9, scope="peer:x:ann"),
+        entry("x", 0.9, source_type="context_synthesis"),
+        entry(" ", 0.9),
     ],
-)  # fmt: skip
+)
 def test_f26_only_what_the_owner_said_and_what_stands_is_written(left_out: JournalEntry) -> None:
     assert proposed([left_out]) == ""
 
@@ -211,13 +220,18 @@ def _in_order(lines: Sequence[str], text: str) -> bool:
 @pytest.mark.parametrize(
     ("content", "tags", "wanted"),
     [
-        ("My brother works in Oslo.", ("fact",), "People"), ("I live in Bergen.", ("fact",), "Home"),
-        ("My son is allergic to nuts.", ("preference",), "Health"), ("I like my flat.", ("preference",), "Preferences"),
-        ("We sell the house.", ("decision",), "Decisions"), ("I work at IBM.", ("fact",), "Work"),
-        ("The code is 4711.", ("fact",), "Standing facts"), ("Mein Bruder heißt Paul.", ("fact",), "People"),
-        ("私は京都に住んでいます。", ("fact",), "Home"), ("我对花生过敏。", ("fact",), "Health"),
+        ("My brother works in Oslo.", ("fact",), "People"),
+        ("I live in Bergen.", ("fact",), "Home"),
+        ("My son is allergic to nuts.", ("preference",), "Health"),
+        ("I like my flat.", ("preference",), "Preferences"),
+        ("We sell the house.", ("decision",), "Decisions"),
+        ("I work at IBM.", ("fact",), "Work"),
+        ("The code is 4711.", ("fact",), "Standing facts"),
+        ("Mein Bruder heißt Paul.", ("fact",), "People"),
+        ("私は京都に住んでいます。", ("fact",), "Home"),
+        ("我对花生过敏。", ("fact",), "Health"),
     ],
-)  # fmt: skip
+)
 def test_a_section_is_found_by_kind_and_words(content: str, tags: tuple[str, ...], wanted: str) -> None:
     assert choose_section(content, tags) == wanted
 
@@ -227,10 +241,14 @@ def test_a_section_is_found_by_kind_and_words(content: str, tags: tuple[str, ...
 
 def test_entries_become_notes_of_the_day_on_which_they_were_said() -> None:
     late = [
-        entry("before midnight"), entry("after midnight", timestamp=NOW + timedelta(hours=2)),
-        entry("before midnight", key="z"), entry("theirs", scope="peer:x:ann"), entry("a\n# b"),
-        entry("summed up", 0.5, "summary"), entry("told of", source_type="context_synthesis"),
-    ]  # fmt: skip
+        entry("before midnight"),
+        entry("after midnight", timestamp=NOW + timedelta(hours=2)),
+        entry("before midnight", key="z"),
+        entry("theirs", scope="peer:x:ann"),
+        entry("a\n# b"),
+        entry("summed up", 0.5, "summary"),
+        entry("told of", source_type="context_synthesis"),
+    ]
     notes = build_day_notes(late, OSLO)
     assert [(one.scope, one.day, one.time, one.lines) for one in notes] == [
         ("owner", date(2026, 11, 20), "23:30", ("- a # b", "- before midnight")),

@@ -46,13 +46,15 @@ def values(profile: Profile, *, former: bool = False) -> dict[str, str]:
         ("The Aurora project is due on 3 March.", "Aurora", "project", {"ends at": "3 March"}),
         ("My son Bo's school starts at 8:15.", "Bo", "person", {"relation": "son", "school starts at": "8:15"}),
         (
-            "My younger brother, Jon Olav, who lives in Tromsø, plays the cello and speaks Russian.", "Jon Olav",
-            "person", {"relation": "younger brother", "lives in": "Tromsø", "plays": "the cello", "speaks": "Russian"},
+            "My younger brother, Jon Olav, who lives in Tromsø, plays the cello and speaks Russian.",
+            "Jon Olav",
+            "person",
+            {"relation": "younger brother", "lives in": "Tromsø", "plays": "the cello", "speaks": "Russian"},
         ),
         ("私の妹の名前は花子です。", "花子", "person", {"relation": "妹"}),
         ("我妹妹叫李娜。", "李娜", "person", {"relation": "妹妹"}),
     ],
-)  # fmt: skip
+)
 def test_who_is_named_gets_a_profile(said: str, name: str, kind: str, attributes: dict[str, str]) -> None:
     found = profiles(told(said))
     assert list(found) == [name] and found[name].kind == kind and values(found[name]) == attributes
@@ -62,18 +64,25 @@ def test_who_is_named_gets_a_profile(said: str, name: str, kind: str, attributes
 def test_what_is_told_later_goes_to_the_same_profile_and_closes_what_it_replaces() -> None:
     found = profiles(
         told(
-            "My sister Marta lives in Oslo.", "Marta's school starts at 8:15.",
-            "Marta moved from Oslo to Bergen, and works at Haukeland hospital now.", "My sister is allergic to nuts.",
-            "Marta's school starts at 8:30.", "Marta no longer works at Haukeland hospital.",
+            "My sister Marta lives in Oslo.",
+            "Marta's school starts at 8:15.",
+            "Marta moved from Oslo to Bergen, and works at Haukeland hospital now.",
+            "My sister is allergic to nuts.",
+            "Marta's school starts at 8:30.",
+            "Marta no longer works at Haukeland hospital.",
         )
-    )  # fmt: skip
+    )
     assert list(found) == ["Marta"] and found["Marta"].aliases == ("my sister",)
     marta = [(one.name, one.value, one.until and one.until.day, one.sources) for one in found["Marta"].attributes]
     assert marta == [
-        ("relation", "sister", None, (1,)), ("lives in", "Oslo", 23, (1,)), ("school starts at", "8:15", 25, (2,)),
-        ("lives in", "Bergen", None, (3,)), ("works at", "Haukeland hospital", 26, (3,)),
-        ("allergic to", "nuts", None, (4,)), ("school starts at", "8:30", None, (5,)),
-    ]  # fmt: skip
+        ("relation", "sister", None, (1,)),
+        ("lives in", "Oslo", 23, (1,)),
+        ("school starts at", "8:15", 25, (2,)),
+        ("lives in", "Bergen", None, (3,)),
+        ("works at", "Haukeland hospital", 26, (3,)),
+        ("allergic to", "nuts", None, (4,)),
+        ("school starts at", "8:30", None, (5,)),
+    ]
 
 
 def test_what_is_known_from_before_is_gone_on_with() -> None:
@@ -105,12 +114,22 @@ def test_of_two_sisters_neither_is_my_sister() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "I live in Bergen.", "Tomorrow is a holiday.", "Monday starts at 8:00.", "Rome is a city.",
-        "She lives in Rome.", "Is Marta my sister?", "My sister lives in Rome.", 'Somebody wrote "my boss is Eve".',
+        "I live in Bergen.",
+        "Tomorrow is a holiday.",
+        "Monday starts at 8:00.",
+        "Rome is a city.",
+        "She lives in Rome.",
+        "Is Marta my sister?",
+        "My sister lives in Rome.",
+        'Somebody wrote "my boss is Eve".',
         "`My boss is Eve.`",
-        "> My boss is Eve.", "My sister is happy.", "My sister Jo lives in Rome?", "My sister Is", "",
+        "> My boss is Eve.",
+        "My sister is happy.",
+        "My sister Jo lives in Rome?",
+        "My sister Is",
+        "",
     ],
-)  # fmt: skip
+)
 def test_better_few_and_true(said: str) -> None:
     assert find_profile_changes(told(said), []) == []
 
@@ -137,10 +156,17 @@ def test_a_summary_of_a_conversation_makes_no_profile() -> None:
 
 
 SAID = [
-    "My sister Marta lives in Oslo.", "Marta moved to Bergen.", "My sister Kari plays chess.",
-    "Henrik is our landlord.", "Ida is our landlord.", "Marta no longer lives in Bergen.", "My wife Eva is 41.",
-    "Kari likes tea and hates coffee.", "The Aurora project ends on 3 March.", "Henrik is my friend.",
-]  # fmt: skip
+    "My sister Marta lives in Oslo.",
+    "Marta moved to Bergen.",
+    "My sister Kari plays chess.",
+    "Henrik is our landlord.",
+    "Ida is our landlord.",
+    "Marta no longer lives in Bergen.",
+    "My wife Eva is 41.",
+    "Kari likes tea and hates coffee.",
+    "The Aurora project ends on 3 March.",
+    "Henrik is my friend.",
+]
 
 
 @given(st.lists(st.sampled_from(SAID), max_size=10))

@@ -28,28 +28,54 @@ from sleep.cycle.undo import SleepUndoResult
 OSLO = ZoneInfo("Europe/Oslo")
 BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
 NIGHT = SleepReport(
-    7, "sleep", BEGUN, BEGUN + timedelta(minutes=1, seconds=5), "done",
+    7,
+    "sleep",
+    BEGUN,
+    BEGUN + timedelta(minutes=1, seconds=5),
+    "done",
     {
         "settle": {"state": "done", "written": 2, "cost_usd": 0.0},
         "extract": {
-            "state": "done", "read": 1200, "written": 14, "repeated": 2, "calls": 3, "cost_usd": 0.01, "waiting": 1,
+            "state": "done",
+            "read": 1200,
+            "written": 14,
+            "repeated": 2,
+            "calls": 3,
+            "cost_usd": 0.01,
+            "waiting": 1,
             "rejected": ["not JSON"],
         },
         "score": {"state": "done", "read": 9, "written": 8, "calls": 1, "cost_usd": 0.002},
         "consolidate": {
-            "state": "done", "read": 14, "learned": 9, "merged": 2, "superseded": 1, "junk": 3, "calls": 1,
-            "cost_usd": 0.003, "rejected": ["small talk", "of little importance"], "waiting": 4,
+            "state": "done",
+            "read": 14,
+            "learned": 9,
+            "merged": 2,
+            "superseded": 1,
+            "junk": 3,
+            "calls": 1,
+            "cost_usd": 0.003,
+            "rejected": ["small talk", "of little importance"],
+            "waiting": 4,
         },
         "curate": {"state": "done", "read": 14, "notes": 1, "profiles": 2, "curated": 1, "cost_usd": 0.0},
         "compact": {
-            "state": "done", "read": 2, "cost_usd": 0.02,
-            "compacted": {"main": {
-                "messages": 45, "tier": "full", "tokens_before": 62_000, "tokens_after": 18_000, "cost_usd": 0.02,
-                "checkpoints": [3],
-            }},
+            "state": "done",
+            "read": 2,
+            "cost_usd": 0.02,
+            "compacted": {
+                "main": {
+                    "messages": 45,
+                    "tier": "full",
+                    "tokens_before": 62_000,
+                    "tokens_after": 18_000,
+                    "cost_usd": 0.02,
+                    "checkpoints": [3],
+                }
+            },
         },
     },
-)  # fmt: skip
+)
 
 
 def say(report: SleepReport | None) -> str:
@@ -101,17 +127,20 @@ def test_whatever_went_wrong_is_told(key: str) -> None:
 
 def test_where_nothing_was_done_that_is_told() -> None:
     assert say(only("extract")).splitlines()[1:] == [
-        "- There was nothing to do.", "- Spent: nothing; no model was asked.",
-    ]  # fmt: skip
+        "- There was nothing to do.",
+        "- Spent: nothing; no model was asked.",
+    ]
 
 
 @pytest.mark.parametrize(
     ("costs", "words"),
     [
-        ([None], "no known price in 2 calls."), ([0.5, None], "$0.5000 and what has no known price in 2 calls."),
-        ([0.0, 0.0], "$0.0000 in 2 calls."), ([0.25, 0.25], "$0.5000 in 2 calls."),
+        ([None], "no known price in 2 calls."),
+        ([0.5, None], "$0.5000 and what has no known price in 2 calls."),
+        ([0.0, 0.0], "$0.0000 in 2 calls."),
+        ([0.25, 0.25], "$0.5000 in 2 calls."),
     ],
-)  # fmt: skip
+)
 def test_a_cost_that_is_not_known_is_not_told_as_nothing(costs: list[float | None], words: str) -> None:
     phases = {str(number): {"state": "done", "cost_usd": cost} for number, cost in enumerate(costs)}
     phases["0"]["calls"] = 2
@@ -137,8 +166,10 @@ def test_the_same_as_json_is_what_is_kept() -> None:
     found = sleep_report_json(NIGHT)
     assert found is not None and json.loads(json.dumps(found))["phases"] == NIGHT.phases
     assert (found["id"], found["started_at"], found["ended_at"]) == (
-        7, "2026-11-20T02:30:00+00:00", "2026-11-20T02:31:05+00:00",
-    )  # fmt: skip
+        7,
+        "2026-11-20T02:30:00+00:00",
+        "2026-11-20T02:31:05+00:00",
+    )
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (7260, "2 h 1 min")])

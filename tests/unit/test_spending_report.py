@@ -67,8 +67,11 @@ def test_large_sums_stand_apart_from_their_gauges_and_all_gauges_below_each_othe
 def test_without_caps_the_sums_are_told() -> None:
     bare = BudgetStatus("2026-11-20", PeriodSpend(1.0), PeriodSpend(2.0))
     assert usage_lines(asked("model", [], bare)) == [
-        "Today        $1.00 (no cap)", "This month   $2.00 (no cap)", "", "No model was called in the last 31 days.",
-    ]  # fmt: skip
+        "Today        $1.00 (no cap)",
+        "This month   $2.00 (no cap)",
+        "",
+        "No model was called in the last 31 days.",
+    ]
 
 
 def test_days_are_in_order_with_a_gap_for_those_without_a_call() -> None:
@@ -125,14 +128,26 @@ def test_json_has_rows_split_caps_forecast_and_what_is_stopped() -> None:
     told = json.loads(json.dumps(usage_json(asked("model", [("claude", spent())], standing))))
     assert told["rows"] == [
         {
-            "model": "claude", "calls": 3, "input": 1000, "output": 500, "cache_read": 3000, "cache_write": 0,
-            "tokens": 1500, "usd": 1.0, "unpriced_tokens": 0,
+            "model": "claude",
+            "calls": 3,
+            "input": 1000,
+            "output": 500,
+            "cache_read": 3000,
+            "cache_write": 0,
+            "tokens": 1500,
+            "usd": 1.0,
+            "unpriced_tokens": 0,
         }
-    ]  # fmt: skip
+    ]
     assert (told["split"]["answering"]["usd"], told["split"]["background"]["usd"]) == (3.0, 1.0)
     assert told["caps"][0] == {
-        "setting": "daily_usd", "period": "2026-11-20", "used": 4.5, "most": 5.0, "share": 0.9, "used_up": False,
-    }  # fmt: skip
+        "setting": "daily_usd",
+        "period": "2026-11-20",
+        "used": 4.5,
+        "most": 5.0,
+        "share": 0.9,
+        "used_up": False,
+    }
     assert told["background_caps"][0]["used_up"] and told["forecast_usd"] is None
     assert told["stopped"] == [{"kind": "scoring", "times": 5, "until": NOW.isoformat()}]
     assert (told["today"]["usd"], told["month"]["usd"], told["by"], told["days"]) == (1.0, 2.0, "model", 31)
@@ -146,9 +161,19 @@ def test_bars_keep_their_width_and_show_the_least(share: float, width: int) -> N
 
 @pytest.mark.parametrize(
     ("count", "told"),
-    [(0, "0"), (999, "999"), (1000, "1.0k"), (9940, "9.9k"), (9950, "10k"), (999_499, "999k"), (999_500, "1.0M"),
-     (1_200_000, "1.2M"), (2_500_000_000, "2.5G"), (10**13, "10,000G")],
-)  # fmt: skip
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1.0k"),
+        (9940, "9.9k"),
+        (9950, "10k"),
+        (999_499, "999k"),
+        (999_500, "1.0M"),
+        (1_200_000, "1.2M"),
+        (2_500_000_000, "2.5G"),
+        (10**13, "10,000G"),
+    ],
+)
 def test_numbers_are_short(count: int, told: str) -> None:
     assert format_count(count) == told
 

@@ -9,42 +9,87 @@ from assistant.health.status import add_daemon_report, report_verdict
 from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
 
 STORED: dict[str, Any] = {
-    "version": "1.2.3", "home": "/srv/ada/assistant", "at": "2026-11-20T10:00:00+00:00",
-    "timezone": "Europe/Oslo", "ok": True, "problems": [],
+    "version": "1.2.3",
+    "home": "/srv/ada/assistant",
+    "at": "2026-11-20T10:00:00+00:00",
+    "timezone": "Europe/Oslo",
+    "ok": True,
+    "problems": [],
     "sessions": [
         {
-            "session": "main", "generation": 2, "messages": 12_345, "in_view": 210, "view_tokens": 41_000,
-            "checkpoints": 3, "unextracted": 0, "last": None,
+            "session": "main",
+            "generation": 2,
+            "messages": 12_345,
+            "in_view": 210,
+            "view_tokens": 41_000,
+            "checkpoints": 3,
+            "unextracted": 0,
+            "last": None,
         },
         {
-            "session": "room:matrix:!" + "x" * 60, "generation": 1, "messages": 9, "in_view": 9, "view_tokens": 400,
-            "checkpoints": 0, "unextracted": 4, "last": None,
+            "session": "room:matrix:!" + "x" * 60,
+            "generation": 1,
+            "messages": 9,
+            "in_view": 9,
+            "view_tokens": 400,
+            "checkpoints": 0,
+            "unextracted": 4,
+            "last": None,
         },
     ],
-    "waiting": 1, "outbox": {"sent": 12, "pending": 1, "failed": 0},
+    "waiting": 1,
+    "outbox": {"sent": 12, "pending": 1, "failed": 0},
     "spent": {
-        "today_usd": 4.5, "daily_cap_usd": 5.0, "month_usd": 20.0, "monthly_cap_usd": 0.0, "today_tokens": 120_000,
-        "token_caps": [{"period": "day", "used": 90_000.0, "most": 150_000.0}], "notes": ["Today 90% is spent."],
+        "today_usd": 4.5,
+        "daily_cap_usd": 5.0,
+        "month_usd": 20.0,
+        "monthly_cap_usd": 0.0,
+        "today_tokens": 120_000,
+        "token_caps": [{"period": "day", "used": 90_000.0, "most": 150_000.0}],
+        "notes": ["Today 90% is spent."],
     },
     "last_sleep": {
-        "id": 7, "trigger": "sleep", "state": "done", "started_at": "2026-11-20T02:30:00+00:00",
-        "ended_at": "2026-11-20T02:31:00+00:00", "entries": 12, "memories": 1,
+        "id": 7,
+        "trigger": "sleep",
+        "state": "done",
+        "started_at": "2026-11-20T02:30:00+00:00",
+        "ended_at": "2026-11-20T02:31:00+00:00",
+        "entries": 12,
+        "memories": 1,
     },
-    "memory": {"store": "local", "error": ""}, "next_due": "2026-11-21T08:00:00+00:00",
-    "backups": {"kept": 7, "last": "2026-11-20T03:30:00+00:00"}, "disk_free_bytes": 62_300_000_000,
+    "memory": {"store": "local", "error": ""},
+    "next_due": "2026-11-21T08:00:00+00:00",
+    "backups": {"kept": 7, "last": "2026-11-20T03:30:00+00:00"},
+    "disk_free_bytes": 62_300_000_000,
     "tokens": "characters / 4 x 1.2",
-}  # fmt: skip
+}
 RUNTIME = {
-    "last_tick": "2026-11-20T09:59:48+00:00", "running_turns": 1, "waiting_sessions": 1, "blocked": {}, "trouble": "",
-    "stalled": "", "loop_lag_seconds": 0.0, "started_at": "2026-11-17T06:00:00+00:00", "uptime_seconds": 273_600,
-}  # fmt: skip
+    "last_tick": "2026-11-20T09:59:48+00:00",
+    "running_turns": 1,
+    "waiting_sessions": 1,
+    "blocked": {},
+    "trouble": "",
+    "stalled": "",
+    "loop_lag_seconds": 0.0,
+    "started_at": "2026-11-17T06:00:00+00:00",
+    "uptime_seconds": 273_600,
+}
 CONNECTED = {
-    "ok": True, "error": "", "state": "connected", "since": "2026-11-20T09:00:00+00:00", "retry_at": None, "waiting": 0
-}  # fmt: skip
+    "ok": True,
+    "error": "",
+    "state": "connected",
+    "since": "2026-11-20T09:00:00+00:00",
+    "retry_at": None,
+    "waiting": 0,
+}
 FAILING = {
-    "ok": False, "error": "Telegram does not know this token.", "state": "failing",
-    "since": "2026-11-20T09:02:00+00:00", "retry_at": "2026-11-20T10:04:00+00:00", "waiting": 2,
-}  # fmt: skip
+    "ok": False,
+    "error": "Telegram does not know this token.",
+    "state": "failing",
+    "since": "2026-11-20T09:02:00+00:00",
+    "retry_at": "2026-11-20T10:04:00+00:00",
+    "waiting": 2,
+}
 PAUSED = {**FAILING, "state": "paused", "retry_at": None}
 
 

@@ -203,15 +203,18 @@ def test_f24_the_persons_language_holds_whatever_texts_they_show() -> None:
 @pytest.mark.parametrize(
     ("said", "summary"),
     [
-        (f"{TEXT_BY_LANGUAGE['zh']} `docker compose up` API", f"去卑尔根的计划：/srv/boat/plan.md, {f'{ADDRESS} ' * 9},
-        TK-4471"), (TEXT_BY_LANGUAGE["en"], "Bergen, Anna Berg, TK-4471."),
+        (
+            f"{TEXT_BY_LANGUAGE['zh']} `docker compose up` API",
+            f"去卑尔根的计划：/srv/boat/plan.md, {f'{ADDRESS} ' * 9}, TK-4471",
+        ),
+        (TEXT_BY_LANGUAGE["en"], "Bergen, Anna Berg, TK-4471."),
         ("ok", TEXT_BY_LANGUAGE["fr"]),
         ("", TEXT_BY_LANGUAGE["zh"]),
         (TEXT_BY_LANGUAGE["en"], "12 / 13 / 14"),
         ("def f(x): return x\n" * 5, TEXT_BY_LANGUAGE["de"]),
         ("Vi må kjøpe billetter.", TEXT_BY_LANGUAGE["no"]),
     ],
-)  # fmt: skip
+)
 def test_where_it_cannot_be_told_a_summary_is_taken(said: str, summary: str) -> None:
     assert is_same_language(summary, summary_material(alternating_messages(said)))
 

@@ -85,7 +85,7 @@ SUPERSEDES = (
     ("Ina goes to Grange school.", "Ina goes to Ashdown school now."),
     ("Leo is allergic to eggs.", "Turns out Leo isn't allergic to eggs."),
     ("The flight leaves at 9:40.", "The flight leaves at 11:05, not 9:40."),
-)  # fmt: skip
+)
 SEPARATE = (
     ("Jonas, my best friend from school, lives in Lisbon now.", "We moved from Kreuzberg to Pankow."),
     ("My sister Anna lives in Rome.", "My sister Berit lives in Paris."),
@@ -138,7 +138,7 @@ SEPARATE = (
     ("The north gate opens at 7.", "The south gate opens at 8 now."),
     ("The cat has supper at six.", "The dog has supper at seven now."),
     ("I have an alarm at 7.", "I have another alarm at 8."),
-)  # fmt: skip
+)
 SAME = (
     ("I live in Oslo.", "The user lives in Oslo."),
     ("I have a dog called Rex.", "I've a dog called Rex"),
@@ -151,7 +151,7 @@ SAME = (
     ("Wir haben einen Hund namens Rex.", "wir haben einen hund namens Rex"),
     ("我住在上海。", "我住在上海"),
     ("Remember that the boiler man is Steve Barnes.", "the boiler man is Steve Barnes"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("earlier", "later"), SUPERSEDES)
@@ -220,7 +220,7 @@ def test_it_means_what_was_just_said_and_nothing_older() -> None:
         ("the rent is 900, not 750", "The rent is 750.", "the rent is 900, not 750"),
         ("it's 900, not 750", "The budget is 17500.", "it's 900, not 750"),
     ],
-)  # fmt: skip
+)
 def test_what_says_it_only_is_restated_in_full(said: str, about: str, expected: str) -> None:
     assert restate_correction(said, about) == expected
 

@@ -38,8 +38,12 @@ class AnsweringHelpers:
 
 def box(helpers: AnsweringHelpers | None) -> ToolRegistry:
     return build_toolbox(
-        InMemoryHistory(), InMemoryTodos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), helpers=helpers  # type: ignore[arg-type]
-    )  # fmt: skip
+        InMemoryHistory(),
+        InMemoryTodos(),
+        workspace=None,
+        zone=ZoneInfo("Europe/Oslo"),
+        helpers=helpers,  # type: ignore[arg-type]
+    )
 
 
 async def use(helpers: AnsweringHelpers, tasks: object, role: str = "owner") -> str:

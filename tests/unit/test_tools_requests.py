@@ -67,8 +67,12 @@ def requests() -> ListedRequests:
 
 def box(requests: ListedRequests | None) -> ToolRegistry:
     return build_toolbox(
-        InMemoryHistory(), InMemoryTodos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), requests=requests  # type: ignore[arg-type]
-    )  # fmt: skip
+        InMemoryHistory(),
+        InMemoryTodos(),
+        workspace=None,
+        zone=ZoneInfo("Europe/Oslo"),
+        requests=requests,  # type: ignore[arg-type]
+    )
 
 
 async def use(requests: ListedRequests, role: str = "owner", **arguments: object) -> str:

@@ -82,8 +82,9 @@ async def test_days_are_days_of_the_home(house: MemoryToolSetup) -> None:
     assert text == 'Nothing noted for "Anna". search_history looks through everything said.'
     (asked,) = house.shelf.asked
     assert (asked["after"], asked["before"]) == (
-        datetime(2026, 2, 28, 23, tzinfo=UTC), datetime(2026, 3, 31, 22, tzinfo=UTC)
-    )  # fmt: skip
+        datetime(2026, 2, 28, 23, tzinfo=UTC),
+        datetime(2026, 3, 31, 22, tzinfo=UTC),
+    )
 
 
 async def test_f33_only_what_is_of_the_scope_is_looked_at(house: MemoryToolSetup) -> None:
@@ -142,11 +143,14 @@ async def test_where_the_store_is_away_the_model_is_told_that_the_journal_has_it
     ("arguments", "why"),
     [
         ({"reference": "deadbeef", "text": "x"}, "There is no deadbeef here"),
-        ({"reference": "Anna", "text": "x"}, "names no memory"), ({"reference": "e1", "text": " "}, "1 to 2000"),
-        ({"reference": "e1", "text": "x" * 1_000_000}, "1 to 2000"), ({"reference": "e" * 60, "text": "x"}, "at most"),
-        ({"reference": "e1", "text": "Anna is a nurse."}, "says so already"), ({"text": "x"}, "reference is missing"),
+        ({"reference": "Anna", "text": "x"}, "names no memory"),
+        ({"reference": "e1", "text": " "}, "1 to 2000"),
+        ({"reference": "e1", "text": "x" * 1_000_000}, "1 to 2000"),
+        ({"reference": "e" * 60, "text": "x"}, "at most"),
+        ({"reference": "e1", "text": "Anna is a nurse."}, "says so already"),
+        ({"text": "x"}, "reference is missing"),
     ],
-)  # fmt: skip
+)
 async def test_what_cannot_be_done_is_refused_and_changes_nothing(
     house: MemoryToolSetup, arguments: dict[str, object], why: str
 ) -> None:

@@ -74,9 +74,10 @@ def house(tmp_path: Path) -> Iterator[ToolSetup]:
     home, talk = MemoryFilesHome(tmp_path / "home").open(), HeardMessages()
     journal = StoredJournal(home.db)
     tools = [
-        update_profile_tool(home.profiles, home.files, OSLO), edit_memory_file_tool(home.files),
+        update_profile_tool(home.profiles, home.files, OSLO),
+        edit_memory_file_tool(home.files),
         add_journal_entry_tool(journal, talk, score_importance),
-    ]  # fmt: skip
+    ]
     yield ToolSetup(home, talk, journal, ToolRegistry(tools, timeout_seconds=5, authority=grant_all_tools(tools)))
     home.close()
 
@@ -103,8 +104,9 @@ async def test_a_changed_attribute_closes_the_old_value(house: ToolSetup) -> Non
     assert '> +   "until": "2026-11-23' in text
     (marta,) = house.home.profiles.all("owner")
     assert [(one.value, one.since, one.until) for one in marta.attributes] == [
-        ("Oslo", NOW, later), ("Bergen", later, None),
-    ]  # fmt: skip
+        ("Oslo", NOW, later),
+        ("Bergen", later, None),
+    ]
 
 
 async def test_what_is_left_out_stays_and_the_same_again_changes_nothing(house: ToolSetup) -> None:
@@ -141,15 +143,17 @@ async def test_a_change_that_was_taken_back_is_not_made_again(house: ToolSetup) 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"name": "x" * 201}, "1 to 200 characters"), ({"name": " "}, "1 to 200 characters"),
+        ({"name": "x" * 201}, "1 to 200 characters"),
+        ({"name": " "}, "1 to 200 characters"),
         ({"name": "M", "attributes": {"a": "x" * 1_000_000}}, "1 to 500 characters"),
         ({"name": "M", "attributes": {"x" * 201: "a"}}, "1 to 200 characters"),
         ({"name": "M", "summary": "x" * 1_000_000}, "1 to 2000 characters"),
         ({"name": "M", "aliases": ["x" * 201]}, "1 to 200 characters"),
         ({"name": "M", "attributes": {f"a{n}": "x" * 500 for n in range(200)}}, "too large"),
-        ({"name": "M", "since": "spring"}, "since"), ({"name": "M", "kind": "boss"}, "kind"),
+        ({"name": "M", "since": "spring"}, "since"),
+        ({"name": "M", "kind": "boss"}, "kind"),
     ],
-)  # fmt: skip
+)
 async def test_what_does_not_fit_is_refused(house: ToolSetup, arguments: dict[str, object], why: str) -> None:
     text = await house.use("update_profile", **arguments)  # type: ignore[arg-type]
     assert is_failed_result(text) and why in text and len(text) < 600
@@ -190,11 +194,14 @@ async def test_a_passage_is_appended_replaced_and_removed_and_shown_as_a_diff(ho
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"old": "gone", "new": "x"}, "not there"), ({"old": "a", "new": "x"}, "there 2 times"),
-        ({}, "Both old and new are empty"), ({"old": "b", "new": "b"}, "changes nothing"),
-        ({"new": "x" * 404}, "100 tokens fit"), ({"new": "x" * 2_000_000}, "100 tokens fit"),
+        ({"old": "gone", "new": "x"}, "not there"),
+        ({"old": "a", "new": "x"}, "there 2 times"),
+        ({}, "Both old and new are empty"),
+        ({"old": "b", "new": "b"}, "changes nothing"),
+        ({"new": "x" * 404}, "100 tokens fit"),
+        ({"new": "x" * 2_000_000}, "100 tokens fit"),
     ],
-)  # fmt: skip
+)
 async def test_what_cannot_be_done_is_refused_with_the_reason(
     house: ToolSetup, arguments: dict[str, object], why: str
 ) -> None:
@@ -273,10 +280,12 @@ async def test_f33_a_guests_entry_is_theirs_and_says_so(house: ToolSetup) -> Non
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"content": "x" * 1_000_000}, "1 to 2000 characters"), ({"content": " "}, "1 to 2000"),
-        ({"content": "x", "weight": 2}, "0 to 1"), ({"content": "x", "kind": "task"}, "kind"),
+        ({"content": "x" * 1_000_000}, "1 to 2000 characters"),
+        ({"content": " "}, "1 to 2000"),
+        ({"content": "x", "weight": 2}, "0 to 1"),
+        ({"content": "x", "kind": "task"}, "kind"),
     ],
-)  # fmt: skip
+)
 async def test_an_entry_that_does_not_fit_is_refused(house: ToolSetup, arguments: dict[str, object], why: str) -> None:
     text = await house.use("add_journal_entry", **arguments)  # type: ignore[arg-type]
     assert is_failed_result(text) and why in text and house.journal.entries("owner") == []

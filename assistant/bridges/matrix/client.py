@@ -45,9 +45,13 @@ _TRIES = 3
 # What a server says of the account, of itself, or of what it does not know, while a proxy is half up: nothing that
 # becomes of one message. Every other code with 4xx is a refusal.
 _NOT_OF_THIS = (
-    "M_UNRECOGNIZED", "M_RESOURCE_LIMIT_EXCEEDED", "M_CONSENT_NOT_GIVEN", "M_USER_SUSPENDED", "M_USER_LOCKED",
+    "M_UNRECOGNIZED",
+    "M_RESOURCE_LIMIT_EXCEEDED",
+    "M_CONSENT_NOT_GIVEN",
+    "M_USER_SUSPENDED",
+    "M_USER_LOCKED",
     "ORG_MATRIX_EXPIRED_ACCOUNT",
-)  # fmt: skip
+)
 
 # What is sent encrypted. Who is in a room and what holds there is never: the server says so, nobody else.
 _SAID = ("m.room.message", "m.sticker")

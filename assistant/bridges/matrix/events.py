@@ -252,8 +252,11 @@ def with_thread(content: dict[str, Any], thread: str) -> dict[str, Any]:
     if not thread:
         return content
     relation = {
-        "rel_type": "m.thread", "event_id": thread, "is_falling_back": True, "m.in_reply_to": {"event_id": thread},
-    }  # fmt: skip
+        "rel_type": "m.thread",
+        "event_id": thread,
+        "is_falling_back": True,
+        "m.in_reply_to": {"event_id": thread},
+    }
     return {**content, "m.relates_to": relation}
 
 

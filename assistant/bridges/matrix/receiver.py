@@ -67,9 +67,14 @@ class MatrixReceiver:
     patience = 300.0
 
     def __init__(
-        self, client: MatrixClient, door: InboundPort, shown: ExistingDrafts, moved: OnRoomsMoved, invites: tuple[str,
-        ...], is_owners: Callable[[str], bool],
-    ) -> None:  # fmt: skip
+        self,
+        client: MatrixClient,
+        door: InboundPort,
+        shown: ExistingDrafts,
+        moved: OnRoomsMoved,
+        invites: tuple[str, ...],
+        is_owners: Callable[[str], bool],
+    ) -> None:
         self._client = client
         self._door = door
         self._shown = shown
@@ -223,14 +228,17 @@ class MatrixReceiver:
         place = None if private else self._position.first(room.room_id)
         expected = self._door.expects(_BRIDGE, sender, place, addressed=addressed)
         arrival = InboundMessage(
-            _BRIDGE, said["event_id"], sender, text,
+            _BRIDGE,
+            said["event_id"],
+            sender,
+            text,
             sender_name=room.user_name(sender) or "",
             media=() if file is None else (await self._media(file, wanted=expected),),
             target=self._target(room, said),
             room=place,
             room_name="" if private else room.display_name,
             addressed=addressed,
-        )  # fmt: skip
+        )
         await self._door.receive(arrival)
 
     def _change(

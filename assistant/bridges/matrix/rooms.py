@@ -147,6 +147,9 @@ class RoomUpgrades:
                 return
         self._refused.add(old)
         log.warning(
-            "a room was replaced: the assistant has to be invited to the new one", room=old, new=said.room, by=said.by,
+            "a room was replaced: the assistant has to be invited to the new one",
+            room=old,
+            new=said.room,
+            by=said.by,
             why=error or "nobody allowed that account to invite it",
-        )  # fmt: skip
+        )

@@ -71,14 +71,15 @@ class TelegramApi:
             logging.getLogger(name).addFilter(self._secrecy)
         request = _Request(
             connection_pool_size=_CONNECTIONS,
-            connect_timeout=timeout, read_timeout=timeout, write_timeout=timeout, pool_timeout=timeout,
+            connect_timeout=timeout,
+            read_timeout=timeout,
+            write_timeout=timeout,
+            pool_timeout=timeout,
             media_write_timeout=4 * timeout,
             httpx_kwargs={"limits": httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_IDLE_SECONDS)},
-        )  # fmt: skip
+        )
         address = base_url.rstrip("/") or _OFFICIAL
-        self.bot = Bot(
-            token, f"{address}/bot", f"{address}/file/bot", request=request, get_updates_request=request
-        )  # fmt: skip
+        self.bot = Bot(token, f"{address}/bot", f"{address}/file/bot", request=request, get_updates_request=request)
         self._request = request
 
     async def updates(self, offset: int, wait: float) -> list[dict[str, Any]]:

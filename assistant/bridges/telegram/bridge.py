@@ -183,9 +183,18 @@ class TelegramBridge:
         if not words and not media:
             return None
         return InboundMessage(
-            self.name, _number(message, me), sender[0], words, sender[1], media, _target(message), room,
-            room_name, addressed, position,
-        )  # fmt: skip
+            self.name,
+            _number(message, me),
+            sender[0],
+            words,
+            sender[1],
+            media,
+            _target(message),
+            room,
+            room_name,
+            addressed,
+            position,
+        )
 
     def _edit(self, message: Message, update: int, me: User, position: str) -> MessageChange | None:
         """A location that is shared for a while is edited every few seconds: that is no edit."""
@@ -194,9 +203,7 @@ class TelegramBridge:
             return None
         words = text_of_message(message, me)
         room, _ = _room(chat)
-        return MessageChange(
-            self.name, _number(message, me), str(update), "edit", sender[0], words, room, position
-        )  # fmt: skip
+        return MessageChange(self.name, _number(message, me), str(update), "edit", sender[0], words, room, position)
 
     def _press(self, query: CallbackQuery, position: str) -> InboundMessage | None:
         """A button's command, as if it had been typed."""
@@ -205,9 +212,17 @@ class TelegramBridge:
             return None
         room, room_name = _room(message.chat)
         return InboundMessage(
-            self.name, f"press:{query.id}", str(sender.id), query.data, sender.full_name, (),
-            _target(message), room, room_name, position=position,
-        )  # fmt: skip
+            self.name,
+            f"press:{query.id}",
+            str(sender.id),
+            query.data,
+            sender.full_name,
+            (),
+            _target(message),
+            room,
+            room_name,
+            position=position,
+        )
 
     async def _let_go(self, query: CallbackQuery) -> None:
         """The button stops turning. Where Telegram does not take that any more, nothing is lost."""

@@ -58,11 +58,16 @@ async def send_text(
     async def send(text: str, entities: tuple[MessageEntity, ...]) -> None:
         await _reaching(
             lambda chat, thread: bot.send_message(
-                chat, text, entities=entities, message_thread_id=thread, reply_markup=buttons,
+                chat,
+                text,
+                entities=entities,
+                message_thread_id=thread,
+                reply_markup=buttons,
                 link_preview_options=_NO_PREVIEW,
             ),
-            chat, thread,
-        )  # fmt: skip
+            chat,
+            thread,
+        )
 
     text, entities = render_markdown(markdown)
     if not text or utf16_length(text) > MAX_MESSAGE_UNITS:

@@ -226,9 +226,13 @@ class TerminalBridge:
 def _delivery(item: OutboxItem, text: str) -> dict[str, Any]:
     outgoing = item.outgoing
     return {
-        "id": str(DeliveryMark(item.id, item.created_at)), "key": outgoing.key, "kind": outgoing.kind, "body": text,
-        "message_id": outgoing.message_id, "inbox_id": outgoing.inbox_id,
-    }  # fmt: skip
+        "id": str(DeliveryMark(item.id, item.created_at)),
+        "key": outgoing.key,
+        "kind": outgoing.kind,
+        "body": text,
+        "message_id": outgoing.message_id,
+        "inbox_id": outgoing.inbox_id,
+    }
 
 
 def _drain(queue: asyncio.Queue[TerminalEvent | None]) -> None:

@@ -94,10 +94,15 @@ def _moment(text: str, zone: ZoneInfo) -> datetime:
 
 # What `show` says under a heading of its own, in this order; every other key fact follows as it is.
 _HEADINGS = (
-    ("decisions", "Decisions"), ("preferences", "Preferences"), ("entities", "Names"), ("identifiers", "Identifiers"),
-    ("kept", "Kept word for word"), ("restored", "Put back by the check, word for word"),
-    ("memories", "Written into the journal"), ("failures", "Why nothing better was used"),
-)  # fmt: skip
+    ("decisions", "Decisions"),
+    ("preferences", "Preferences"),
+    ("entities", "Names"),
+    ("identifiers", "Identifiers"),
+    ("kept", "Kept word for word"),
+    ("restored", "Put back by the check, word for word"),
+    ("memories", "Written into the journal"),
+    ("failures", "Why nothing better was used"),
+)
 
 
 def print_compactions(found: Sequence[Checkpoint], zone: ZoneInfo) -> None:
@@ -105,15 +110,22 @@ def print_compactions(found: Sequence[Checkpoint], zone: ZoneInfo) -> None:
         ("id", "when", "session", "trigger", "tier", "state", "messages", "tokens", "ratio", "cost"),
         [
             (
-                str(c.id), format_local_time(c.created_at, zone), c.session, c.trigger, c.tier, c.state,
-                f"{c.messages_compressed:,}", f"{c.original_tokens:,} -> {c.compressed_tokens:,}", f"{c.ratio:.2f}",
+                str(c.id),
+                format_local_time(c.created_at, zone),
+                c.session,
+                c.trigger,
+                c.tier,
+                c.state,
+                f"{c.messages_compressed:,}",
+                f"{c.original_tokens:,} -> {c.compressed_tokens:,}",
+                f"{c.ratio:.2f}",
                 format_dollars(c.cost_usd),
             )
             for c in found
         ],
         right=("id", "messages", "tokens", "ratio", "cost"),
         empty="Nothing was compacted yet.",
-    )  # fmt: skip
+    )
 
 
 def format_dollars(amount: float | None) -> str:
@@ -123,13 +135,21 @@ def format_dollars(amount: float | None) -> str:
 
 def compaction_json(checkpoint: Checkpoint) -> dict[str, Any]:
     return {
-        "id": checkpoint.id, "session": checkpoint.session, "at": checkpoint.created_at.isoformat(),
-        "trigger": checkpoint.trigger, "tier": checkpoint.tier, "state": checkpoint.state,
-        "compacted_count": checkpoint.messages_compressed, "original_token_count": checkpoint.original_tokens,
-        "summary_token_count": checkpoint.compressed_tokens, "ratio": round(checkpoint.ratio, 4),
-        "from_message_id": checkpoint.from_message_id, "to_message_id": checkpoint.to_message_id,
-        "cost_usd": checkpoint.cost_usd, "depth": checkpoint.depth,
-    }  # fmt: skip
+        "id": checkpoint.id,
+        "session": checkpoint.session,
+        "at": checkpoint.created_at.isoformat(),
+        "trigger": checkpoint.trigger,
+        "tier": checkpoint.tier,
+        "state": checkpoint.state,
+        "compacted_count": checkpoint.messages_compressed,
+        "original_token_count": checkpoint.original_tokens,
+        "summary_token_count": checkpoint.compressed_tokens,
+        "ratio": round(checkpoint.ratio, 4),
+        "from_message_id": checkpoint.from_message_id,
+        "to_message_id": checkpoint.to_message_id,
+        "cost_usd": checkpoint.cost_usd,
+        "depth": checkpoint.depth,
+    }
 
 
 @click.command()
@@ -155,10 +175,14 @@ def show(context: click.Context, checkpoint_id: int) -> None:
 
 def _whole_json(checkpoint: Checkpoint) -> dict[str, Any]:
     return compaction_json(checkpoint) | {
-        "num": checkpoint.num, "generation": checkpoint.generation, "model": checkpoint.model,
-        "attempts": checkpoint.attempts, "note": checkpoint.note, "summary": checkpoint.summary,
+        "num": checkpoint.num,
+        "generation": checkpoint.generation,
+        "model": checkpoint.model,
+        "attempts": checkpoint.attempts,
+        "note": checkpoint.note,
+        "summary": checkpoint.summary,
         "key_facts": dict(checkpoint.key_facts),
-    }  # fmt: skip
+    }
 
 
 def _sections(c: Checkpoint, zone: ZoneInfo) -> list[str]:
@@ -182,7 +206,8 @@ def _head(c: Checkpoint, zone: ZoneInfo) -> str:
         + (f" ({shorten_line(c.note, 200)})" if c.note else ""),
         f"Messages {c.from_message_id} to {c.to_message_id} ({c.messages_compressed:,}), "
         f"{c.original_tokens:,} -> {c.compressed_tokens:,} tokens ({c.ratio:.2f})",
-        f"{calls}, {format_dollars(c.cost_usd)}; made from {'earlier summaries' if c.depth > 1 else 'the original messages'}",
+        f"{calls}, {format_dollars(c.cost_usd)}; made from "
+        f"{'earlier summaries' if c.depth > 1 else 'the original messages'}",
     ]
     return "\n".join(lines)
 

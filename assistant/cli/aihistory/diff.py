@@ -81,6 +81,9 @@ def _line(one: MissingFact) -> str:
 
 def _as_json(one: MissingFact) -> dict[str, Any]:
     return {
-        "kind": one.kind, "text": one.text, "message_id": one.record.id, "at": one.record.ts.isoformat(),
+        "kind": one.kind,
+        "text": one.text,
+        "message_id": one.record.id,
+        "at": one.record.ts.isoformat(),
         "kept": one.kept,
-    }  # fmt: skip
+    }

@@ -92,14 +92,17 @@ def search(context: click.Context, text: str, limit: int) -> None:
         ("compaction", "session", "when", "what", "text"),
         [
             (
-                str(one.checkpoint.id), one.checkpoint.session, format_local_time(one.at, chosen.settings.zone),
-                _what(one), shorten_line(one.text, 400),
+                str(one.checkpoint.id),
+                one.checkpoint.session,
+                format_local_time(one.at, chosen.settings.zone),
+                _what(one),
+                shorten_line(one.text, 400),
             )
             for one in found
         ],
         right=("compaction",),
         empty="Nothing that was compacted holds it. `assistant log --grep` looks through everything.",
-    )  # fmt: skip
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- summaries
@@ -201,7 +204,12 @@ def _what(found: CompactionSearchHit) -> str:
 
 def _as_json(found: CompactionSearchHit) -> dict[str, Any]:
     return {
-        "kind": "summary" if found.message_id is None else "message", "id": found.checkpoint.id,
-        "session": found.checkpoint.session, "at": found.at.isoformat(), "state": found.checkpoint.state,
-        "message_id": found.message_id, "role": found.role, "text": found.text,
-    }  # fmt: skip
+        "kind": "summary" if found.message_id is None else "message",
+        "id": found.checkpoint.id,
+        "session": found.checkpoint.session,
+        "at": found.at.isoformat(),
+        "state": found.checkpoint.state,
+        "message_id": found.message_id,
+        "role": found.role,
+        "text": found.text,
+    }

@@ -106,24 +106,36 @@ def _draw(months: Sequence[CompactionMonth]) -> None:
         ("month", "compactions", "failed", "messages", "tokens saved", "ratio", "cost", "tiers"),
         [
             (
-                m.name, f"{len(m.done):,}", f"{m.failed:,}", f"{m.messages:,}", f"{m.before - m.after:,}",
-                f"{m.ratio:.2f}", format_dollars(m.cost) + (f" (+ {m.unpriced} without a price)" if m.unpriced else ""),
+                m.name,
+                f"{len(m.done):,}",
+                f"{m.failed:,}",
+                f"{m.messages:,}",
+                f"{m.before - m.after:,}",
+                f"{m.ratio:.2f}",
+                format_dollars(m.cost) + (f" (+ {m.unpriced} without a price)" if m.unpriced else ""),
                 ", ".join(f"{tier} {share:.0%}" for tier, share in m.tiers.items()),
             )
             for m in months
         ],
         right=("compactions", "failed", "messages", "tokens saved", "ratio", "cost"),
         empty="Nothing was compacted yet.",
-    )  # fmt: skip
+    )
 
 
 def _as_json(month: CompactionMonth) -> dict[str, Any]:
     return {
-        "month": month.name, "compactions": len(month.done), "failed": month.failed,
-        "compacted_count": month.messages, "original_token_count": month.before, "summary_token_count": month.after,
-        "tokens_saved": month.before - month.after, "ratio": round(month.ratio, 4), "cost_usd": round(month.cost, 6),
-        "unpriced": month.unpriced, "tiers": {tier: round(share, 4) for tier, share in month.tiers.items()},
-    }  # fmt: skip
+        "month": month.name,
+        "compactions": len(month.done),
+        "failed": month.failed,
+        "compacted_count": month.messages,
+        "original_token_count": month.before,
+        "summary_token_count": month.after,
+        "tokens_saved": month.before - month.after,
+        "ratio": round(month.ratio, 4),
+        "cost_usd": round(month.cost, 6),
+        "unpriced": month.unpriced,
+        "tiers": {tier: round(share, 4) for tier, share in month.tiers.items()},
+    }
 
 
 def _width() -> int:

@@ -234,6 +234,12 @@ async def _late_key(events: AsyncGenerator[LinkEvent]) -> str | None:
 
 def _answer(result: Mapping[str, Any]) -> ChatAnswer:
     return ChatAnswer(
-        reply=result["reply"], error=result["error"], exit_code=result["exit_code"], session=result["session"],
-        turn=result["turn"], model=result["model"], usage=result["usage"] or _NO_USAGE, pressure=result["pressure"],
-    )  # fmt: skip
+        reply=result["reply"],
+        error=result["error"],
+        exit_code=result["exit_code"],
+        session=result["session"],
+        turn=result["turn"],
+        model=result["model"],
+        usage=result["usage"] or _NO_USAGE,
+        pressure=result["pressure"],
+    )

@@ -123,6 +123,10 @@ def _in_force(settings: Settings, row: SettingRow) -> str:
 
 def _as_json(row: SettingRow) -> dict[str, str]:
     return {
-        "key": row.key, "value": row.value, "origin": row.origin, "variable": row.variable, "about": row.about,
+        "key": row.key,
+        "value": row.value,
+        "origin": row.origin,
+        "variable": row.variable,
+        "about": row.about,
         "allowed": row.allowed,
-    }  # fmt: skip
+    }

@@ -101,7 +101,8 @@ def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) ->
         raise UsageError("A secret is text (UTF-8), and not empty. Nothing was changed.")
     if name == "web.token" and is_weak_token(value):
         raise UsageError(
-            f"This web.token could be guessed: one is random, and has {STRONG_TOKEN_LENGTH} characters or more. Nothing was "
+            f"This web.token could be guessed: one is random, and has {STRONG_TOKEN_LENGTH} characters or more. "
+            f"Nothing was "
             "changed; `assistant web token --new` makes one."
         )
     place = wire_settings.secret_store(home).put(name, value, in_file=in_file)

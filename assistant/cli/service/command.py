@@ -176,11 +176,18 @@ def status(context: click.Context, json_out: bool) -> None:
     if json_out:
         print_json(
             {
-                "ok": ok, "manager": manager.name, "name": placed.name, "file": str(placed.file),
-                "installed": known is not None, "current": known == placed.text, "running": condition.running,
-                "process": condition.pid or None, "restarts": condition.restarts, "detail": condition.detail,
+                "ok": ok,
+                "manager": manager.name,
+                "name": placed.name,
+                "file": str(placed.file),
+                "installed": known is not None,
+                "current": known == placed.text,
+                "running": condition.running,
+                "process": condition.pid or None,
+                "restarts": condition.restarts,
+                "detail": condition.detail,
             }
-        )  # fmt: skip
+        )
     else:
         process = f", process {condition.pid}" if condition.pid else ""
         print_text(f"{placed.name} ({manager.name}): {condition.detail}{process}\n{_file_line(placed, known)}")

@@ -29,49 +29,7 @@ from assistant.settings.persona import PersonaNames, clean_persona_name, parse_p
 from assistant.settings.settings import Settings, load_settings, shipped_config_dir
 from assistant.wire import settings as wire_settings
 
-# Each adds to the list what it changed, as soon as it is on the disk.
-SetupStep = Callable[[Home, list[str]], None]
-STEPS: dict[str, tuple[str, SetupStep]] = {
-    "model": ("Who answers", setup_model.ask_model),
-    "persona": ("Names", ask_names),
-    "time": ("Time", ask_time),
-    "budget": ("Budget", ask_budget),
-    "bridge": ("Bridge", ask_bridge),
-    "service": ("Service", ask_service),
-}
 _HOW = "Enter keeps what stands in brackets, - leaves a step out, Ctrl-C ends this; what you answered is kept."
-
-
-@click.command()
-@click.argument("steps", nargs=-1, type=click.Choice(list(STEPS)))
-@click.pass_context
-def setup(context: click.Context, steps: Sequence[str]) -> None:
-    """Ask for what the assistant has to know, all of it or the named STEPS: who answers, names, time, budget, bridge,
-    service.
-
-    It can be said again at any time: what is set already stands in brackets. Answers may be piped in, line by line.
-
-    \b
-    Example:
-      assistant setup
-      assistant setup model
-      printf 'offline\\n' | assistant setup model
-    """
-    configure_logging("error")
-    home = home_from_environment()
-    print_text(f"Setting up the assistant in {home.path}. {_HOW}")
-    kept: list[str] = []
-    for name in steps or STEPS:
-        title, step = STEPS[name]
-        print_text(f"\n{title}")
-        try:
-            step(home, kept)
-        except StepSkipped:
-            print_text("Left out.")
-        except (click.Abort, KeyboardInterrupt):
-            print_text(f"\nEnded. {_told(kept)} `assistant setup {name}` goes on from here.")
-            context.exit(EXIT_INTERRUPTED)
-    print_text(f"\n{_told(kept)}\n{_next(home, kept)}")
 
 
 def _told(kept: list[str]) -> str:
@@ -208,3 +166,47 @@ def _name(text: str) -> str:
 
 def _settings(home: Home) -> Settings:
     return load_settings(home)
+
+
+# Each adds to the list what it changed, as soon as it is on the disk.
+SetupStep = Callable[[Home, list[str]], None]
+STEPS: dict[str, tuple[str, SetupStep]] = {
+    "model": ("Who answers", setup_model.ask_model),
+    "persona": ("Names", ask_names),
+    "time": ("Time", ask_time),
+    "budget": ("Budget", ask_budget),
+    "bridge": ("Bridge", ask_bridge),
+    "service": ("Service", ask_service),
+}
+
+
+@click.command()
+@click.argument("steps", nargs=-1, type=click.Choice(list(STEPS)))
+@click.pass_context
+def setup(context: click.Context, steps: Sequence[str]) -> None:
+    """Ask for what the assistant has to know, all of it or the named STEPS: who answers, names, time, budget, bridge,
+    service.
+
+    It can be said again at any time: what is set already stands in brackets. Answers may be piped in, line by line.
+
+    \b
+    Example:
+      assistant setup
+      assistant setup model
+      printf 'offline\\n' | assistant setup model
+    """
+    configure_logging("error")
+    home = home_from_environment()
+    print_text(f"Setting up the assistant in {home.path}. {_HOW}")
+    kept: list[str] = []
+    for name in steps or STEPS:
+        title, step = STEPS[name]
+        print_text(f"\n{title}")
+        try:
+            step(home, kept)
+        except StepSkipped:
+            print_text("Left out.")
+        except (click.Abort, KeyboardInterrupt):
+            print_text(f"\nEnded. {_told(kept)} `assistant setup {name}` goes on from here.")
+            context.exit(EXIT_INTERRUPTED)
+    print_text(f"\n{_told(kept)}\n{_next(home, kept)}")

@@ -111,6 +111,20 @@ class NeedsLanguageModel:
 
 
 Intent = (
-    TakeNote | CorrectStatement | AskHistory | AboutMe | AddTodos | SetReminder | ListReminders | CancelReminder |
-    ShowTodos | ChangeTodos | TellTime | ListFiles | ReadFile | ReadMessage | SmallTalk | NeedsLanguageModel
-)  # fmt: skip
+    TakeNote
+    | CorrectStatement
+    | AskHistory
+    | AboutMe
+    | AddTodos
+    | SetReminder
+    | ListReminders
+    | CancelReminder
+    | ShowTodos
+    | ChangeTodos
+    | TellTime
+    | ListFiles
+    | ReadFile
+    | ReadMessage
+    | SmallTalk
+    | NeedsLanguageModel
+)

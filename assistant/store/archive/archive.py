@@ -108,9 +108,13 @@ class StoredArchive:
                 if not walk.records:
                     return ArchiveEntry(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
                 header = walk.header(
-                    start, reason=clean_text(reason), archived_at=format_time(now), program=_PROGRAM,
-                    handover=clean_text(handover), summary=clean_text(summary),
-                )  # fmt: skip
+                    start,
+                    reason=clean_text(reason),
+                    archived_at=format_time(now),
+                    program=_PROGRAM,
+                    handover=clean_text(handover),
+                    summary=clean_text(summary),
+                )
                 kept, header = self._kept(header, member)
                 with self.writing() as db:
                     save_archive_row(db, header, kept)

@@ -118,10 +118,27 @@ class ArchiveCheck:
     ) -> ArchiveHeader:
         """What an archive of the lines that were taken says of them."""
         return ArchiveHeader(
-            self.session, self.generation, self.scope, reason, archived_at, program, self.records, self.first_id,
-            self.last_id, self.from_seq, self.to_seq, self.from_ts, self.to_ts, start, self.prev, self.first_hash,
-            self.last_hash, self.lines_sha256, handover, summary,
-        )  # fmt: skip
+            self.session,
+            self.generation,
+            self.scope,
+            reason,
+            archived_at,
+            program,
+            self.records,
+            self.first_id,
+            self.last_id,
+            self.from_seq,
+            self.to_seq,
+            self.from_ts,
+            self.to_ts,
+            start,
+            self.prev,
+            self.first_hash,
+            self.last_hash,
+            self.lines_sha256,
+            handover,
+            summary,
+        )
 
 
 def compress_lines(lines: Iterable[bytes]) -> bytes:

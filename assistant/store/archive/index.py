@@ -15,9 +15,26 @@ from assistant.store.database import Database, column_names
 from assistant.store.encoding import parse_time
 
 _COLUMNS = (
-    "session", "generation", "scope", "url", "records", "first_id", "last_id", "from_seq", "to_seq", "from_ts",
-    "to_ts", "bytes", "sha256", "lines_sha256", "encrypted", "archived_at", "reason", "handover", "summary",
-)  # fmt: skip
+    "session",
+    "generation",
+    "scope",
+    "url",
+    "records",
+    "first_id",
+    "last_id",
+    "from_seq",
+    "to_seq",
+    "from_ts",
+    "to_ts",
+    "bytes",
+    "sha256",
+    "lines_sha256",
+    "encrypted",
+    "archived_at",
+    "reason",
+    "handover",
+    "summary",
+)
 
 
 def save_archive_row(db: Database, header: ArchiveHeader, kept: StoredObject) -> None:
@@ -25,12 +42,27 @@ def save_archive_row(db: Database, header: ArchiveHeader, kept: StoredObject) ->
     db.execute(
         f"INSERT OR REPLACE INTO archives ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
         (
-            header.session, header.generation, header.scope, kept.url, header.records, header.first_id,
-            header.last_id, header.from_seq, header.to_seq, header.from_ts, header.to_ts, kept.bytes, kept.sha256,
-            header.lines_sha256, int(kept.encrypted), header.archived_at, header.reason, header.handover,
+            header.session,
+            header.generation,
+            header.scope,
+            kept.url,
+            header.records,
+            header.first_id,
+            header.last_id,
+            header.from_seq,
+            header.to_seq,
+            header.from_ts,
+            header.to_ts,
+            kept.bytes,
+            kept.sha256,
+            header.lines_sha256,
+            int(kept.encrypted),
+            header.archived_at,
+            header.reason,
+            header.handover,
             header.summary,
         ),
-    )  # fmt: skip
+    )
 
 
 def find_archive_row(db: Database, session: str, generation: int) -> Row | None:
@@ -63,15 +95,41 @@ def list_archive_urls(db: Database) -> set[str]:
 
 def archived_from_row(row: Row) -> ArchiveEntry:
     return ArchiveEntry(
-        row["session"], row["generation"], row["scope"], row["url"], row["records"], row["first_id"], row["last_id"],
-        row["from_seq"], row["to_seq"], row["bytes"], row["sha256"], bool(row["encrypted"]),
-        parse_time(row["archived_at"]), row["reason"], parse_time(row["from_ts"]), parse_time(row["to_ts"]),
-    )  # fmt: skip
+        row["session"],
+        row["generation"],
+        row["scope"],
+        row["url"],
+        row["records"],
+        row["first_id"],
+        row["last_id"],
+        row["from_seq"],
+        row["to_seq"],
+        row["bytes"],
+        row["sha256"],
+        bool(row["encrypted"]),
+        parse_time(row["archived_at"]),
+        row["reason"],
+        parse_time(row["from_ts"]),
+        parse_time(row["to_ts"]),
+    )
 
 
 def archived_from_header(header: ArchiveHeader, kept: StoredObject) -> ArchiveEntry:
     return ArchiveEntry(
-        header.session, header.generation, header.scope, kept.url, header.records, header.first_id, header.last_id,
-        header.from_seq, header.to_seq, kept.bytes, kept.sha256, kept.encrypted, parse_time(header.archived_at),
-        header.reason, parse_time(header.from_ts), parse_time(header.to_ts),
-    )  # fmt: skip
+        header.session,
+        header.generation,
+        header.scope,
+        kept.url,
+        header.records,
+        header.first_id,
+        header.last_id,
+        header.from_seq,
+        header.to_seq,
+        kept.bytes,
+        kept.sha256,
+        kept.encrypted,
+        parse_time(header.archived_at),
+        header.reason,
+        parse_time(header.from_ts),
+        parse_time(header.to_ts),
+    )

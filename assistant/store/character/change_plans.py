@@ -36,9 +36,14 @@ def plan_from_json(told: dict[str, Any]) -> ChangePlan:
         for change in told["changes"]
     )
     return ChangePlan(
-        told["key"], told["cycle"], told["scope"], changes, tuple(told["entries"]),
-        tuple((old, new) for old, new in told["superseded"]), tuple((one, why) for one, why in told["rejected"]),
-    )  # fmt: skip
+        told["key"],
+        told["cycle"],
+        told["scope"],
+        changes,
+        tuple(told["entries"]),
+        tuple((old, new) for old, new in told["superseded"]),
+        tuple((one, why) for one, why in told["rejected"]),
+    )
 
 
 def _memory_to_json(memory: Memory) -> dict[str, Any]:

@@ -139,10 +139,13 @@ class StoredConsolidations:
                     " ON CONFLICT (entry_id) DO UPDATE SET memory_id = excluded.memory_id, note = excluded.note,"
                     " cycle = excluded.cycle, at = excluded.at",
                     (
-                        "" if entry_id in rejected else into.get(entry_id, ""), rejected.get(entry_id, ""), plan.cycle,
-                        format_time(now), entry_id,
+                        "" if entry_id in rejected else into.get(entry_id, ""),
+                        rejected.get(entry_id, ""),
+                        plan.cycle,
+                        format_time(now),
+                        entry_id,
                     ),
-                )  # fmt: skip
+                )
             for entry_id, by in plan.superseded:
                 db.execute(
                     "UPDATE journal SET superseded_by = (SELECT id FROM journal WHERE id = ?) WHERE id = ?",

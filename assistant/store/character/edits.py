@@ -28,10 +28,16 @@ class EditStore:
         edit_id = self._db.insert(
             "INSERT INTO edits (key, scope, target, by, before, after, cycle, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                _stored_key(edit, key), edit.scope, edit.target, edit.by, clean_text(edit.before),
-                clean_text(edit.after), edit.cycle, format_time(edit.at),
+                _stored_key(edit, key),
+                edit.scope,
+                edit.target,
+                edit.by,
+                clean_text(edit.before),
+                clean_text(edit.after),
+                edit.cycle,
+                format_time(edit.at),
             ),
-        )  # fmt: skip
+        )
         return replace(edit, id=edit_id)
 
     def keyed(self, key: str | None, scope: str, target: str) -> UndoableEdit | None:
@@ -94,6 +100,13 @@ def _named(key: str, scope: str, target: str) -> str:
 def _edit(row: Row) -> UndoableEdit:
     undone = parse_time(row["undone_at"]) if row["undone_at"] else None
     return UndoableEdit(
-        row["target"], row["scope"], row["by"], row["before"], row["after"], parse_time(row["at"]), row["cycle"], undone,
+        row["target"],
+        row["scope"],
+        row["by"],
+        row["before"],
+        row["after"],
+        parse_time(row["at"]),
+        row["cycle"],
+        undone,
         row["id"],
-    )  # fmt: skip
+    )

@@ -60,11 +60,21 @@ class StoredJournal:
             "INSERT INTO journal (key, scope, session, generation, content, importance, timestamp, source_type, tags,"
             " sources, superseded_by, created_at, cycle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                entry.key, entry.scope, entry.session, entry.generation, content, entry.importance,
-                format_time(entry.timestamp), entry.source_type, dump_json(list(entry.tags)),
-                dump_json(list(entry.sources)), entry.superseded_by, format_time(now), entry.cycle,
+                entry.key,
+                entry.scope,
+                entry.session,
+                entry.generation,
+                content,
+                entry.importance,
+                format_time(entry.timestamp),
+                entry.source_type,
+                dump_json(list(entry.tags)),
+                dump_json(list(entry.sources)),
+                entry.superseded_by,
+                format_time(now),
+                entry.cycle,
             ),
-        )  # fmt: skip
+        )
         self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
         return replace(entry, content=content, id=entry_id)
 

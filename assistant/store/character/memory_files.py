@@ -111,7 +111,8 @@ class StoredMemoryFiles:
         text = _with_note(stood, day, time, lines)
         if len(text.encode()) > MAX_TEXT_BYTES:
             raise UsageError(
-                f"{target.removeprefix(FILE_TARGET)} is full: {MAX_TEXT_BYTES // 1024} KB fit. Nothing was written there; the"
+                f"{target.removeprefix(FILE_TARGET)} is full: {MAX_TEXT_BYTES // 1024} KB fit. Nothing was written "
+                f"there; the"
                 " journal has the entries."
             )
         return UndoableEdit(target, scope, "sleep", stood, text, datetime.combine(day, clock.min, UTC))

@@ -128,9 +128,14 @@ def profile_by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
 def write_profile(db: Database, profile: Profile, stood: Profile | None, now: datetime) -> int:
     """Inside `write()`: write a profile where it stood, or anew; its id."""
     values = (
-        profile.kind, profile.name, fold_name(profile.name), dump_json(list(profile.aliases)), profile.summary,
-        dump_json([_raw(one) for one in profile.attributes]), format_time(now),
-    )  # fmt: skip
+        profile.kind,
+        profile.name,
+        fold_name(profile.name),
+        dump_json(list(profile.aliases)),
+        profile.summary,
+        dump_json([_raw(one) for one in profile.attributes]),
+        format_time(now),
+    )
     if stood is not None and stood.id is not None:
         db.execute(
             "UPDATE entity_profiles SET kind = ?, name = ?, folded = ?, aliases = ?, summary = ?, attributes = ?,"
@@ -176,7 +181,8 @@ def _checked(profile: Profile) -> Profile:
     text = profile_to_text(profile)
     if len(text.encode()) > MAX_PROFILE_BYTES:
         raise UsageError(
-            f"The profile is too large: {len(text.encode()) // 1024} KB, {MAX_PROFILE_BYTES // 1024} KB fit. Nothing was"
+            f"The profile is too large: {len(text.encode()) // 1024} KB, {MAX_PROFILE_BYTES // 1024} KB fit. Nothing "
+            f"was"
             " changed; shorten it."
         )
     stored = replace(profile_from_text(text, profile.scope), id=profile.id)
@@ -218,6 +224,12 @@ def _attribute(raw: dict[str, str]) -> ProfileAttribute:
 def _profile(row: Row) -> Profile:
     attributes = tuple(_attribute(one) for one in json.loads(row["attributes"]))
     return Profile(
-        row["scope"], row["kind"], row["name"], tuple(json.loads(row["aliases"])), row["summary"], attributes,
-        parse_time(row["updated_at"]), row["id"],
-    )  # fmt: skip
+        row["scope"],
+        row["kind"],
+        row["name"],
+        tuple(json.loads(row["aliases"])),
+        row["summary"],
+        attributes,
+        parse_time(row["updated_at"]),
+        row["id"],
+    )

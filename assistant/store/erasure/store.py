@@ -125,9 +125,7 @@ class ErasureStore:
             lines.setdefault("archives", []).append(row["url"])
         for place, path in self._files_with(marked):
             lines.setdefault(place, []).append(path.relative_to(self._home).as_posix())
-        places = tuple(
-            Shown(kind, len(of_it), tuple(dict.fromkeys(of_it))[:_SHOWN]) for kind, of_it in lines.items()
-        )  # fmt: skip
+        places = tuple(Shown(kind, len(of_it), tuple(dict.fromkeys(of_it))[:_SHOWN]) for kind, of_it in lines.items())
         return ErasurePreview(wanted, tuple(sorted(said)), places, tuple(self._marking.related(marked)))
 
     def has_message(self, message_id: int, scope: str) -> bool:

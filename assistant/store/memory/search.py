@@ -28,7 +28,7 @@ from threading import Lock
 
 from assistant.context.question import names_date_within
 from assistant.core.memories import Memory, MemoryHit
-from assistant.search.fulltext import Stemmer, query_words
+from assistant.search.fulltext import query_words
 from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
 from assistant.search.match import PreparedQuery, prepare_query
 from assistant.store.character.as_of import KnowledgeAsOf, entry_as_memory
@@ -36,6 +36,7 @@ from assistant.store.character.journal import UNDONE_NOTE, entry_from_row
 from assistant.store.database import Database
 from assistant.store.encoding import format_time, parse_time
 from assistant.store.search.sources import JOURNAL_ENTRY_ROLE
+from assistant.store.search.stemmer import Stemmer
 
 MemoriesById = Callable[[Sequence[str]], Mapping[str, Memory]]
 """Memories by their ids, as many as can be read now."""
@@ -98,7 +99,7 @@ class StoredMemorySearch:
         with self._lock:
             newest, last = self._newest(scope, as_of)
             found = self._finder.find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
-            asked = prepare_query(self._finder, words, self._stems)
+            asked = prepare_query(self._finder, words, self._stems.of)
             recalled = [
                 replace(one, score=one.score - _lowered(one.memory, newest))
                 for one in self._recalled(self._hits(found, scope, as_of), asked)

@@ -241,8 +241,16 @@ def _found(row: Row) -> MemoryRow:
 
 
 HISTORY_COLUMNS = (
-    "memory_id", "old_memory", "new_memory", "event", "created_at", "updated_at", "is_deleted", "actor_id", "role",
-)  # fmt: skip
+    "memory_id",
+    "old_memory",
+    "new_memory",
+    "event",
+    "created_at",
+    "updated_at",
+    "is_deleted",
+    "actor_id",
+    "role",
+)
 
 
 class MemoryHistory:
@@ -255,10 +263,12 @@ class MemoryHistory:
         with self._batch.writing() as db:
             db.execute_many(
                 f"INSERT INTO history ({', '.join(HISTORY_COLUMNS)}) VALUES ({places})",
-                [[_stored(row.get(column)) for column in HISTORY_COLUMNS[:6]]
-                 + [int(row.get("is_deleted") or 0), _stored(row.get("actor_id")), _stored(row.get("role"))]
-                 for row in rows],
-            )  # fmt: skip
+                [
+                    [_stored(row.get(column)) for column in HISTORY_COLUMNS[:6]]
+                    + [int(row.get("is_deleted") or 0), _stored(row.get("actor_id")), _stored(row.get("role"))]
+                    for row in rows
+                ],
+            )
 
     def of(self, memory_id: str) -> list[dict[str, Any]]:
         """Oldest first, with `id` as text."""

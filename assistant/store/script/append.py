@@ -251,9 +251,18 @@ class Appender:
 def _record_content(record: LogRecord) -> tuple[object, ...]:
     """What a record says, without when and where."""
     return (
-        record.kind, record.role, record.content, record.name, record.tool_calls, record.tool_call_id, record.media,
-        record.thinking, record.model, record.turn, record.refs,
-    )  # fmt: skip
+        record.kind,
+        record.role,
+        record.content,
+        record.name,
+        record.tool_calls,
+        record.tool_call_id,
+        record.media,
+        record.thinking,
+        record.model,
+        record.turn,
+        record.refs,
+    )
 
 
 def batch_records(records: Iterator[LogRecord]) -> Iterator[list[LogRecord]]:

@@ -92,9 +92,7 @@ def first_uncovered_seq(db: Database, session: Session) -> int:
     )
     if row is not None:
         return int(row["to_seq"]) + 1
-    row = db.row(
-        "SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", (session.key, session.generation)
-    )  # fmt: skip
+    row = db.row("SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", (session.key, session.generation))
     return 1 if row is None else int(row["from_seq"])
 
 
@@ -117,10 +115,16 @@ def insert_checkpoint(db: Database, session: Session, covered: CoveredRange, tri
         " compression_ratio, summary_cost_usd, created_at, trigger, tier, state, view_hash)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, '', '{}', 0, 0, 0, 0, ?, ?, '', 'started', '')",
         (
-            session.key, (last[0] if last is not None and last[0] else 0) + 1, session.generation, session.scope,
-            *covered.ids, *covered.seqs, format_time(now), clean_text(trigger),
+            session.key,
+            (last[0] if last is not None and last[0] else 0) + 1,
+            session.generation,
+            session.scope,
+            *covered.ids,
+            *covered.seqs,
+            format_time(now),
+            clean_text(trigger),
         ),
-    )  # fmt: skip
+    )
 
 
 def finish_checkpoint(
@@ -141,13 +145,26 @@ def finish_checkpoint(
         " compression_ratio = ?, summary_cost_usd = ?, created_at = ?, trigger = ?, tier = ?, state = ?, depth = ?,"
         " model = ?, attempts = ?, absorbs = ? WHERE id = ?",
         (
-            *covered.ids, *covered.seqs, compaction.messages_compressed, clean_text(compaction.summary),
-            dump_json(dict(compaction.key_facts)), compaction.original_tokens, compaction.compressed_tokens, ratio,
-            compaction.cost_usd, format_time(now), clean_text(compaction.trigger), clean_text(compaction.tier),
-            state, compaction.depth, clean_text(compaction.model), compaction.attempts,
-            dump_json(list(compaction.absorbs)), checkpoint_id,
+            *covered.ids,
+            *covered.seqs,
+            compaction.messages_compressed,
+            clean_text(compaction.summary),
+            dump_json(dict(compaction.key_facts)),
+            compaction.original_tokens,
+            compaction.compressed_tokens,
+            ratio,
+            compaction.cost_usd,
+            format_time(now),
+            clean_text(compaction.trigger),
+            clean_text(compaction.tier),
+            state,
+            compaction.depth,
+            clean_text(compaction.model),
+            compaction.attempts,
+            dump_json(list(compaction.absorbs)),
+            checkpoint_id,
         ),
-    )  # fmt: skip
+    )
     set_checkpoint_state(db, compaction.absorbs, "absorbed")
     if state == "live":
         extraction.queue_extraction(db, session, covered.seqs, compaction.trigger, now)

@@ -102,7 +102,7 @@ class StoredConversation:
         settled = [
             self.appender.settle(session, now, again=True)
             for session in sort_parents_first({*known, *self._log.sessions()})
-        ]  # fmt: skip
+        ]
         with self._db.write() as db:
             fail_interrupted_compactions(db, self._begun)
         running = [turn_of_row(row, self._inbox.of_turn(row["id"])) for row in list_running_turn_rows(self._db)]
@@ -225,7 +225,7 @@ class StoredConversation:
                 changes.mark_waiting_logged(self._db, of_it, None)
                 insert_outgoing(
                     self._db, [one for one in outgoing if one.session == key], session.generation, None, now
-                )  # fmt: skip
+                )
 
     # ----------------------------------------------------------------------------------------------------- the view
 
@@ -240,7 +240,7 @@ class StoredConversation:
         with self._db.write() as db:
             session_rows.save_reported_usage(
                 db, session_rows.require_session(db, session), prefix_rev, prompt_tokens, last_message_id
-            )  # fmt: skip
+            )
 
     # -------------------------------------------------------------------------------------------------- compactions
 
@@ -347,7 +347,7 @@ class StoredConversation:
             of = session_rows.ensure_session(db, session, scope, now)
         drafts = [
             self.appender.draft(of, message, RecordOrigin(trust=_default_trust(message)), now) for message in messages
-        ]  # fmt: skip
+        ]
         with self.appender.appending(of, drafts, now) as shown:
             if keep is not None:
                 cover_old_rows(self._db, self.views, of, 2 * keep, keep, "import", now)

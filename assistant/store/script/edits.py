@@ -95,11 +95,17 @@ class MessageEdits:
             return None
         edits_waiting = waits and change.kind == "edit"
         values = (
-            clean_text(change.bridge), clean_text(change.change_id), change.kind, session, item.incoming.scope,
+            clean_text(change.bridge),
+            clean_text(change.change_id),
+            change.kind,
+            session,
+            item.incoming.scope,
             item.message_id,
-            self._appender.next_id(), before if edits_waiting else words, "waiting" if edits_waiting else "accepted",
+            self._appender.next_id(),
+            before if edits_waiting else words,
+            "waiting" if edits_waiting else "accepted",
             format_time(now),
-        )  # fmt: skip
+        )
         with self._db.write() as db:
             change_row = db.insert(_INSERT, values)
             if edits_waiting:

@@ -138,17 +138,23 @@ class StoredResets:
                 " begun_at = CASE state WHEN 'withdrawn' THEN excluded.begun_at ELSE begun_at END, ended_at = NULL"
                 " WHERE state <> 'done'",
                 (
-                    reset.session, reset.generation, reset.scope, reset.reason, reset.resumes, reset.pressure,
+                    reset.session,
+                    reset.generation,
+                    reset.scope,
+                    reset.reason,
+                    reset.resumes,
+                    reset.pressure,
                     format_time(reset.begun_at),
                 ),
-            )  # fmt: skip
+            )
         return self._one(reset.session, reset.generation)
 
     def archived(self, session: str, generation: int) -> None:
         with self._db.write() as db:
             db.execute(
-                f"UPDATE resets SET state = 'archived' WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}", (session, generation)
-            )  # fmt: skip
+                f"UPDATE resets SET state = 'archived' WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
+                (session, generation),
+            )
 
     def wait(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
         with self._db.write() as db:
@@ -162,7 +168,8 @@ class StoredResets:
     def withdraw(self, session: str, generation: int, now: datetime) -> bool:
         with self._db.write() as db:
             gone = db.execute(
-                f"UPDATE resets SET state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL WHERE {_OF_GENERATION}"
+                f"UPDATE resets SET state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL WHERE "
+                f"{_OF_GENERATION}"
                 f" AND {_IS_UNDER_WAY}",
                 (format_time(now), session, generation),
             )

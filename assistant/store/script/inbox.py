@@ -82,10 +82,19 @@ class Inbox:
         inbox_id = self._db.insert(
             _INSERT_ITEM,
             (
-                incoming.bridge, incoming.external_id, session.key, session.generation, session.scope,
-                incoming.sender, incoming.trust, incoming.target, body, message_id, format_time(now),
+                incoming.bridge,
+                incoming.external_id,
+                session.key,
+                session.generation,
+                session.scope,
+                incoming.sender,
+                incoming.trust,
+                incoming.target,
+                body,
+                message_id,
+                format_time(now),
             ),
-        )  # fmt: skip
+        )
         return InboxReceipt(inbox_id, message_id)
 
     def waiting(self) -> list[str]:
@@ -130,7 +139,7 @@ def message_of_inbox_item(item: InboxItem) -> Message:
     incoming = item.incoming
     return Message(
         "user", incoming.content, item.message_id, item.received_at, name=incoming.name, media=incoming.media
-    )  # fmt: skip
+    )
 
 
 def _has_same_content(incoming: IncomingMessage, known: IncomingMessage) -> bool:
@@ -169,9 +178,12 @@ class SlashCommandQueue:
     def accept(self, incoming: IncomingMessage, text: str, now: datetime) -> PendingCommand | None:
         told = (incoming.sender, incoming.target, text)
         values = (
-            clean_text(incoming.bridge), clean_text(incoming.external_id), incoming.session, incoming.scope,
-            *map(clean_text, told)
-        )  # fmt: skip
+            clean_text(incoming.bridge),
+            clean_text(incoming.external_id),
+            incoming.session,
+            incoming.scope,
+            *map(clean_text, told),
+        )
         with self._db.write() as db:
             added = db.execute(
                 "INSERT OR IGNORE INTO typed_commands (bridge, external_id, session, scope, sender, target, text,"
@@ -194,15 +206,23 @@ class SlashCommandQueue:
 
     def open(self) -> list[PendingCommand]:
         return [
-            _command_of_row(row) for row in self._db.rows("SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")
-        ]  # fmt: skip
+            _command_of_row(row)
+            for row in self._db.rows("SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")
+        ]
 
 
 def _command_of_row(row: Row) -> PendingCommand:
     return PendingCommand(
-        row["id"], row["bridge"], row["external_id"], row["session"], row["scope"], row["sender"], row["target"],
-        row["text"], row["state"] == "running",
-    )  # fmt: skip
+        row["id"],
+        row["bridge"],
+        row["external_id"],
+        row["session"],
+        row["scope"],
+        row["sender"],
+        row["target"],
+        row["text"],
+        row["state"] == "running",
+    )
 
 
 def encode_inbox_body(incoming: IncomingMessage) -> str:
@@ -229,6 +249,4 @@ def inbox_item_of_row(row: Row) -> InboxItem:
         name=body["name"],
         target=row["target"],
     )
-    return InboxItem(
-        row["id"], row["message_id"], incoming, row["state"], parse_time(row["received_at"]), row["turn"]
-    )  # fmt: skip
+    return InboxItem(row["id"], row["message_id"], incoming, row["state"], parse_time(row["received_at"]), row["turn"])

@@ -41,13 +41,24 @@ def insert_records(db: Database, records: Sequence[LogRecord], tokens: Sequence[
         _INSERT_RECORD,
         [
             (
-                record.id, record.session, record.generation, record.scope, record.seq, record.kind, record.role,
-                record.tool_call_id, record.turn, format_time(record.ts), record.span.start, record.span.end, count,
+                record.id,
+                record.session,
+                record.generation,
+                record.scope,
+                record.seq,
+                record.kind,
+                record.role,
+                record.tool_call_id,
+                record.turn,
+                format_time(record.ts),
+                record.span.start,
+                record.span.end,
+                count,
                 record.commit,
             )
             for record, count in zip(records, tokens, strict=True)
         ],
-    )  # fmt: skip
+    )
 
 
 def withdrawn_ids(db: Database, record: LogRecord) -> tuple[int, ...]:

@@ -66,12 +66,24 @@ class Jobs:
             made = db.insert(
                 _INSERT,
                 (
-                    new.key, new.kind, clean_text(new.name), place.session, session.generation, place.scope,
+                    new.key,
+                    new.kind,
+                    clean_text(new.name),
+                    place.session,
+                    session.generation,
+                    place.scope,
                     place.bridge,
-                    place.target, clean_text(new.text), dump_json(spec_to_json(new.spec)), new.zone, new.catch_up,
-                    format_time(new.due.at), new.due.key, new.made_by, format_time(now),
+                    place.target,
+                    clean_text(new.text),
+                    dump_json(spec_to_json(new.spec)),
+                    new.zone,
+                    new.catch_up,
+                    format_time(new.due.at),
+                    new.due.key,
+                    new.made_by,
+                    format_time(now),
                 ),
-            )  # fmt: skip
+            )
             return _job_of_row(self._db.rows("SELECT * FROM jobs WHERE id = ?", (made,))[0])
 
     def _must_fit(self, new: NewJob, most: int) -> None:
@@ -171,13 +183,19 @@ class Jobs:
             " ON CONFLICT (job_id, local_key) DO NOTHING",
             [
                 (
-                    one.job_id, format_time(ending.due.at), ending.due.key, ending.state, at, ending.note, told or None,
+                    one.job_id,
+                    format_time(ending.due.at),
+                    ending.due.key,
+                    ending.state,
+                    at,
+                    ending.note,
+                    told or None,
                     int(not told),
                 )
                 for one in fired
                 for ending, told in one.ended
             ],
-        )  # fmt: skip
+        )
 
     def _move(self, jobs: Sequence[tuple[int, DueSlot | None]], state: str, now: datetime) -> None:
         """Jobs in that state go on at a slot; None: there is none left."""
@@ -195,9 +213,15 @@ class Jobs:
         place = telling.place
         session = session_rows.ensure_session(self._db, place.session, place.scope, now)
         outgoing = OutgoingMessage(
-            telling.key, place.session, place.scope, place.bridge, place.target, telling.body,
-            message_id=self._appender.next_id(), buttons=telling.buttons,
-        )  # fmt: skip
+            telling.key,
+            place.session,
+            place.scope,
+            place.bridge,
+            place.target,
+            telling.body,
+            message_id=self._appender.next_id(),
+            buttons=telling.buttons,
+        )
         insert_outgoing(self._db, [outgoing], session.generation, None, now)
 
     # ------------------------------------------------------------------------------------------------------ logging
@@ -223,12 +247,14 @@ class Jobs:
         self._appender.settle(key, now)
         drafts = [
             self._appender.draft(
-                session, Message("system", sent_reminder_note(row["body"]), row["message_id"]),
-                RecordOrigin("reminder", row["bridge"], None, "system", None, self._asked_by(row["key"])), now,
+                session,
+                Message("system", sent_reminder_note(row["body"]), row["message_id"]),
+                RecordOrigin("reminder", row["bridge"], None, "system", None, self._asked_by(row["key"])),
+                now,
             )
             for row in rows
             if not is_indexed(self._db, row["message_id"])
-        ]  # fmt: skip
+        ]
         with self._appender.appending(session, drafts, now):
             self._db.execute_many(
                 "UPDATE slots SET logged = 1 WHERE told = ? AND logged = 0", [(row["key"],) for row in rows]
@@ -281,14 +307,32 @@ class Jobs:
 def _job_of_row(row: Row) -> Job:
     due = None if row["next_due_at"] is None else DueSlot(parse_time(row["next_due_at"]), row["next_key"])
     return Job(
-        row["id"], row["kind"], row["name"], DeliveryTarget(row["session"], row["scope"], row["bridge"], row["target"]),
-        row["text"], spec_from_json(json.loads(row["spec"])), row["zone"], row["catch_up"], row["state"], due,
-        parse_time(row["created_at"]), row["made_by"],
-    )  # fmt: skip
+        row["id"],
+        row["kind"],
+        row["name"],
+        DeliveryTarget(row["session"], row["scope"], row["bridge"], row["target"]),
+        row["text"],
+        spec_from_json(json.loads(row["spec"])),
+        row["zone"],
+        row["catch_up"],
+        row["state"],
+        due,
+        parse_time(row["created_at"]),
+        row["made_by"],
+    )
 
 
 def _slot_of_row(row: Row) -> EndedSlot:
     return EndedSlot(
-        row["id"], row["job_id"], row["kind"], row["name"], row["text"], parse_time(row["due_at"]), row["local_key"],
-        row["state"], parse_time(row["ended_at"]), row["note"], parse_time(row["seen_at"]) if row["seen_at"] else None,
-    )  # fmt: skip
+        row["id"],
+        row["job_id"],
+        row["kind"],
+        row["name"],
+        row["text"],
+        parse_time(row["due_at"]),
+        row["local_key"],
+        row["state"],
+        parse_time(row["ended_at"]),
+        row["note"],
+        parse_time(row["seen_at"]) if row["seen_at"] else None,
+    )

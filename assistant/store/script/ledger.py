@@ -54,7 +54,8 @@ class RoleBudgetExceeded(BudgetExceeded):
 
     def __init__(self, role: str, cap: str, unit: str) -> None:
         super().__init__(
-            f"The part of the {cap} budget that {_ROLE_NAMES.get(role, role)} may use is used up. Your message is kept; ask "
+            f"The part of the {cap} budget that {_ROLE_NAMES.get(role, role)} may use is used up. Your message is "
+            f"kept; ask "
             f"again next {unit}."
         )
         self.role = role
@@ -96,9 +97,7 @@ class RoleBudgets:
 
     def used(self, of: str, period: str) -> PeriodSpend:
         """What a role has used of a period, in US dollars and tokens without a price."""
-        row = self._db.row(
-            "SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (of, period)
-        )  # fmt: skip
+        row = self._db.row("SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (of, period))
         return PeriodSpend() if row is None else PeriodSpend(usd=row["usd"], unpriced_tokens=row["unpriced_tokens"])
 
     def add(self, of: str, period: str, usd: float, unpriced: int) -> None:
@@ -141,9 +140,7 @@ def _no_reload() -> None:
 class Ledger:
     """Implements `ports.Ledger`. `zone` is the home's: its days and months are what caps are of."""
 
-    def __init__(
-        self, db: Database, budget: BudgetSettings, zone: ZoneInfo, shares: RoleBudgets | None = None
-    ) -> None:  # fmt: skip
+    def __init__(self, db: Database, budget: BudgetSettings, zone: ZoneInfo, shares: RoleBudgets | None = None) -> None:
         """Without `shares` only the owner may spend."""
         self._db = db
         self.shares = shares or RoleBudgets(db)
@@ -178,10 +175,16 @@ class Ledger:
                 "INSERT INTO usage (ts, purpose, provider, model, session, turn, state, reserved_tokens, reserved_usd)"
                 " VALUES (?, ?, ?, ?, ?, ?, 'reserved', ?, ?)",
                 (
-                    format_time(now), call.purpose, call.provider, call.model, call.session, call.turn, cost.tokens,
+                    format_time(now),
+                    call.purpose,
+                    call.provider,
+                    call.model,
+                    call.session,
+                    call.turn,
+                    cost.tokens,
                     cost.usd,
                 ),
-            )  # fmt: skip
+            )
             for period in self._periods(now).values():
                 self._add(period, cost, 1, calls=1)
                 for part in _budget_parts(call.purpose, call.session):
@@ -200,10 +203,15 @@ class Ledger:
                 "UPDATE usage SET state = 'settled', input = ?, output = ?, cache_read = ?, cache_write = ?, usd = ?,"
                 " settled_at = ? WHERE id = ?",
                 (
-                    usage.input, usage.output, usage.cache_read, usage.cache_write, billed.usd, format_time(now),
+                    usage.input,
+                    usage.output,
+                    usage.cache_read,
+                    usage.cache_write,
+                    billed.usd,
+                    format_time(now),
                     reservation.id,
                 ),
-            )  # fmt: skip
+            )
             reserved, periods = _Cost(row["reserved_usd"], row["reserved_tokens"]), self._periods(parse_time(row["ts"]))
             usd, unpriced = (billed.usd or 0.0) - (reserved.usd or 0.0), billed.unpriced - reserved.unpriced
             for period in periods.values():
@@ -237,11 +245,14 @@ class Ledger:
         known = self.marks.known(notice_key("reached", cap) for cap in caps)
         known_of_part = self.marks.known(notice_key("reached", cap, background=True) for cap in part)
         return BudgetStatus(
-            periods["day"], day, month,
+            periods["day"],
+            day,
+            month,
             tuple(replace(cap, reached=notice_key("reached", cap) in known) for cap in caps),
             tuple(replace(cap, reached=notice_key("reached", cap, background=True) in known_of_part) for cap in part),
-            self._forecast(month, now), tuple(self._repeats.stopped(now)),
-        )  # fmt: skip
+            self._forecast(month, now),
+            tuple(self._repeats.stopped(now)),
+        )
 
     def _forecast(self, month: PeriodSpend, now: datetime) -> float | None:
         """From the first day of the month on which anything was asked, for a home may be younger than that."""
@@ -277,9 +288,11 @@ class Ledger:
         """The caps that are set, or the part of each that `part` may use, as they stand."""
         budget = self.budget
         limits: dict[str, float] = {
-            "daily_usd": budget.daily_usd, "daily_tokens": budget.daily_tokens, "monthly_usd": budget.monthly_usd,
+            "daily_usd": budget.daily_usd,
+            "daily_tokens": budget.daily_tokens,
+            "monthly_usd": budget.monthly_usd,
             "monthly_tokens": budget.monthly_tokens,
-        }  # fmt: skip
+        }
         if not part:
             return cap_usages(limits, {unit: self._total(period) for unit, period in periods.items()}, periods)
         found = cap_usages(limits, {unit: self.shares.used(part, period) for unit, period in periods.items()}, periods)

@@ -179,12 +179,25 @@ def insert_outgoing(
         _INSERT,
         [
             (
-                one.key, one.session, generation, one.scope, one.bridge, one.target, one.kind, clean_text(one.body),
-                encode_buttons(one), encode_media(one), one.message_id, one.inbox_id, turn, at, at,
+                one.key,
+                one.session,
+                generation,
+                one.scope,
+                one.bridge,
+                one.target,
+                one.kind,
+                clean_text(one.body),
+                encode_buttons(one),
+                encode_media(one),
+                one.message_id,
+                one.inbox_id,
+                turn,
+                at,
+                at,
             )
             for one in outgoing
         ],
-    )  # fmt: skip
+    )
 
 
 def with_message_id(outgoing: Sequence[OutgoingMessage], message_id: int | None) -> list[OutgoingMessage]:
@@ -272,9 +285,19 @@ def _mark_ambiguous(db: Database, bridge: str, error: str, now: datetime) -> Non
 
 def _undelivered_of_row(row: Row) -> UndeliveredItem:
     return UndeliveredItem(
-        row["id"], row["state"], row["bridge"], row["target"], row["session"], row["scope"], row["body"], row["error"],
-        row["parts_sent"], row["attempts"], parse_time(row["created_at"]), parse_time(row["updated_at"]),
-    )  # fmt: skip
+        row["id"],
+        row["state"],
+        row["bridge"],
+        row["target"],
+        row["session"],
+        row["scope"],
+        row["body"],
+        row["error"],
+        row["parts_sent"],
+        row["attempts"],
+        parse_time(row["created_at"]),
+        parse_time(row["updated_at"]),
+    )
 
 
 class TurnFiles:

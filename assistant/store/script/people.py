@@ -218,9 +218,7 @@ def _insert_person(db: Database, name: str, role: str, state: AccessState, now: 
 
 def _delete_guests_without_account(db: Database) -> None:
     """A guest without an account is nobody any more."""
-    db.execute(
-        "DELETE FROM people WHERE role = 'guest' AND id NOT IN (SELECT person_id FROM identities)"
-    )  # fmt: skip
+    db.execute("DELETE FROM people WHERE role = 'guest' AND id NOT IN (SELECT person_id FROM identities)")
 
 
 def _read_person(db: Database, person_id: int) -> Person:
@@ -230,7 +228,7 @@ def _read_person(db: Database, person_id: int) -> Person:
 def _person_of_row(db: Database, row: Row) -> Person:
     accounts = db.rows(
         "SELECT bridge, sender FROM identities WHERE person_id = ? ORDER BY bridge, sender", (row["id"],)
-    )  # fmt: skip
+    )
     identities = tuple(Identity(account["bridge"], account["sender"]) for account in accounts)
     return Person(row["id"], row["name"], row["role"], row["state"], parse_time(row["created_at"]), identities)
 
@@ -330,10 +328,18 @@ class Pairings:
             "INSERT INTO pairings (kind, bridge, sender, room, target, name, salt, hash, state, created_at,"
             " expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
             (
-                kind, who.bridge, who.sender, who.room, who.target, who.name, offer.code.salt, offer.code.hash,
-                format_time(offer.at), format_time(offer.until),
+                kind,
+                who.bridge,
+                who.sender,
+                who.room,
+                who.target,
+                who.name,
+                offer.code.salt,
+                offer.code.hash,
+                format_time(offer.at),
+                format_time(offer.until),
             ),
-        )  # fmt: skip
+        )
 
 
 def _delete_requests(db: Database, bridge: str, sender: str, room: str | None) -> None:
@@ -350,7 +356,16 @@ def _matches_requester(row: Row, bridge: str, sender: str, room: str | None) -> 
 
 def _pairing_of_row(row: Row) -> Pairing:
     return Pairing(
-        row["id"], row["kind"], row["bridge"], row["sender"], row["room"], row["target"], row["name"],
-        PairingCode(row["salt"], row["hash"]), row["tries"], parse_time(row["created_at"]), parse_time(row["expires_at"]),
+        row["id"],
+        row["kind"],
+        row["bridge"],
+        row["sender"],
+        row["room"],
+        row["target"],
+        row["name"],
+        PairingCode(row["salt"], row["hash"]),
+        row["tries"],
+        parse_time(row["created_at"]),
+        parse_time(row["expires_at"]),
         row["state"] == "locked",
-    )  # fmt: skip
+    )

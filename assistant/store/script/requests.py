@@ -110,9 +110,15 @@ def open_request(
         "INSERT OR IGNORE INTO requests (message_id, session, generation, scope, turn, task, state, opened_at)"
         " VALUES (?, ?, ?, ?, ?, ?, 'open', ?)",
         (
-            item.message_id, session.key, session.generation, session.scope, turn, int(task), format_time(now),
+            item.message_id,
+            session.key,
+            session.generation,
+            session.scope,
+            turn,
+            int(task),
+            format_time(now),
         ),
-    )  # fmt: skip
+    )
 
 
 def answer_requests(db: Database, turn: str, reply_id: int, now: datetime) -> None:

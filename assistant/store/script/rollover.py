@@ -182,9 +182,7 @@ def end_previous_generation(db: Database, record: LogRecord) -> None:
 
 
 def _queue_extraction(db: Database, former: Session, record: LogRecord) -> None:
-    row = db.row(
-        "SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", (former.key, former.generation)
-    )  # fmt: skip
+    row = db.row("SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", (former.key, former.generation))
     if row is not None and row["from_seq"] < record.seq:
         extraction.queue_extraction(db, former, (row["from_seq"], record.seq - 1), "reset", record.ts)
         extraction.mark_extracted(db, former.key, former.generation, 0, record.ts)

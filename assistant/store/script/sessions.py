@@ -197,7 +197,8 @@ def list_unread_generations(db: Database) -> list[SessionInfo]:
     """Ended generations of which something waits to be read for the journal, those that ended first before."""
     waiting = "(SELECT q.session, q.generation FROM extraction_queue q WHERE q.state = 'waiting')"
     rows = db.rows(
-        f"{_SELECT_INFOS} WHERE s.ended_at IS NOT NULL AND (s.key, s.generation) IN {waiting} ORDER BY s.ended_at, s.key"
+        f"{_SELECT_INFOS} WHERE s.ended_at IS NOT NULL AND (s.key, s.generation) IN {waiting} ORDER BY s.ended_at, "
+        f"s.key"
     )
     return [_info_of_row(row) for row in rows]
 

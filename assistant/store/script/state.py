@@ -23,9 +23,7 @@ class ModelFacts:
         self._db = db
 
     def calibration(self, model: str) -> TokenCalibration | None:
-        row = self._db.row(
-            "SELECT factor, samples FROM model_facts WHERE model = ? AND factor IS NOT NULL", (model,)
-        )  # fmt: skip
+        row = self._db.row("SELECT factor, samples FROM model_facts WHERE model = ? AND factor IS NOT NULL", (model,))
         return None if row is None else TokenCalibration(model, row["factor"], row["samples"])
 
     def set_calibration(self, calibration: TokenCalibration, now: datetime) -> None:
@@ -51,10 +49,15 @@ class ModelFacts:
                 " max_output = excluded.max_output, max_bytes = excluded.max_bytes, max_images = excluded.max_images,"
                 " source = excluded.source, updated_at = excluded.updated_at",
                 (
-                    model, limits.window, limits.max_output, limits.max_bytes, limits.max_images, limits.source,
+                    model,
+                    limits.window,
+                    limits.max_output,
+                    limits.max_bytes,
+                    limits.max_images,
+                    limits.source,
                     format_time(now),
                 ),
-            )  # fmt: skip
+            )
 
 
 class CircuitBreakers:

@@ -81,10 +81,16 @@ def insert_tool_run(db: Database, turn: Turn, call: ToolCall, now: datetime) -> 
         "INSERT INTO tool_runs (turn, session, generation, scope, call_id, name, arguments, state, started_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 'started', ?) ON CONFLICT (turn, call_id) DO NOTHING",
         (
-            turn.id, turn.session, turn.generation, turn.scope, clean_text(call.id), clean_text(call.name),
-            dump_json(json_safe(call.arguments)), format_time(now),
+            turn.id,
+            turn.session,
+            turn.generation,
+            turn.scope,
+            clean_text(call.id),
+            clean_text(call.name),
+            dump_json(json_safe(call.arguments)),
+            format_time(now),
         ),
-    )  # fmt: skip
+    )
 
 
 def list_tool_runs(db: Database, turn: str) -> list[ToolRun]:
@@ -170,9 +176,15 @@ def _delegation_of_row(row: Row) -> Delegation:
 
 def turn_of_row(row: Row, items: tuple[InboxItem, ...]) -> Turn:
     return Turn(
-        row["id"], row["session"], row["generation"], row["scope"], row["volatile"], row["state"],
-        parse_time(row["started_at"]), items,
-    )  # fmt: skip
+        row["id"],
+        row["session"],
+        row["generation"],
+        row["scope"],
+        row["volatile"],
+        row["state"],
+        parse_time(row["started_at"]),
+        items,
+    )
 
 
 def tool_run_of_row(row: Row) -> ToolRun:

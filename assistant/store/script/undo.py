@@ -104,7 +104,7 @@ def is_replaced_intact(db: Database, session: Session, checkpoint: Row, high: in
     return (
         low is not None
         and measure_replaced(db, session, checkpoint["id"], low, high).fingerprint == checkpoint["view_hash"]
-    )  # fmt: skip
+    )
 
 
 def list_undoable_checkpoint_rows(db: Database, session: Session) -> list[Row]:
@@ -134,9 +134,7 @@ def restore_original_rows(db: Database, session: Session, checkpoint_id: int) ->
 def discard_undo(db: Database, session: Session, num: int) -> None:
     """What the session's checkpoints up to this number replaced is kept no longer."""
     of = "FROM checkpoints WHERE session_id = ? AND checkpoint_num <= ? AND kept_from IS NOT NULL"
-    db.execute(
-        f"DELETE FROM earlier_rows WHERE checkpoint_id IN (SELECT id {of})", (session.key, num)
-    )  # fmt: skip
+    db.execute(f"DELETE FROM earlier_rows WHERE checkpoint_id IN (SELECT id {of})", (session.key, num))
     db.execute(
         "UPDATE checkpoints SET kept_from = NULL WHERE session_id = ? AND checkpoint_num <= ?"
         " AND kept_from IS NOT NULL",
@@ -189,7 +187,8 @@ def plan_uncompact(db: Database, key: str, checkpoint_id: int | None) -> Restore
         " coalesce(sum(coalesce(e.images, h.images)), 0),"
         f" count(*) FILTER (WHERE ({IS_MESSAGE_ROW}) AND (h.position <= s.view_floor OR e.message_id IS NOT NULL)),"
         " s.prefix_rev FROM sessions s LEFT JOIN conversation_history h ON h.session = s.key"
-        f" AND h.generation = s.generation AND h.position > ? AND (h.position <= ? OR ({IS_MESSAGE_ROW})) AND NOT {_IS_HIDDEN}"
+        f" AND h.generation = s.generation AND h.position > ? AND (h.position <= ? OR ({IS_MESSAGE_ROW})) AND NOT "
+        f"{_IS_HIDDEN}"
         f" LEFT JOIN earlier_rows e ON e.message_id = h.message_id AND e.checkpoint_id = ({first})"
         " WHERE s.key = ? AND s.generation = ?",
         (chain[-1]["kept_from"], _prefix_from(chain), *ids, session.key, session.generation),

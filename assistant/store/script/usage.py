@@ -152,18 +152,18 @@ class RepeatedCalls:
         """Inside a transaction: what was counted came to nothing that had to be paid for."""
         self._db.execute(
             "UPDATE repeated_requests SET sent = sent - 1 WHERE fingerprint = ? AND sent > 0", (fingerprint,)
-        )  # fmt: skip
+        )
 
     def stop(self, fingerprint: str, until: datetime) -> BlockedRequest | None:
         """Inside a transaction: not again before then; None where it is stopped already."""
         row = self._db.row(
             "SELECT * FROM repeated_requests WHERE fingerprint = ? AND stopped_until IS NULL", (fingerprint,)
-        )  # fmt: skip
+        )
         if row is None:
             return None
         self._db.execute(
             "UPDATE repeated_requests SET stopped_until = ? WHERE fingerprint = ?", (format_time(until), fingerprint)
-        )  # fmt: skip
+        )
         return BlockedRequest(row["purpose"], row["sent"], until)
 
     def stopped(self, now: datetime) -> list[BlockedRequest]:

@@ -112,9 +112,17 @@ class Views:
             self._known.move_to_end(session)
         reported = row["reported_rev"], row["reported_tokens"], row["reported_message_id"]
         return ContextView(
-            session, row["generation"], row["scope"], row["prefix_rev"], known.messages, row["view_tokens"],
-            row["view_bytes"], row["view_images"], None if reported[0] is None else reported, known.sizes,
-        )  # fmt: skip
+            session,
+            row["generation"],
+            row["scope"],
+            row["prefix_rev"],
+            known.messages,
+            row["view_tokens"],
+            row["view_bytes"],
+            row["view_images"],
+            None if reported[0] is None else reported,
+            known.sizes,
+        )
 
     def position_of(self, session: Session, message_id: int) -> int | None:
         """Where the message itself stands (not a carried copy)."""
@@ -159,12 +167,22 @@ class Views:
             sizes.append(size)
             rows.append(
                 (
-                    session.key, session.generation, session.scope, position + offset * step, message.id,
-                    message.metadata.get("carried_from"), message.role, message.content, parts,
-                    dump_json(dict(message.metadata)), format_time(message.ts),
-                    row.tokens, size.bytes, size.images,
+                    session.key,
+                    session.generation,
+                    session.scope,
+                    position + offset * step,
+                    message.id,
+                    message.metadata.get("carried_from"),
+                    message.role,
+                    message.content,
+                    parts,
+                    dump_json(dict(message.metadata)),
+                    format_time(message.ts),
+                    row.tokens,
+                    size.bytes,
+                    size.images,
                 )
-            )  # fmt: skip
+            )
         self._db.execute_many(_INSERT, rows)
         return sizes
 
@@ -225,7 +243,8 @@ class Views:
     def _next_position(self, session: Session) -> int:
         """The first place after all rows, those below the floor included: they may come back."""
         row = self._db.row(
-            f"SELECT max(view_floor, coalesce((SELECT position{_FROM_ALL_ROWS} ORDER BY position DESC LIMIT 1), 0)) AS last"
+            f"SELECT max(view_floor, coalesce((SELECT position{_FROM_ALL_ROWS} ORDER BY position DESC LIMIT 1), 0)) "
+            f"AS last"
             " FROM sessions WHERE key = ? AND generation = ?",
             view_parameters(session),
         )

@@ -23,13 +23,14 @@ from threading import Lock
 
 from assistant.core.messages import LogByteRange, Role
 from assistant.core.records import LogRecord, SearchHit
-from assistant.search.fulltext import Stemmer, query_words
+from assistant.search.fulltext import query_words
 from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
 from assistant.search.match import EXCERPT_CHARACTERS, PreparedQuery, best_passage, make_excerpt, prepare_query
 from assistant.store.database import Database
 from assistant.store.encoding import format_time, parse_time
 from assistant.store.log.reader import LogFiles
 from assistant.store.search.record_text import RecordText, RecordTextReader
+from assistant.store.search.stemmer import Stemmer
 
 MAX_RECORDS_PER_READ = 1_000
 """The most records that one call of `read_span` or `recent` returns."""
@@ -93,7 +94,7 @@ class StoredHistory:
         # Outside the lock: what is taken in first holds up nobody who reads.
         found = self._finder.find(query[:_MOST_QUERY], where, limit=limit + _SPARE)
         with self._lock:
-            asked = prepare_query(self._finder, words, self._stems)
+            asked = prepare_query(self._finder, words, self._stems.of)
             rows = self._shown([one.source for one in found], where)
             said = self._passages.words(list(rows.values()))
             good = [one for one in found if one.source in said and said[one.source].text.strip()]

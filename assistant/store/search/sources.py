@@ -53,11 +53,17 @@ class LogSearchSource:
             found = self._db.rows("SELECT id FROM messages WHERE session = ? AND hidden_by = ?", (session, row["id"]))
             hidden = tuple(one["id"] for one in found)
         return SourceText(
-            row["id"], session, row["seq"], row["scope"], row["role"],
-            indexed_speaker(record) if record else "", parse_time(row["ts"]),
+            row["id"],
+            session,
+            row["seq"],
+            row["scope"],
+            row["role"],
+            indexed_speaker(record) if record else "",
+            parse_time(row["ts"]),
             indexed_text(record) if record and row["kind"] in _WITH_WORDS else "",
-            row["hidden_by"] is not None, hidden,
-        )  # fmt: skip
+            row["hidden_by"] is not None,
+            hidden,
+        )
 
     def _record(self, session: str, row: Row) -> LogRecord | None:
         try:
@@ -105,11 +111,17 @@ class JournalSearchSource:
         )
         return [
             SourceText(
-                row["id"], "", row["id"], row["scope"], JOURNAL_ENTRY_ROLE, "", parse_time(row["timestamp"]),
+                row["id"],
+                "",
+                row["id"],
+                row["scope"],
+                JOURNAL_ENTRY_ROLE,
+                "",
+                parse_time(row["timestamp"]),
                 "" if row["source_type"] == "context_synthesis" else row["content"],
             )
             for row in rows
-        ]  # fmt: skip
+        ]
 
     def close(self) -> None:
         self._db.close()

@@ -77,7 +77,8 @@ def _find_missing(db: Database, session: Session, start: int) -> Iterator[str]:
 
 def _find_misplaced(db: Database, session: Session, start: int) -> Iterator[str]:
     for row in db.rows(
-        f"SELECT h.message_id, count(*) AS times{FROM_VIEW} AND {IS_MESSAGE_ROW} GROUP BY h.message_id HAVING times > 1",
+        f"SELECT h.message_id, count(*) AS times{FROM_VIEW} AND {IS_MESSAGE_ROW} GROUP BY h.message_id HAVING times "
+        f"> 1",
         view_parameters(session),
     ):
         yield f"message {row['message_id']} is in the view {row['times']} times"
@@ -89,7 +90,8 @@ def _find_misplaced(db: Database, session: Session, start: int) -> Iterator[str]
         yield f"message {row['message_id']} is in the view and should not be (covered, hidden or unknown)"
     said = 0
     for row in db.rows(
-        f"SELECT CASE WHEN {IS_MESSAGE_ROW} THEN (SELECT m.seq FROM messages m WHERE m.id = h.message_id) ELSE 0 END AS seq"
+        f"SELECT CASE WHEN {IS_MESSAGE_ROW} THEN (SELECT m.seq FROM messages m WHERE m.id = h.message_id) ELSE 0 END "
+        f"AS seq"
         f"{FROM_VIEW} ORDER BY h.position",
         view_parameters(session),
     ):

@@ -74,9 +74,14 @@ class MatrixNetwork:
 
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge:
         return MatrixBridge(
-            self._proxy.url, self._bot, store=settings.home.path / "bridges" / "matrix", encryption=False, invites=(),
-            is_owners=lambda account: False, edit_seconds=0.0,
-        )  # fmt: skip
+            self._proxy.url,
+            self._bot,
+            store=settings.home.path / "bridges" / "matrix",
+            encryption=False,
+            invites=(),
+            is_owners=lambda account: False,
+            edit_seconds=0.0,
+        )
 
     def serving(self, house: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()

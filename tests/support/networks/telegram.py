@@ -112,11 +112,17 @@ class TelegramNetwork:
         sent = [one for one in self.server.sent if one.chat == chat]
         return tuple(
             VisibleMessage(
-                _id(one), one.text, units(one.text), before, tuple(label for label, _ in one.buttons),
-                "" if one.thread is None else f"{chat}:{one.thread}", one.file, one.file_name,
+                _id(one),
+                one.text,
+                units(one.text),
+                before,
+                tuple(label for label, _ in one.buttons),
+                "" if one.thread is None else f"{chat}:{one.thread}",
+                one.file,
+                one.file_name,
             )
             for one, before in zip(sent, drafts, strict=True)
-        )  # fmt: skip
+        )
 
     def typing(self, who: PersonKind, where: ConversationPlace = "private") -> int:
         return self.server.timeline.count((self._chat(who, where), "typing", ""))

@@ -135,10 +135,17 @@ def files() -> list[str]:
 FACTS: dict[str, Callable[[], Any]] = {
     fact.__name__: fact
     for fact in (
-        version, telemetry, attributes_not_set, overridden_with_other_parameters, created_otherwise,
-        found_by_words_alone, listed_by_mem0, second_store, files,
+        version,
+        telemetry,
+        attributes_not_set,
+        overridden_with_other_parameters,
+        created_otherwise,
+        found_by_words_alone,
+        listed_by_mem0,
+        second_store,
+        files,
     )
-}  # fmt: skip
+}
 
 if __name__ == "__main__":
     print(json.dumps(FACTS[sys.argv[2]]()))
