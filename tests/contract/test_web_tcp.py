@@ -110,10 +110,10 @@ def test_until_somebody_connects_no_web_framework_is_loaded(tmp_path: Path) -> N
         import asyncio, sys
         from assistant import settings
         from assistant.core.calendar import utc_now
-        from assistant.wire.app import build
+        from assistant.wire.app import build_app
 
         async def serve():
-            house = build(settings.load(ring=None), utc_now)
+            app = build_app(load_settings(ring=None), utc_now)
             async with house.serve():
                 await house.web.tcp.opened.wait()
             house.close()

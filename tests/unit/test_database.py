@@ -271,10 +271,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from assistant.core.errors import HomeError, StoreError
 from assistant.store.database import Database
-from assistant.store.schema.script import script
+from assistant.store.schema.script import script_migrations
 os.setuid(65534) if os.geteuid() == 0 else None
 try:
-    Database.open(Path(sys.argv[1]), script, datetime.now(UTC))
+    Database.open(Path(sys.argv[1]), script_migrations, datetime.now(UTC))
 except (HomeError, StoreError) as error:
     print(type(error).__name__, error)
 """

@@ -40,10 +40,10 @@ def test_a_fault_shows_at_the_first_use() -> None:
 
 
 @pytest.mark.parametrize("root", ["assistant", "sleep"])
-def test_every_one_of_the_house_compiles(root: str) -> None:
+def test_every_lazy_regex_compiles(root: str) -> None:
     kind, seen = type(lazy_regex("")), 0
     for path in sorted((CHECKOUT / root).rglob("*.py")):
-        if " import expression\n" in path.read_text():
+        if "lazy_regex(" in path.read_text():
             name = ".".join(path.relative_to(CHECKOUT).with_suffix("").parts)
             for one in _within(vars(importlib.import_module(name)).values(), kind):
                 assert one.groups >= 0

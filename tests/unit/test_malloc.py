@@ -9,12 +9,12 @@ import sys
 _PROGRAM = """
 import re, sys
 from pathlib import Path
-from assistant.service.malloc import give_back, keep_little
+from assistant.service.malloc import trim_heap, limit_heap
 
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
-known = keep_little()
+known = limit_heap()
 for _ in range(2):
     # The largest block that is freed raises the size from which the C library maps blocks one by one.
     blocks = [bytearray(4_000_000) for _ in range(3)]
@@ -30,7 +30,7 @@ blocks = [bytearray(b"x" * 100_000) for _ in range(600)]
 kept = blocks[-1]
 before = resident()
 del blocks
-give_back()
+trim_heap()
 print(known, before - resident() > 40_000)
 """
 

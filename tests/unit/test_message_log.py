@@ -235,9 +235,9 @@ _CHILD = """
 import sys
 from pathlib import Path
 from assistant.core.errors import StoreError
-from assistant.store.log.writer import MasterLog
+from assistant.store.log.writer import MessageLog
 from tests.unit.test_message_log import no_file_over, record
-log = MasterLog(Path(sys.argv[1]))
+log = MessageLog(Path(sys.argv[1]))
 log.append([record("kept", 1)])
 try:
     with no_file_over(log.size("main") + 50):

@@ -134,7 +134,7 @@ def test_it_needs_no_network_no_provider_and_no_web_framework() -> None:
 import asyncio, sys
 from assistant.core.messages import Message
 from assistant.models.offline.model import OfflineModel
-from assistant.core.model_api import Request
+from assistant.core.model_api import ModelRequest
 
 connected = []
 network = ("socket.connect", "socket.getaddrinfo")
@@ -142,7 +142,7 @@ sys.addaudithook(lambda event, args: connected.append(event) if event in network
 
 async def converse():
     for text in ("hi", "where is the key?", "help"):
-        async for _ in OfflineModel().stream(Request((), (Message("user", text),))):
+        async for _ in OfflineModel().stream(ModelRequest((), (Message("user", text),))):
             pass
 
 asyncio.run(converse())

@@ -90,8 +90,8 @@ def test_f40_where_no_manager_watches_the_process_watches_itself_until_its_end_h
 
 _HANGS = """
 import os, sys
-from assistant.service.stop_signals import heard
-with heard(-2.5, lambda: os.write(1, b"told to stop"), lambda: None):
+from assistant.service.stop_signals import listen_for_stop
+with listen_for_stop(-2.5, lambda: os.write(1, b"told to stop"), lambda: None):
     os.write(1, b"hangs, ")
     os.open(sys.argv[1], os.O_RDONLY)
 """
