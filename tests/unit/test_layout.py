@@ -93,7 +93,9 @@ def test_package_files_hold_a_docstring_at_most_but_for_the_version() -> None:
     filled = {
         place(path): text
         for path in sources(*PACKAGES)
-        if path.name == "__init__.py" and (text := path.read_text()) and len(tree(path).body) > bool(ast.get_docstring(tree(path)))
+        if path.name == "__init__.py"
+        and (text := path.read_text())
+        and len(tree(path).body) > bool(ast.get_docstring(tree(path)))
     }
     assert list(filled) == ["assistant/__init__.py"]
     assert re.fullmatch(r'__version__ = "\d+\.\d+\.\d+[^"]*"\n', filled["assistant/__init__.py"])
