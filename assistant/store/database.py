@@ -23,6 +23,7 @@ from sqlite_utils import Migrations
 
 from assistant.core.errors import CorruptStore, HomeError, HomeReplaced, NewerSchema, OlderSchema, StoreError
 from assistant.store.files import file_identity, prepare_home, sync_directory, sync_file
+from assistant.store.schema import RETIRED_MIGRATIONS
 
 _BUSY_MILLISECONDS = 5000
 _STATEMENTS = 256
@@ -275,7 +276,14 @@ class Database:
                 migrations.apply(self.utils)
 
     def _require_known_schema(self, applied: set[str], migrations: Migrations) -> None:
-        unknown = sorted(applied - set(_migration_names(migrations)))
+        names = _migration_names(migrations)
+        retired = applied & RETIRED_MIGRATIONS.get(migrations.name, frozenset())
+        if retired and names[0] not in applied:
+            raise StoreError(
+                f"{self.path} was written by a version that this one cannot bring up to date (it has no {names[0]}). "
+                "Nothing was changed; start the version before this one once, which can, then this one."
+            )
+        unknown = sorted(applied - retired - set(names))
         if unknown:
             raise NewerSchema(
                 f"{self.path.name} was written by a newer version (it has {', '.join(unknown)}). Nothing was changed; "

@@ -50,7 +50,7 @@ def test_the_manifest_tells_versions_sizes_hashes_and_log_lengths(home: BackupHo
     manifest = home.unpack(made, tmp_path / "out")
     assert manifest.made_at == NOW and manifest.kind == "manual" and manifest.rewritten_at is None
     assert manifest.logs == {"log/main/conversation.jsonl": len(home.log_bytes())}
-    assert manifest.schemas["script.db"][0] == "0001_initial" and set(manifest.schemas) == {
+    assert manifest.schemas["script.db"][0] == "0009_made_by" and set(manifest.schemas) == {
         "script.db",
         "character.db",
         "memory.db",

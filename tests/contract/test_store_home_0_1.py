@@ -1,16 +1,14 @@
 """A home that lived with version 0.1 opens in this one, with everything in it.
 
-`tests/data/home-0.1.tar.gz` holds the home, written by the code of that version over five days of March 2026: messages of
-the owner, two guests and a room, turns with tools, compactions of which two were taken back, nights, a corrected memory,
-a forgotten one, a reset with its archive, reminders and schedules, an ambiguous delivery and one that waits. Beside it
-lies what that version read out of it (`expected.json`).
+The code of that version wrote it over five days of March 2026: messages of the owner, two guests and a room, turns with
+tools, compactions of which two were undone, nights, a corrected memory, a forgotten one, a reset with its archive,
+reminders and schedules, an ambiguous delivery and one that waits. `expected.json` is what that version read out of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -26,9 +24,9 @@ from assistant.store.schema.indexes import memory_migrations, search_migrations
 from assistant.store.schema.script import script_migrations
 from assistant.wire.app import build_app
 from assistant.wire.stores import Stores, open_stores
+from tests.support.home_0_1 import unpack_home_0_1
 from tests.support.scripted import RecordingBridge, ScriptedModel, SteppingClock, owner_message
 
-PACKED = Path(__file__).parents[1] / "data" / "home-0.1.tar.gz"
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 SCOPES = ("owner", "peer:kept:7")
 MIGRATIONS = {
@@ -41,9 +39,7 @@ MIGRATIONS = {
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    with tarfile.open(PACKED) as packed:
-        packed.extractall(tmp_path, filter="data")
-    return tmp_path / "home"
+    return unpack_home_0_1(tmp_path)
 
 
 def expected(home: Path) -> dict[str, Any]:

@@ -1,97 +1,124 @@
-"""Homes of earlier versions: what stood in a view stands there still, in its order, and the conversation goes on; of
-each database that changes a copy is kept as it was."""
+"""Databases of earlier versions: one that has every migration that was retired is as a new one and needs none; one that
+has only some of them is refused and left as it was; before any later migration a copy is kept."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import re
 from pathlib import Path
 
 import pytest
 import sqlite_utils
 from sqlite_utils import Migrations
 
+from assistant.core.errors import StoreError
 from assistant.core.messages import Message
 from assistant.store.database import Database
 from assistant.store.files import prepare_home
+from assistant.store.schema import RETIRED_MIGRATIONS
 from assistant.store.schema.character import character_migrations
+from assistant.store.schema.indexes import memory_migrations, search_migrations
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.sessions import Session
-from assistant.store.script.view import POSITION_STRIDE, CountedMessage, Views
+from assistant.store.script.view import CountedMessage, Views
+from tests.support.home_0_1 import unpack_home_0_1
 from tests.support.store_home import NOW
 
 STAMP = "2026-11-20T10:00:00.000000Z"
+EVERY_DATABASE = (script_migrations, character_migrations, memory_migrations, search_migrations)
 
 
-def before_compactions(path: Path, positions: range) -> None:
-    """A script.db as the first version left it: rows at these positions, which a compaction moved below 1."""
-    prepare_home(path.parent)
-    old = sqlite_utils.Database(path)
-    script_migrations.apply(old, stop_before="0002_compaction")
-    with old.conn:
-        old.execute(
-            "INSERT INTO sessions (key, generation, scope, started_at, view_messages, view_tokens) VALUES"
-            " ('main', 1, 'owner', ?, ?, ?)",
-            (STAMP, len(positions), 3 * len(positions)),
+def names(migrations: Migrations) -> list[str]:
+    return [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
+
+
+def steps(migrations: Migrations) -> list[str]:
+    """The names of the migrations by which databases came to be until these were squashed, in their order."""
+    return [*sorted(RETIRED_MIGRATIONS[migrations.name]), names(migrations)[0]]
+
+
+def schema(path: Path) -> set[tuple[str, str, str]]:
+    """Tables and indexes, without spaces and lines; of which one is made first is no matter."""
+    with sqlite_utils.Database(path) as database:
+        rows = database.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master").fetchall()
+    return {(kind, name, re.sub(r"\s", "", sql)) for kind, name, sql in rows}
+
+
+def made_with(path: Path, migrations: Migrations, applied: list[str]) -> Path:
+    """A database with the tables of today whose migrations are said to be these."""
+    Database.open(path, migrations, NOW).close()
+    with sqlite_utils.Database(path) as database:
+        database["_sqlite_migrations"].delete_where()
+        database["_sqlite_migrations"].insert_all(
+            {"migration_set": migrations.name, "name": name, "applied_at": STAMP} for name in applied
         )
-        for position in positions:
-            old.execute(
-                "INSERT INTO conversation_history (session, generation, scope, position, role, content, parts,"
-                " metadata, ts, tokens, bytes, images)"
-                " VALUES ('main', 1, 'owner', ?, 'user', ?, '{}', '{}', ?, 3, 4, 0)",
-                (position, f"row {position}", STAMP),
-            )
-    old.close()
+    return path
 
 
-def test_rows_of_the_first_version_keep_their_order(tmp_path: Path) -> None:
-    before_compactions(tmp_path / "home" / "script.db", range(-3, 6))
-    db = Database.open(tmp_path / "home" / "script.db", script_migrations, NOW)
-    views = Views(db)
-    assert [row.content for row in views.read("main").messages] == [f"row {position}" for position in range(-3, 6)]
-    with db.write():
-        views.append(Session("main", 1, "owner"), [CountedMessage(Message("user", "next", ts=NOW), 3)])
-    view = views.read("main")
-    assert (view.messages[-1].content, view.tokens, len(view.sizes)) == ("next", 30, 10)
-    positions = [row[0] for row in db.rows("SELECT position FROM conversation_history ORDER BY position")]
-    assert min(later - earlier for earlier, later in pairwise(positions)) == POSITION_STRIDE
+@pytest.mark.parametrize("migrations", EVERY_DATABASE, ids=lambda migrations: migrations.name)
+def test_a_database_that_was_migrated_step_by_step_is_as_a_new_one(tmp_path: Path, migrations: Migrations) -> None:
+    old, new = unpack_home_0_1(tmp_path) / f"{migrations.name}.db", tmp_path / "new" / f"{migrations.name}.db"
+    for path in (old, new):
+        Database.open(path, migrations, NOW).close()
+    assert schema(old) == schema(new)
+
+
+@pytest.mark.parametrize("migrations", (script_migrations, character_migrations), ids=lambda one: one.name)
+def test_where_all_retired_migrations_were_applied_none_is_needed(tmp_path: Path, migrations: Migrations) -> None:
+    applied = [*steps(migrations), *names(migrations)[1:]]
+    path = made_with(tmp_path / "home" / f"{migrations.name}.db", migrations, applied)
+    db = Database.open(path, migrations, NOW)
+    db.require_schema(migrations)
+    assert db.applied_migrations() == applied
     db.close()
+    assert not (path.parent / "backups").exists()
 
 
-def versions(migrations: Migrations) -> list[str]:
-    """The names of its migrations but the first: what a database of each earlier version would be given next."""
-    return [one.name for one in migrations.pending(sqlite_utils.Database(memory=True))][1:]
-
-
-@pytest.mark.parametrize("next_one", versions(script_migrations))
-def test_conversations_of_every_earlier_version_go_on_and_a_copy_of_what_was_stays(
-    tmp_path: Path, next_one: str
+@pytest.mark.parametrize(
+    ("migrations", "count"),
+    [(each, count) for each in (script_migrations, character_migrations) for count in range(1, len(steps(each)))],
+    ids=lambda value: str(getattr(value, "name", value)),
+)
+def test_where_only_some_were_applied_it_is_told_and_left_alone(
+    tmp_path: Path, migrations: Migrations, count: int
 ) -> None:
-    path = tmp_path / "home" / "script.db"
-    before_compactions(path, range(4))
-    with sqlite_utils.Database(path) as old:
-        script_migrations.apply(old, stop_before=next_one)
-    db = Database.open(path, script_migrations, NOW)
-    assert [row.content for row in Views(db).read("main").messages] == [f"row {position}" for position in range(4)]
-    db.close()
-    with sqlite_utils.Database(next(path.parent.glob(f"backups/script-*-before-{next_one}.db"))) as copy:
-        assert next(one.name for one in script_migrations.pending(copy)) == next_one
-        assert copy["conversation_history"].count == 4
-    assert len(list((path.parent / "backups").iterdir())) == 1
+    path = made_with(tmp_path / "home" / f"{migrations.name}.db", migrations, steps(migrations)[:count])
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"^[^\n]*Nothing was changed; start the version before this one once[^\n]*$"):
+        Database.open(path, migrations, NOW)
+    reader = Database.open_reader(path)
+    with pytest.raises(StoreError, match="start the version before this one once"):
+        reader.require_schema(migrations)
+    reader.close()
+    assert path.read_bytes() == before
+    assert not (path.parent / "backups").exists()
 
 
-@pytest.mark.parametrize("next_one", versions(character_migrations))
-def test_lists_of_every_earlier_version_stay_and_a_copy_of_what_was_too(tmp_path: Path, next_one: str) -> None:
-    path = tmp_path / "home" / "character.db"
-    prepare_home(path.parent)
-    with sqlite_utils.Database(path) as old:
-        character_migrations.apply(old, stop_before=next_one)
-        old.execute(
-            "INSERT INTO todos (scope, text, state, created_at) VALUES ('owner', 'lamp oil', 'open', ?)", (STAMP,)
+def test_conversations_of_every_earlier_version_go_on_and_a_copy_of_what_was_stays(tmp_path: Path) -> None:
+    for number, next_one in enumerate(names(script_migrations)[1:]):
+        path = tmp_path / str(number) / "script.db"
+        prepare_home(path.parent)
+        with sqlite_utils.Database(path) as old:
+            script_migrations.apply(old, stop_before=next_one)
+        add_message(path, "before")
+        db = Database.open(path, script_migrations, NOW)
+        db.close()
+        add_message(path, "after")
+        db = Database.open(path, script_migrations, NOW)
+        assert [message.content for message in Views(db).read("main").messages] == ["before", "after"]
+        db.close()
+        (copy_path,) = (path.parent / "backups").iterdir()
+        assert copy_path.name.endswith(f"-before-{next_one}.db")
+        with sqlite_utils.Database(copy_path) as copy:
+            assert next(migration.name for migration in script_migrations.pending(copy)) == next_one
+            assert copy["conversation_history"].count == 1
+
+
+def add_message(path: Path, text: str) -> None:
+    db = Database.open_unmigrated(path)
+    with db.write():
+        db.execute(
+            "INSERT OR IGNORE INTO sessions (key, generation, scope, started_at) VALUES ('main', 1, 'owner', ?)",
+            (STAMP,),
         )
-        old.conn.commit()
-    db = Database.open(path, character_migrations, NOW)
-    assert [row["text"] for row in db.rows("SELECT text FROM todos")] == ["lamp oil"]
+        Views(db).append(Session("main", 1, "owner"), [CountedMessage(Message("user", text, ts=NOW), 3)])
     db.close()
-    with sqlite_utils.Database(next(path.parent.glob(f"backups/character-*-before-{next_one}.db"))) as copy:
-        assert next(one.name for one in character_migrations.pending(copy)) == next_one
-        assert copy["todos"].count == 1

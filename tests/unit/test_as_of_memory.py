@@ -195,32 +195,6 @@ async def test_what_was_forgotten_since_was_never_known(life: Timeline) -> None:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- earlier
-
-
-async def test_a_home_of_before_is_told_of_as_well(life: Timeline) -> None:
-    """Nobody kept then when a night was taken back, and what took whose place in the journal."""
-    life.say(OSLO)
-    oslo = await life.sleep()
-    life.home.memories.unavailable = "no answer"
-    put_right = await life.correct("I live in Bergen.")
-    life.say(ANNA)
-    anna = await life.sleep()
-    undone = await life.undo()
-    pictures = {at: life.snapshot_at(at) for at in (oslo, put_right, anna, undone)}
-    with life.home.character_db.write() as db:
-        for statement in (
-            "DROP TABLE plan_subjects",
-            "DROP TABLE replacements",
-            "DROP INDEX journal_noted",
-            "ALTER TABLE change_plans DROP COLUMN undone_at",
-            "DELETE FROM _sqlite_migrations WHERE name = '0004_as_of'",
-        ):
-            db.execute(statement)
-    life.restart()
-    assert {at: life.snapshot_at(at) for at in pictures} == pictures
-
-
 # ---------------------------------------------------------------------------------------------------------- its page
 
 

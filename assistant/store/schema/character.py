@@ -7,10 +7,12 @@ from sqlite_utils import Database, Migrations
 character_migrations = Migrations("character")
 
 
-@character_migrations(name="0001_initial")
-def create_todo_tables(db: Database) -> None:
-    """To-dos, and the keyed changes that were made to them."""
-    for statement in _TODO_TABLES:
+# It has the name of the last migration that it replaced (`RETIRED_MIGRATIONS`): where that is applied, nothing is
+# missing.
+@character_migrations(name="0004_as_of")
+def create_tables(db: Database) -> None:
+    """All tables as they were when migrations were counted anew."""
+    for statement in (*_TODO_TABLES, *_JOURNAL_TABLES, *_MEMORY_TABLES):
         db.execute(statement)
 
 
@@ -36,13 +38,6 @@ _TODO_TABLES = (
 )
 
 
-@character_migrations(name="0002_journal")
-def add_journal_tables(db: Database) -> None:
-    """The journal with its full text, how far each phase of sleep has read, pins, sleep cycles."""
-    for statement in _JOURNAL_TABLES:
-        db.execute(statement)
-
-
 _JOURNAL_TABLES = (
     # key is deterministic: what is written twice is there once. tags and sources are JSON.
     """CREATE TABLE journal (
@@ -58,9 +53,12 @@ _JOURNAL_TABLES = (
         tags TEXT NOT NULL,
         sources TEXT NOT NULL,
         superseded_by INTEGER REFERENCES journal(id),
-        created_at TEXT NOT NULL
+        created_at TEXT NOT NULL,
+        cycle INTEGER
     ) STRICT""",
     "CREATE INDEX journal_scope ON journal (scope, timestamp)",
+    "CREATE INDEX journal_noted ON journal (scope, created_at)",
+    "CREATE INDEX journal_cycle ON journal (cycle) WHERE cycle IS NOT NULL",
     "CREATE VIRTUAL TABLE journal_fts USING fts5 (content, content='journal', content_rowid='id',"
     " tokenize='porter unicode61 remove_diacritics 2')",
     """CREATE TABLE readings (
@@ -90,19 +88,19 @@ _JOURNAL_TABLES = (
         state TEXT NOT NULL,
         phases TEXT NOT NULL
     ) STRICT""",
+    # What was put right in the journal itself, by hand or by what was read into it, as soon as both were noted; what
+    # plans replace stands in them.
+    """CREATE TABLE replacements (
+        entry_id INTEGER NOT NULL REFERENCES journal(id) ON DELETE CASCADE,
+        by_entry INTEGER NOT NULL REFERENCES journal(id) ON DELETE CASCADE,
+        PRIMARY KEY (entry_id, by_entry)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX replacements_by ON replacements (by_entry)",
 )
 
 
-@character_migrations(name="0003_memory")
-def add_memory_tables(db: Database) -> None:
-    """What sleep makes of the journal: memories, profiles, files; each change kept so that it can be taken back."""
-    for statement in _MEMORY_TABLES:
-        db.execute(statement)
-
-
+# What sleep makes of the journal: memories, profiles, files; each change is kept so that it can be taken back.
 _MEMORY_TABLES = (
-    "ALTER TABLE journal ADD COLUMN cycle INTEGER",
-    "CREATE INDEX journal_cycle ON journal (cycle) WHERE cycle IS NOT NULL",
     # Which memory an entry went into; memory_id is empty where none was made of it, and note says why.
     """CREATE TABLE consolidated_entry_ids (
         entry_id INTEGER PRIMARY KEY REFERENCES journal(id),
@@ -120,9 +118,17 @@ _MEMORY_TABLES = (
         scope TEXT NOT NULL,
         body TEXT NOT NULL,
         state TEXT NOT NULL,
-        at TEXT NOT NULL
+        at TEXT NOT NULL,
+        undone_at TEXT
     ) STRICT""",
     "CREATE INDEX change_plans_open ON change_plans (id) WHERE state = 'planned'",
+    # subject: a memory by its id, a journal entry as `entry 12`.
+    """CREATE TABLE plan_subjects (
+        subject TEXT NOT NULL,
+        plan INTEGER NOT NULL REFERENCES change_plans(id) ON DELETE CASCADE,
+        PRIMARY KEY (subject, plan)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX plan_subjects_plan ON plan_subjects (plan)",
     # aliases and attributes are JSON.
     """CREATE TABLE entity_profiles (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -151,48 +157,4 @@ _MEMORY_TABLES = (
         undone_at TEXT
     ) STRICT""",
     "CREATE INDEX edits_target ON edits (scope, target, id)",
-)
-
-
-@character_migrations(name="0004_as_of")
-def add_as_of_tables(db: Database) -> None:
-    """So that what was known then can be told: when plans were taken back, what they are about, what replaced what."""
-    for statement in _AS_OF_TABLES:
-        db.execute(statement)
-
-
-_AS_OF_TABLES = (
-    "ALTER TABLE change_plans ADD COLUMN undone_at TEXT",
-    "UPDATE change_plans SET undone_at = coalesce((SELECT max(c.at) FROM consolidated_entry_ids c"
-    " WHERE c.note = 'taken back' AND c.entry_id IN (SELECT value FROM json_each(body, '$.entries'))), at)"
-    " WHERE state = 'undone'",
-    # subject: a memory by its id, a journal entry as `entry 12`.
-    """CREATE TABLE plan_subjects (
-        subject TEXT NOT NULL,
-        plan INTEGER NOT NULL REFERENCES change_plans(id) ON DELETE CASCADE,
-        PRIMARY KEY (subject, plan)
-    ) STRICT, WITHOUT ROWID""",
-    "CREATE INDEX plan_subjects_plan ON plan_subjects (plan)",
-    "INSERT INTO plan_subjects (subject, plan)"
-    " SELECT DISTINCT json_extract(c.value, '$.memory.id'), p.id FROM change_plans p, json_each(p.body, '$.changes') c",
-    "INSERT INTO plan_subjects (subject, plan)"
-    " SELECT DISTINCT 'entry ' || e.value, p.id FROM change_plans p, json_each(p.body, '$.entries') e",
-    # What was put right in the journal itself, by hand or by what was read into it, as soon as both were noted; what
-    # plans replace stands in them.
-    """CREATE TABLE replacements (
-        entry_id INTEGER NOT NULL REFERENCES journal(id) ON DELETE CASCADE,
-        by_entry INTEGER NOT NULL REFERENCES journal(id) ON DELETE CASCADE,
-        PRIMARY KEY (entry_id, by_entry)
-    ) STRICT, WITHOUT ROWID""",
-    "CREATE INDEX replacements_by ON replacements (by_entry)",
-    "INSERT INTO replacements (entry_id, by_entry)"
-    " SELECT j.id, r.id FROM journal j JOIN journal r ON r.id = j.superseded_by"
-    " WHERE r.source_type IN ('correction', 'import')",
-    # Taking a night back gave the place back.
-    "INSERT OR IGNORE INTO replacements (entry_id, by_entry)"
-    " SELECT j.id, r.id FROM change_plans p, json_each(p.body, '$.superseded') pair"
-    " JOIN journal j ON j.id = json_extract(pair.value, '$[0]')"
-    " JOIN journal r ON r.id = json_extract(pair.value, '$[1]')"
-    " WHERE p.state = 'undone' AND r.source_type IN ('correction', 'import')",
-    "CREATE INDEX journal_noted ON journal (scope, created_at)",
 )

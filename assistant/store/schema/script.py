@@ -1,7 +1,7 @@
 """The schema of script.db, as numbered migrations: append new ones, never change one that was released.
 
 Every table that holds words has `scope` and `generation`, and every query over them names a scope (I10). Times are
-UTC ISO-8601 text of a fixed width, so that they sort as text. The first two migrations have their tables in
+UTC ISO-8601 text of a fixed width, so that they sort as text. The tables of conversations are in
 `script_conversation`.
 """
 
@@ -9,72 +9,18 @@ from __future__ import annotations
 
 from sqlite_utils import Database, Migrations
 
-from assistant.store.schema.script_conversation import COMPACTION_TABLES, INITIAL_TABLES
+from assistant.store.schema.script_conversation import CONVERSATION_TABLES, TURN_TABLES
 
 script_migrations = Migrations("script")
 
 
-@script_migrations(name="0001_initial")
-def create_initial_tables(db: Database) -> None:
-    """Sessions, the message index and its full text, the working context, checkpoints, inbox and outbox, turns and
-    tool runs, metering, jobs and their slots."""
-    for statement in INITIAL_TABLES:
-        db.execute(statement)
-
-
-@script_migrations(name="0002_compaction")
-def add_compaction_tables(db: Database) -> None:
-    """What compactions replaced, requests, delegations, breakers; how far the journal has read."""
-    for statement in COMPACTION_TABLES:
-        db.execute(statement)
-
-
-@script_migrations(name="0003_search_moved")
-def drop_fulltext(db: Database) -> None:
-    """What was said is found through search.db, which is made from the log."""
-    db.execute("DROP TABLE messages_terms")
-    db.execute("DROP TABLE messages_fts")
-
-
-@script_migrations(name="0004_people")
-def add_people_tables(db: Database) -> None:
-    """Who is who, on which bridge."""
-    for statement in PEOPLE_TABLES:
-        db.execute(statement)
-
-
-@script_migrations(name="0005_agenda")
-def add_agenda_tables(db: Database) -> None:
-    """Reminders and schedules as they are kept now; nothing used the tables before."""
-    for statement in AGENDA_TABLES:
-        db.execute(statement)
-
-
-@script_migrations(name="0006_resets")
-def add_reset_tables(db: Database) -> None:
-    """Ends of sessions."""
-    for statement in RESET_TABLES:
-        db.execute(statement)
-
-
-@script_migrations(name="0007_bridges")
-def add_bridge_tables(db: Database) -> None:
-    """How far each bridge has come, and answers that go out in several parts, with buttons, or as files."""
-    for statement in BRIDGE_TABLES:
-        db.execute(statement)
-
-
-@script_migrations(name="0008_spending")
-def add_spending_tables(db: Database) -> None:
-    """What was said of the budget, and requests that repeat themselves."""
-    for statement in SPENDING_TABLES:
-        db.execute(statement)
-
-
+# It has the name of the last migration that it replaced (`RETIRED_MIGRATIONS`): where that is applied, nothing is
+# missing.
 @script_migrations(name="0009_made_by")
-def add_made_by_index(db: Database) -> None:
-    """What a message asked to be reminded of is looked for at the end of its turn."""
-    db.execute("CREATE INDEX jobs_made_by ON jobs (made_by) WHERE made_by IS NOT NULL")
+def create_tables(db: Database) -> None:
+    """All tables as they were when migrations were counted anew."""
+    for statement in (*CONVERSATION_TABLES, *TURN_TABLES, *PEOPLE_TABLES, *AGENDA_TABLES, *RESET_TABLES, *USAGE_TABLES):
+        db.execute(statement)
 
 
 PEOPLE_TABLES: tuple[str, ...] = (
@@ -142,35 +88,16 @@ PEOPLE_TABLES: tuple[str, ...] = (
         session TEXT PRIMARY KEY,
         told_at TEXT NOT NULL
     ) STRICT""",
-    # Commands that were typed on a bridge. state: accepted, running, done; text is emptied with the answer.
-    """CREATE TABLE typed_commands (
-        id INTEGER PRIMARY KEY,
-        bridge TEXT NOT NULL,
-        external_id TEXT NOT NULL,
-        session TEXT NOT NULL,
-        scope TEXT NOT NULL,
-        sender TEXT NOT NULL,
-        target TEXT NOT NULL,
-        text TEXT NOT NULL,
-        state TEXT NOT NULL,
-        accepted_at TEXT NOT NULL,
-        UNIQUE (bridge, external_id)
-    ) STRICT""",
-    "CREATE INDEX typed_open ON typed_commands (id) WHERE state <> 'done'",
-    # What each role has cost in each calendar day and month, so that its share is checked without adding up.
-    """CREATE TABLE usage_by_role (
-        role TEXT NOT NULL,
-        period TEXT NOT NULL,
-        usd REAL NOT NULL DEFAULT 0,
-        unpriced_tokens INTEGER NOT NULL DEFAULT 0,
-        PRIMARY KEY (role, period)
+    # position: where the bridge goes on receiving, in its own words; written with what was kept of a message.
+    """CREATE TABLE bridge_states (
+        bridge TEXT PRIMARY KEY,
+        position TEXT NOT NULL DEFAULT '',
+        paused INTEGER NOT NULL DEFAULT 0
     ) STRICT""",
 )
 
 
 AGENDA_TABLES: tuple[str, ...] = (
-    "DROP TABLE slots",
-    "DROP TABLE jobs",
     # next_due_at is the next slot, next_key that slot by the clock of the job's zone. `key` names the call that made
     # the job, end_key the one that cancelled it. spec: JSON of when it is due.
     """CREATE TABLE jobs (
@@ -196,6 +123,7 @@ AGENDA_TABLES: tuple[str, ...] = (
         end_key TEXT
     ) STRICT""",
     "CREATE INDEX jobs_due ON jobs (next_due_at) WHERE state = 'active'",
+    "CREATE INDEX jobs_made_by ON jobs (made_by) WHERE made_by IS NOT NULL",
     "CREATE INDEX jobs_scope ON jobs (scope, kind, id) WHERE state IN ('active', 'paused')",
     "CREATE UNIQUE INDEX jobs_name ON jobs (scope, name) WHERE name <> '' AND state IN ('active', 'paused')",
     # A slot stands here once it has ended. told: key of the outbox row by which its reminder goes out; logged: whether
@@ -220,51 +148,25 @@ AGENDA_TABLES: tuple[str, ...] = (
 )
 
 
-BRIDGE_TABLES: tuple[str, ...] = (
-    # position: where the bridge goes on receiving, in its own words; written with what was kept of a message.
-    """CREATE TABLE bridge_states (
-        bridge TEXT PRIMARY KEY,
-        position TEXT NOT NULL DEFAULT '',
-        paused INTEGER NOT NULL DEFAULT 0
-    ) STRICT""",
-    # A body longer than the network takes goes out in parts, in order; buttons and media are JSON lists.
-    "ALTER TABLE outbox ADD COLUMN parts_sent INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE outbox ADD COLUMN buttons TEXT NOT NULL DEFAULT '[]'",
-    "ALTER TABLE outbox ADD COLUMN media TEXT NOT NULL DEFAULT '[]'",
-    # What a terminal that comes again has missed.
-    "CREATE INDEX outbox_shown ON outbox (session, bridge, id)",
-    # What was edited or deleted on its network after it had arrived; record_id is its own in the log, given when it was
-    # accepted. content: the words that it brought, or that it replaced, until the log has them.
-    """CREATE TABLE changes (
-        id INTEGER PRIMARY KEY,
-        bridge TEXT NOT NULL,
-        change_id TEXT NOT NULL,
-        kind TEXT NOT NULL,
+RESET_TABLES: tuple[str, ...] = (
+    # Resets under way and past, one a generation: begun, waiting (note says why, until retry_at), archived, done,
+    # withdrawn. pressure: how full the context was.
+    """CREATE TABLE resets (
         session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
         scope TEXT NOT NULL,
-        message_id INTEGER NOT NULL,
-        record_id INTEGER NOT NULL UNIQUE,
-        content TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        resumes INTEGER,
         state TEXT NOT NULL,
-        at TEXT NOT NULL,
-        UNIQUE (bridge, change_id)
+        pressure REAL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        note TEXT NOT NULL DEFAULT '',
+        retry_at TEXT,
+        begun_at TEXT NOT NULL,
+        ended_at TEXT,
+        PRIMARY KEY (session, generation)
     ) STRICT""",
-    "CREATE INDEX changes_message ON changes (message_id)",
-    "CREATE INDEX changes_open ON changes (id) WHERE state = 'accepted'",
-    # Files that go out with the answer of a turn that still runs; media: JSON.
-    """CREATE TABLE turn_files (
-        id INTEGER PRIMARY KEY,
-        key TEXT NOT NULL UNIQUE,
-        turn TEXT NOT NULL REFERENCES turns(id),
-        session TEXT NOT NULL,
-        scope TEXT NOT NULL,
-        media TEXT NOT NULL
-    ) STRICT""",
-    "CREATE INDEX turn_files_turn ON turn_files (turn)",
-)
-
-
-_ARCHIVE_TABLES: tuple[str, ...] = (
+    "CREATE INDEX resets_unfinished ON resets (begun_at) WHERE state IN ('begun', 'waiting', 'archived')",
     # Where each ended generation is kept: `url` is a path within the home, or an address without credentials. `sha256`
     # is of the object as it is kept, `lines_sha256` of the log lines in it. `handover` and `summary` are what its
     # header says. `outdated`: a forgetting concerns it, and the object has not been rewritten yet.
@@ -294,36 +196,61 @@ _ARCHIVE_TABLES: tuple[str, ...] = (
     "CREATE INDEX archives_scope ON archives (scope, archived_at)",
 )
 
-RESET_TABLES: tuple[str, ...] = (
-    # from_seq: of the generation's first record. resumed: the generation that it goes on from. cleared: whether what
-    # ended generations show no longer was taken out of conversation_history.
-    "ALTER TABLE sessions ADD COLUMN from_seq INTEGER NOT NULL DEFAULT 1",
-    "ALTER TABLE sessions ADD COLUMN resumed INTEGER",
-    "ALTER TABLE sessions ADD COLUMN cleared INTEGER NOT NULL DEFAULT 0",
-    "CREATE INDEX sessions_to_clear ON sessions (key, generation) WHERE ended_at IS NOT NULL AND cleared = 0",
-    # Resets under way and past, one a generation: begun, waiting (note says why, until retry_at), archived, done,
-    # withdrawn. pressure: how full the context was.
-    """CREATE TABLE resets (
-        session TEXT NOT NULL,
-        generation INTEGER NOT NULL,
-        scope TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        resumes INTEGER,
+
+USAGE_TABLES: tuple[str, ...] = (
+    # Worst case (reserved_*) until settled; usd NULL where no price is known.
+    """CREATE TABLE usage (
+        id INTEGER PRIMARY KEY,
+        ts TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        provider TEXT NOT NULL,
+        model TEXT NOT NULL,
+        session TEXT,
+        turn TEXT,
         state TEXT NOT NULL,
-        pressure REAL,
-        attempts INTEGER NOT NULL DEFAULT 0,
-        note TEXT NOT NULL DEFAULT '',
-        retry_at TEXT,
-        begun_at TEXT NOT NULL,
-        ended_at TEXT,
-        PRIMARY KEY (session, generation)
+        reserved_tokens INTEGER NOT NULL,
+        reserved_usd REAL,
+        input INTEGER NOT NULL DEFAULT 0,
+        output INTEGER NOT NULL DEFAULT 0,
+        cache_read INTEGER NOT NULL DEFAULT 0,
+        cache_write INTEGER NOT NULL DEFAULT 0,
+        usd REAL,
+        settled_at TEXT
     ) STRICT""",
-    "CREATE INDEX resets_unfinished ON resets (begun_at) WHERE state IN ('begun', 'waiting', 'archived')",
-    *_ARCHIVE_TABLES,
-)
-
-
-SPENDING_TABLES: tuple[str, ...] = (
+    "CREATE INDEX usage_ts ON usage (ts)",
+    # What each calendar day and month (of the home's zone) has cost, so that a cap is checked without adding up.
+    """CREATE TABLE usage_totals (
+        period TEXT PRIMARY KEY,
+        usd REAL NOT NULL DEFAULT 0,
+        tokens INTEGER NOT NULL DEFAULT 0,
+        unpriced_tokens INTEGER NOT NULL DEFAULT 0,
+        calls INTEGER NOT NULL DEFAULT 0
+    ) STRICT""",
+    """CREATE TABLE model_facts (
+        model TEXT PRIMARY KEY,
+        factor REAL,
+        samples INTEGER NOT NULL DEFAULT 0,
+        window INTEGER,
+        max_output INTEGER,
+        max_bytes INTEGER,
+        max_images INTEGER,
+        source TEXT,
+        updated_at TEXT NOT NULL
+    ) STRICT""",
+    # What each role has cost in each calendar day and month, so that its share is checked without adding up.
+    """CREATE TABLE usage_by_role (
+        role TEXT NOT NULL,
+        period TEXT NOT NULL,
+        usd REAL NOT NULL DEFAULT 0,
+        unpriced_tokens INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (role, period)
+    ) STRICT""",
+    """CREATE TABLE breakers (
+        name TEXT PRIMARY KEY,
+        failures INTEGER NOT NULL,
+        opened_at TEXT,
+        last_error TEXT NOT NULL
+    ) STRICT""",
     # name: what was said, as in "near:daily_usd:2026-11-20:5"; written with the notice that says it.
     """CREATE TABLE spending_marks (
         name TEXT PRIMARY KEY,

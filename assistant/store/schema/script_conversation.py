@@ -1,12 +1,17 @@
-"""The tables of script.db for conversations: sessions, message index, working context, checkpoints, inbox and outbox,
-turns and tool runs, metering (migration 0001); then what compaction added: replaced rows, the extraction queue,
-requests, circuit breakers, delegations (0002).
+"""The tables of script.db for conversations: sessions with their views and checkpoints, what came in and goes out,
+turns with their tools, requests.
 """
 
 from __future__ import annotations
 
-INITIAL_TABLES: tuple[str, ...] = (
-    # One row a generation of a session. The running totals of the view stand here so that a turn never recounts it.
+CONVERSATION_TABLES: tuple[str, ...] = (
+    # One row a generation of a session, with the running totals of its view, so that a turn never recounts it.
+    # - extracted_seq: follows the journal's own cursor (character.db), never runs ahead of it
+    # - parent_session, parent_message_id: where a branch begins
+    # - view_floor: rows at positions up to it are out of view; a compaction leaves what it replaces where it is
+    # - from_seq: of the generation's first record
+    # - resumed: the generation that this one continues
+    # - cleared: whether what an ended generation no longer shows was taken out of conversation_history
     """CREATE TABLE sessions (
         key TEXT NOT NULL,
         generation INTEGER NOT NULL,
@@ -24,8 +29,16 @@ INITIAL_TABLES: tuple[str, ...] = (
         reported_message_id INTEGER,
         lease_holder TEXT,
         lease_until TEXT,
+        extracted_seq INTEGER NOT NULL DEFAULT 0,
+        parent_session TEXT,
+        parent_message_id INTEGER REFERENCES messages(id),
+        view_floor INTEGER NOT NULL DEFAULT 0,
+        from_seq INTEGER NOT NULL DEFAULT 1,
+        resumed INTEGER,
+        cleared INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (key, generation)
     ) STRICT""",
+    "CREATE INDEX sessions_to_clear ON sessions (key, generation) WHERE ended_at IS NOT NULL AND cleared = 0",
     # The permanent index of the master log: where each record stands, never what it says.
     """CREATE TABLE messages (
         id INTEGER PRIMARY KEY,
@@ -47,14 +60,9 @@ INITIAL_TABLES: tuple[str, ...] = (
     ) STRICT""",
     "CREATE INDEX messages_turn ON messages (turn) WHERE turn IS NOT NULL",
     "CREATE INDEX messages_scope ON messages (scope, id)",
-    # Contentless: the words stand in the log; a row is found here and read there. rowid = messages.id.
-    "CREATE VIRTUAL TABLE messages_fts USING fts5 (text, content='', tokenize='porter unicode61 remove_diacritics 2')",
-    # Segments are merged by the store, a little at a time (`index.merge`).
-    "INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 0)",
-    "INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 64)",
-    "CREATE VIRTUAL TABLE messages_terms USING fts5vocab ('messages_fts', 'row')",
     # The working context, a row per message as the model sees it, in order of position. A prefix made by a compaction
-    # takes positions below those of the tail it stands before. parts: JSON of tool calls, media and the like.
+    # takes positions below those of the tail before which it comes; positions are spaced out, so that a prefix of any
+    # length fits between two rows. parts: JSON of tool calls, media and the like.
     # carried_from marks a verbatim copy that a compaction kept; coverage counts rows without it.
     """CREATE TABLE conversation_history (
         id INTEGER PRIMARY KEY,
@@ -76,6 +84,9 @@ INITIAL_TABLES: tuple[str, ...] = (
         FOREIGN KEY (session, generation) REFERENCES sessions(key, generation)
     ) STRICT""",
     "CREATE INDEX history_message ON conversation_history (message_id)",
+    # - absorbs: ids of the checkpoints it took over, as JSON
+    # - journaled: whether the journal has its entry
+    # - kept_from: the session's view_floor as it was before, while that can be put back
     """CREATE TABLE checkpoints (
         id INTEGER PRIMARY KEY,
         session_id TEXT NOT NULL,
@@ -98,8 +109,53 @@ INITIAL_TABLES: tuple[str, ...] = (
         tier TEXT NOT NULL,
         state TEXT NOT NULL,
         view_hash TEXT NOT NULL,
+        depth INTEGER NOT NULL DEFAULT 1,
+        model TEXT NOT NULL DEFAULT '',
+        attempts INTEGER NOT NULL DEFAULT 0,
+        note TEXT NOT NULL DEFAULT '',
+        absorbs TEXT NOT NULL DEFAULT '[]',
+        journaled INTEGER NOT NULL DEFAULT 0,
+        kept_from INTEGER,
         UNIQUE (session_id, checkpoint_num)
     ) STRICT""",
+    "CREATE INDEX checkpoints_live ON checkpoints (session_id, generation, from_seq) WHERE state = 'live'",
+    "CREATE INDEX checkpoints_started ON checkpoints (id) WHERE state = 'started'",
+    "CREATE INDEX checkpoints_unjournaled ON checkpoints (id) WHERE journaled = 0 AND state IN ('live', 'absorbed')",
+    "CREATE INDEX checkpoints_kept ON checkpoints (session_id, checkpoint_num) WHERE kept_from IS NOT NULL",
+    # Rows that a compaction shortened, as they were.
+    """CREATE TABLE earlier_rows (
+        checkpoint_id INTEGER NOT NULL REFERENCES checkpoints(id),
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        message_id INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        content TEXT NOT NULL,
+        parts TEXT NOT NULL,
+        metadata TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        images INTEGER NOT NULL,
+        PRIMARY KEY (checkpoint_id, message_id)
+    ) STRICT""",
+    "CREATE INDEX earlier_message ON earlier_rows (message_id)",
+    # Ranges that left a view before the journal had read them, to be read from the log (F28).
+    """CREATE TABLE extraction_queue (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        from_seq INTEGER NOT NULL,
+        to_seq INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        state TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        done_at TEXT
+    ) STRICT""",
+    "CREATE INDEX extraction_waiting ON extraction_queue (session, generation, to_seq) WHERE state = 'waiting'",
+)
+
+TURN_TABLES: tuple[str, ...] = (
     # body: JSON of content, media, name. message_id is given at acceptance, before the log has the message.
     """CREATE TABLE inbox (
         id INTEGER PRIMARY KEY,
@@ -147,6 +203,7 @@ INITIAL_TABLES: tuple[str, ...] = (
         ended_at TEXT,
         UNIQUE (turn, call_id)
     ) STRICT""",
+    # A body longer than the network takes goes out in parts, in order; buttons and media are JSON lists.
     """CREATE TABLE outbox (
         id INTEGER PRIMARY KEY,
         key TEXT NOT NULL UNIQUE,
@@ -164,132 +221,44 @@ INITIAL_TABLES: tuple[str, ...] = (
         attempts INTEGER NOT NULL DEFAULT 0,
         error TEXT NOT NULL DEFAULT '',
         created_at TEXT NOT NULL,
-        updated_at TEXT NOT NULL
+        updated_at TEXT NOT NULL,
+        parts_sent INTEGER NOT NULL DEFAULT 0,
+        buttons TEXT NOT NULL DEFAULT '[]',
+        media TEXT NOT NULL DEFAULT '[]'
     ) STRICT""",
     "CREATE INDEX outbox_open ON outbox (bridge, id) WHERE state IN ('pending', 'sending')",
     "CREATE INDEX outbox_unsent ON outbox (state) WHERE state <> 'sent'",
     "CREATE INDEX outbox_session ON outbox (session, id)",
+    # What a terminal that comes again has missed.
+    "CREATE INDEX outbox_shown ON outbox (session, bridge, id)",
     "CREATE INDEX outbox_turn ON outbox (turn) WHERE turn IS NOT NULL",
-    # Worst case (reserved_*) until settled; usd NULL where no price is known.
-    """CREATE TABLE usage (
+    # Files that go out with the answer of a turn that still runs; media: JSON.
+    """CREATE TABLE turn_files (
         id INTEGER PRIMARY KEY,
-        ts TEXT NOT NULL,
-        purpose TEXT NOT NULL,
-        provider TEXT NOT NULL,
-        model TEXT NOT NULL,
-        session TEXT,
-        turn TEXT,
-        state TEXT NOT NULL,
-        reserved_tokens INTEGER NOT NULL,
-        reserved_usd REAL,
-        input INTEGER NOT NULL DEFAULT 0,
-        output INTEGER NOT NULL DEFAULT 0,
-        cache_read INTEGER NOT NULL DEFAULT 0,
-        cache_write INTEGER NOT NULL DEFAULT 0,
-        usd REAL,
-        settled_at TEXT
+        key TEXT NOT NULL UNIQUE,
+        turn TEXT NOT NULL REFERENCES turns(id),
+        session TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        media TEXT NOT NULL
     ) STRICT""",
-    "CREATE INDEX usage_ts ON usage (ts)",
-    # What each calendar day and month (of the home's zone) has cost, so that a cap is checked without adding up.
-    """CREATE TABLE usage_totals (
-        period TEXT PRIMARY KEY,
-        usd REAL NOT NULL DEFAULT 0,
-        tokens INTEGER NOT NULL DEFAULT 0,
-        unpriced_tokens INTEGER NOT NULL DEFAULT 0,
-        calls INTEGER NOT NULL DEFAULT 0
-    ) STRICT""",
-    """CREATE TABLE model_facts (
-        model TEXT PRIMARY KEY,
-        factor REAL,
-        samples INTEGER NOT NULL DEFAULT 0,
-        window INTEGER,
-        max_output INTEGER,
-        max_bytes INTEGER,
-        max_images INTEGER,
-        source TEXT,
-        updated_at TEXT NOT NULL
-    ) STRICT""",
-    # Reminders and schedules; spec is JSON. A due moment becomes a slot, and every slot ends as ran, late or missed.
-    """CREATE TABLE jobs (
+    "CREATE INDEX turn_files_turn ON turn_files (turn)",
+    """CREATE TABLE delegations (
         id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL,
+        turn TEXT NOT NULL,
         session TEXT NOT NULL,
         generation INTEGER NOT NULL,
         scope TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        spec TEXT NOT NULL,
+        task TEXT NOT NULL,
         state TEXT NOT NULL,
-        catch_up TEXT NOT NULL,
-        next_due_at TEXT,
-        created_at TEXT NOT NULL
+        result TEXT NOT NULL DEFAULT '',
+        cost_usd REAL,
+        started_at TEXT NOT NULL,
+        ended_at TEXT
     ) STRICT""",
-    "CREATE INDEX jobs_due ON jobs (next_due_at) WHERE state = 'active'",
-    """CREATE TABLE slots (
-        id INTEGER PRIMARY KEY,
-        job_id INTEGER NOT NULL REFERENCES jobs(id),
-        scope TEXT NOT NULL,
-        due_at TEXT NOT NULL,
-        local_key TEXT NOT NULL,
-        state TEXT NOT NULL,
-        ended_at TEXT,
-        note TEXT NOT NULL DEFAULT '',
-        UNIQUE (job_id, local_key)
-    ) STRICT""",
-)
-
-
-COMPACTION_TABLES: tuple[str, ...] = (
-    # extracted_seq follows the journal's own cursor (character.db), never runs ahead of it. parent: of a branch.
-    "ALTER TABLE sessions ADD COLUMN extracted_seq INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE sessions ADD COLUMN parent_session TEXT",
-    "ALTER TABLE sessions ADD COLUMN parent_message_id INTEGER REFERENCES messages(id)",
-    "ALTER TABLE checkpoints ADD COLUMN depth INTEGER NOT NULL DEFAULT 1",
-    "ALTER TABLE checkpoints ADD COLUMN model TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE checkpoints ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE checkpoints ADD COLUMN note TEXT NOT NULL DEFAULT ''",
-    # Ids of the checkpoints it took over, as JSON; whether the journal has its entry.
-    "ALTER TABLE checkpoints ADD COLUMN absorbs TEXT NOT NULL DEFAULT '[]'",
-    "ALTER TABLE checkpoints ADD COLUMN journaled INTEGER NOT NULL DEFAULT 0",
-    "CREATE INDEX checkpoints_live ON checkpoints (session_id, generation, from_seq) WHERE state = 'live'",
-    "CREATE INDEX checkpoints_started ON checkpoints (id) WHERE state = 'started'",
-    "CREATE INDEX checkpoints_unjournaled ON checkpoints (id) WHERE journaled = 0 AND state IN ('live', 'absorbed')",
-    # What a compaction replaces stays where it is, and the view begins above it: positions up to view_floor are out of
-    # view. kept_from is the floor as it was before, while that can be put back. Positions are spaced out, so that a
-    # prefix of any length fits between two rows.
-    "UPDATE conversation_history SET position = (position + 1048576) * 4294967296",
-    "ALTER TABLE sessions ADD COLUMN view_floor INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE checkpoints ADD COLUMN kept_from INTEGER",
-    "CREATE INDEX checkpoints_kept ON checkpoints (session_id, checkpoint_num) WHERE kept_from IS NOT NULL",
-    # Rows that a compaction shortened, as they were.
-    """CREATE TABLE earlier_rows (
-        checkpoint_id INTEGER NOT NULL REFERENCES checkpoints(id),
-        session TEXT NOT NULL,
-        generation INTEGER NOT NULL,
-        scope TEXT NOT NULL,
-        message_id INTEGER NOT NULL,
-        role TEXT NOT NULL,
-        content TEXT NOT NULL,
-        parts TEXT NOT NULL,
-        metadata TEXT NOT NULL,
-        tokens INTEGER NOT NULL,
-        bytes INTEGER NOT NULL,
-        images INTEGER NOT NULL,
-        PRIMARY KEY (checkpoint_id, message_id)
-    ) STRICT""",
-    "CREATE INDEX earlier_message ON earlier_rows (message_id)",
-    # Ranges that left a view before the journal had read them, to be read from the log (F28).
-    """CREATE TABLE extraction_queue (
-        id INTEGER PRIMARY KEY,
-        session TEXT NOT NULL,
-        generation INTEGER NOT NULL,
-        scope TEXT NOT NULL,
-        from_seq INTEGER NOT NULL,
-        to_seq INTEGER NOT NULL,
-        reason TEXT NOT NULL,
-        state TEXT NOT NULL,
-        created_at TEXT NOT NULL,
-        done_at TEXT
-    ) STRICT""",
-    "CREATE INDEX extraction_waiting ON extraction_queue (session, generation, to_seq) WHERE state = 'waiting'",
+    "CREATE INDEX delegations_running ON delegations (session) WHERE state = 'running'",
+    "CREATE INDEX delegations_session ON delegations (session, id)",
+    "CREATE INDEX delegations_key ON delegations (key)",
     # A request is a user's message; its words stand in the log. task: `Asked`. cites: JSON of message ids.
     """CREATE TABLE requests (
         message_id INTEGER PRIMARY KEY REFERENCES messages(id),
@@ -308,27 +277,37 @@ COMPACTION_TABLES: tuple[str, ...] = (
     "CREATE INDEX requests_open ON requests (session, message_id) WHERE state = 'open'",
     "CREATE INDEX requests_scope ON requests (scope, message_id)",
     "CREATE INDEX requests_turn ON requests (turn)",
-    """CREATE TABLE breakers (
-        name TEXT PRIMARY KEY,
-        failures INTEGER NOT NULL,
-        opened_at TEXT,
-        last_error TEXT NOT NULL
-    ) STRICT""",
-    """CREATE TABLE delegations (
+    # Commands that were typed on a bridge. state: accepted, running, done; text is emptied with the answer.
+    """CREATE TABLE typed_commands (
         id INTEGER PRIMARY KEY,
-        key TEXT NOT NULL,
-        turn TEXT NOT NULL,
+        bridge TEXT NOT NULL,
+        external_id TEXT NOT NULL,
         session TEXT NOT NULL,
-        generation INTEGER NOT NULL,
         scope TEXT NOT NULL,
-        task TEXT NOT NULL,
+        sender TEXT NOT NULL,
+        target TEXT NOT NULL,
+        text TEXT NOT NULL,
         state TEXT NOT NULL,
-        result TEXT NOT NULL DEFAULT '',
-        cost_usd REAL,
-        started_at TEXT NOT NULL,
-        ended_at TEXT
+        accepted_at TEXT NOT NULL,
+        UNIQUE (bridge, external_id)
     ) STRICT""",
-    "CREATE INDEX delegations_running ON delegations (session) WHERE state = 'running'",
-    "CREATE INDEX delegations_session ON delegations (session, id)",
-    "CREATE INDEX delegations_key ON delegations (key)",
+    "CREATE INDEX typed_open ON typed_commands (id) WHERE state <> 'done'",
+    # What was edited or deleted on its network after it had arrived; record_id is its own in the log, given when it was
+    # accepted. content: the words that it brought, or that it replaced, until the log has them.
+    """CREATE TABLE changes (
+        id INTEGER PRIMARY KEY,
+        bridge TEXT NOT NULL,
+        change_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        session TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        message_id INTEGER NOT NULL,
+        record_id INTEGER NOT NULL UNIQUE,
+        content TEXT NOT NULL,
+        state TEXT NOT NULL,
+        at TEXT NOT NULL,
+        UNIQUE (bridge, change_id)
+    ) STRICT""",
+    "CREATE INDEX changes_message ON changes (message_id)",
+    "CREATE INDEX changes_open ON changes (id) WHERE state = 'accepted'",
 )

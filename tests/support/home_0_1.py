@@ -1,0 +1,15 @@
+"""The home of version 0.1 that lies packed in `tests/data`."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+_PACKED = Path(__file__).parents[1] / "data" / "home-0.1.tar.gz"
+
+
+def unpack_home_0_1(folder: Path) -> Path:
+    """The home in this folder; beside it `expected.json`, what version 0.1 read out of it."""
+    with tarfile.open(_PACKED) as packed:
+        packed.extractall(folder, filter="data")
+    return folder / "home"
