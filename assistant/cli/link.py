@@ -15,7 +15,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
-from assistant.cli.lazy import load_attribute
 from assistant.core.errors import AssistantError, HomeLocked
 from assistant.core.ports import ControlPort
 from assistant.core.records import InboxReceipt, IncomingMessage
@@ -131,8 +130,9 @@ async def open_link(settings: Settings, inside: LocalLinkFactory | None = None) 
 def open_daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
     """The link over the home's socket. Its HTTP client is loaded now, because whoever serves the home itself does
     without."""
-    link: AbstractAsyncContextManager[Link] = load_attribute("assistant.cli.client:socket_link")(home.socket)
-    return link
+    from assistant.cli.client import open_socket_link
+
+    return open_socket_link(home.socket)
 
 
 async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside: LocalLinkFactory) -> Link:
@@ -150,13 +150,14 @@ async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside:
 async def serve_in_process(settings: Settings) -> AsyncIterator[Link]:
     """The whole daemon within this process. Raises `HomeLocked` when another process has the home; if the runtime ends
     by itself, this task is cancelled and what ended it is raised."""
-    # All of the program is loaded where it has to run here, and only then.
-    async with load_attribute("assistant.daemon:running")(settings, warm_after=_WARM_AFTER) as daemon:
+    from assistant.daemon import serve_daemon  # all of the program: loaded where it has to run here, and only then
+
+    async with serve_daemon(settings, warm_after=_WARM_AFTER) as daemon:
         task = asyncio.current_task()
         assert task is not None
         watch = asyncio.create_task(_cancel_after(daemon.worker, task))
         try:
-            yield InProcessLink(daemon.house.control, daemon.house.terminal)
+            yield InProcessLink(daemon.app.control, daemon.app.terminal)
         finally:
             watch.cancel()
             if daemon.worker.done():

@@ -50,7 +50,7 @@ class ConversationCompaction(Protocol):
     ) -> int | None:
         """Take the session's lease until `until` and note a `started` checkpoint over the messages `ids` (first, last),
         in one transaction: its id, or None where another holder has a lease that has not run out (F14). `holder` is
-        unique to a process: leases of an earlier process are void after `reconcile`. Raises `StaleView`."""
+        unique to a process: leases of an earlier process are void after `recover_after_crash`. Raises `StaleView`."""
         ...
 
     def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
@@ -188,7 +188,7 @@ class Conversation(ConversationCompaction, ConversationRollover, Protocol):
     """Inbox, master log, message index, working context and turns of a home: the order of I1 lives behind this port.
 
     Every method that takes messages writes the log first (one fsync), then one transaction on the database. A crash
-    between the two is settled by `reconcile`."""
+    between the two is settled by `recover_after_crash`."""
 
     def recover_after_crash(self, now: datetime) -> RecoveryResult: ...
 
