@@ -22,7 +22,7 @@ help:
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
 	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"
-	@echo "make docs        write docs/reference/ and the conversation in README.md again"
+	@echo "make docs        write docs/developing/reference/ and the conversation in README.md again"
 	@echo "make clean       remove what the others made"
 
 run: $(VENV)/.run

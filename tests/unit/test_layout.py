@@ -165,7 +165,7 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
     assert not found
 
 
-@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "LICENSE", "Makefile", ".ci/run", "docs/decisions.md"])
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "LICENSE", "Makefile", ".ci/run", "docs/developing/decisions.md"])
 def test_what_a_newcomer_looks_for_is_there(name: str) -> None:
     assert (ROOT / name).stat().st_size > 100
 
