@@ -1,7 +1,7 @@
 """Checks that what the pages name exists: files, modules, classes, tests, links.
 
-`make docs` and `make lint` run it; each name that does not exist is a line with page and line number. Read are README.md,
-CONTRIBUTING.md, CHANGELOG.md and every page below docs/:
+`make docs` and `make lint` run it, and print a line with page and line number for each name that does not exist. It
+reads README.md, CONTRIBUTING.md, CHANGELOG.md and every page below docs/:
 
 - A relative link leads to a file, and to a heading of that file where it names one.
 - A path in backticks exists: one that begins with a folder of the project, or ends in `.py`. What follows it exists in

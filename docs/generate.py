@@ -38,7 +38,8 @@ def main(arguments: list[str]) -> int:
             stale.append(name)
     if stale:
         print(
-            f"docs/developing/reference: {', '.join(stale)} does not say what the program does. Run `make docs`.", file=sys.stderr
+            f"docs/developing/reference: {', '.join(stale)} does not say what the program does. Run `make docs`.",
+            file=sys.stderr,
         )
     return 1 if stale else 0
 
