@@ -47,8 +47,8 @@ class Supervision:
     within how many seconds it will be called again, unless something stands still."""
 
     manager: NotifyTarget = field(default_factory=NotifyTarget)
-    hurry: asyncio.Event | None = None
-    watch: Callable[[float], None] | None = None
+    force_stop: asyncio.Event | None = None
+    watchdog: Callable[[float], None] | None = None
 
 
 _NO_SUPERVISION = Supervision()
@@ -58,10 +58,10 @@ _NO_SUPERVISION = Supervision()
 class Daemon:
     """A running daemon: `house` is what `wire` built, `worker` the runtime's loop."""
 
-    house: App
+    app: App
     worker: asyncio.Task[None]
 
-    async def until(self, stop: asyncio.Event) -> None:
+    async def wait_until(self, stop: asyncio.Event) -> None:
         """Wait for `stop`; raises what the runtime raised if it ended by itself, rather than live on as a shell."""
         waiter = asyncio.create_task(stop.wait())
         await asyncio.wait([waiter, self.worker], return_when=asyncio.FIRST_COMPLETED)
@@ -88,38 +88,38 @@ async def serve_daemon(
             await stack.enter_async_context(house.serve())
             pulse = _heartbeat(house, settings, supervision)
             drain_seconds = settings.values.daemon.drain_seconds
-            ending = partial(shut_down, house, worker, drain_seconds, hurry=supervision.hurry)
-            stack.push_async_callback(lambda: pulse.hold(ending(), every))
+            ending = partial(shut_down, house, worker, drain_seconds, force_stop=supervision.force_stop)
+            stack.push_async_callback(lambda: pulse.keep_alive_during(ending(), every))
             stack.callback(_schedule(house, settings).shutdown, wait=False)
-            house.reminding.alarm.start()
+            house.agenda.alarm.start()
             warming = asyncio.create_task(_warm(house, warm_after), name="warming")
             stack.callback(warming.cancel)
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
-            model = house.turns.model
-            counting = house.context.describe_counting(model.name)
+            model = house.turn_runner.model
+            counting = house.context_window.describe_token_counting(model.name)
             log.info("ready", home=str(settings.home.path), model=model_label(model), tokens=counting)
             yield Daemon(house, worker)
 
 
 async def shut_down(
-    house: App,
+    app: App,
     worker: asyncio.Task[None],
     drain_seconds: float,
-    patience: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
-    hurry: asyncio.Event | None = None,
+    timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
+    force_stop: asyncio.Event | None = None,
 ) -> None:
     """End what runs, each step within its time (F38); what does not end is told of and left for the next start."""
     unfinished = asyncio.gather(
-        house.sleeping.sleeper.stop(),
-        house.sessions.resets.stop(),
-        house.backing_up.stop(),
-        house.reminding.alarm.stop(),
+        app.sleep_setup.scheduler.stop(),
+        app.sessions.resets.stop(),
+        app.backup_scheduler.stop(),
+        app.agenda.alarm.stop(),
     )
-    await finish_within(patience.sleep, unfinished, "a sleep or a reset")
-    await finish_within(patience.commands, house.reception.stop(), "the commands")
-    await house.runtime.stop(drain_seconds, patience, hurry)
-    await finish_within(patience.runtime, asyncio.wait([worker]), "the runtime")
-    await finish_within(patience.model, house.close_model(), "the model")
+    await finish_within(timeouts.sleep, unfinished, "a sleep or a reset")
+    await finish_within(timeouts.commands, app.inbound.stop(), "the commands")
+    await app.runtime.stop(drain_seconds, timeouts, force_stop)
+    await finish_within(timeouts.runtime, asyncio.wait([worker]), "the runtime")
+    await finish_within(timeouts.model, app.close_models(), "the model")
 
 
 async def _warm(house: App, after: float) -> None:
@@ -128,7 +128,7 @@ async def _warm(house: App, after: float) -> None:
 
 
 def _heartbeat(house: App, settings: Settings, supervision: Supervision) -> Heartbeat:
-    manager, watch = supervision.manager, supervision.watch
+    manager, watch = supervision.manager, supervision.watchdog
 
     def feed() -> None:
         # A manager that listens watches by itself.
@@ -136,10 +136,15 @@ def _heartbeat(house: App, settings: Settings, supervision: Supervision) -> Hear
             watch(manager.watchdog_seconds)
 
     def serving() -> str:
-        return house.runtime.trouble or f"Serves {settings.home.path}."
+        return house.runtime.storage_error or f"Serves {settings.home.path}."
 
     return Heartbeat(
-        house.progress, house.runtime.lanes, house.runtime.wake, SystemdNotifier(manager.address), serving, feed
+        house.progress,
+        house.runtime.progress_snapshot,
+        house.runtime.wake,
+        SystemdNotifier(manager.address),
+        serving,
+        feed,
     )
 
 
@@ -149,13 +154,13 @@ def _schedule(house: App, settings: Settings) -> AsyncIOScheduler:
 
     async def watch() -> None:
         # Whether something was done already, as in an hour that comes twice, is for the home to tell.
-        house.look()
+        house.check_due()
 
     async def upkeep() -> None:
         house.upkeep()
         # The end cuts this off, and the next start goes on with it; APScheduler would tell of that as a failure.
         with contextlib.suppress(asyncio.CancelledError):
-            await house.index()
+            await house.index_new_messages()
 
     scheduler = AsyncIOScheduler(timezone=UTC)
     scheduler.add_job(watch, "interval", seconds=settings.values.daemon.watch_seconds, id="watch", coalesce=True)
@@ -181,15 +186,15 @@ async def main(
     notifier = SystemdNotifier(manager.address)
 
     def begin() -> None:
-        notifier.tell(**notify.stopping_message(service_manager_timeout(drain_seconds)))
+        notifier.notify(**notify.stopping_message(service_manager_timeout(drain_seconds)))
         _in_loop(loop, stop.set)
 
     with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, hurry.set)) as listening:
-        async with serve_daemon(settings, Supervision(manager, hurry, listening.watch)) as daemon:
-            notifier.tell(**{notify.READY: "1"})
+        async with serve_daemon(settings, Supervision(manager, hurry, listening.arm_watchdog)) as daemon:
+            notifier.notify(**{notify.READY: "1"})
             if on_ready is not None:
                 on_ready()
-            await daemon.until(stop)
+            await daemon.wait_until(stop)
             log.info("stopping")
 
 

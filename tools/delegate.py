@@ -38,7 +38,7 @@ class Helpers(Protocol):
     """Whoever carries out tasks for the model of a running turn."""
 
     @property
-    def most(self) -> int:
+    def max_tasks(self) -> int:
         """The most tasks of one call."""
         ...
 
@@ -53,9 +53,9 @@ def delegate_tool(helpers: Helpers) -> Tool:
     async def delegate(context: ToolContext, tasks: list[TaskText]) -> str:
         """Have helpers work at once on tasks that do not depend on each other. Each sees this conversation, can look
         things up, and answers in text. tasks: what each is to find out or write."""
-        if not 0 < len(tasks) <= helpers.most:
+        if not 0 < len(tasks) <= helpers.max_tasks:
             raise ToolError(
-                f"give 1 to {helpers.most} tasks (delegation.max_helpers), not {len(tasks)}. None was started."
+                f"give 1 to {helpers.max_tasks} tasks (delegation.max_helpers), not {len(tasks)}. None was started."
             )
         answers = await helpers.run(tasks, context)
         heads = [f"{number}. {quote_text(_heading(task))}:" for number, task in enumerate(tasks, 1)]

@@ -234,7 +234,7 @@ _MOST_A_TURN = 10
 class FileKeeper(Protocol):
     """Where copies are kept (`assistant.gateway.attachments.Files`)."""
 
-    def keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str: ...
+    def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str: ...
 
 
 def send_file_tool(workspace: Path, files: FileKeeper, leaving: TurnFilesPort) -> Tool:
@@ -243,13 +243,13 @@ def send_file_tool(workspace: Path, files: FileKeeper, leaving: TurnFilesPort) -
         """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in
         the answer what it is."""
         path = workspace_path(path)
-        if len(leaving.of_turn(context.turn)) >= _MOST_A_TURN:
+        if len(leaving.list_files(context.turn)) >= _MOST_A_TURN:
             raise ToolError(f"{_MOST_A_TURN} files go out with this answer already; send more with another.")
         data = await asyncio.to_thread(_read_whole, workspace, path)
         mime = mimetypes.guess_type(path)[0] or "application/octet-stream"
         name = path.rsplit("/", 1)[-1]
         medium = Media("image" if mime.startswith("image/") else "file", mime, name, len(data))
-        kept = await asyncio.to_thread(files.keep, SENT_FOLDER, (safe_file_name(medium),), data)
+        kept = await asyncio.to_thread(files.save, SENT_FOLDER, (safe_file_name(medium),), data)
         leaving.add(Media(medium.kind, mime, name, len(data), path=kept), context)
         return f"{quote_text(path)} ({mime}, {len(data)} bytes) goes out with your answer."
 

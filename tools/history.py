@@ -53,7 +53,7 @@ def search_history_tool(history: HistoryPort, zone: ZoneInfo, result_bytes: int)
     ) -> str:
         """Search everything said earlier, by words: best quotations first, with #message_id and date.
         after: from this day on; before: up to but without this day."""
-        await history.ready()
+        await history.prepare_search()
         hits = history.search(
             query,
             context.scope,
@@ -133,7 +133,7 @@ def read_history_tool(history: HistoryPort, zone: ZoneInfo, result_bytes: int) -
         if start is None or end is None:
             raise ToolError("give message_id, or start and end (and session, for another one than this).")
         session = session or context.session
-        records = history.read_span(session, start, end, context.scope)
+        records = history.read_byte_range(session, start, end, context.scope)
         if not records:
             raise ToolError(f"no whole message lies in bytes {start} to {end} of session {quote_text(session)} here.")
         rest = records[_MOST_RECORDS:]

@@ -199,7 +199,7 @@ _MAX_TEXT_LENGTH = 2000
 
 
 class ErasurePreparation(Protocol):
-    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
+    async def request_code(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
         """What would go, and the code that confirms it; "" where there is nothing."""
         ...
 
@@ -222,7 +222,7 @@ def forget_tool(forgetting: ErasurePreparation) -> Tool:
             raise ToolError(
                 f"text: {_MAX_TEXT_LENGTH} characters at most; a telling part of it will do. Nothing was changed."
             )
-        found, code = await forgetting.ask(wanted, context.now)
+        found, code = await forgetting.request_code(wanted, context.now)
         return quote_block("\n".join(render_forget_preview(found, code, shown=False)))
 
     return forget

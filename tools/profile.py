@@ -34,10 +34,10 @@ def edit_memory_file_tool(files: MemoryFilesPort) -> Tool:
         """Edit MEMORY.md. old: exact passage ("" appends new). new: replaces it ("" removes)."""
         if context.scope != OWNER_SCOPE:
             raise ToolError("MEMORY.md is the owner's; it cannot be edited from here. Nothing was changed.")
-        stands = files.curated()
+        stands = files.read_memory_file()
         wrong = _wrong(stands, old, new)
         # Called again after a crash, the passage is gone already: then the change that was made is shown.
-        edit = files.curate(
+        edit = files.replace_memory_file(
             stands if wrong else _edited(stands, old, new), stands, "model", context.now, key=context.key
         )
         if edit.id is None:
@@ -125,7 +125,7 @@ def _answer(saved: Profile, changed: bool, files: MemoryFilesPort) -> str:
     """Called again after a crash, nothing changes any more: the change that was made is shown all the same."""
     if saved.id is None:
         raise ToolError(f"This change of {quote_text(saved.name)} was taken back meanwhile. Nothing was changed.")
-    newest = next(iter(files.edits(saved.scope, target=f"profile:{saved.id}", limit=1)), None)
+    newest = next(iter(files.list_edits(saved.scope, target=f"profile:{saved.id}", limit=1)), None)
     which = f"Profile {saved.id} of {quote_text(saved.name)}"
     if newest is None:
         return f"{which} says so already; nothing was changed."

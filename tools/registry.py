@@ -37,7 +37,7 @@ class ToolRegistry:
         tools: Iterable[Tool],
         *,
         timeout_seconds: float,
-        unhurried: frozenset[str] = frozenset(),
+        without_timeout_cap: frozenset[str] = frozenset(),
         authority: Permissions = OWNER_ONLY_PERMISSIONS,
         tracer: Tracer = NULL_TRACER,
     ) -> None:
@@ -48,7 +48,7 @@ class ToolRegistry:
                 raise ValueError(f"two tools are called {tool.spec.name}")
             self._tools[tool.spec.name] = tool
         self._longest = timeout_seconds
-        self._unhurried = unhurried
+        self._unhurried = without_timeout_cap
         self._authority = authority
         self._tracer = tracer
 
@@ -58,7 +58,7 @@ class ToolRegistry:
         return frozenset(name for name, tool in self._tools.items() if tool.protected)
 
     @property
-    def admitted(self) -> dict[str, frozenset[str]]:
+    def allowed_roles(self) -> dict[str, frozenset[str]]:
         """The roles that each tool admits at most."""
         return {name: tool.roles for name, tool in self._tools.items()}
 
@@ -76,11 +76,11 @@ class ToolRegistry:
             return FAILURE_PREFIX + self._not_offered(call.name, role), False
         with self._tracer.span("tool", tool=call.name, role=role) as span:
             text, ok = await self._attempt(tool, call, context)
-            span.tell(ok=ok)
+            span.set_attributes(ok=ok)
         return replace_unsendable(text), ok
 
     def _may_use(self, role: str, tool: Tool) -> bool:
-        return self._authority.may_use(role, tool.spec.name, tool.roles)
+        return self._authority.may_use_tool(role, tool.spec.name, tool.roles)
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
         seconds = tool.timeout_seconds

@@ -41,10 +41,10 @@ def set_reminder_tool(reminders: RemindersPort) -> Tool:
         """Remind the person here, at a time. when: as they said it ("in 20 minutes", "tomorrow at 9", "every weekday at
         8:30"), or ISO 8601 in their zone. repeat, if any: "every Monday", an RRULE or a line of cron."""
         try:
-            job = await reminders.remind_from(context, text, when, repeat)
+            job = await reminders.create_reminder_from_tool(context, text, when, repeat)
         except UsageError as error:
             raise ToolError(str(error)) from None
-        return f"Reminder {job.id} is set: {quote_text(job.text)}, {reminders.told(job)}."
+        return f"Reminder {job.id} is set: {quote_text(job.text)}, {reminders.describe_due(job)}."
 
     return set_reminder
 
@@ -57,11 +57,12 @@ def list_reminders_tool(reminders: RemindersPort) -> Tool:
     @tool(roles=ALL_ROLES)
     def list_reminders(context: ToolContext) -> str:
         """The reminders that wait, the next one first."""
-        waiting = reminders.reminders(context.scope)
+        waiting = reminders.list_reminders(context.scope)
         if not waiting:
             return "No reminder is set."
         lines = [
-            f"- {job.id}: {quote_text(job.text[:_FIRST_WORDS])}, {reminders.told(job)}" for job in waiting[:_SHOWN]
+            f"- {job.id}: {quote_text(job.text[:_FIRST_WORDS])}, {reminders.describe_due(job)}"
+            for job in waiting[:_SHOWN]
         ]
         more = [f"(… {len(waiting) - _SHOWN:,} more, not shown)"] if len(waiting) > _SHOWN else []
         return "\n".join([f"Reminders that wait: {len(waiting):,}", *lines, *more])

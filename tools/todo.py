@@ -37,7 +37,7 @@ def manage_todo_list_tool(todos: TodosPort) -> Tool:
     ) -> str:
         """The person's to-do list; shows it after every change. items: texts to add. ids: to complete or remove."""
         change, changed = _change(todos, context, action, items, ids)
-        return format_todos(todos.all(context.scope), change=change, changed=changed)
+        return format_todos(todos.list_todos(context.scope), change=change, changed=changed)
 
     return manage_todo_list
 
@@ -74,9 +74,9 @@ def close_requests_tool(requests: RequestsPort, zone: ZoneInfo) -> Tool:
         """Close requests by message id. cites: messages that show it."""
         if not ids:
             raise ToolError("ids is empty: name the requests by message id. Nothing was changed.")
-        closed = requests.close(context.session, ids, state, "model", cites, context.now)
+        closed = requests.close_requests(context.session, ids, state, "model", cites, context.now)
         named = ", ".join(f"#{request.message_id}" for request in closed)
-        still_open = requests.open(context.session)
+        still_open = requests.list_open(context.session)
         return "\n".join([f"{state.capitalize()}: {named}.", *_list(still_open, zone)])
 
     return close_requests

@@ -37,21 +37,21 @@ class MemoryToolDeps:
     """What the tools of memory work over; `importance` gives 0 to 1 for a kind and a content."""
 
     search: MemorySearchPort
-    correcting: MemoryCorrection
+    corrector: MemoryCorrection
     journal: Journal
     profiles: ProfilesPort
     files: MemoryFilesPort
-    forgetting: ErasurePreparation
+    erasure: ErasurePreparation
     importance: Callable[[str, str], float]
 
     def tools(self, history: HistoryPort, zone: ZoneInfo, result_bytes: int) -> list[Tool]:
         return [
             search_memory_tool(self.search, zone, result_bytes),
             add_journal_entry_tool(self.journal, history, self.importance),
-            update_memory_tool(self.correcting, history),
+            update_memory_tool(self.corrector, history),
             update_profile_tool(self.profiles, self.files, zone),
             edit_memory_file_tool(self.files),
-            forget_tool(self.forgetting),
+            forget_tool(self.erasure),
         ]
 
 
@@ -94,5 +94,9 @@ def build_toolbox(
     tools += memory.tools(history, zone, result_bytes) if memory else []
     tools += [delegate_tool(helpers)] if helpers else []
     return ToolRegistry(
-        tools, timeout_seconds=timeout_seconds, unhurried=frozenset({"delegate"}), authority=authority, tracer=tracer
+        tools,
+        timeout_seconds=timeout_seconds,
+        without_timeout_cap=frozenset({"delegate"}),
+        authority=authority,
+        tracer=tracer,
     )

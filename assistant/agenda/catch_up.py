@@ -40,7 +40,7 @@ class QuietHours:
                 return begin, end
         return None
 
-    def over(self, at: datetime) -> datetime:
+    def next_allowed(self, at: datetime) -> datetime:
         """The moment itself, or the end of the quiet hours that it falls into."""
         window = self.window(at)
         return at if window is None else window[1]
@@ -67,42 +67,44 @@ NOTE_FOLDED = "waited for quiet hours; told once, with the newest"
 class LatenessPolicy:
     """From when on something due is late, and when it has to wait."""
 
-    late: timedelta
+    late_after: timedelta
     quiet: QuietHours | None = None
 
-    def over(self, at: datetime) -> datetime:
-        return at if self.quiet is None else self.quiet.over(at)
+    def next_allowed(self, at: datetime) -> datetime:
+        return at if self.quiet is None else self.quiet.next_allowed(at)
 
-    def due_between(self, now: datetime) -> tuple[datetime | None, datetime]:
+    def due_window(self, now: datetime) -> tuple[datetime | None, datetime]:
         """Jobs whose slot lies after the first and not after the second are to be looked at now. In quiet hours these
         are the ones that were due right before them."""
         window = self.quiet.window(now) if self.quiet is not None else None
         if window is None:
             return None, now
-        return now - self.late, window[0] - timedelta(microseconds=1)
+        return now - self.late_after, window[0] - timedelta(microseconds=1)
 
     def wake_at(self, next_at: datetime | None, now: datetime) -> datetime | None:
         """When to look again, if the next slot is at `next_at`."""
-        return None if next_at is None else self.over(max(next_at, now))
+        return None if next_at is None else self.next_allowed(max(next_at, now))
 
 
-def end_due_slots(job: Job, now: datetime, how: LatenessPolicy, most: int) -> tuple[list[SlotOutcome], DueSlot | None]:
+def end_due_slots(
+    job: Job, now: datetime, policy: LatenessPolicy, limit: int
+) -> tuple[list[SlotOutcome], DueSlot | None]:
     """How the slots of a job that are due end, at most so many, oldest first; and its next slot."""
     ended: list[SlotOutcome] = []
     due, zone = job.due, ZoneInfo(job.zone)
-    for _ in range(most):
-        if due is None or how.over(due.at) > now:
+    for _ in range(limit):
+        if due is None or policy.next_allowed(due.at) > now:
             break
         following = next_due(job.spec, zone, due)
-        ended.append(_ending(job, due, following, now, how))
+        ended.append(_ending(job, due, following, now, policy))
         due = following
     return ended, due
 
 
 def _ending(job: Job, due: DueSlot, following: DueSlot | None, now: datetime, how: LatenessPolicy) -> SlotOutcome:
-    open_at = how.over(due.at)
-    newest = following is None or how.over(following.at) > now
-    if now - open_at <= how.late:
+    open_at = how.next_allowed(due.at)
+    newest = following is None or how.next_allowed(following.at) > now
+    if now - open_at <= how.late_after:
         if open_at == due.at:
             return SlotOutcome(due, "ran", "", True)
         stands = newest or job.catch_up == "all"
@@ -124,15 +126,15 @@ def format_lateness(by: timedelta) -> str:
 
 
 def end_due_slots_of_jobs(
-    jobs: Iterator[Job], now: datetime, how: LatenessPolicy, most: int
+    jobs: Iterator[Job], now: datetime, policy: LatenessPolicy, limit: int
 ) -> list[tuple[Job, list[SlotOutcome], DueSlot | None]]:
     """The endings of several jobs, together `most` at most."""
     ended: list[tuple[Job, list[SlotOutcome], DueSlot | None]] = []
-    left = most
+    left = limit
     for job in jobs:
         if left <= 0:
             break
-        of_it, following = end_due_slots(job, now, how, left)
+        of_it, following = end_due_slots(job, now, policy, left)
         left -= len(of_it)
         ended.append((job, of_it, following))
     return ended

@@ -110,7 +110,7 @@ class SlotOutcome:
     due: DueSlot
     state: SlotState
     note: str
-    told: bool
+    notifies: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class JobOutcome:
     """How slots of a job ended, each with the key of the message that tells of it ("" for none); and its next slot."""
 
     job_id: int
-    ended: tuple[tuple[SlotOutcome, str], ...]
+    outcomes: tuple[tuple[SlotOutcome, str], ...]
     due: DueSlot | None
 
 
@@ -153,8 +153,8 @@ class JobOutcome:
 class FiringBatch:
     """What is committed together: ends of slots, what goes out, and prompts that begin turns."""
 
-    fired: tuple[JobOutcome, ...]
-    tellings: tuple[ReminderMessage, ...]
+    jobs: tuple[JobOutcome, ...]
+    messages: tuple[ReminderMessage, ...]
     prompts: tuple[IncomingMessage, ...]
 
 
@@ -164,19 +164,19 @@ class JobsPort(Protocol):
     What always holds: a slot ends once, in the transaction in which its job's next slot, and what goes out because of
     it, are written."""
 
-    def add(self, new: NewJob, most: int, now: datetime) -> Job:
+    def add(self, new: NewJob, limit: int, now: datetime) -> Job:
         """Make a job, or give the one that was made under the same key. Raises `UsageError` where `most` of the scope
         wait already, or one of them has the name."""
         ...
 
-    def made_under(self, key: str, scope: str) -> Job | None: ...
-    def get(self, job_id: int, scope: str, kind: JobKind) -> Job | None: ...
+    def find_by_key(self, key: str, scope: str) -> Job | None: ...
+    def get_job(self, job_id: int, scope: str, kind: JobKind) -> Job | None: ...
 
-    def named(self, name: str, scope: str) -> Job | None:
+    def find_by_name(self, name: str, scope: str) -> Job | None:
         """The schedule of that name which waits or pauses."""
         ...
 
-    def waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
+    def list_waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
         """Those that are active or paused, the next due first."""
         ...
 
@@ -190,44 +190,44 @@ class JobsPort(Protocol):
         """Go on at a slot; None: there is none left, it is done."""
         ...
 
-    def place_of(self, turn: str) -> tuple[DeliveryTarget, int] | None:
+    def origin_of_turn(self, turn: str) -> tuple[DeliveryTarget, int] | None:
         """Where the newest message of a turn came from, and its message id."""
         ...
 
     # firing
-    def due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
+    def list_due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
         """Active jobs whose next slot is after the first and not after the second moment, the oldest first."""
         ...
 
-    def next_at(self) -> datetime | None:
+    def next_due_at(self) -> datetime | None:
         """When the next slot of any job is due."""
         ...
 
-    def fire(self, firing: FiringBatch, now: datetime) -> None:
+    def apply_firing(self, firing: FiringBatch, now: datetime) -> None:
         """End slots, move jobs on, store what goes out and the prompts that begin turns: all in one transaction."""
         ...
 
-    def log_told(self, now: datetime) -> int:
+    def log_sent_reminders(self, now: datetime) -> int:
         """Have the conversations know of the reminders that went out and are not in their logs yet; how many these
         were. Called after `fire`, and at start for what a crash left."""
         ...
 
     # looking back
-    def slots(
+    def ended_slots(
         self, scope: str, *, kind: JobKind | None = None, job_id: int | None = None, limit: int = 100
     ) -> list[EndedSlot]:
         """Slots that have ended, the newest first."""
         ...
 
-    def missed(self) -> Mapping[str, int]:
+    def count_missed(self) -> Mapping[str, int]:
         """How many slots were missed and nobody has looked at since, by scope."""
         ...
 
-    def seen(self, now: datetime) -> None:
+    def mark_missed_seen(self, now: datetime) -> None:
         """Somebody has looked at what was missed."""
         ...
 
-    def overdue(self, before: datetime) -> int:
+    def count_overdue(self, before: datetime) -> int:
         """How many active jobs have a next slot before that."""
         ...
 
@@ -249,14 +249,14 @@ class JobRequest:
 class RemindersPort(Protocol):
     """Who minds reminders. Every method raises `UsageError` with what to do differently; then nothing was changed."""
 
-    async def remind(self, wanted: JobRequest, now: datetime) -> Job: ...
-    async def remind_from(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
+    async def create_reminder(self, wanted: JobRequest, now: datetime) -> Job: ...
+    async def create_reminder_from_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
         """A reminder that a tool sets, for where the newest message of its turn came from."""
         ...
 
-    def reminders(self, scope: str) -> Sequence[Job]: ...
+    def list_reminders(self, scope: str) -> Sequence[Job]: ...
     def cancel_reminder(self, job_id: int, scope: str, key: str, now: datetime) -> Job: ...
 
-    def told(self, job: Job) -> str:
+    def describe_due(self, job: Job) -> str:
         """When it is due, and how often, as people read it: one line."""
         ...

@@ -117,7 +117,7 @@ class NormalisedTimeText:
     hour was named, or neither."""
 
     text: str
-    part: int | None
+    assumed_hour: int | None
 
 
 def normalise_time_text(text: str, today: date) -> NormalisedTimeText:

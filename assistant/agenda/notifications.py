@@ -44,7 +44,7 @@ class _DueReminder:
 def build_firing(ended: Sequence[EndedJob], zone: ZoneInfo, now: datetime) -> FiringBatch:
     """All that comes of slots that end; `zone` is the home's, in which times are told."""
     reminders = [
-        _DueReminder(job, one) for job, of_it, _ in ended for one in of_it if one.told and job.kind == "reminder"
+        _DueReminder(job, one) for job, of_it, _ in ended for one in of_it if one.notifies and job.kind == "reminder"
     ]
     tellings, keys = _tellings(reminders, zone, now)
     fired = tuple(
@@ -55,7 +55,7 @@ def build_firing(ended: Sequence[EndedJob], zone: ZoneInfo, now: datetime) -> Fi
         schedule_prompt(job, one.due, one.state == "late", zone)
         for job, of_it, _ in ended
         for one in of_it
-        if one.told and job.kind == "schedule"
+        if one.notifies and job.kind == "schedule"
     )
     return FiringBatch(fired, tuple(tellings), prompts)
 

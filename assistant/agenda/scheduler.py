@@ -48,18 +48,18 @@ class AgendaScheduler:
         self._ring = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self.trouble = ""
+        self.last_error = ""
 
-    def settle(self, now: datetime) -> None:
+    def recover_after_crash(self, now: datetime) -> None:
         """At start: what went out before a crash is told to the conversations. Raises `StoreError`."""
-        self._jobs.log_told(now)
+        self._jobs.log_sent_reminders(now)
 
     def start(self) -> None:
         """Go off from now on."""
         self._ring.set()
         self._task = asyncio.create_task(self._run(), name="agenda")
 
-    def look(self) -> None:
+    def check_due(self) -> None:
         """Something may be due, or due at another time than before. Nothing happens before `start`."""
         self._ring.set()
 
@@ -76,29 +76,29 @@ class AgendaScheduler:
             await self._ring.wait()
             self._ring.clear()
             try:
-                await self.fire()
+                await self.fire_due()
                 self._set_timer(self._wait())
-                self.trouble = ""
+                self.last_error = ""
             except StoreError as error:
-                if self.trouble != str(error):
+                if self.last_error != str(error):
                     log.error("the agenda cannot go on", error=str(error))
-                self.trouble = str(error)
+                self.last_error = str(error)
                 self._set_timer(_RETRY_SECONDS)
 
-    async def fire(self) -> int:
+    async def fire_due(self) -> int:
         """End every slot that is due; how many ended. Raises `StoreError`."""
         count = 0
         # What the disk refused to take the last time.
-        self._jobs.log_told(self._clock())
+        self._jobs.log_sent_reminders(self._clock())
         while True:
             now = self._clock()
-            after, until = self._punctuality.due_between(now)
-            jobs = self._jobs.due(after, until, limit=BATCH_SIZE)
+            after, until = self._punctuality.due_window(now)
+            jobs = self._jobs.list_due(after, until, limit=BATCH_SIZE)
             ended = [one for one in end_due_slots_of_jobs(iter(jobs), now, self._punctuality, BATCH_SIZE) if one[1]]
             if not ended:
                 return count
-            self._jobs.fire(build_firing(ended, self._zone, now), now)
-            self._jobs.log_told(now)
+            self._jobs.apply_firing(build_firing(ended, self._zone, now), now)
+            self._jobs.log_sent_reminders(now)
             count += sum(len(slots) for _, slots, _ in ended)
             self._fired()
             await asyncio.sleep(0)
@@ -106,7 +106,7 @@ class AgendaScheduler:
     def _wait(self) -> float:
         """Seconds until the next look."""
         now = self._clock()
-        wake_at = self._punctuality.wake_at(self._jobs.next_at(), now)
+        wake_at = self._punctuality.wake_at(self._jobs.next_due_at(), now)
         if wake_at is None:
             return self._longest_wait
         return min(max((wake_at - now).total_seconds(), _SHORTEST_WAIT), self._longest_wait)

@@ -53,7 +53,7 @@ class AgendaConfig:
 
     zone: ZoneInfo
     catch_up: CatchUpPolicy
-    most: int
+    max_pending: int
     punctuality: LatenessPolicy
 
 
@@ -72,20 +72,20 @@ class AgendaService:
 
     # ------------------------------------------------------------------------------------------------------ setting
 
-    async def remind(self, wanted: JobRequest, now: datetime) -> Job:
+    async def create_reminder(self, wanted: JobRequest, now: datetime) -> Job:
         text = strip_control_characters(wanted.text)
         _must_be_said(text, "reminder", MAX_REMINDER_CHARACTERS)
         return await self._set(replace(wanted, text=text, name=""), "reminder", now)
 
-    async def schedule(self, wanted: JobRequest, now: datetime) -> Job:
+    async def create_schedule(self, wanted: JobRequest, now: datetime) -> Job:
         """A prompt with a name, said for the owner whenever it is due."""
-        text, name = strip_control_characters(wanted.text, lines=True), strip_control_characters(wanted.name)
+        text, name = strip_control_characters(wanted.text, keep_newlines=True), strip_control_characters(wanted.name)
         _must_be_said(text, "prompt", MAX_PROMPT_CHARACTERS)
         _must_be_said(name, "name", MAX_JOB_NAME_CHARACTERS)
         return await self._set(replace(wanted, text=text, name=name), "schedule", now)
 
     async def _set(self, wanted: JobRequest, kind: JobKind, now: datetime) -> Job:
-        known = self.jobs.made_under(wanted.key, wanted.place.scope)
+        known = self.jobs.find_by_key(wanted.key, wanted.place.scope)
         if known is not None:
             return known
         # Languages are loaded from files, and some texts take long to read.
@@ -95,7 +95,7 @@ class AgendaService:
             raise UsageError("That is too often: once an hour is the most here. Nothing was set.")
         # The setting is about times that repeat: what is due once is told, however late.
         catch_up = wanted.catch_up or ("once" if isinstance(spec, OneTimeSpec) else habits.catch_up)
-        most = habits.most if scope == OWNER_SCOPE else min(habits.most, MAX_JOBS_OF_OTHERS)
+        most = habits.max_pending if scope == OWNER_SCOPE else min(habits.max_pending, MAX_JOBS_OF_OTHERS)
         new = NewJob(
             wanted.key, kind, wanted.place, wanted.text, spec, self.zone.key, catch_up, due, wanted.name, wanted.made_by
         )
@@ -103,46 +103,48 @@ class AgendaService:
         self._changed()
         return job
 
-    async def remind_from(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
-        found = self.jobs.place_of(context.turn)
+    async def create_reminder_from_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
+        found = self.jobs.origin_of_turn(context.turn)
         if found is None:
             raise UsageError("Nobody knows where this reminder was asked for. Nothing was set.")
         place, message_id = found
-        return await self.remind(JobRequest(context.key, place, text, when, repeat, made_by=message_id), context.now)
+        return await self.create_reminder(
+            JobRequest(context.key, place, text, when, repeat, made_by=message_id), context.now
+        )
 
     # ----------------------------------------------------------------------------------------------------- changing
 
-    def reminders(self, scope: str) -> Sequence[Job]:
-        return self.jobs.waiting(scope, "reminder")
+    def list_reminders(self, scope: str) -> Sequence[Job]:
+        return self.jobs.list_waiting(scope, "reminder")
 
     def cancel_reminder(self, job_id: int, scope: str, key: str, now: datetime) -> Job:
         job = self.jobs.cancel(job_id, scope, "reminder", key, now)
         self._changed()
         return job
 
-    def schedules(self, scope: str) -> Sequence[Job]:
-        return self.jobs.waiting(scope, "schedule")
+    def list_schedules(self, scope: str) -> Sequence[Job]:
+        return self.jobs.list_waiting(scope, "schedule")
 
-    def schedule_named(self, name: str, scope: str) -> Job:
+    def find_schedule(self, name: str, scope: str) -> Job:
         """By its name, or its number. Raises `UsageError`."""
-        job = self.jobs.named(strip_control_characters(name), scope)
+        job = self.jobs.find_by_name(strip_control_characters(name), scope)
         number = name.lstrip("#")[:18]
         if job is None and number.isascii() and number.isdigit():
-            job = self.jobs.get(int(number), scope, "schedule")
+            job = self.jobs.get_job(int(number), scope, "schedule")
         if job is None or job.state not in ("active", "paused"):
-            names = ", ".join(repr(one.name) for one in self.schedules(scope)) or "none yet"
+            names = ", ".join(repr(one.name) for one in self.list_schedules(scope)) or "none yet"
             raise UsageError(f"There is no schedule {name!r}. Nothing was changed. Schedules: {names}.")
         return job
 
-    def remove(self, job: Job, key: str, now: datetime) -> None:
+    def remove_schedule(self, job: Job, key: str, now: datetime) -> None:
         self.jobs.cancel(job.id, job.place.scope, "schedule", key, now)
         self._changed()
 
-    def pause(self, job: Job) -> None:
+    def pause_schedule(self, job: Job) -> None:
         self.jobs.pause(job.id, job.place.scope)
         self._changed()
 
-    def resume(self, job: Job, now: datetime) -> Job:
+    def resume_schedule(self, job: Job, now: datetime) -> Job:
         """Go on with the first time to come; those that passed meanwhile were not due. Raises `UsageError`."""
         if job.state != "paused" or job.due is None:
             raise UsageError(f"Schedule {job.name!r} is not paused. Nothing was changed.")
@@ -151,13 +153,13 @@ class AgendaService:
         self._changed()
         return replace(job, state="done" if due is None else "active", due=due)
 
-    def run_now(self, job: Job, now: datetime) -> None:
+    def run_schedule_now(self, job: Job, now: datetime) -> None:
         """Beside its times, which stay as they are."""
-        self.jobs.fire(build_manual_run(job, self.zone, now), now)
+        self.jobs.apply_firing(build_manual_run(job, self.zone, now), now)
 
     # ------------------------------------------------------------------------------------------------------ telling
 
-    def told(self, job: Job) -> str:
+    def describe_due(self, job: Job) -> str:
         if job.due is None:
             return "never again"
         zone, punctuality = self.zone, self._habits.punctuality
@@ -169,7 +171,7 @@ class AgendaService:
                 following = next_due(job.spec, ZoneInfo(job.zone), following)
         if often := describe_recurrence(job.spec):
             parts.append(f"and so on: {often}" if following is not None else often)
-        told_at = punctuality.over(job.due.at)
+        told_at = punctuality.next_allowed(job.due.at)
         if told_at > job.due.at:
             parts.append(f"told {as_people_read(told_at, zone)}, after quiet hours ({punctuality.quiet})")
         return ", ".join(parts)
@@ -197,15 +199,15 @@ def find_agenda_problems(
     jobs: JobsPort, punctuality: LatenessPolicy, watch_seconds: float, now: datetime
 ) -> Iterator[str]:
     """What of the agenda needs a person, for `status` (I11)."""
-    missed = sum(jobs.missed().values())
+    missed = sum(jobs.count_missed().values())
     if missed:
         yield (
             f"{pluralize(missed, 'due time')} of reminders and schedules passed without anything done. "
             "`assistant schedule history` shows which, and then this is green again."
         )
-    grace = max(punctuality.late, timedelta(seconds=_WATCHES * watch_seconds))
+    grace = max(punctuality.late_after, timedelta(seconds=_WATCHES * watch_seconds))
     window = punctuality.quiet.window(now) if punctuality.quiet is not None else None
-    overdue = jobs.overdue((now if window is None else window[0]) - grace)
+    overdue = jobs.count_overdue((now if window is None else window[0]) - grace)
     if overdue:
         what = pluralize(overdue, "reminder or schedule", "reminders and schedules")
         yield f"{what} should have gone off and did not. Keep `assistant run` running."

@@ -48,7 +48,7 @@ class ParsedMoment:
 
     at: datetime
     local: datetime
-    exact: bool
+    is_exact: bool
 
 
 def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
@@ -87,7 +87,7 @@ def _natural_language(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     written = normalise_time_text(_dated(text), base.date())
     alone = _next_clock(written.text, base)
     if alone is not None:
-        return _by_the_clock(alone, zone, exact=written.part is None)
+        return _by_the_clock(alone, zone, exact=written.assumed_hour is None)
     data = _read(written.text, base)
     local, period = data.date_obj, data.period
     if local is None or not _all_of_it_counts(written.text, base, data):
@@ -105,7 +105,7 @@ def _natural_language(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
             # So many hours from now are as many hours in a night in which the clocks change.
             at = _whole(now + (local - base))
             return ParsedMoment(at, utc_to_local(at, zone), True)
-        return _by_the_clock(_whole(local), zone, exact=period == "time" and written.part is None)
+        return _by_the_clock(_whole(local), zone, exact=period == "time" and written.assumed_hour is None)
     except OverflowError:
         raise _not_understood(text) from None
 

@@ -35,11 +35,11 @@ class AgeEncryption:
     def has_key(self) -> bool:
         return bool(self._key)
 
-    def sealed(self, data: bytes) -> bytes:
+    def encrypt(self, data: bytes) -> bytes:
         """Raises `ArchiveUnavailable`."""
         return self._run("seal", data, "It could not be encrypted")
 
-    def opened(self, data: bytes, url: str) -> bytes:
+    def decrypt(self, data: bytes, url: str) -> bytes:
         """Raises `ArchiveUnavailable`, also where there is no key or another one."""
         if not self._key:
             raise ArchiveUnavailable(f"{url} is encrypted and [archive] key is not set. Nothing was changed; set it.")

@@ -51,7 +51,7 @@ class FsspecFolder:
     `ArchiveUnavailable`."""
 
     def __init__(self, url: str, disk: DurableFiles, timeout_seconds: float) -> None:
-        self.told = url_without_credentials(url)
+        self.display_url = url_without_credentials(url)
         self._url = url
         self._disk = disk
         self._timeout = timeout_seconds
@@ -118,7 +118,7 @@ class FsspecFolder:
 
         self._run(act, "removed")
 
-    def names(self, folder: str) -> list[str]:
+    def list_names(self, folder: str) -> list[str]:
         """The objects right in a folder below the root."""
         fs, path = self._at(folder)
         fs.invalidate_cache()
@@ -148,15 +148,17 @@ class FsspecFolder:
             error = outcome.exception(seconds)
         except TimeoutError:
             raise ArchiveUnavailable(
-                f"The archive at {self.told} did not answer within {seconds:g} s ([archive] timeout_seconds). Nothing "
+                f"The archive at {self.display_url} did not answer within {seconds:g} s ([archive] timeout_seconds). "
+                f"Nothing "
                 "was cleared; it is tried again later."
             ) from None
         if isinstance(error, FileNotFoundError):
-            raise ArchiveMissing(f"The archive at {self.told} could not be {done}: it is not there.") from None
+            raise ArchiveMissing(f"The archive at {self.display_url} could not be {done}: it is not there.") from None
         if error is not None:
             # Not chained: what a file system says of itself may name what it was opened with.
             raise ArchiveUnavailable(
-                f"The archive at {self.told} could not be {done}: {self._reason(error)}. Nothing was cleared; see "
+                f"The archive at {self.display_url} could not be {done}: {self._reason(error)}. Nothing was cleared; "
+                f"see "
                 "[archive] in the settings. It is tried again later."
             ) from None
         return outcome.result()
@@ -213,10 +215,10 @@ class FsspecObjectStore:
     """`url` "" keeps objects in `archive/` of the home."""
 
     def __init__(
-        self, home: Path, url: str, sealing: AgeEncryption, timeout_seconds: float, disk: DurableFiles
+        self, home: Path, url: str, encryption: AgeEncryption, timeout_seconds: float, disk: DurableFiles
     ) -> None:
-        self._sealing = sealing
-        self._seals = bool(url) and sealing.has_key
+        self._sealing = encryption
+        self._seals = bool(url) and encryption.has_key
         self._disk = disk
         self._timeout = timeout_seconds
         self._own = self._place(str(home / ARCHIVE_FOLDER))
@@ -226,15 +228,15 @@ class FsspecObjectStore:
     def url_of(self, name: str) -> str:
         return f"{self._root}/{name}{ENCRYPTED_SUFFIX if self._seals else ''}"
 
-    def put(self, name: str, data: bytes, prove: Callable[[bytes], None]) -> StoredObject:
+    def put(self, name: str, data: bytes, require_intact: Callable[[bytes], None]) -> StoredObject:
         """See `Shelf.put`."""
         object_name = f"{name}{ENCRYPTED_SUFFIX}" if self._seals else name
-        whole = self._sealing.sealed(data) if self._seals else data
+        whole = self._sealing.encrypt(data) if self._seals else data
         kept = StoredObject(self.url_of(name), len(whole), hashlib.sha256(whole).hexdigest(), self._seals)
         part = f"{_PARTS}/{object_name.replace('/', '.')}"
         self._chosen.write(part, whole)
         back = self._read_back(self._chosen, part, kept)
-        prove(self._sealing.opened(back, kept.url) if self._seals else back)
+        require_intact(self._sealing.decrypt(back, kept.url) if self._seals else back)
         self._chosen.move(part, object_name)
         self._read_back(self._chosen, object_name, kept)
         return kept
@@ -242,10 +244,10 @@ class FsspecObjectStore:
     def get(self, url: str) -> FetchedObject:
         place, name = self._at(url)
         whole = place.read(name)
-        data = self._sealing.opened(whole, url) if url.endswith(ENCRYPTED_SUFFIX) else whole
+        data = self._sealing.decrypt(whole, url) if url.endswith(ENCRYPTED_SUFFIX) else whole
         return FetchedObject(data, len(whole), hashlib.sha256(whole).hexdigest())
 
-    def has(self, url: str) -> bool:
+    def exists(self, url: str) -> bool:
         place, name = self._at(url)
         return place.has(name)
 
@@ -256,8 +258,8 @@ class FsspecObjectStore:
         place, name = self._at(url)
         place.remove(name)
 
-    def tidy(self) -> None:
-        for name in self._chosen.names(_PARTS):
+    def remove_partial(self) -> None:
+        for name in self._chosen.list_names(_PARTS):
             self._chosen.remove(f"{_PARTS}/{name}")
 
     def _at(self, url: str) -> tuple[FsspecFolder, str]:

@@ -30,16 +30,18 @@ from sleep.cycle.schedule import SleepSchedule
 RETRY_AFTER = timedelta(hours=1)
 
 
-def is_backup_due(days: SleepSchedule, backups: Sequence[Backup], since: datetime | None, now: datetime) -> bool:
+def is_backup_due(
+    schedule: SleepSchedule, backups: Sequence[Backup], home_begun_at: datetime | None, now: datetime
+) -> bool:
     """Whether a backup should have been made by now. `days` tells the time of day, `since` when the home was begun."""
-    return days.due(_last(backups, now), since, now) is not None
+    return schedule.find_due_night(_last(backups, now), home_begun_at, now) is not None
 
 
 def first_missed_backup(
-    days: SleepSchedule, backups: Sequence[Backup], since: datetime | None, now: datetime
+    schedule: SleepSchedule, backups: Sequence[Backup], home_begun_at: datetime | None, now: datetime
 ) -> datetime | None:
     """When the first backup was due that was not made, where that is more than a day ago."""
-    return days.missed(_last(backups, now), since, now)
+    return schedule.find_missed_night(_last(backups, now), home_begun_at, now)
 
 
 def backups_to_remove(backups: Sequence[Backup], keep: int, now: datetime) -> list[Backup]:
@@ -64,7 +66,7 @@ MakeBackup = Callable[[BackupKind, datetime], Awaitable[BackupResult]]
 class BackupList(Protocol):
     """Where backups are. Both methods raise `StoreError`."""
 
-    def all(self) -> Sequence[Backup]:
+    def list_backups(self) -> Sequence[Backup]:
         """Oldest first."""
         ...
 
@@ -76,38 +78,38 @@ class BackupScheduler:
         self,
         folder: BackupList,
         make: MakeBackup,
-        days: SleepSchedule,
+        schedule: SleepSchedule,
         keep: int,
         *,
-        begun: Callable[[], datetime | None],
-        forgetting: Callable[[], bool],
+        home_begun_at: Callable[[], datetime | None],
+        is_erasing: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
         """`days` tells when one is made every day, `begun` since when something is said in the home, `forgetting`
         whether something is being forgotten."""
         self._folder = folder
         self._make = make
-        self._days = days
+        self._days = schedule
         self._keep = keep
-        self._begun = begun
-        self._forgetting = forgetting
+        self._begun = home_begun_at
+        self._forgetting = is_erasing
         self._clock = clock
         self._task: asyncio.Task[BackupResult] | None = None
         self._again_at: datetime | None = None
         self.trouble = ""
 
     @property
-    def busy(self) -> bool:
+    def is_running(self) -> bool:
         """Whether one is being made."""
         return self._task is not None and not self._task.done()
 
-    def look(self) -> None:
+    def check_due(self) -> None:
         """Called at every wake-up: begin one that is due."""
         now = self._clock()
-        if self.busy or self._forgetting() or (self._again_at is not None and now < self._again_at):
+        if self.is_running or self._forgetting() or (self._again_at is not None and now < self._again_at):
             return
         try:
-            due = is_backup_due(self._days, self._folder.all(), self._begun(), now)
+            due = is_backup_due(self._days, self._folder.list_backups(), self._begun(), now)
         except AssistantError as error:
             self._failed(error, now)
         else:
@@ -117,7 +119,7 @@ class BackupScheduler:
     async def create(self) -> BackupResult:
         """Make one now; it goes on where whoever asked for it goes away. Raises `UsageError` while another is made or
         something is being forgotten, `StoreError` where it was not made."""
-        if self.busy:
+        if self.is_running:
             raise UsageError("A backup is being made already. Nothing was changed; `assistant backup list` shows it.")
         if self._forgetting():
             raise UsageError("Something is being forgotten just now. Nothing was changed; try again after that.")
@@ -138,7 +140,7 @@ class BackupScheduler:
         try:
             made = await self._make(kind, now)
             self.trouble, self._again_at = "", None
-            for old in backups_to_remove(self._folder.all(), self._keep, self._clock()):
+            for old in backups_to_remove(self._folder.list_backups(), self._keep, self._clock()):
                 self._folder.remove(old)
                 log.info("an old backup was removed", name=old.name)
         except AssistantError as error:
@@ -162,9 +164,9 @@ def _noted(task: asyncio.Task[BackupResult]) -> None:
 class BackupCommands:
     """The slash command about backups."""
 
-    def __init__(self, backing_up: BackupScheduler, place: str) -> None:
+    def __init__(self, scheduler: BackupScheduler, place: str) -> None:
         """`place` is the folder, as people read it."""
-        self._backing_up = backing_up
+        self._backing_up = scheduler
         self._place = place
 
     def entries(self) -> Mapping[str, Command]:
@@ -174,12 +176,12 @@ class BackupCommands:
 
     async def _create(self, call: CommandInvocation) -> str:
         """Markdown, or JSON where `--json` is typed."""
-        if call.rest not in ("", "--json"):
+        if call.arguments not in ("", "--json"):
             raise UsageError(f"Use {BACKUP_USAGE}. Nothing was changed.")
         made = await self._backing_up.create()
         return (
             json.dumps(backup_made_to_json(made), indent=2)
-            if call.rest
+            if call.arguments
             else "\n".join(render_backup_made(made, self._place))
         )
 

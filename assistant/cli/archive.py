@@ -60,7 +60,7 @@ def list_(session: str | None, json_out: bool) -> None:
       assistant archive list --session main --json
     """
     settings, store = _archive()
-    found = [one for one in store.listed() if session in (None, one.session)]
+    found = [one for one in store.list_archives() if session in (None, one.session)]
     if json_out:
         print_json([_as_json(one) for one in found])
         return
@@ -98,12 +98,12 @@ def show(session: str, generation: int | None, json_out: bool) -> None:
     """
     settings, store = _archive()
     number = generation or _newest(store, session)
-    records = visible_records(store.read(session, number))
+    records = visible_records(store.read_records(session, number))
     if json_out:
         for record in records:
             print_json(record_json(record), indent=None)
         return
-    notes = store.notes(session, number)
+    notes = store.read_notes(session, number)
     for title, text in (("Handed over", notes.handover), ("Summary", notes.summary)):
         if text:
             print_text(f"{title}: {clean_for_terminal(text)}\n")
@@ -130,9 +130,9 @@ def search(text: str, session: str | None, limit: int, json_out: bool) -> None:
     with open_home_stores(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
         hits = stores.history.search(wanted, scope, limit=limit * HITS_PER_RESULT)
-        found = hits_in_log(hits, stores.archive.listed(scope))
-        for one in stores.archive.lost(scope):
-            found += search_archived_records(stores.archive.read(one.session, one.generation), wanted)
+        found = hits_in_log(hits, stores.archive.list_archives(scope))
+        for one in stores.archive.list_missing_from_log(scope):
+            found += search_archived_records(stores.archive.read_records(one.session, one.generation), wanted)
     _print_found(found[:limit], settings, json_out)
 
 
@@ -158,7 +158,7 @@ def verify(context: click.Context, session: str | None, generation: int | None, 
         with home_lock(settings.home):
             for one in chosen:
                 if store.verify(*one):
-                    store.store_again(*one, utc_now())
+                    store.rebuild(*one, utc_now())
     checked = [(one, list(store.verify(*one))) for one in chosen]
     problems = [problem for _, found in checked for problem in found]
     if json_out:
@@ -188,11 +188,15 @@ def restore(session: str, generation: int) -> None:
     settings, _ = _archive()
     with home_lock(settings.home):
         done = restore_archived_session(settings, session, generation)
-    if not done.brought:
-        print_text(f"Nothing is missing: the log has all {pluralize(done.held, 'record')} of {session} {generation}.")
+    if not done.restored:
+        print_text(
+            f"Nothing is missing: the log has all {pluralize(done.already_present, 'record')} of {session} "
+            f"{generation}."
+        )
         return
     print_text(
-        f"Brought back {pluralize(done.brought, 'record')} of {session} {generation}; already there: {done.held:,}. "
+        f"Brought back {pluralize(done.restored, 'record')} of {session} {generation}; already there: "
+        f"{done.already_present:,}. "
         "`assistant verify` checks the home; the assistant takes them up when it starts."
     )
 
@@ -207,7 +211,7 @@ def _archive() -> tuple[Settings, ArchivePort]:
 
 
 def _newest(store: ArchivePort, session: str) -> int:
-    numbers = [one.generation for one in store.listed() if one.session == session]
+    numbers = [one.generation for one in store.list_archives() if one.session == session]
     if not numbers:
         raise UsageError(f"Nothing of {session!r} is archived. `assistant archive list` shows what is.")
     return max(numbers)
@@ -218,7 +222,7 @@ def _chosen(store: ArchivePort, session: str | None, generation: int | None) -> 
         return [(session, generation)]
     if session:
         _newest(store, session)
-    return [(one.session, one.generation) for one in store.listed() if session in (None, one.session)]
+    return [(one.session, one.generation) for one in store.list_archives() if session in (None, one.session)]
 
 
 # ------------------------------------------------------------------------------------------------------------- printing

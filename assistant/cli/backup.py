@@ -65,7 +65,7 @@ def list_(json_out: bool) -> None:
     """
     settings = load_effective_settings()
     folder = wire_backup.backup_folder(settings)
-    backups = folder.all()
+    backups = folder.list_backups()
     if json_out:
         print_json([{**backup_to_json(one), "path": str(folder.path / one.name)} for one in backups])
         return
@@ -145,7 +145,7 @@ def remove(names: tuple[str, ...]) -> None:
       assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
     """
     folder = wire_backup.backup_folder(load_effective_settings())
-    with folder.alone():
+    with folder.lock():
         for one in [folder.find(require_utf8(name, "NAME")) for name in names]:
             folder.remove(one)
             print_text(f"Removed {one.name}.")
@@ -187,24 +187,24 @@ def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
 
 
 def _restored_json(restored: RestoredHome) -> dict[str, object]:
-    aside = restored.aside
+    aside = restored.former_home
     return {
         "home": str(restored.home),
         "aside": str(aside) if aside else None,
-        "said_again": list(restored.said_again),
-        "unfinished_forgetting": restored.unfinished,
-        **_proved_json(restored.proved),
+        "said_again": list(restored.restored_erased_ids),
+        "unfinished_forgetting": restored.erasure_unfinished,
+        **_proved_json(restored.backup),
     }
 
 
 def _restored_lines(restored: RestoredHome, settings: Settings) -> list[str]:
-    lines = [f"Restored {restored.home}. {_proved_lines(restored.proved, settings)[1]}"]
-    if restored.aside:
-        lines.append(f"What was there before is kept in {restored.aside}; remove it when you need it no more.")
-    if restored.said_again:
-        some = ", ".join(f"#{one}" for one in restored.said_again[:8])
-        more = f" and {len(restored.said_again) - 8} more" if len(restored.said_again) > 8 else ""
+    lines = [f"Restored {restored.home}. {_proved_lines(restored.backup, settings)[1]}"]
+    if restored.former_home:
+        lines.append(f"What was there before is kept in {restored.former_home}; remove it when you need it no more.")
+    if restored.restored_erased_ids:
+        some = ", ".join(f"#{one}" for one in restored.restored_erased_ids[:8])
+        more = f" and {len(restored.restored_erased_ids) - 8} more" if len(restored.restored_erased_ids) > 8 else ""
         lines.append(f"Forgotten after this backup was made, and back now: messages {some}{more}. Forget them again.")
-    if restored.unfinished:
+    if restored.erasure_unfinished:
         lines.append("A forgetting was not finished in what was there before: forget the same again.")
     return lines

@@ -41,7 +41,7 @@ class SocketLink:
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self._client = client
 
-    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
         body = {"text": text, "external_id": external_id, "session": session}
         answer = await self._ask("POST", "/messages", body)
         return InboxReceipt(answer["inbox_id"], answer["message_id"], answer["duplicate"])
@@ -61,10 +61,10 @@ class SocketLink:
         except httpx2.TransportError as error:
             raise LinkLost() from error
 
-    async def shown(self, key: str) -> None:
+    async def acknowledge(self, key: str) -> None:
         await self._ask("POST", "/deliveries/ack", {"key": key})
 
-    async def command(self, text: str, session: str) -> str:
+    async def run_command(self, text: str, session: str) -> str:
         within = _SLOW_WITHIN.get(text.partition(" ")[0], _ANSWERS_WITHIN)
         return str((await self._ask("POST", "/commands", {"text": text, "session": session}, within))["text"])
 

@@ -43,7 +43,7 @@ def pins(context: click.Context) -> None:
       assistant pins remove 3
     """
     if context.invoked_subcommand is None:
-        _list(load_effective_settings(looks=True), _session(context), bool(shared_option_value(context, "json")))
+        _list(load_effective_settings(read_only=True), _session(context), bool(shared_option_value(context, "json")))
 
 
 @pins.command()
@@ -94,7 +94,7 @@ def _session(context: click.Context) -> str:
 def _list(settings: Settings, session: str, json_out: bool) -> None:
     with open_home_stores(settings) as stores:
         scope_of_session(stores.conversation, session)
-        found = stores.pins.all(session)
+        found = stores.pins.list_pins(session)
     if json_out:
         print_json([_pin_json(pin) for pin in found])
         return
@@ -151,7 +151,7 @@ def requests(ids: tuple[int, ...], everything: bool, done: bool, drop: bool, ses
         raise UsageError("Give --done or --drop, not both. Nothing was changed.")
     if bool(ids) != (done or drop):
         raise UsageError("Name the requests with --done or --drop, as in `assistant requests --done 12`.")
-    settings = load_effective_settings(looks=not ids)
+    settings = load_effective_settings(read_only=not ids)
     answer = (
         run_slash_command(settings, f"/{'done' if done else 'drop'} {' '.join(map(str, ids))}", session) if ids else ""
     )
@@ -169,8 +169,8 @@ def _found(settings: Settings, session: str, everything: bool) -> list[UserReque
     with open_home_stores(settings) as stores:
         scope = scope_of_session(stores.conversation, session)
         if not everything:
-            return stores.requests.open(session, limit=_MOST)
-        return [one for one in stores.requests.all(scope, limit=_MOST) if one.session == session]
+            return stores.requests.list_open(session, limit=_MOST)
+        return [one for one in stores.requests.list_requests(scope, limit=_MOST) if one.session == session]
 
 
 def _draw(found: list[UserRequest], settings: Settings, empty: str) -> None:

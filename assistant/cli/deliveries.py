@@ -40,7 +40,7 @@ def deliveries(context: click.Context) -> None:
       assistant deliveries drop 12 13
     """
     if context.invoked_subcommand is None:
-        _list(load_effective_settings(looks=True), bool(shared_option_value(context, "json")))
+        _list(load_effective_settings(read_only=True), bool(shared_option_value(context, "json")))
 
 
 @deliveries.command()
@@ -82,7 +82,7 @@ def _changed(context: click.Context, what: str, ids: tuple[int, ...]) -> None:
 
 def _list(settings: Settings, json_out: bool) -> None:
     with open_home_stores(settings) as stores:
-        stuck = stores.deliveries.stuck()
+        stuck = stores.deliveries.list_stuck()
     if json_out:
         print_json([stuck_delivery_json(one) for one in stuck])
         return

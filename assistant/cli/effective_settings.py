@@ -20,7 +20,7 @@ from assistant.settings.layers import SettingsLayer, read_file_layer
 from assistant.settings.settings import Settings, load_settings
 
 
-def load_effective_settings(*, looks: bool = False) -> Settings:
+def load_effective_settings(*, read_only: bool = False) -> Settings:
     """Those of the home, else those that its daemon last understood; for a command that only `looks`, and where no
     daemon answers, those that can be read. Raises `SettingsError` where there are none such, or where something else
     than config.toml is wrong."""
@@ -30,7 +30,7 @@ def load_effective_settings(*, looks: bool = False) -> Settings:
     except SettingsError as error:
         if is_listening(home.socket):
             return _understood(home, error)
-        if not looks:
+        if not read_only:
             raise
         found, told = load_readable_settings(home, error)
         print_remark(told)
@@ -52,7 +52,7 @@ def load_readable_settings(home: Home, error: SettingsError) -> tuple[Settings, 
 
 def _understood(home: Home, error: SettingsError) -> Settings:
     try:
-        found = load_settings(home, config=read_file_layer(home.understood, str(home.config)))
+        found = load_settings(home, config=read_file_layer(home.last_valid_config, str(home.config)))
     except SettingsError:
         raise error from None
     print_remark(

@@ -36,7 +36,7 @@ class LinkLost(AssistantError):
 class Link(Protocol):
     """Every method raises `LinkLost` when the other end is gone, `AssistantError` with its words when it refuses."""
 
-    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
         """Returns once the message is durable."""
         ...
 
@@ -45,11 +45,11 @@ class Link(Protocol):
         only those that answer that message. Ends when the other end detaches us."""
         ...
 
-    async def shown(self, key: str) -> None:
+    async def acknowledge(self, key: str) -> None:
         """A delivery stands on the screen."""
         ...
 
-    async def command(self, text: str, session: str) -> str: ...
+    async def run_command(self, text: str, session: str) -> str: ...
     async def stop(self, session: str) -> bool: ...
     async def result(self, inbox_id: int) -> Mapping[str, Any]: ...
     async def status(self) -> Mapping[str, Any]: ...
@@ -75,7 +75,7 @@ class InProcessLink:
         self._control = control
         self._terminals = terminals
 
-    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
         return await self._control.accept(
             IncomingMessage(
                 self._terminals.name,
@@ -94,10 +94,10 @@ class InProcessLink:
             async for event in attached.events():
                 yield event
 
-    async def shown(self, key: str) -> None:
+    async def acknowledge(self, key: str) -> None:
         self._terminals.acknowledge(key)
 
-    async def command(self, text: str, session: str) -> str:
+    async def run_command(self, text: str, session: str) -> str:
         return await self._control.command(text, session, bridge=self._terminals.name)
 
     async def stop(self, session: str) -> bool:

@@ -41,7 +41,7 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
       assistant log --grep "passport" --json
       assistant log --follow
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
     wanted = require_utf8(grep, "TEXT").casefold() if grep else ""
     with open_home_stores(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE

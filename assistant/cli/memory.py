@@ -122,7 +122,7 @@ def search(
     Example:
       assistant memory search "where did I live" --before 2026-03-01
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
     wanted, zone = require_utf8(text, "TEXT"), settings.zone
 
     async def look(memory: MemoryService, scope: str) -> list[MemoryHit]:
@@ -148,13 +148,13 @@ def list_(former: bool, limit: int, session: str, json_out: bool) -> None:
     Example:
       assistant memory list --former --json
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
 
     async def look(memory: MemoryService, scope: str) -> MemoryList:
-        return await memory.held(scope)
+        return await memory.list_all(scope)
 
     held = query_memories(settings, session, look)
-    found = [one for one in reversed(held.known) if former or one.memory.is_current]
+    found = [one for one in reversed(held.memories) if former or one.memory.is_current]
     if json_out:
         print_json([export_memory(one) for one in found[:limit]])
     else:
@@ -177,7 +177,7 @@ def show(reference: str, session: str, json_out: bool) -> None:
       assistant memory show 1a2b3c4d
       assistant memory show e12
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
 
     async def look(memory: MemoryService, scope: str) -> MemoryState:
         return await memory.show(require_utf8(reference, "The ID"), scope)
@@ -200,7 +200,7 @@ def why(reference: str, session: str, json_out: bool) -> None:
     Example:
       assistant memory why 1a2b3c4d
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
 
     async def look(memory: MemoryService, scope: str) -> MemoryProvenance:
         return await memory.why(require_utf8(reference, "The ID"), scope)
@@ -230,7 +230,7 @@ def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session:
       assistant memory as-of "2026-03-01 14:00" "where do I live"
       assistant memory as-of last monday --file
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
     zone, now = settings.zone, utc_now()
     at, text = split_as_of(require_utf8(" ".join(words), "DATE"), now, zone)
     if page:
@@ -238,14 +238,14 @@ def as_of(words: tuple[str, ...], former: bool, page: bool, limit: int, session:
         return
 
     async def look(memory: MemoryService, scope: str) -> MemoriesAsOf:
-        return memory.then(text, scope, at, limit=limit, former=former)
+        return memory.list_as_of(text, scope, at, limit=limit, include_former=former)
 
     then = query_memories(settings, session, look)
     if json_out:
         print_json(as_of_json(then))
         return
     print_remark(as_of_heading(then, zone))
-    _draw(then.known, zone, as_of_empty_note(then, zone))
+    _draw(then.memories, zone, as_of_empty_note(then, zone))
     if then.left_out:
         print_remark(left_out_note(then.left_out))
 
@@ -254,12 +254,12 @@ def _page(settings: Settings, session: str, at: datetime, text: str, json_out: b
     if text or session != MAIN_SESSION:
         raise UsageError("--file shows MEMORY.md, which is the owner's, whole: leave TEXT and --session out.")
     with open_home_stores(settings) as stores:
-        page = stores.files.curated_then(at)
+        page = stores.files.memory_file_as_of(at)
     if json_out:
-        print_json({"as_of": at.isoformat(), "text": page.text, "sure": page.sure})
+        print_json({"as_of": at.isoformat(), "text": page.text, "sure": page.is_certain})
         return
     print_text(page.text.removesuffix("\n"))
-    if not page.sure:
+    if not page.is_certain:
         print_remark(
             "MEMORY.md was edited by hand around then, nobody noted when: shown is the nearest text that is known."
         )
@@ -275,7 +275,7 @@ def stats(session: str, json_out: bool) -> None:
     Example:
       assistant memory stats --json
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
 
     async def look(memory: MemoryService, scope: str) -> MemoryCounts:
         return await memory.stats(scope)
@@ -295,7 +295,7 @@ def _draw(known: Sequence[MemoryState], zone: ZoneInfo, empty: str) -> None:
                 one.reference,
                 format_local_time(one.memory.said_at, zone)[:10],
                 format_local_time(one.memory.until, zone)[:10],
-                one.by,
+                one.replaced_by,
                 one.memory.kind,
                 shorten_line(one.memory.text, 300),
             )

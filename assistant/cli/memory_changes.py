@@ -144,7 +144,7 @@ def forget(words: tuple[str, ...], yes: bool, session: str, json_out: bool) -> i
 async def _forgotten(settings: Settings, what: str, session: str, *, yes: bool, json_out: bool) -> int:
     """The exit code. A code holds for the process that gave it, so both steps go over one link."""
     async with open_link(settings, open_home_locally) as link:
-        found = await link.command(f"/forget {_named(what)}", session)
+        found = await link.run_command(f"/forget {_named(what)}", session)
         code = confirmation_code_in(found)
         if not code:
             _tell(found, "", json_out=json_out)
@@ -158,7 +158,7 @@ async def _forgotten(settings: Settings, what: str, session: str, *, yes: bool, 
 
 
 async def _carried_out(link: Link, found: str, code: str, session: str, *, json_out: bool) -> int:
-    done = await link.command(f"/forget {code}", session)
+    done = await link.run_command(f"/forget {code}", session)
     _tell(found, done, json_out=json_out)
     return 0
 

@@ -55,7 +55,7 @@ def listed(context: click.Context) -> None:
       assistant people list
       assistant people list --json
     """
-    _list(load_effective_settings(looks=True), bool(shared_option_value(context, "json")))
+    _list(load_effective_settings(read_only=True), bool(shared_option_value(context, "json")))
 
 
 @people.command()
@@ -68,7 +68,7 @@ def rooms(context: click.Context) -> None:
     Example:
       assistant people rooms
     """
-    _rooms(load_effective_settings(looks=True), bool(shared_option_value(context, "json")))
+    _rooms(load_effective_settings(read_only=True), bool(shared_option_value(context, "json")))
 
 
 @people.command(context_settings=_NAMES)
@@ -174,15 +174,15 @@ def _changed(context: click.Context, *words: str) -> None:
         print_markdown(answer)
         return
     with open_home_stores(settings) as stores:
-        print_json({"text": answer, **_known(stores), "rooms": rooms_json(stores.people.rooms())})
+        print_json({"text": answer, **_known(stores), "rooms": rooms_json(stores.people.list_rooms())})
 
 
 def _known(stores: Stores) -> dict[str, Any]:
-    return people_json(stores.people.all(), _waiting(stores))
+    return people_json(stores.people.list_people(), _waiting(stores))
 
 
 def _waiting(stores: Stores) -> list[Pairing]:
-    return [one for one in stores.pairings.pending(utc_now()) if one.kind == "knock"]
+    return [one for one in stores.pairings.pending_pairings(utc_now()) if one.kind == "knock"]
 
 
 def _list(settings: Settings, json_out: bool) -> None:
@@ -190,7 +190,7 @@ def _list(settings: Settings, json_out: bool) -> None:
         if json_out:
             print_json(_known(stores))
             return
-        known, waiting = stores.people.all(), _waiting(stores)
+        known, waiting = stores.people.list_people(), _waiting(stores)
     print_table(
         ("id", "name", "role", "state", "accounts"),
         [(str(one.id), shorten_line(one.name, 60), one.role, one.state, _accounts(one)) for one in known],
@@ -217,7 +217,7 @@ def _list(settings: Settings, json_out: bool) -> None:
 
 def _rooms(settings: Settings, json_out: bool) -> None:
     with open_home_stores(settings) as stores:
-        known = stores.people.rooms()
+        known = stores.people.list_rooms()
     if json_out:
         print_json(rooms_json(known))
         return

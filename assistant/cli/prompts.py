@@ -26,7 +26,7 @@ class StepSkipped(Exception):
 
 
 def prompt_until_valid(
-    question: str, default: str, use: Callable[[str], T], *, shown: str | None = None, secret: bool = False
+    question: str, default: str, parse: Callable[[str], T], *, shown: str | None = None, secret: bool = False
 ) -> T:
     """What `use` makes of the answer; an `AssistantError` of it is told, and the question asked again. `shown` stands
     for a default that is not shown itself. Raises `LeftOut`; `click.Abort` for Ctrl-C and the end of the input."""
@@ -39,7 +39,7 @@ def prompt_until_valid(
             print_text("That is not valid UTF-8 text.")
             continue
         try:
-            return use(answer or default)
+            return parse(answer or default)
         except AssistantError as error:
             print_text(str(error))
 

@@ -46,7 +46,7 @@ def _is_json(text: str) -> bool:
 
 async def _commanded(settings: Settings, text: str, session: str, begins: bool) -> str:
     async with open_link(settings, partial(open_home_locally, begins=begins)) as link:
-        return await link.command(text, session)
+        return await link.run_command(text, session)
 
 
 @asynccontextmanager

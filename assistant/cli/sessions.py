@@ -93,11 +93,11 @@ def show(context: click.Context, session: str, number: int | None) -> None:
       assistant sessions show
       assistant sessions show main 3
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
         looking = wire_resets.build_session_reader(settings, stores)
-        one = looking.one(session, number)
-        note, known = looking.note(one.generation), one.generation
+        one = looking.get_generation(session, number)
+        note, known = looking.handover_note(one.generation), one.generation
         made = [c for c in stores.conversation.checkpoints(known.session) if c.generation == known.number]
     if shared_option_value(context, "json"):
         live = [c.summary for c in made if c.state == "live" and c.summary]
@@ -153,10 +153,12 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
       assistant sessions export main -o main.md
       assistant sessions export trip --generation 2 --format jsonl
     """
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
-        known = wire_resets.build_session_reader(settings, stores).one(session, generation).generation
-        lines = export_lines(stores.generations.records(known.session, known.number), known, form, settings.zone)
+        known = wire_resets.build_session_reader(settings, stores).get_generation(session, generation).generation
+        lines = export_lines(
+            stores.generations.records_of_generation(known.session, known.number), known, form, settings.zone
+        )
         if output is None:
             for line in lines:
                 print_text(line)
@@ -166,9 +168,9 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
 
 
 def _list(context: click.Context, most: int) -> None:
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
-        found = list(_looking(settings, stores).listed(most))
+        found = list(_looking(settings, stores).list_generations(most))
     if shared_option_value(context, "json"):
         print_json([listed_json(one) for one in found])
         return
@@ -228,9 +230,9 @@ def preview_reset(settings: Settings, key: str) -> str:
     """What a reset would do. Raises `UsageError` for a session that there is not."""
     with open_home_stores(settings) as stores:
         looking = wire_resets.build_session_reader(settings, stores)
-        known = looking.one(key, None).generation
+        known = looking.get_generation(key, None).generation
         where = settings.values.archive.url or str(settings.home.path / "archive")
-        requests = pluralize(len(stores.requests.open(known.session)), "open request")
+        requests = pluralize(len(stores.requests.list_open(known.session)), "open request")
     return (
         f"{known.session} (number {known.number}) has {pluralize(known.messages, 'message')}. What is worth "
         f"remembering "

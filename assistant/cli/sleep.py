@@ -65,7 +65,7 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
     told = _slept(settings, " ".join(words))
     (print_text if json_out else print_markdown)(told)
     with _journal(settings) as journal:
-        report = next(iter(journal.cycles(limit=1, elsewhere=is_home_served(settings.home))), None)
+        report = next(iter(journal.list_cycles(limit=1, other_process_may_sleep=is_home_served(settings.home))), None)
     if report is None or report.state in ("failed", "interrupted"):
         # What went wrong is said already.
         click.get_current_context().exit(1)
@@ -73,7 +73,7 @@ def sleep(dry_run: bool, phase: str | None, last: bool, undo: bool, json_out: bo
 
 def _tell_of_last(settings: Settings, json_out: bool) -> None:
     with _journal(settings) as journal:
-        report = next(iter(journal.cycles(limit=1, elsewhere=is_home_served(settings.home))), None)
+        report = next(iter(journal.list_cycles(limit=1, other_process_may_sleep=is_home_served(settings.home))), None)
     if json_out:
         print_json(sleep_report_json(report))
     else:
@@ -103,7 +103,7 @@ def _slept(settings: Settings, text: str) -> str:
 
 async def _sleeping(settings: Settings, text: str) -> str:
     async with open_link(settings, open_home_locally) as link:
-        asked = asyncio.create_task(link.command(text, MAIN_SESSION))
+        asked = asyncio.create_task(link.run_command(text, MAIN_SESSION))
         try:
             if sys.stderr.isatty():
                 await _followed(settings, asked)
@@ -118,7 +118,7 @@ async def _followed(settings: Settings, asked: asyncio.Task[str]) -> None:
         while not asked.done():
             await asyncio.wait([asked], timeout=_LOOK_EVERY)
             with contextlib.suppress(StoreError):
-                shown.update(_now(next(iter(journal.cycles(limit=1, elsewhere=True)), None)))
+                shown.update(_now(next(iter(journal.list_cycles(limit=1, other_process_may_sleep=True)), None)))
 
 
 def _now(report: SleepReport | None) -> str:

@@ -28,10 +28,10 @@ def clean_for_terminal(text: str) -> str:
     return text.translate(_SHOWN_AS)
 
 
-def shorten_line(text: str, most: int = 100) -> str:
+def shorten_line(text: str, limit: int = 100) -> str:
     """The beginning of `text` as one clean line of at most `most` characters."""
-    line = clean_for_terminal(" ".join(text[: most * 4].split()))
-    return line if len(line) <= most and len(text) <= most * 4 else f"{line[: most - 1]}…"
+    line = clean_for_terminal(" ".join(text[: limit * 4].split()))
+    return line if len(line) <= limit and len(text) <= limit * 4 else f"{line[: limit - 1]}…"
 
 
 def is_utf8(text: str) -> bool:

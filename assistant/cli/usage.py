@@ -50,7 +50,7 @@ def usage(by: UsageKey, days: int, json_out: bool) -> None:
       assistant usage --by kind --days 7
       assistant usage --by model --json
     """
-    with open_home_stores(load_effective_settings(looks=True)) as stores:
+    with open_home_stores(load_effective_settings(read_only=True)) as stores:
         asked = load_usage(stores.ledger, by, days, utc_now())
     if json_out:
         print_json(report_json(asked))

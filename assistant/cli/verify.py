@@ -43,12 +43,12 @@ def verify(context: click.Context, repair: bool, archives: bool, json_out: bool)
 
 def _checked(settings: Settings, archives: bool) -> IntegrityReport:
     with open_home_stores(settings) as stores:
-        return _with_archives(stores.verifier.verify(), stores.archive.check(remote=archives))
+        return _with_archives(stores.verifier.verify(), stores.archive.verify_all(remote=archives))
 
 
 def _repaired(settings: Settings, archives: bool) -> IntegrityReport:
     with home_lock(settings.home), open_home_stores(settings, reading=False) as stores:
-        return _with_archives(stores.verifier.repair(utc_now()), stores.archive.check(remote=archives))
+        return _with_archives(stores.verifier.repair(utc_now()), stores.archive.verify_all(remote=archives))
 
 
 def _with_archives(report: IntegrityReport, found: Sequence[IntegrityProblem]) -> IntegrityReport:

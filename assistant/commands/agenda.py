@@ -69,33 +69,33 @@ class AgendaCommands:
     # ---------------------------------------------------------------------------------------------------- reminders
 
     async def _remind(self, call: CommandInvocation) -> str:
-        first, _, rest = call.rest.partition(" ")
-        wants_json = call.rest.endswith("--json")
-        match call.rest.removesuffix("--json").strip():
+        first, _, rest = call.arguments.partition(" ")
+        wants_json = call.arguments.endswith("--json")
+        match call.arguments.removesuffix("--json").strip():
             case "" | "list":
                 return self._reminders(call, wants_json)
             case "history":
                 return self._history(call, "reminder", None, wants_json, _SHOWN)
         if first == "cancel":
             return self._cancel(call, rest)
-        if told := _DONE.fullmatch(call.rest.strip()):
+        if told := _DONE.fullmatch(call.arguments.strip()):
             return f"Done: {self._told(call, told[1]).text}"
-        if told := _AGAIN.fullmatch(call.rest.strip()):
+        if told := _AGAIN.fullmatch(call.arguments.strip()):
             return await self._again(call, self._told(call, told[1]), told[2])
-        text, when, repeat = _reminder(call.rest)
-        job = await self._agenda.remind(JobRequest(_key(call), _place(call), text, when, repeat), call.now)
-        return f"Set:\n{render_job(job, self._agenda.told(job))}"
+        text, when, repeat = _reminder(call.arguments)
+        job = await self._agenda.create_reminder(JobRequest(_key(call), _place(call), text, when, repeat), call.now)
+        return f"Set:\n{render_job(job, self._agenda.describe_due(job))}"
 
     def _reminders(self, call: CommandInvocation, wants_json: bool) -> str:
-        waiting = self._agenda.reminders(session_scope(call.session))
+        waiting = self._agenda.list_reminders(session_scope(call.session))
         if wants_json:
             return rows_to_json([job_json(job) for job in waiting])
         empty = "No reminder is set. Set one as in `/remind call mum --at tomorrow 9:00`."
-        return render_jobs(waiting, self._agenda.told, empty)
+        return render_jobs(waiting, self._agenda.describe_due, empty)
 
     def _told(self, call: CommandInvocation, number: str) -> Job:
         """A reminder, whether it waits or was told."""
-        job = self._agenda.jobs.get(int(number), session_scope(call.session), "reminder")
+        job = self._agenda.jobs.get_job(int(number), session_scope(call.session), "reminder")
         if job is None:
             raise UsageError(f"There is no reminder {number} here. Nothing was set; `/remind history` lists them.")
         return job
@@ -103,8 +103,8 @@ class AgendaCommands:
     async def _again(self, call: CommandInvocation, job: Job, when: str) -> str:
         # A button that is pressed twice sets one reminder.
         key = f"again:{job.id}:{when}:{call.now:%Y-%m-%dT%H:%M}"
-        again = await self._agenda.remind(JobRequest(key, _place(call), job.text, when, ""), call.now)
-        return f"Set:\n{render_job(again, self._agenda.told(again))}"
+        again = await self._agenda.create_reminder(JobRequest(key, _place(call), job.text, when, ""), call.now)
+        return f"Set:\n{render_job(again, self._agenda.describe_due(again))}"
 
     def _cancel(self, call: CommandInvocation, rest: str) -> str:
         number = rest.strip().lstrip("#")
@@ -116,7 +116,7 @@ class AgendaCommands:
     # ---------------------------------------------------------------------------------------------------- schedules
 
     async def _schedule(self, call: CommandInvocation) -> str:
-        words = _words(call.rest)
+        words = _words(call.arguments)
         scope = session_scope(call.session)
         match words.plain:
             case () | ("list",):
@@ -124,21 +124,21 @@ class AgendaCommands:
                 return self._schedules(scope, words.json)
             case ("history", *names) if len(names) < 2:
                 words.only("limit")
-                which = self._agenda.schedule_named(names[0], scope).id if names else None
+                which = self._agenda.find_schedule(names[0], scope).id if names else None
                 return self._history(call, None, which, words.json, _limit(words.options.get("limit")))
             case ("add", name, *prompt) if prompt:
                 return await self._add(call, name, " ".join(prompt), words)
             case ("show" | "pause" | "resume" | "remove" | "run" as action, name):
                 words.only()
-                return self._change(call, action, self._agenda.schedule_named(name, scope), words.json)
+                return self._change(call, action, self._agenda.find_schedule(name, scope), words.json)
         raise UsageError(f"Use {SCHEDULE_USAGE}. Nothing was changed.")
 
     def _schedules(self, scope: str, wants_json: bool) -> str:
-        known = self._agenda.schedules(scope)
+        known = self._agenda.list_schedules(scope)
         if wants_json:
             return rows_to_json([job_json(job) for job in known])
         empty = 'Nothing is scheduled. Schedule as in `/schedule add news "What is new?" --every "weekday at 8:30"`.'
-        return render_jobs(known, self._agenda.told, empty)
+        return render_jobs(known, self._agenda.describe_due, empty)
 
     async def _add(self, call: CommandInvocation, name: str, prompt: str, words: _Words) -> str:
         words.only("at", "every", "cron", "rrule", "catch-up")
@@ -160,27 +160,27 @@ class AgendaCommands:
             name,
             _CATCH_UPS[catch_up] if catch_up else None,
         )
-        job = await self._agenda.schedule(wanted, call.now)
-        return f"Scheduled:\n{render_job(job, self._agenda.told(job))}"
+        job = await self._agenda.create_schedule(wanted, call.now)
+        return f"Scheduled:\n{render_job(job, self._agenda.describe_due(job))}"
 
     def _change(self, call: CommandInvocation, action: str, job: Job, wants_json: bool) -> str:
         match action:
             case "pause":
-                self._agenda.pause(job)
+                self._agenda.pause_schedule(job)
                 return f"Paused: {job.name}. `/schedule resume {shlex.quote(job.name)}` goes on with it."
             case "resume":
-                resumed = self._agenda.resume(job, call.now)
-                return f"Goes on: {render_job(resumed, self._agenda.told(resumed))}"
+                resumed = self._agenda.resume_schedule(job, call.now)
+                return f"Goes on: {render_job(resumed, self._agenda.describe_due(resumed))}"
             case "remove":
-                self._agenda.remove(job, _key(call), call.now)
+                self._agenda.remove_schedule(job, _key(call), call.now)
                 return f"Removed: {job.name}. `/schedule history` still shows what became of its times."
             case "run":
-                self._agenda.run_now(job, call.now)
+                self._agenda.run_schedule_now(job, call.now)
                 self._fired()
                 return f"Asked now: {job.name}. The answer comes to where the schedule was made."
         if wants_json:
             return rows_to_json([job_json(job)])
-        lines = [render_job(job, self._agenda.told(job)), f"Catch-up: {job.catch_up}", "", job.text]
+        lines = [render_job(job, self._agenda.describe_due(job)), f"Catch-up: {job.catch_up}", "", job.text]
         return "\n".join(lines)
 
     # ------------------------------------------------------------------------------------------------------ history
@@ -190,11 +190,11 @@ class AgendaCommands:
     ) -> str:
         """What became of slots. The owner has then seen what was missed, of anybody, so that status is green again."""
         scope, jobs = session_scope(call.session), self._agenda.jobs
-        slots = jobs.slots(scope, kind=kind, job_id=job_id, limit=limit)
+        slots = jobs.ended_slots(scope, kind=kind, job_id=job_id, limit=limit)
         others: Mapping[str, int] = {}
         if scope == OWNER_SCOPE and job_id is None:
-            others = {other: count for other, count in jobs.missed().items() if other != scope}
-            jobs.seen(call.now)
+            others = {other: count for other, count in jobs.count_missed().items() if other != scope}
+            jobs.mark_missed_seen(call.now)
         if wants_json:
             return rows_to_json([slot_json(slot) for slot in slots])
         return render_slots(slots, others, self._agenda.zone)
@@ -271,8 +271,8 @@ def render_job(job: Job, when: str) -> str:
     return f"- {job.id}: {name}{quote_text(_short(job.text))}, {when}{paused}"
 
 
-def render_jobs(jobs: Sequence[Job], told: Callable[[Job], str], empty: str) -> str:
-    return "\n".join(render_job(job, told(job)) for job in jobs) or empty
+def render_jobs(jobs: Sequence[Job], describe: Callable[[Job], str], empty: str) -> str:
+    return "\n".join(render_job(job, describe(job)) for job in jobs) or empty
 
 
 def job_json(job: Job) -> dict[str, Any]:

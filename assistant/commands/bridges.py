@@ -52,16 +52,16 @@ class BridgeRunner(Protocol):
     async def drop(self, name: str) -> None: ...
     async def pause(self, name: str) -> None: ...
     async def resume(self, name: str) -> None: ...
-    def hurry(self, name: str) -> None: ...
+    def retry_now(self, name: str) -> None: ...
     async def flush(self, bridge: str | None = None) -> None: ...
 
 
 class DeliveryOutcomes(Protocol):
     """What became of what went out (`assistant.store.script.outbox.Deliveries`)."""
 
-    def fate(self, key: str) -> DeliveryOutcome | None: ...
-    def cut_off(self, bridge: str, now: datetime) -> None: ...
-    def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult: ...
+    def delivery_state(self, key: str) -> DeliveryOutcome | None: ...
+    def mark_ambiguous(self, bridge: str, now: datetime) -> None: ...
+    def redirect_to_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class BridgeStores:
     is there."""
 
     outbox: Outbox
-    fates: DeliveryOutcomes
+    deliveries: DeliveryOutcomes
     states: BridgeStatesPort
     places: SessionRoutesPort
 
@@ -88,7 +88,7 @@ class BridgeCommands:
         self._running = running
         self._reload = reload
         self._outbox = kept.outbox
-        self._fates = kept.fates
+        self._fates = kept.deliveries
         self._states = kept.states
         self._places = kept.places
         self._zone = zone
@@ -101,11 +101,13 @@ class BridgeCommands:
         }
 
     async def _run(self, call: CommandInvocation) -> str:
-        match _words(call.rest):
+        match _words(call.arguments):
             case [] | ["list"]:
-                return "\n".join(render_bridges(await self.standings(), self._zone))
+                return "\n".join(render_bridges(await self.read_bridge_statuses(), self._zone))
             case ["list", "--json"]:
-                return json.dumps([bridge_status_json(one) for one in await self.standings()], ensure_ascii=False)
+                return json.dumps(
+                    [bridge_status_json(one) for one in await self.read_bridge_statuses()], ensure_ascii=False
+                )
             case ["test", name]:
                 return await self._test(self._there(name), call.now)
             case ["pause", name]:
@@ -113,15 +115,15 @@ class BridgeCommands:
                 return f"{name} is paused: nothing is received or sent there. What is written there meanwhile waits."
             case ["resume", name]:
                 await self._running.resume(self._there(name).name)
-                self._running.hurry(name)
+                self._running.retry_now(name)
                 return f"{name} goes on."
             case ["reload", name] if name in NETWORK_NAMES:
                 await self._reload(name)
                 return f"{name} is as the settings say now."
             case ["anew", name] if name in NETWORK_NAMES:
                 await self._running.drop(name)
-                self._fates.cut_off(name, call.now)
-                self._states.forget(name)
+                self._fates.mark_ambiguous(name, call.now)
+                self._states.delete(name)
                 await self._reload(name)
                 return f"{name} begins anew, as the settings say now."
             case ["remove", name] if name in NETWORK_NAMES:
@@ -130,14 +132,14 @@ class BridgeCommands:
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    async def standings(self) -> list[BridgeStatus]:
+    async def read_bridge_statuses(self) -> list[BridgeStatus]:
         """Every bridge but the home's own terminals, with who we are there where that can be had soon."""
         found = {name: one for name, one in self._running.status()["bridges"].items() if name in self._networks()}
         accounts = await asyncio.gather(*(self._account(name, one["state"]) for name, one in found.items()))
         return [bridge_status_from_report(*one) for one in zip(found, found.values(), accounts, strict=True)]
 
     def _networks(self) -> dict[str, Bridge]:
-        return {name: one for name, one in self._running.bridges.items() if not one.capabilities.terminals}
+        return {name: one for name, one in self._running.bridges.items() if not one.capabilities.shows_sessions}
 
     async def _account(self, name: str, state: str) -> str:
         """Asked once of each bridge that is connected."""
@@ -158,11 +160,11 @@ class BridgeCommands:
     async def _test(self, bridge: Bridge, now: datetime) -> str:
         """Raises `AssistantError` with what became of it where it was not sent."""
         name = bridge.name
-        if self._states.paused(name):
+        if self._states.is_paused(name):
             raise UsageError(f"{name} is paused, and nothing was sent. `assistant bridge resume {name}` goes on.")
         account = await bridge.check()
         self._accounts[name] = bridge, account
-        target = self._places.owners_at(name)
+        target = self._places.find_owner_target(name)
         if target is None:
             raise AssistantError(
                 f"{name} answers, as {account}, but you have not written from there yet, so nothing was sent. "
@@ -170,11 +172,11 @@ class BridgeCommands:
             )
         key = f"test:{name}:{now.isoformat()}"
         self._outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
-        self._running.hurry(name)
+        self._running.retry_now(name)
         # Twice: what is on its way to the same place already goes first.
         await self._running.flush(name)
         await self._running.flush(name)
-        return self._outcome(name, account, self._fates.fate(key))
+        return self._outcome(name, account, self._fates.delivery_state(key))
 
     def _outcome(self, name: str, account: str, fate: DeliveryOutcome | None) -> str:
         if fate is not None and fate.state == "sent":
@@ -196,13 +198,13 @@ class BridgeCommands:
         await self._reload(name)
         if name in self._running.bridges:
             raise UsageError(f"{name} is set up. Nothing was changed; `assistant bridge remove {name}` takes it away.")
-        self._states.forget(name)
-        brought = self._fates.bring_home(name, self._home, now, ended=True)
+        self._states.delete(name)
+        brought = self._fates.redirect_to_home(name, self._home, now, ended=True)
         told = []
-        if brought.home:
-            told.append(f"To the terminal instead: {pluralize(brought.home, 'delivery', 'deliveries')} to you.")
-        if brought.left:
-            left = pluralize(brought.left, "delivery", "deliveries")
+        if brought.redirected:
+            told.append(f"To the terminal instead: {pluralize(brought.redirected, 'delivery', 'deliveries')} to you.")
+        if brought.still_waiting:
+            left = pluralize(brought.still_waiting, "delivery", "deliveries")
             told.append(f"Kept, should {name} be added again: {left} to others.")
         return " ".join(told) or "Nothing was waiting to go out there."
 
@@ -228,9 +230,9 @@ DELIVERIES_USAGE = "/deliveries [again ID... | drop ID...]"
 class StuckDeliveries(Protocol):
     """What did not go out (`assistant.store.script.outbox.Deliveries`)."""
 
-    def stuck(self, *, limit: int = ...) -> list[UndeliveredItem]: ...
-    def one(self, item_id: int) -> UndeliveredItem | None: ...
-    def again(self, item_id: int, now: datetime) -> bool: ...
+    def list_stuck(self, *, limit: int = ...) -> list[UndeliveredItem]: ...
+    def find(self, item_id: int) -> UndeliveredItem | None: ...
+    def retry(self, item_id: int, now: datetime) -> bool: ...
     def drop(self, item_id: int, now: datetime) -> bool: ...
 
 
@@ -246,17 +248,17 @@ class DeliveryCommands:
         return {"deliveries": Command(DELIVERIES_USAGE, text, self._run)}
 
     async def _run(self, call: CommandInvocation) -> str:
-        match call.rest.split():
+        match call.arguments.split():
             case [] | ["list"]:
-                return "\n".join(render_stuck_deliveries(self._deliveries.stuck(), self._zone))
+                return "\n".join(render_stuck_deliveries(self._deliveries.list_stuck(), self._zone))
             case ["again", *ids] if ids:
                 found = self._found(ids)
-                if waits := next((one for one in found if one.goes_by_itself), None):
+                if waits := next((one for one in found if one.is_sent_automatically), None):
                     raise UsageError(
                         f"Delivery #{waits.id} is tried again by itself. Nothing was changed; "
                         f"`/deliveries drop {waits.id}` lets it go."
                     )
-                self._decide(found, self._deliveries.again, call.now)
+                self._decide(found, self._deliveries.retry, call.now)
                 return f"Sent once more: {_numbers(found)}. `/deliveries` shows whether that failed again."
             case ["drop", *ids] if ids:
                 found = self._found(ids)
@@ -275,12 +277,12 @@ class DeliveryCommands:
         found = []
         for text in ids:
             number = text.removeprefix("#")
-            one = self._deliveries.one(int(number)) if number.isdecimal() and len(number) < 19 else None
+            one = self._deliveries.find(int(number)) if number.isdecimal() and len(number) < 19 else None
             if one is None:
                 raise UsageError(
                     f"Delivery {text} is not stuck. Nothing was changed; `/deliveries` lists those that are."
                 )
-            if one.goes_by_itself and not one.error:
+            if one.is_sent_automatically and not one.error:
                 raise UsageError(f"Delivery #{one.id} is on its way. Nothing was changed.")
             found.append(one)
         return found
@@ -379,7 +381,7 @@ def delivery_excerpt(one: UndeliveredItem) -> str:
 
 def describe_delivery_state(one: UndeliveredItem) -> str:
     """Its state, in words."""
-    if one.goes_by_itself:
+    if one.is_sent_automatically:
         return f"is tried again by itself, after {pluralize(one.attempts, 'try', 'tries')}"
     return _MEANS.get(one.state, one.state)
 

@@ -27,7 +27,7 @@ _MOST = 2**63 - 1
 class ManualCompaction(Protocol):
     """What these commands need of `assistant.runtime.compaction_service`."""
 
-    async def by_hand(self, session: str, focus: str, live: CachedPrompt | None = None) -> str: ...
+    async def compact_now(self, session: str, focus: str, live: CachedPrompt | None = None) -> str: ...
     async def preview(self, session: str, focus: str = "", live: CachedPrompt | None = None) -> str: ...
     async def undo(self, session: str, checkpoint_id: int | None) -> str: ...
 
@@ -75,7 +75,7 @@ class CompactionCommands:
 
     async def _compact(self, call: CommandInvocation) -> str:
         session = call.session
-        first, _, more = call.rest.partition(" ")
+        first, _, more = call.arguments.partition(" ")
         if first == "--dry-run":
             return await self._compacting.preview(session, more, self._live(session, call.now))
         if first == "--undo":
@@ -85,13 +85,13 @@ class CompactionCommands:
             return await self._compacting.undo(session, numbers[0] if numbers else None)
         if first.startswith("--"):
             raise UsageError(f"/compact has no option {first}; it takes --dry-run and --undo. Nothing was compacted.")
-        return await self._compacting.by_hand(session, call.rest, self._live(session, call.now))
+        return await self._compacting.compact_now(session, call.arguments, self._live(session, call.now))
 
     async def _branch(self, call: CommandInvocation) -> str:
-        message_id = _numbers(call.rest, "/branch 12")[0] if call.rest else self._last(call.session).id
+        message_id = _numbers(call.arguments, "/branch 12")[0] if call.arguments else self._last(call.session).id
         if message_id is None:
             raise UsageError("There is nothing to branch from yet.")
-        made = self._conversation.branch(call.session, message_id, call.now)
+        made = self._conversation.branch_session(call.session, message_id, call.now)
         return (
             f"{made.key} begins after message #{message_id}; this conversation stays as it is. "
             f"`assistant chat --session {made.key}` goes on there."
@@ -99,12 +99,12 @@ class CompactionCommands:
 
     async def _pin(self, call: CommandInvocation) -> str:
         """Pin a message by its number, or the words given, or the last thing the person said."""
-        rest, session = call.rest, call.session
+        rest, session = call.arguments, call.session
         message = self._message(rest, session)
         text, role = (message.content, message.role) if message is not None else (rest, "user")
         if not text.strip():
             raise UsageError("There are no words to pin there. Nothing was changed.")
-        pinned = sum(self._counter.count_text(pin.text) for pin in self._pins.all(session))
+        pinned = sum(self._counter.count_text(pin.text) for pin in self._pins.list_pins(session))
         if pinned + self._counter.count_text(text) > self._most_pinned:
             raise UsageError(
                 f"Pins may take {self._most_pinned} tokens together (compaction.pins_max_tokens), and this would pass "
@@ -114,22 +114,22 @@ class CompactionCommands:
         return f"Pinned as {pin.id}: {_first_words(pin.text)!r}. It stands in every request until `/unpin {pin.id}`."
 
     async def _unpin(self, call: CommandInvocation) -> str:
-        removed = self._pins.remove(call.session, _numbers(call.rest, "/unpin 3"))
+        removed = self._pins.remove(call.session, _numbers(call.arguments, "/unpin 3"))
         return "\n".join(f"Unpinned {pin.id}: {_first_words(pin.text)!r}" for pin in removed)
 
     async def _list_pins(self, call: CommandInvocation) -> str:
-        return "\n".join(_pin_line(pin) for pin in self._pins.all(call.session)) or "Nothing is pinned."
+        return "\n".join(_pin_line(pin) for pin in self._pins.list_pins(call.session)) or "Nothing is pinned."
 
     async def _list_requests(self, call: CommandInvocation) -> str:
-        found = self._requests.open(call.session, limit=_SHOWN + 1)
+        found = self._requests.list_open(call.session, limit=_SHOWN + 1)
         lines = [_request_line(request, self._zone) for request in found[:_SHOWN]]
         more = ["- … and older ones: `assistant requests` lists them"] if len(found) > _SHOWN else []
         return "\n".join(lines + more) or "Nothing you asked for is open."
 
     async def _close(self, state: RequestState, call: CommandInvocation) -> str:
         """Mark requests by the numbers of their messages."""
-        numbers = _numbers(call.rest, "/done 12 15")
-        closed = self._requests.close(call.session, numbers, state, "user", (), call.now)
+        numbers = _numbers(call.arguments, "/done 12 15")
+        closed = self._requests.close_requests(call.session, numbers, state, "user", (), call.now)
         word = "done" if state == "done" else "no longer wanted"
         return "\n".join(f"- {word}: #{request.message_id} {_first_words(request.text)!r}" for request in closed)
 
@@ -140,14 +140,14 @@ class CompactionCommands:
         if not rest.removeprefix("#").isdecimal():
             return None
         wanted = int(rest.removeprefix("#"))
-        shown = self._conversation.view(session).messages
+        shown = self._conversation.load_view(session).messages
         found = next((m for m in shown if wanted in (m.id, m.metadata.get("carried_from"))), None)
         if found is None:
             raise UsageError(f"Message #{wanted} is not in view. Nothing was changed; pin its words: /pin TEXT.")
         return found
 
     def _last(self, session: str) -> Message:
-        messages = self._conversation.view(session).messages
+        messages = self._conversation.load_view(session).messages
         found = next((m for m in reversed(messages) if m.role == "user" and m.id is not None), None)
         if found is None:
             raise UsageError("Nothing has been said here yet.")

@@ -51,8 +51,8 @@ def render_forget_preview(found: ErasurePreview, code: str = "", *, shown: bool 
         return [*earlier, f"Nothing {'more ' if earlier else ''}of that is kept anywhere. Nothing was changed."]
     lines = [*earlier, "Nothing was changed yet. This would be forgotten for good:"]
     for place in found.places:
-        more = "; ..." if place.count > len(place.shown) else ""
-        told = f" ({'; '.join(map(_one_line, place.shown))}{more})" if shown else ""
+        more = "; ..." if place.count > len(place.examples) else ""
+        told = f" ({'; '.join(map(_one_line, place.examples))}{more})" if shown else ""
         lines.append(f"- {place.kind}: {place.count}{told}")
     if found.related:
         lines.append("Learned from these messages in other words, and staying unless named:")
@@ -62,29 +62,29 @@ def render_forget_preview(found: ErasurePreview, code: str = "", *, shown: bool 
     return lines
 
 
-def confirmation_code_in(told: str) -> str:
+def confirmation_code_in(preview: str) -> str:
     """The code that the lines of `found_lines` ask for; "" where they ask for none."""
-    found = _ASKED.fullmatch(told.rpartition("\n")[2])
+    found = _ASKED.fullmatch(preview.rpartition("\n")[2])
     return found[1] if found else ""
 
 
-def preview_counts(told: str) -> dict[str, int]:
+def preview_counts(preview: str) -> dict[str, int]:
     """How much stands in which place, by the lines of `found_lines`."""
-    return {found[1]: int(found[2]) for line in told.split("\n") if (found := _PLACE.match(line))}
+    return {found[1]: int(found[2]) for line in preview.split("\n") if (found := _PLACE.match(line))}
 
 
 def render_forget_result(done: ErasureResult) -> list[str]:
     """What was done and what was not; none of the words."""
-    if done.again:
+    if done.was_resumed:
         return _finished_lines(done)
     if not done.places:
         return ["Nothing of that is kept anywhere. Nothing was changed."]
-    lines = ["Forgotten, as far as it is the house's to forget:" if done.left else "Forgotten:"]
+    lines = ["Forgotten, as far as it is the house's to forget:" if done.leftovers else "Forgotten:"]
     lines += [f"- {place.kind}: {place.count}" for place in done.places]
     lines.append(f"Every byte of {pluralize(done.files_searched, 'file')} was searched for the words afterwards.")
-    if done.left:
+    if done.leftovers:
         lines.append("Still there:")
-        lines += [f"- {one.where} ({one.count}): {one.why}" for one in done.left]
+        lines += [f"- {one.where} ({one.count}): {one.why}" for one in done.leftovers]
     else:
         lines.append("They are found nowhere any more.")
     return lines
@@ -92,14 +92,14 @@ def render_forget_result(done: ErasureResult) -> list[str]:
 
 def _finished_lines(done: ErasureResult) -> list[str]:
     """What became of a forgetting that had been cut off; none of the words, and no line that `counts_in` reads."""
-    undone = [one for one in done.left if one.why.startswith("not ")]
+    undone = [one for one in done.leftovers if one.why.startswith("not ")]
     state = "was gone on with, and is not finished yet" if undone else "is finished now"
     gone = ", ".join(f"{place.kind} {place.count}" for place in done.places)
     lines = [
         f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. Every byte "
         f"of {pluralize(done.files_searched, 'file')} was searched for its words afterwards."
     ]
-    return [*lines, *(f"Still there: {one.where} ({one.count}): {one.why}" for one in done.left)]
+    return [*lines, *(f"Still there: {one.where} ({one.count}): {one.why}" for one in done.leftovers)]
 
 
 def _one_line(text: str) -> str:

@@ -66,12 +66,12 @@ class MemoryCommandGroup:
         }
 
     async def _memory_asked(self, call: CommandInvocation) -> str:
-        return await self.memory(call.rest, call.session, call.now)
+        return await self.run_memory(call.arguments, call.session, call.now)
 
     async def _why_asked(self, call: CommandInvocation) -> str:
-        return await self.why(call.rest, call.session)
+        return await self.run_why(call.arguments, call.session)
 
-    async def memory(self, rest: str, session: str, now: datetime) -> str:
+    async def run_memory(self, rest: str, session: str, now: datetime) -> str:
         """The words after `/memory`. Raises `UsageError`, `MemoryUnavailable`, `StoreError`."""
         action, _, words = rest.partition(" ")
         flag, _, after = words.strip().partition(" ")
@@ -82,21 +82,21 @@ class MemoryCommandGroup:
             case "" | "stats" if not words:
                 return "\n".join(render_memory_counts(await self._memory.stats(scope), self._zone))
             case "list" if not words:
-                return "\n".join(render_current_memories(await self._memory.held(scope), self._zone, _LISTED))
+                return "\n".join(render_current_memories(await self._memory.list_all(scope), self._zone, _LISTED))
             case "show" if words:
                 return "\n".join(render_memory(await self._memory.show(words, scope), self._zone))
             case "why" if words:
-                return await self.why(words, session)
+                return await self.run_why(words, session)
             case "edit":
                 return await self._edit(words, session, now, as_json=as_json)
             case "import" if words:
-                done = self._memory.take_in(_file(Path(words)), scope, session, now)
+                done = self._memory.import_text(_file(Path(words)), scope, session, now)
                 return _json(import_json(done)) if as_json else render_import(done)
             case "rebuild" if words in ("", "--from-log"):
                 return await self._rebuild(now, from_log=bool(words), as_json=as_json)
             case "as-of" if words:
                 at, text = split_as_of(words, now, self._zone)
-                return self._then(self._memory.then(text, scope, at, limit=_LISTED), as_json=as_json)
+                return self._then(self._memory.list_as_of(text, scope, at, limit=_LISTED), as_json=as_json)
             case "search" if words:
                 return self._search(words, scope)
             case "show" | "why" | "import" | "rebuild" | "search" | "as-of":
@@ -104,7 +104,7 @@ class MemoryCommandGroup:
             case _:
                 return self._search(rest, scope)
 
-    async def why(self, rest: str, session: str) -> str:
+    async def run_why(self, rest: str, session: str) -> str:
         """The words after `/why`: a reference, or nothing for what came to mind in the last turn. Raises `UsageError`,
         `StoreError`."""
         scope = session_scope(session)
@@ -192,7 +192,7 @@ def render_memory_hits(found: Sequence[MemoryHit], zone: tzinfo) -> list[str]:
 
 def render_current_memories(held: MemoryList, zone: tzinfo, most: int) -> list[str]:
     """What holds now, the newest first."""
-    current = [one for one in reversed(held.known) if one.memory.is_current]
+    current = [one for one in reversed(held.memories) if one.memory.is_current]
     lines = [render_memory_line(one.memory, zone) for one in current[:most]] or ["Nothing is remembered yet."]
     older = len(current) - most
     more = [f"- … and {pluralize(older, 'older one')}: `assistant memory list` has all"] if older > 0 else []
@@ -204,7 +204,9 @@ def left_out_note(older: int) -> str:
 
 
 def render_as_of(then: MemoriesAsOf, zone: tzinfo) -> list[str]:
-    lines = [render_memory_line(one.memory, zone, one.by) for one in then.known] or [as_of_empty_note(then, zone)]
+    lines = [render_memory_line(one.memory, zone, one.replaced_by) for one in then.memories] or [
+        as_of_empty_note(then, zone)
+    ]
     more = (
         [f"- … and {pluralize(then.left_out, 'older one')}: `assistant memory as-of` has all"] if then.left_out else []
     )
@@ -216,10 +218,13 @@ def as_of_heading(then: MemoriesAsOf, zone: tzinfo) -> str:
 
 
 def as_of_empty_note(then: MemoriesAsOf, zone: tzinfo) -> str:
-    if then.first is None:
+    if then.first_noted_at is None:
         return "Nothing is remembered yet."
-    if then.at < then.first:
-        return f"Nothing was known yet: what is remembered was noted from {format_local_time(then.first, zone)} on."
+    if then.at < then.first_noted_at:
+        return (
+            f"Nothing was known yet: what is remembered was noted from "
+            f"{format_local_time(then.first_noted_at, zone)} on."
+        )
     return f"Nothing that was known then {'has to do with that' if then.searched else 'is left'}."
 
 
@@ -228,8 +233,8 @@ def render_memory(known: MemoryState, zone: tzinfo) -> list[str]:
     parts = [memory.kind, f"said {format_local_time(memory.said_at, zone)}", f"importance {memory.importance:.2f}"]
     if memory.until is not None:
         parts.append(f"until {format_local_time(memory.until, zone)}")
-    if known.by:
-        parts.append(f"then [{known.by}]")
+    if known.replaced_by:
+        parts.append(f"then [{known.replaced_by}]")
     if not memory.id:
         parts.append("no memory was made of it yet")
     entries = ", ".join(str(one.id) for one in known.entries)
@@ -238,8 +243,8 @@ def render_memory(known: MemoryState, zone: tzinfo) -> list[str]:
 
 
 def render_provenance(chain: MemoryProvenance, zone: tzinfo) -> list[str]:
-    lines = render_memory(chain.known, zone)[:2]
-    for said in chain.said:
+    lines = render_memory(chain.memory_state, zone)[:2]
+    for said in chain.entries:
         lines += ["", *_said_lines(said, zone)]
     if len(chain.versions) > 1:
         lines += ["", "What it said over time:"]
@@ -260,7 +265,7 @@ def _said_lines(said: EntryWithMessages, zone: tzinfo) -> list[str]:
             f"#{record.id} {when} {record.role}{name}, session {quote_text(record.session)}:",
             quote_block(record_text(record)),
         ]
-    lines += [f"#{number}: not in the log" for number in said.missing]
+    lines += [f"#{number}: not in the log" for number in said.missing_ids]
     return lines if entry.sources else [*lines, "No message of this home says it."]
 
 
@@ -271,24 +276,24 @@ def record_text(record: LogRecord) -> str:
 
 def render_correction(done: CorrectionResult) -> list[str]:
     lines = [
-        f"Corrected: [{done.former.reference}] no longer holds. Since now: [{done.now.reference}] "
-        f"{quote_text(first_words(done.now.text))}"
+        f"Corrected: [{done.previous.reference}] no longer holds. Since now: [{done.current.reference}] "
+        f"{quote_text(first_words(done.current.text))}"
     ]
-    return [*lines, *_noted(done.waiting)]
+    return [*lines, *_noted(done.pending_reason)]
 
 
 def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> list[str]:
     kinds = ", ".join(pluralize(number, kind) for kind, number in counts.kinds.items())
-    size = "" if counts.place.size is None else f", memory.db {counts.place.size:,} bytes"
-    slept = counts.slept
+    size = "" if counts.storage.size is None else f", memory.db {counts.storage.size:,} bytes"
+    slept = counts.last_sleep
     last = "never" if slept is None else f"{format_local_time(slept.started_at, zone)} ({slept.trigger}, {slept.state})"
     return [
         f"- memories that hold: {counts.current}" + (f" ({kinds})" if kinds else ""),
-        f"- memories that held before: {counts.former}",
+        f"- memories that held before: {counts.superseded}",
         f"- journal entries without a memory yet: {counts.pending}",
         f"- changes decided and not made yet: {counts.planned}",
         f"- last sleep: {last}",
-        f"- store: {counts.place.store}, embedder {counts.place.embedder}{size}",
+        f"- store: {counts.storage.store}, embedder {counts.storage.embedder}{size}",
         *(f"- {note}" for note in _noted(counts.note)),
     ]
 
@@ -296,7 +301,7 @@ def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> list[str]:
 def render_import(done: ImportResult) -> str:
     left = f" {pluralize(done.left_out, 'summary', 'summaries')} left out." if done.left_out else ""
     night = " The next sleep makes memories of them." if done.new else ""
-    return f"Imported {pluralize(done.new, 'entry', 'entries')}; already there: {done.there}.{left}{night}"
+    return f"Imported {pluralize(done.new, 'entry', 'entries')}; already there: {done.already_present}.{left}{night}"
 
 
 def render_rebuild(done: RebuildResult, *, from_log: bool) -> list[str]:
@@ -321,20 +326,20 @@ def memory_hits_json(found: Sequence[MemoryHit]) -> list[dict[str, Any]]:
 
 
 def as_of_json(then: MemoriesAsOf) -> dict[str, Any]:
-    first = then.first.isoformat() if then.first else None
-    return {"as_of": then.at.isoformat(), "first": first, "known": [export_memory(one) for one in then.known]}
+    first = then.first_noted_at.isoformat() if then.first_noted_at else None
+    return {"as_of": then.at.isoformat(), "first": first, "known": [export_memory(one) for one in then.memories]}
 
 
 def provenance_json(chain: MemoryProvenance) -> dict[str, Any]:
     return {
-        **export_memory(chain.known),
+        **export_memory(chain.memory_state),
         "said": [
             {
                 "entry": one.entry.id,
                 "source_type": one.entry.source_type,
                 "at": one.entry.timestamp.isoformat(),
                 "text": one.entry.content,
-                "missing": list(one.missing),
+                "missing": list(one.missing_ids),
                 "messages": [
                     {
                         "id": record.id,
@@ -346,7 +351,7 @@ def provenance_json(chain: MemoryProvenance) -> dict[str, Any]:
                     for record in one.records
                 ],
             }
-            for one in chain.said
+            for one in chain.entries
         ],
         "versions": [
             {"at": one.at.isoformat(), "action": one.action, "before": one.before, "after": one.after}
@@ -358,32 +363,32 @@ def provenance_json(chain: MemoryProvenance) -> dict[str, Any]:
 
 def correction_json(done: CorrectionResult) -> dict[str, Any]:
     return {
-        "former": done.former.reference,
-        "id": done.now.reference,
-        "memory_id": done.now.id or None,
-        "text": done.now.text,
-        "waiting": done.waiting or None,
+        "former": done.previous.reference,
+        "id": done.current.reference,
+        "memory_id": done.current.id or None,
+        "text": done.current.text,
+        "waiting": done.pending_reason or None,
     }
 
 
 def memory_counts_json(counts: MemoryCounts) -> dict[str, Any]:
-    slept = counts.slept
+    slept = counts.last_sleep
     return {
         "current": counts.current,
-        "former": counts.former,
+        "former": counts.superseded,
         "kinds": dict(counts.kinds),
         "pending": counts.pending,
         "planned": counts.planned,
         "last_sleep": slept.started_at.isoformat() if slept else None,
-        "store": counts.place.store,
-        "embedder": counts.place.embedder,
-        "bytes": counts.place.size,
+        "store": counts.storage.store,
+        "embedder": counts.storage.embedder,
+        "bytes": counts.storage.size,
         "note": counts.note,
     }
 
 
 def import_json(done: ImportResult) -> dict[str, Any]:
-    return {"new": done.new, "there": done.there, "left_out": done.left_out}
+    return {"new": done.new, "there": done.already_present, "left_out": done.left_out}
 
 
 def rebuild_json(done: RebuildResult) -> dict[str, Any]:

@@ -44,10 +44,10 @@ class PeopleCommands:
         }
 
     async def _pair(self, call: CommandInvocation) -> str:
-        words = _words(call.rest, PAIR_USAGE)
+        words = _words(call.arguments, PAIR_USAGE)
         match words:
             case ["allow" | "deny" as wanted, number] if number.isascii() and number.isdigit() and len(number) < 16:
-                done = self._desk.decide(int(number), "allowed" if wanted == "allow" else "denied", call.now)
+                done = self._desk.decide_request(int(number), "allowed" if wanted == "allow" else "denied", call.now)
                 self._denied(call.now)
                 return done
         as_owner = "--owner" in words
@@ -57,11 +57,13 @@ class PeopleCommands:
         return self._desk.approve(words[0], clean_display_name(" ".join(words[1:])), call.now, as_owner=as_owner)
 
     async def _run(self, call: CommandInvocation) -> str:
-        match _words(call.rest, PEOPLE_USAGE):
+        match _words(call.arguments, PEOPLE_USAGE):
             case []:
-                return "\n".join(people_lines(self._people.all(), self._desk.waiting(call.now), self._zone))
+                return "\n".join(
+                    people_lines(self._people.list_people(), self._desk.list_requests(call.now), self._zone)
+                )
             case ["rooms"]:
-                return "\n".join(room_lines(self._people.rooms(), self._zone))
+                return "\n".join(room_lines(self._people.list_rooms(), self._zone))
             case ["link", bridge]:
                 return self._desk.offer_link(self._bridge(bridge), call.now)
             case ["link", bridge, sender] if sender:
@@ -82,7 +84,7 @@ class PeopleCommands:
 
     def _link(self, identity: Identity, now: datetime) -> str:
         self._people.link_owner(identity, now)
-        self._desk.forget_knocks(identity.bridge, identity.sender, None)
+        self._desk.remove_requests(identity.bridge, identity.sender, None)
         return f"{identity.sender} on {identity.bridge} is you from now on."
 
     def _unlink(self, identity: Identity, now: datetime) -> str:
@@ -106,13 +108,13 @@ class PeopleCommands:
         match self._whom(who):
             case ["room", bridge, room]:
                 self._people.decide_room(self._bridge(bridge), room, "", state, now)
-                self._desk.forget_knocks(bridge, "", room)
+                self._desk.remove_requests(bridge, "", room)
                 return f"The room {room} on {bridge} {done}."
             case [bridge, sender]:
                 identity = Identity(self._bridge(bridge), sender)
-                self._not_the_owner(self._people.by(identity))
-                self._people.let_in(identity, sender, state, now)
-                self._desk.forget_knocks(bridge, sender, None)
+                self._not_the_owner(self._people.find_by_identity(identity))
+                self._people.admit_guest(identity, sender, state, now)
+                self._desk.remove_requests(bridge, sender, None)
                 return f"{sender} on {bridge} {done}."
             case [one]:
                 person = self._named(one)
@@ -126,7 +128,7 @@ class PeopleCommands:
             raise UsageError("A name needs letters. Nothing was changed.")
         match self._whom(who):
             case ["room", bridge, room]:
-                known = self._people.room(bridge, room)
+                known = self._people.get_room(bridge, room)
                 if known is None:
                     raise UsageError(f"There is no room {room!r} on {bridge}. Nothing was changed.")
                 self._people.decide_room(bridge, room, name, known.state, now)
@@ -141,12 +143,12 @@ class PeopleCommands:
     def _whom(self, who: Sequence[str]) -> Sequence[str]:
         """A name of several words is one, where somebody has it."""
         name = " ".join(who)
-        known = any(person.name.casefold() == name.casefold() for person in self._people.all())
+        known = any(person.name.casefold() == name.casefold() for person in self._people.list_people())
         return [name] if known else who
 
     def _named(self, one: str) -> Person:
         """By number, or by a name that only one has."""
-        everybody = self._people.all()
+        everybody = self._people.list_people()
         number = one.removeprefix("#")
         found = [person for person in everybody if number.isascii() and number.isdigit() and person.id == int(number)]
         found = found or [person for person in everybody if person.name.casefold() == one.casefold()]
@@ -158,7 +160,7 @@ class PeopleCommands:
         raise UsageError(f"Nobody is called {one!r}. Nothing was changed; /people lists everybody.")
 
     def _person_by(self, identity: Identity) -> Person:
-        person = self._people.by(identity)
+        person = self._people.find_by_identity(identity)
         if person is None:
             raise UsageError(f"Nobody has the account {identity.sender} on {identity.bridge}. Nothing was changed.")
         return person

@@ -45,7 +45,7 @@ class AssistantControls(Protocol):
 class ErasureRequests(Protocol):
     """What `assistant.erasure.service.Forgetting` offers a person who types."""
 
-    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]: ...
+    async def request_code(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]: ...
     async def confirm(self, code: str, scope: str, now: datetime) -> ErasureResult: ...
 
 
@@ -99,7 +99,7 @@ class CommandRegistry:
     def names(self) -> list[str]:
         return [f"/{name}" for name in self._table]
 
-    def admitted(self) -> dict[str, frozenset[str]]:
+    def allowed_roles(self) -> dict[str, frozenset[str]]:
         """Who may type each command at most, by its name without the slash."""
         return {name: command.roles for name, command in self._table.items()}
 
@@ -111,16 +111,16 @@ class CommandRegistry:
         command, role = self._table.get(name.lower()), session_role(session)
         if command is None:
             raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
-        if not self._authority.may_type(role, name.lower(), command.roles):
+        if not self._authority.may_run_command(role, name.lower(), command.roles):
             raise UsageError(f"/{name} cannot be used here. Nothing was changed; /help lists what can.")
         trust: Trust = "owner" if role == "owner" else "guest"
         return await command.run(CommandInvocation(rest.strip(), session, bridge, self._clock(), target, sender, trust))
 
     async def _forget(self, call: CommandInvocation) -> str:
         scope = session_scope(call.session)
-        if _CODE.fullmatch(call.rest):
-            return "\n".join(render_forget_result(await self._forgetting.confirm(call.rest, scope, call.now)))
-        found, code = await self._forgetting.ask(parse_forget_target(call.rest, scope), call.now)
+        if _CODE.fullmatch(call.arguments):
+            return "\n".join(render_forget_result(await self._forgetting.confirm(call.arguments, scope, call.now)))
+        found, code = await self._forgetting.request_code(parse_forget_target(call.arguments, scope), call.now)
         return "\n".join(render_forget_preview(found, code))
 
     # ---------------------------------------------------------------------------------------------------------- looking
@@ -128,9 +128,9 @@ class CommandRegistry:
     async def _help(self, call: CommandInvocation) -> str:
         role = session_role(call.session)
         rows = [
-            f"- `{command.usage}` — {command.text}"
+            f"- `{command.usage}` — {command.help_text}"
             for name, command in self._table.items()
-            if self._authority.may_type(role, name, command.roles)
+            if self._authority.may_run_command(role, name, command.roles)
         ]
         leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
         return "\n".join([*rows, leaving] if role == "owner" else rows)
@@ -139,16 +139,16 @@ class CommandRegistry:
         return "\n".join(f"- {line}" for line in lines.render_lines(self._live.status()))
 
     async def _model(self, call: CommandInvocation) -> str:
-        return self._live.choose_model(call.rest) if call.rest else self._live.describe_model()
+        return self._live.choose_model(call.arguments) if call.arguments else self._live.describe_model()
 
     async def _usage(self, call: CommandInvocation) -> str:
-        return usage_markdown(self._stores.ledger, call.rest or "model", call.now)
+        return usage_markdown(self._stores.ledger, call.arguments or "model", call.now)
 
     # --------------------------------------------------------------------------------------------------------- changing
 
     async def _todo(self, call: CommandInvocation) -> str:
         todos, scope = self._stores.todos, session_scope(call.session)
-        action, _, rest = call.rest.partition(" ")
+        action, _, rest = call.arguments.partition(" ")
         key = f"command:{call.now.isoformat()}"
         match action:
             case "add" if rest.strip():
@@ -161,11 +161,11 @@ class CommandRegistry:
                 pass
             case _:
                 raise UsageError(f"Use {self._table['todo'].usage}. Nothing was changed.")
-        return _todo_list(todos.all(scope))
+        return _todo_list(todos.list_todos(scope))
 
     async def _undo(self, call: CommandInvocation) -> str:
         exchange = self._last_exchange(call.session)
-        self._stores.conversation.undo(call.session, [m.id for m in exchange if m.id is not None], call.now)
+        self._stores.conversation.hide_messages(call.session, [m.id for m in exchange if m.id is not None], call.now)
         effects = self._effects(exchange)
         told = "\n".join(["These effects stay:", *effects]) if effects else "It had no effects beyond the conversation."
         return f"Took back: {_first_words(exchange[0].content)!r} and its answer. The master log keeps both. {told}"
@@ -196,8 +196,8 @@ class CommandRegistry:
     def _last_exchange(self, session: str) -> list[Message]:
         if self._live.is_running(session):
             raise UsageError("An answer is being written; /stop it first. Nothing was changed.")
-        known = any(info.key == session for info in self._stores.conversation.sessions())
-        messages = self._stores.conversation.view(session).messages if known else ()
+        known = any(info.key == session for info in self._stores.conversation.list_sessions())
+        messages = self._stores.conversation.load_view(session).messages if known else ()
         asked = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
         if not asked:
             raise UsageError("There is nothing to take back in this conversation.")
@@ -206,7 +206,7 @@ class CommandRegistry:
     def _effects(self, exchange: list[Message]) -> list[str]:
         """What already left the conversation: replies that were sent, tools that changed something."""
         turns = dict.fromkeys(str(m.metadata["turn"]) for m in exchange if "turn" in m.metadata)
-        sent = [item for turn in turns for item in self._stores.outbox.by_turn(turn) if item.state == "sent"]
+        sent = [item for turn in turns for item in self._stores.outbox.list_by_turn(turn) if item.state == "sent"]
         calls = [call for m in exchange for call in m.tool_calls if self._toolbox.effects(call.name) != "none"]
         return [f"- sent on {i.outgoing.bridge}: {_first_words(i.outgoing.body)!r}" for i in sent] + [
             f"- tool `{call.name}` ran with {dict(call.arguments)}" for call in calls

@@ -71,22 +71,24 @@ class SessionCommands:
     # --------------------------------------------------------------------------------------------------------- changing
 
     async def _reset(self, call: CommandInvocation) -> str:
-        words = call.rest.split()
+        words = call.arguments.split()
         cancel = "--cancel" in words
         names = [word for word in words if word != "--cancel"]
         if len(names) > 1 or any(name.startswith("-") for name in names):
             raise UsageError(f"Use {_RESET}. Nothing was changed.")
-        session = self._looking.known(names[0] if names else call.session)
+        session = self._looking.resolve_session(names[0] if names else call.session)
         if cancel:
-            gone = self._resets.withdraw(session, call.now)
+            gone = self._resets.cancel_reset(session, call.now)
             return f"The reset of {session} is given up." if gone else f"No reset of {session} waits."
-        return reset_done_text(await self._resets.reset(ResetRequest(session, "manual")))
+        return reset_done_text(await self._resets.reset_now(ResetRequest(session, "manual")))
 
     async def _sessions(self, call: CommandInvocation) -> str:
-        action, *words = call.rest.split() or ["list"]
+        action, *words = call.arguments.split() or ["list"]
         match action, words:
             case "list", []:
-                return sessions_markdown(list(self._looking.listed(_GENERATIONS_EACH)), self._looking.policies.zone)
+                return sessions_markdown(
+                    list(self._looking.list_generations(_GENERATIONS_EACH)), self._looking.policies.zone
+                )
             case "show", [name, *number]:
                 return self._shown(name, _number(number))
             case "end", [name]:
@@ -96,23 +98,23 @@ class SessionCommands:
         raise UsageError(f"Use {_SESSIONS}. Nothing was changed.")
 
     def _shown(self, name: str, number: int | None) -> str:
-        one = self._looking.one(name, number)
+        one = self._looking.get_generation(name, number)
         known = one.generation
         made = [c for c in self._conversation.checkpoints(known.session) if c.generation == known.number]
-        return describe_generation(one, self._looking.note(known), made, self._looking.policies.zone)
+        return describe_generation(one, self._looking.handover_note(known), made, self._looking.policies.zone)
 
     async def _end(self, name: str) -> str:
-        session = self._looking.known(name)
+        session = self._looking.resolve_session(name)
         if session_kind(session) == "main":
             raise UsageError("main always goes on. Nothing was changed; `/reset` begins it afresh.")
-        done = await self._resets.reset(ResetRequest(session, "end"))
+        done = await self._resets.reset_now(ResetRequest(session, "end"))
         return f"{session} is put away. The next message in it begins a new conversation.\n\n{reset_done_text(done)}"
 
     async def _resume(self, name: str, number: int | None) -> str:
-        session = self._looking.known(name)
-        earlier = [one for one in self._looking.listed_of(session) if one.generation.ended_at is not None]
+        session = self._looking.resolve_session(name)
+        earlier = [one for one in self._looking.list_generations_of(session) if one.generation.ended_at is not None]
         chosen = _chosen(session, earlier, number)
-        done = await self._resets.reset(ResetRequest(session, "resume", resumes=chosen))
+        done = await self._resets.reset_now(ResetRequest(session, "resume", resumes=chosen))
         back = f": `/sessions resume {session} {done.ended.number}` goes back" if can_resume(done.ended) else ""
         return (
             f"{session} goes on from number {chosen}: what it showed last stands in view again. Number "
@@ -122,21 +124,21 @@ class SessionCommands:
     # -------------------------------------------------------------------------------------------------------- switching
 
     async def _session(self, call: CommandInvocation) -> str:
-        if not call.rest:
+        if not call.arguments:
             return self._where(call)
-        session = parse_session_name(call.rest)
+        session = parse_session_name(call.arguments)
         if session_role(session) != "owner":
             raise UsageError(f"{session!r} is not a conversation of yours. Nothing was changed.")
         if call.bridge != self._terminal:
-            self._places.choose(call.bridge, call.target, session, call.now)
-        known = next((info for info in self._conversation.sessions() if info.key == session), None)
+            self._places.choose_session(call.bridge, call.target, session, call.now)
+        known = next((info for info in self._conversation.list_sessions() if info.key == session), None)
         if known is None:
             return f"You are in {session} now, which is new. `/session {MAIN_SESSION}` goes back."
         back = "" if session == MAIN_SESSION else f" `/session {MAIN_SESSION}` goes back."
         return f"You are in {session} now, {pluralize(known.view_messages, 'message')} in view.{back}"
 
     def _where(self, call: CommandInvocation) -> str:
-        mine = sorted(info.key for info in self._conversation.sessions() if session_role(info.key) == "owner")
+        mine = sorted(info.key for info in self._conversation.list_sessions() if session_role(info.key) == "owner")
         others = [f"`{key}`" for key in mine if key != call.session]
         listed = f" There are also {', '.join(others)}." if others else ""
         return f"You are in {call.session}.{listed} `/session NAME` goes to another, or makes it."
@@ -179,10 +181,10 @@ class ArchiveCommands:
 
     async def _run(self, call: CommandInvocation) -> str:
         scope = session_scope(call.session)
-        action, _, rest = call.rest.partition(" ")
+        action, _, rest = call.arguments.partition(" ")
         match action, rest.strip():
             case (("" | "list"), ""):
-                return self._list(await asyncio.to_thread(self._archive.listed, scope))
+                return self._list(await asyncio.to_thread(self._archive.list_archives, scope))
             case "show", wanted if wanted:
                 return await self._show(wanted, scope)
             case "search", text if text:
@@ -203,12 +205,14 @@ class ArchiveCommands:
     async def _show(self, wanted: str, scope: str) -> str:
         """The end of it: all of it is too long to be read in a message."""
         session, _, number = wanted.rpartition(" ") if wanted.split()[-1].isdigit() else (wanted, "", "")
-        of_session = [one for one in await asyncio.to_thread(self._archive.listed, scope) if one.session == session]
+        of_session = [
+            one for one in await asyncio.to_thread(self._archive.list_archives, scope) if one.session == session
+        ]
         chosen = [one for one in of_session if not number or one.generation == int(number)]
         if not chosen:
             raise UsageError(f"{wanted!r} is not archived. Nothing was changed; `/archive list` shows what is.")
         one = chosen[-1]
-        records = visible_records(await asyncio.to_thread(self._archive.read, one.session, one.generation))
+        records = visible_records(await asyncio.to_thread(self._archive.read_records, one.session, one.generation))
         more = f"`assistant archive show {one.session} {one.generation}` prints all {len(records):,} messages."
         shown = [self._line(record) for record in records[-_MOST:]]
         return "\n".join([*shown, *([more] if len(records) > _MOST else [])])
@@ -216,9 +220,11 @@ class ArchiveCommands:
     async def _search(self, text: str, scope: str) -> str:
         archive = self._archive
         hits = self._history.search(text, scope, limit=_MOST * HITS_PER_RESULT)
-        found = hits_in_log(hits, await asyncio.to_thread(archive.listed, scope))
-        for one in await asyncio.to_thread(archive.lost, scope):
-            found += search_archived_records(await asyncio.to_thread(archive.read, one.session, one.generation), text)
+        found = hits_in_log(hits, await asyncio.to_thread(archive.list_archives, scope))
+        for one in await asyncio.to_thread(archive.list_missing_from_log, scope):
+            found += search_archived_records(
+                await asyncio.to_thread(archive.read_records, one.session, one.generation), text
+            )
         if not found:
             return "No archived message has these words."
         return "\n".join(self._found(one) for one in found[:_MOST])

@@ -64,16 +64,16 @@ class SleepCommands:
 
     async def _sleep(self, call: CommandInvocation) -> str:
         """Markdown, or JSON where `--json` is among the words."""
-        asked, now = _asked(call.rest), call.now
+        asked, now = _asked(call.arguments), call.now
         match asked.what:
             case "--dry-run":
-                found = await self._foreseeing.foresee()
+                found = await self._foreseeing.run()
                 return _json(forecast_json(found)) if asked.json else render_forecast(found)
             case "--last":
-                return self._told(next(iter(self._journal.cycles(limit=1)), None), asked, now)
+                return self._told(next(iter(self._journal.list_cycles(limit=1)), None), asked, now)
             case "--undo":
                 async with self._awake():
-                    done = await self._undoing.take_back(now)
+                    done = await self._undoing.undo_last_sleep(now)
                 return _json(sleep_undo_json(done)) if asked.json else render_sleep_undo(done, self._zone)
             case _:
                 report = await self._sleep_now("phase" if asked.phase else "manual", asked.phase)
@@ -306,28 +306,28 @@ def _price(found: SleepForecast) -> str:
 
 def render_sleep_undo(done: SleepUndoResult, zone: tzinfo) -> str:
     """What was taken back of a sleep, and what was left and why."""
-    begun = f"{done.of.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
+    begun = f"{done.cycle.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
     profiles = sum(target.startswith("profile:") for target in done.edits)
     files = [target.partition(":")[2] for target in done.edits if target.startswith("file:")]
     lines = [
-        *([f"Memories: {pluralize(done.memories, 'change')} taken back."] if done.memories else []),
+        *([f"Memories: {pluralize(done.memory_count, 'change')} taken back."] if done.memory_count else []),
         *(
             [
-                f"Journal: {pluralize(done.entries, 'entry', 'entries')} set aside; they stay, and nothing is made "
+                f"Journal: {pluralize(done.entry_count, 'entry', 'entries')} set aside; they stay, and nothing is made "
                 f"of them.",
                 "None of it is learned again from what was said, not by `assistant memory rebuild --from-log` "
                 "either; what "
                 "is said again is.",
             ]
-            if done.entries
+            if done.entry_count
             else []
         ),
         *([f"Profiles: {pluralize(profiles, 'change')} taken back."] if profiles else []),
         *([f"Files as they were: {', '.join(dict.fromkeys(files))}."] if files else []),
         *(f"Compaction of {session} taken back." for session in done.sessions),
-        *(f"! Left as it is: {line}" for line in done.left),
+        *(f"! Left as it is: {line}" for line in done.not_undone),
     ]
-    return "\n".join([f"Took back sleep {done.of.id} of {begun}.", *(f"- {line}" for line in lines)])
+    return "\n".join([f"Took back sleep {done.cycle.id} of {begun}.", *(f"- {line}" for line in lines)])
 
 
 # ----------------------------------------------------------------------------------------------------------------- JSON
@@ -352,10 +352,10 @@ def forecast_json(found: SleepForecast) -> dict[str, Any]:
 
 def sleep_undo_json(done: SleepUndoResult) -> dict[str, Any]:
     return {
-        "id": done.of.id,
-        "memories": done.memories,
-        "entries": done.entries,
+        "id": done.cycle.id,
+        "memories": done.memory_count,
+        "entries": done.entry_count,
         "edits": list(done.edits),
         "sessions": list(done.sessions),
-        "left": list(done.left),
+        "left": list(done.not_undone),
     }

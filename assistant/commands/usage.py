@@ -51,9 +51,9 @@ _NO_SESSION = "(the house)"
 class UsageReport:
     """What somebody wants to see: how it stands, and what was spent in the last `days`, `by` what, and by kind."""
 
-    by: UsageKey
+    grouping: UsageKey
     days: int
-    standing: BudgetStatus
+    budget: BudgetStatus
     rows: Sequence[tuple[str, SpendTotals]]
     kinds: Sequence[tuple[str, SpendTotals]]
 
@@ -61,17 +61,17 @@ class UsageReport:
 def usage_lines(asked: UsageReport) -> list[str]:
     """All of it, for a terminal."""
     if not asked.rows:
-        return [*_standing(asked.standing), "", f"No model was called in the last {_days(asked.days)}."]
-    return [*_standing(asked.standing), "", *_split(asked), "", *_chart(asked)]
+        return [*_standing(asked.budget), "", f"No model was called in the last {_days(asked.days)}."]
+    return [*_standing(asked.budget), "", *_split(asked), "", *_chart(asked)]
 
 
 def usage_json(asked: UsageReport) -> dict[str, Any]:
-    standing = asked.standing
+    standing = asked.budget
     parts = {"answering": _part(asked.kinds, background=False), "background": _part(asked.kinds, background=True)}
     return {
-        "by": asked.by,
+        "by": asked.grouping,
         "days": asked.days,
-        "rows": [{asked.by: name, **_spent_json(spent)} for name, spent in asked.rows],
+        "rows": [{asked.grouping: name, **_spent_json(spent)} for name, spent in asked.rows],
         "split": {name: _spent_json(spent) for name, spent in parts.items()},
         "today": _sums_json(standing.day),
         "month": _sums_json(standing.month),
@@ -129,7 +129,7 @@ def _split(asked: UsageReport) -> list[str]:
 
 
 def _chart(asked: UsageReport) -> list[str]:
-    rows = _every_day(asked) if asked.by == "day" else _dearest_first(asked.rows)
+    rows = _every_day(asked) if asked.grouping == "day" else _dearest_first(asked.rows)
     priced = any(spent.usd > 0 for _, spent in rows)
     unpriced = any(spent.unpriced_tokens for _, spent in rows) and priced
     columns = (*_COLUMNS, *(("no price",) if unpriced else ()))
@@ -140,11 +140,11 @@ def _chart(asked: UsageReport) -> list[str]:
     amount = max(len(head), *map(len, amounts))
     room = USAGE_WIDTH - amount - 4 - sum(width + 2 for width in widths)
     names = [_name(name, min(_LONGEST_NAME, room - _LEAST_BAR)) for name, _ in rows]
-    left = max(len(asked.by), *map(len, names))
+    left = max(len(asked.grouping), *map(len, names))
     length = min(_MOST_BAR, room - left)
     sizes = [spent.usd if priced else float(spent.tokens) for _, spent in rows]
     most = max(sizes) or 1.0
-    told = [_line((asked.by, left), (head, amount), " " * length, columns, widths)]
+    told = [_line((asked.grouping, left), (head, amount), " " * length, columns, widths)]
     for name, money, size, row in zip(names, amounts, sizes, cells, strict=True):
         told.append(_line((name, left), (money, amount), f"{draw_bar(size / most, length):<{length}}", row, widths))
     return [line.rstrip() for line in told]
@@ -185,7 +185,7 @@ def _cell(column: str, spent: SpendTotals) -> str:
 def _every_day(asked: UsageReport) -> list[tuple[str, SpendTotals]]:
     """From the first day on which anything was asked until today: a day without calls is a gap that is seen."""
     known, day, rows = dict(asked.rows), date.fromisoformat(asked.rows[0][0]), []
-    last = date.fromisoformat(max(asked.standing.today, asked.rows[-1][0]))
+    last = date.fromisoformat(max(asked.budget.today, asked.rows[-1][0]))
     while day <= last:
         rows.append((day.isoformat(), known.get(day.isoformat(), _NOTHING)))
         day += timedelta(days=1)
@@ -258,7 +258,7 @@ def _cap_json(cap: CapUsage) -> dict[str, Any]:
         "setting": cap.setting,
         "period": cap.period,
         "used": round(cap.used, 6),
-        "most": round(cap.most, 6),
+        "most": round(cap.limit, 6),
         "share": round(cap.share, 4),
         "used_up": cap.is_used_up,
     }
@@ -270,15 +270,17 @@ _DAYS = 31
 class UsageSource(Protocol):
     """What a ledger tells."""
 
-    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]: ...
-    def standing(self, now: datetime) -> BudgetStatus: ...
+    def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]: ...
+    def budget_status(self, now: datetime) -> BudgetStatus: ...
 
 
 def load_usage(ledger: UsageSource, by: UsageKey, days: int, now: datetime) -> UsageReport:
     """What was spent in the days before `now`, and how the budget stands."""
     since = now - timedelta(days=days)
-    rows = ledger.by(by, since)
-    return UsageReport(by, days, ledger.standing(now), rows, rows if by == "kind" else ledger.by("kind", since))
+    rows = ledger.spent_by(by, since)
+    return UsageReport(
+        by, days, ledger.budget_status(now), rows, rows if by == "kind" else ledger.spent_by("kind", since)
+    )
 
 
 def usage_markdown(ledger: UsageSource, by: str, now: datetime) -> str:

@@ -78,18 +78,18 @@ def build_request(
         system=_system(frame, summaries if owner else ()),
         messages=_with_volatile(messages, opening, volatile),
         tools=frame.tools,
-        cache_edges=_edges(messages, opening),
+        cache_boundaries=_edges(messages, opening),
         max_output_tokens=min(max_output_tokens, limits.max_output),
     )
 
 
 def _system(frame: PromptFrame, summaries: Sequence[Message]) -> tuple[SystemBlock, ...]:
     texts = [text.strip() for text in (frame.persona, frame.rules, _pinned(frame.pins)) if text.strip()]
-    blocks = [SystemBlock("\n\n".join(texts), stable_edge=True)] if texts else []
+    blocks = [SystemBlock("\n\n".join(texts), cache_boundary=True)] if texts else []
     if frame.memory:
         blocks.append(SystemBlock(frame.memory))
     if summaries:
-        blocks.append(SystemBlock(_record(summaries), stable_edge=True))
+        blocks.append(SystemBlock(_record(summaries), cache_boundary=True))
     return tuple(blocks)
 
 

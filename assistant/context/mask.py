@@ -33,7 +33,7 @@ hvis også skal være noen dette https http
 _COMMON = frozenset(_COMMON_WORDS.split())
 
 
-def topic_words(text: str, most: int = 5) -> tuple[str, ...]:
+def topic_words(text: str, limit: int = 5) -> tuple[str, ...]:
     """The words that stand in it most often and mean something, in the order in which they come; the first characters
     of a text in a script without spaces. The first 4,000 characters are looked at."""
     seen = text[:_CHARACTERS_READ]
@@ -43,7 +43,7 @@ def topic_words(text: str, most: int = 5) -> tuple[str, ...]:
     if len(telling) < 2:
         first = " ".join(seen.split())[:_EXCERPT_LENGTH]
         return (first,) if first else ()
-    best = sorted(telling, key=lambda word: (-counted[word], -len(word)))[:most]
+    best = sorted(telling, key=lambda word: (-counted[word], -len(word)))[:limit]
     # Lower case has as many characters in nearly all scripts; where it has not, it is shown as it is.
     spelled = seen if len(seen) == len(folded) else folded
     places = sorted((folded.find(word), len(word)) for word in best)

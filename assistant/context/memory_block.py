@@ -29,16 +29,22 @@ REST_OMITTED = "(… the rest left out: too long)"
 
 
 def memory_block(
-    curated: str, days: Sequence[tuple[date, str]], *, role: str, count: CountTokens, file_most: int, day_most: int
+    curated: str,
+    days: Sequence[tuple[date, str]],
+    *,
+    role: str,
+    count: CountTokens,
+    file_max_tokens: int,
+    day_max_tokens: int,
 ) -> str:
     """`curated` is MEMORY.md; `days` are notes with their date, the newest first. "" where nothing is to be said.
 
     `file_most` and `day_most` are tokens, counted by `count`, of MEMORY.md and of all the days' notes together."""
     records = []
-    if role == "owner" and (kept := _beginning(_plain(curated), count, file_most)):
+    if role == "owner" and (kept := _beginning(_plain(curated), count, file_max_tokens)):
         records.append(quote_in_tag(RECORD_TAG, f"MEMORY.md:\n{kept}"))
     notes: list[str] = []
-    left = day_most
+    left = day_max_tokens
     for day, text in days:
         whole = _plain(text)
         kept = _end(whole, count, left)
@@ -52,14 +58,14 @@ def memory_block(
     return "\n".join([MEMORY_INTRO, *records]) if records else ""
 
 
-def profiles_block(profiles: Sequence[Profile], count: CountTokens, most: int, zone: tzinfo) -> str:
+def profiles_block(profiles: Sequence[Profile], count: CountTokens, max_tokens: int, zone: tzinfo) -> str:
     """Profiles in their order, within `most` tokens: whole, or without what no longer holds, or not at all. Dates as
     `zone` has them."""
     shown: list[str] = []
     for profile in profiles:
         whole = _profile(profile, zone, former=True)
         current = _profile(profile, zone, former=False)
-        fitting = next((one for one in (whole, current) if count(_profiles([*shown, one])) <= most), None)
+        fitting = next((one for one in (whole, current) if count(_profiles([*shown, one])) <= max_tokens), None)
         if fitting is None:
             break
         shown.append(fitting)

@@ -48,10 +48,10 @@ class MediaLimits:
     bytes: int | None = None
 
 
-def normalise(messages: Sequence[Message], bounds: MediaLimits = MediaLimits()) -> tuple[Message, ...]:
+def normalise(messages: Sequence[Message], limits: MediaLimits = MediaLimits()) -> tuple[Message, ...]:
     """The messages of a request. Pure, total: any sequence gives a well-formed one, the same for the same input."""
     rows = _spoken(_paired(_visible(messages)))
-    return tuple(_within_media_limits(_thinking_in_loop(_framed(list(rows))), bounds))
+    return tuple(_within_media_limits(_thinking_in_loop(_framed(list(rows))), limits))
 
 
 def _visible(messages: Sequence[Message]) -> list[Message]:

@@ -88,7 +88,7 @@ class Pressure:
         }
 
     @property
-    def binding(self) -> BudgetKind:
+    def fullest_budget(self) -> BudgetKind:
         """The budget that is fullest."""
         shares = self.shares
         return max(shares, key=lambda budget: shares[budget])
@@ -101,8 +101,11 @@ class Pressure:
         """One line: the share and numbers of the budget that binds."""
         held = {"tokens": self.prompt_tokens + self.budgets.reserve, "bytes": self.bytes, "images": self.images}
         most = {"tokens": self.budgets.tokens, "bytes": self.budgets.bytes, "images": self.budgets.images}
-        kept = f" (with {self.budgets.reserve} kept for the answer)" if self.binding == "tokens" else ""
-        return f"{self.ratio:.0%}: {held[self.binding]} of {most[self.binding]} {self.binding}{kept}, {self.source}"
+        kept = f" (with {self.budgets.reserve} kept for the answer)" if self.fullest_budget == "tokens" else ""
+        return (
+            f"{self.ratio:.0%}: {held[self.fullest_budget]} of {most[self.fullest_budget]} "
+            f"{self.fullest_budget}{kept}, {self.source}"
+        )
 
 
 def effective_budgets(

@@ -105,7 +105,7 @@ class PastPeriod:
 
     after: datetime
     before: datetime
-    words: str
+    matched_words: str
 
 
 _Days = tuple[date, date]

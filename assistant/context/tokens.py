@@ -61,11 +61,11 @@ class CountingTier:
 
     name: Literal["tiktoken", "toksum", "estimate"]
     model: str
-    why: str
+    reason: str
     encoding: str = ""
     path: Path | None = None
 
-    def estimated(self, why: str) -> CountingTier:
+    def as_estimate(self, why: str) -> CountingTier:
         """The last tier instead of this one."""
         return CountingTier("estimate", self.model, why)
 
@@ -116,7 +116,7 @@ def open_counter(
     try:
         return TokenCounter(tier, loaders[tier.name](tier), calibration)
     except (VocabularyError, ImportError, OSError) as error:
-        return TokenCounter(tier.estimated(f"{tier.name} cannot be used: {error}"), None, calibration)
+        return TokenCounter(tier.as_estimate(f"{tier.name} cannot be used: {error}"), None, calibration)
 
 
 def estimate_tokens(text: str) -> int:
@@ -145,7 +145,7 @@ class TokenCounter:
     def factor(self) -> float:
         return self.calibration.factor if self.calibration else 1.0
 
-    def calibrated(self, calibration: TokenCalibration) -> TokenCounter:
+    def with_calibration(self, calibration: TokenCalibration) -> TokenCounter:
         return replace(self, calibration=calibration)
 
     def corrected(self, tokens: int) -> int:
@@ -192,9 +192,10 @@ class TokenCounter:
             "estimate": f"characters / {CHARS_PER_TOKEN} x {ESTIMATE_MARGIN}",
         }[self.tier.name]
         if self.calibration is None or not self.calibration.samples:
-            return f"{how} ({self.tier.why}); not yet calibrated"
+            return f"{how} ({self.tier.reason}); not yet calibrated"
         return (
-            f"{how} ({self.tier.why}); x {self.factor:.2f} learned from {pluralize(self.calibration.samples, 'call')}"
+            f"{how} ({self.tier.reason}); x {self.factor:.2f} learned from "
+            f"{pluralize(self.calibration.samples, 'call')}"
         )
 
 

@@ -54,8 +54,8 @@ class ArchiveNotes:
 class LogRestoreResult:
     """How many records the log had still, and how many were brought back."""
 
-    held: int
-    brought: int
+    already_present: int
+    restored: int
 
 
 class ArchivePort(Protocol):
@@ -68,24 +68,24 @@ class ArchivePort(Protocol):
         replaces it. Raises `ArchiveUnavailable`, `StoreError`: then nothing may be cleared."""
         ...
 
-    def find(self, session: str, generation: int) -> ArchiveEntry | None:
+    def find_entry(self, session: str, generation: int) -> ArchiveEntry | None:
         """Where a generation was archived, as the index says."""
         ...
 
-    def listed(self, scope: str | None = None) -> Sequence[ArchiveEntry]:
+    def list_archives(self, scope: str | None = None) -> Sequence[ArchiveEntry]:
         """Everything archived, by session, oldest generation first; of one scope, or of all (None)."""
         ...
 
-    def lost(self, scope: str | None = None) -> Sequence[ArchiveEntry]:
+    def list_missing_from_log(self, scope: str | None = None) -> Sequence[ArchiveEntry]:
         """Those of which the home's log has nothing any more, so that no search of the home finds what they say."""
         ...
 
-    def read(self, session: str, generation: int) -> Sequence[LogRecord]:
+    def read_records(self, session: str, generation: int) -> Sequence[LogRecord]:
         """The records of an archived generation, oldest first. Raises `UsageError` where it was never archived,
         `ArchiveUnavailable` where it cannot be read or is broken."""
         ...
 
-    def notes(self, session: str, generation: int) -> ArchiveNotes:
+    def read_notes(self, session: str, generation: int) -> ArchiveNotes:
         """Raises as `read` does."""
         ...
 
@@ -94,11 +94,11 @@ class ArchivePort(Protocol):
         Empty: it is whole. Raises `UsageError` where it was never archived."""
         ...
 
-    def check(self, *, remote: bool) -> Sequence[IntegrityProblem]:
+    def verify_all(self, *, remote: bool) -> Sequence[IntegrityProblem]:
         """What is wrong with all that the index knows; with those away from this machine only if `remote`."""
         ...
 
-    def store_again(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
+    def rebuild(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
         """An archive that is not whole, made anew from the log with the notes that the index has. Raises as `store`
         does, and `UsageError` where the log does not have what was archived."""
         ...
@@ -107,7 +107,7 @@ class ArchivePort(Protocol):
         """Take an archive away, and its row. One that is gone already is as good as taken away."""
         ...
 
-    def tidy(self) -> None:
+    def remove_partial(self) -> None:
         """Remove what an attempt that was cut off left half written in the home's own folder; what it left elsewhere
         goes with the next `store`. Fast."""
         ...
@@ -140,7 +140,7 @@ class ObjectStore(Protocol):
         """Where an object of this name stands, or would. Never raises."""
         ...
 
-    def put(self, name: str, data: bytes, prove: Callable[[bytes], None]) -> StoredObject:
+    def put(self, name: str, data: bytes, require_intact: Callable[[bytes], None]) -> StoredObject:
         """Keep an object in place of what had this name. It is written under another name, read back, deciphered,
         given to `prove` (which raises `ArchiveUnavailable`), then moved, and read back again."""
         ...
@@ -149,7 +149,7 @@ class ObjectStore(Protocol):
         """Raises `ArchiveMissing` where there is none."""
         ...
 
-    def has(self, url: str) -> bool: ...
+    def exists(self, url: str) -> bool: ...
 
     def is_local(self, url: str) -> bool:
         """Whether it is a file of this machine. Never raises."""
@@ -159,6 +159,6 @@ class ObjectStore(Protocol):
         """None there is as good."""
         ...
 
-    def tidy(self) -> None:
+    def remove_partial(self) -> None:
         """Remove what was being written when an attempt was cut off."""
         ...

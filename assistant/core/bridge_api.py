@@ -64,23 +64,23 @@ class InboundPort(Protocol):
         bridge and external_id is kept once."""
         ...
 
-    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+    def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
         """Whether what they say there is kept: asked before a file is fetched, which strangers could send for ever."""
         ...
 
-    async def change(self, change: MessageChange) -> None:
+    async def receive_change(self, change: MessageChange) -> None:
         """Of a message that never was kept nothing is."""
         ...
 
-    def position(self, bridge: str) -> str:
+    def load_position(self, bridge: str) -> str:
         """Where the bridge goes on receiving; "" where it never did."""
         ...
 
-    def advance(self, bridge: str, position: str) -> None:
+    def save_position(self, bridge: str, position: str) -> None:
         """It came this far with nothing to keep."""
         ...
 
-    def connected(self, bridge: str) -> None:
+    def mark_connected(self, bridge: str) -> None:
         """The network answers: its status is green, and what waits for it is sent."""
         ...
 
@@ -88,11 +88,11 @@ class InboundPort(Protocol):
 class BridgeStatesPort(Protocol):
     """How far each bridge has come, durably, and which the owner paused. Raises `StoreError`."""
 
-    def position(self, bridge: str) -> str: ...
-    def advance(self, bridge: str, position: str) -> None: ...
-    def paused(self, bridge: str) -> bool: ...
-    def pause(self, bridge: str, paused: bool) -> None: ...
-    def forget(self, bridge: str) -> None: ...
+    def load_position(self, bridge: str) -> str: ...
+    def save_position(self, bridge: str, position: str) -> None: ...
+    def is_paused(self, bridge: str) -> bool: ...
+    def set_paused(self, bridge: str, paused: bool) -> None: ...
+    def delete(self, bridge: str) -> None: ...
 
 
 # ----------------------------------------------------------------------------------------------------------- going out
@@ -113,9 +113,9 @@ class BridgeCapabilities:
     threads: bool = False
     buttons: bool = False
     max_length: int | None = None
-    length_in: Literal["characters", "utf-16", "utf-8"] = "characters"
+    length_unit: Literal["characters", "utf-16", "utf-8"] = "characters"
     dedupe_seconds: float = 0
-    terminals: bool = False
+    shows_sessions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Bridge(Protocol):
         """Ask the network who we are there, as in "@nocturne_bot": for set-up and the doctor. Raises `BridgeError`."""
         ...
 
-    async def run(self, door: InboundPort) -> None:
+    async def run(self, inbound: InboundPort) -> None:
         """Receive until cancelled, telling `door` once connected. Raises `BridgeError` where it cannot go on; it is run
         again after a pause. May be run again after it was cancelled, too."""
         ...
@@ -219,7 +219,7 @@ class UndeliveredItem:
     updated_at: datetime
 
     @property
-    def goes_by_itself(self) -> bool:
+    def is_sent_automatically(self) -> bool:
         """Whether it is sent without anybody's word."""
         return self.state in ("pending", "sending")
 
@@ -237,8 +237,8 @@ class RedirectResult:
     """What became of what waited for a bridge: so many deliveries of the owner's go to the terminal, so many for
     others still wait."""
 
-    home: int
-    left: int
+    redirected: int
+    still_waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +253,12 @@ class DeviceLogin:
 class MessageChangesPort(Protocol):
     """What was edited or deleted on a network after it had arrived."""
 
-    def record(self, change: MessageChange, now: datetime) -> str | None:
+    def record_change(self, change: MessageChange, now: datetime) -> str | None:
         """The session whose conversation has it now; None where nothing was kept: the message is not known, another
         account sent it, or it says the same. A change that was kept before is not kept again. `change.position` is kept
         in every case. Raises `StoreError`."""
         ...
 
-    def settle(self, now: datetime) -> None:
+    def recover_after_crash(self, now: datetime) -> None:
         """At start: what was accepted and is not in the log yet. Raises `StoreError`."""
         ...

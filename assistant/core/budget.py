@@ -41,7 +41,7 @@ class CapUsage:
     setting: str
     period: str
     used: float
-    most: float
+    limit: float
     reached: bool = False
 
     @property
@@ -56,22 +56,22 @@ class CapUsage:
 
     @property
     def share(self) -> float:
-        return self.used / self.most if self.most else 1.0
+        return self.used / self.limit if self.limit else 1.0
 
     @property
-    def is_near(self) -> bool:
-        return self.used >= WARNING_SHARE * self.most - _ROUNDING
+    def is_near_limit(self) -> bool:
+        return self.used >= WARNING_SHARE * self.limit - _ROUNDING
 
     @property
     def is_used_up(self) -> bool:
-        return self.reached or self.used >= self.most - _ROUNDING
+        return self.reached or self.used >= self.limit - _ROUNDING
 
     def amount(self, value: float) -> str:
         return f"${value:,.2f}" if self.setting.endswith("_usd") else f"{value:,.0f} tokens"
 
     def describe(self) -> str:
         """As in "$1.20 of $5.00"."""
-        return f"{self.amount(self.used)} of {self.amount(self.most)}"
+        return f"{self.amount(self.used)} of {self.amount(self.limit)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +112,18 @@ def cap_usages(
     return found
 
 
-def first_exceeded_cap(caps: Iterable[CapUsage], usd: float, unpriced_tokens: int) -> CapUsage | None:
+def first_exceeded_cap(usages: Iterable[CapUsage], usd: float, unpriced_tokens: int) -> CapUsage | None:
     """The first cap that a call of this worst case would pass. What is free passes none."""
-    for cap in caps:
+    for cap in usages:
         asked = usd if cap.setting.endswith("_usd") else float(unpriced_tokens)
-        if asked and exceeds_cap(cap.used, asked, cap.most):
+        if asked and exceeds_cap(cap.used, asked, cap.limit):
             return cap
     return None
 
 
-def exceeds_cap(used: float, asked: float, most: float) -> bool:
+def exceeds_cap(used: float, requested: float, limit: float) -> bool:
     """Whether what is asked for, on top of what is used, is more than may be used."""
-    return used + asked > most + _ROUNDING
+    return used + requested > limit + _ROUNDING
 
 
 def forecast_spend(usd: float, since: datetime, now: datetime, until: datetime) -> float | None:

@@ -42,9 +42,9 @@ class Compaction:
     compressed_tokens: int
     key_facts: Mapping[str, Any] = field(default_factory=dict)
     cost_usd: float | None = 0.0
-    shorten: tuple[Message, ...] = ()
-    absorbs: tuple[int, ...] = ()
-    started: int | None = None
+    shortened: tuple[Message, ...] = ()
+    absorbed_ids: tuple[int, ...] = ()
+    started_id: int | None = None
     depth: int = 1
     model: str = ""
     attempts: int = 0
@@ -158,7 +158,7 @@ class CircuitBreaker:
     opened_at: datetime | None
     last_error: str = ""
 
-    def lets_through(self, now: datetime, cool_down: timedelta) -> bool:
+    def allows_call(self, now: datetime, cool_down: timedelta) -> bool:
         """Whether a model may be asked. One that a wrong clock opened in the future holds nobody up until then."""
         return self.opened_at is None or not self.opened_at <= now < self.opened_at + cool_down
 

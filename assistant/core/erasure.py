@@ -41,7 +41,7 @@ class ErasureMatches:
 
     kind: str
     count: int
-    shown: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ErasurePreview:
     learned from these messages in other words: they stay unless they are named. `finished` is what earlier forgettings
     of the scope, cut off before, did just now."""
 
-    wanted: ErasureRequest
+    request: ErasureRequest
     messages: tuple[int, ...]
     places: tuple[ErasureMatches, ...]
     related: tuple[str, ...] = ()
@@ -77,10 +77,10 @@ class ErasureResult:
 
     messages: tuple[int, ...]
     places: tuple[ErasureMatches, ...]
-    left: tuple[ErasureLeftover, ...]
+    leftovers: tuple[ErasureLeftover, ...]
     complete: bool
     files_searched: int
-    again: bool = False
+    was_resumed: bool = False
 
 
 _SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f]")
@@ -123,27 +123,27 @@ class PhraseMatcher:
     def __bool__(self) -> bool:
         return self._texts is not None
 
-    def found(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         return self._texts is not None and self._texts.search(text) is not None
 
-    def count(self, text: str) -> int:
+    def count_matches(self, text: str) -> int:
         return 0 if self._texts is None else sum(1 for _ in self._texts.finditer(text))
 
-    def ends_in(self, data: bytes) -> list[int]:
+    def match_ends(self, data: bytes) -> list[int]:
         """Where in UTF-8 bytes the copies end."""
         return [] if self._bytes is None else [match.end() for match in self._bytes.finditer(data)]
 
-    def blanked(self, data: bytes) -> bytes:
+    def blank_bytes(self, data: bytes) -> bytes:
         """Bytes of the same length with spaces in place of the words."""
         return data if self._bytes is None else self._bytes.sub(lambda match: b" " * len(match[0]), data)
 
-    def without(self, text: str) -> str:
+    def remove_from_text(self, text: str) -> str:
         """The text without the sentences, or lines, that have the words; "" where nothing is left."""
         spans = _merged(_sentence(text, *match.span()) for match in self._texts.finditer(text)) if self._texts else []
         for start, end in reversed(spans):
             text = _cut(text, start, end)
         # What was apart may have come together.
-        return self.without(text) if self.found(text) else text if text.strip() else ""
+        return self.remove_from_text(text) if self.matches(text) else text if text.strip() else ""
 
     def excerpt(self, text: str, around: int = 30) -> str:
         """One line that shows a person where the words stand."""
@@ -152,21 +152,21 @@ class PhraseMatcher:
         cut = text[max(0, start - around) : min(end, start + 3 * around) + around]
         return " ".join(cut.split())
 
-    def without_in(self, value: Any, instead: str) -> Any:
+    def remove_from_json(self, value: Any, instead: str) -> Any:
         """A JSON value with every text in it cut as by `without`. Where nothing is left of one it goes from a list of
         texts, and becomes `instead` elsewhere; keys that have the words go with their values."""
         if isinstance(value, str):
-            return (self.without(value) or instead) if self.found(value) else value
+            return (self.remove_from_text(value) or instead) if self.matches(value) else value
         if isinstance(value, dict):
-            return {key: self.without_in(item, instead) for key, item in value.items() if not self.found(key)}
+            return {key: self.remove_from_json(item, instead) for key, item in value.items() if not self.matches(key)}
         if isinstance(value, list):
             texts = all(isinstance(item, str) for item in value)
-            return [self.without_in(item, instead) for item in value if not (texts and self._is_all(item))]
+            return [self.remove_from_json(item, instead) for item in value if not (texts and self._is_all(item))]
         return value
 
     def _is_all(self, text: str) -> bool:
         """Whether nothing of a text would be left."""
-        return self.found(text) and not self.without(text)
+        return self.matches(text) and not self.remove_from_text(text)
 
 
 def is_searchable_phrase(text: str) -> bool:

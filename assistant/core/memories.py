@@ -80,7 +80,7 @@ class MemoryHit:
 
     memory: Memory
     score: float
-    good: bool
+    is_relevant: bool
     sources: tuple[int, ...] = ()
 
     @property
@@ -131,7 +131,7 @@ class MemorySnapshot:
 
     memories: tuple[Memory, ...] = ()
     entries: tuple[JournalEntry, ...] = ()
-    replaced: Mapping[int, JournalEntry] = field(default_factory=dict)
+    replaced_by: Mapping[int, JournalEntry] = field(default_factory=dict)
 
 
 EditAuthor = Literal["user", "model", "sleep"]
@@ -158,7 +158,7 @@ class FileSnapshot:
     """What a file said at a time; not `sure` where somebody edited it by hand at a time that nobody noted."""
 
     text: str
-    sure: bool = True
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class SleepReport:
     phases: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
-    def is_whole(self) -> bool:
+    def is_full_cycle(self) -> bool:
         return self.trigger in FULL_CYCLE_TRIGGERS
 
 
@@ -204,8 +204,8 @@ class MemoryReference:
     """What a text may name: the memories whose ids have this `beginning` ("" for none), the journal entry of this
     number."""
 
-    beginning: str = ""
-    entry: int | None = None
+    id_prefix: str = ""
+    entry_id: int | None = None
 
 
 def parse_memory_reference(text: str) -> MemoryReference:
@@ -220,13 +220,13 @@ def parse_memory_reference(text: str) -> MemoryReference:
     return MemoryReference(memory[1].lower() if memory else "", int(entry[1]) if entry else None)
 
 
-def resolve_id_prefix(beginning: str, ids: Iterable[str]) -> str:
+def resolve_id_prefix(prefix: str, ids: Iterable[str]) -> str:
     """The only one of the ids that begins so; "" where none does. Raises `UsageError` where several do, with them."""
-    found = sorted(one for one in ids if one.startswith(beginning))
+    found = sorted(one for one in ids if one.startswith(prefix))
     if len(found) > 1:
         more = ", ..." if len(found) > _SHOWN else ""
         raise UsageError(
-            f"{len(found)} memories begin with {beginning}: {', '.join(map(_shorten_id, found[:_SHOWN]))}{more}. "
+            f"{len(found)} memories begin with {prefix}: {', '.join(map(_shorten_id, found[:_SHOWN]))}{more}. "
             f"Give more "
             "digits. Nothing was changed."
         )
@@ -248,7 +248,7 @@ class MemoryState:
     of what holds in its place, "" where it holds itself; `entries` are those it was made of, oldest first."""
 
     memory: Memory
-    by: str = ""
+    replaced_by: str = ""
     entries: tuple[JournalEntry, ...] = ()
 
     @property
@@ -260,7 +260,7 @@ class MemoryState:
 class MemoryList:
     """Everything of a scope, oldest first. `note` says why it is only what the journal has; "" where it is all."""
 
-    known: tuple[MemoryState, ...]
+    memories: tuple[MemoryState, ...]
     note: str = ""
 
 
@@ -270,8 +270,8 @@ class MemoriesAsOf:
     limit; `first` is when the first thing that is remembered was noted, None where nothing is."""
 
     at: datetime
-    known: tuple[MemoryState, ...]
-    first: datetime | None
+    memories: tuple[MemoryState, ...]
+    first_noted_at: datetime | None
     searched: bool = False
     left_out: int = 0
 
@@ -282,15 +282,15 @@ class EntryWithMessages:
 
     entry: JournalEntry
     records: tuple[LogRecord, ...] = ()
-    missing: tuple[int, ...] = ()
+    missing_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryProvenance:
     """Where a memory came from: its entries with their messages, and what it said at what time, oldest first."""
 
-    known: MemoryState
-    said: tuple[EntryWithMessages, ...]
+    memory_state: MemoryState
+    entries: tuple[EntryWithMessages, ...]
     versions: tuple[MemoryVersion, ...] = ()
     note: str = ""
 
@@ -300,9 +300,9 @@ class CorrectionResult:
     """What holds now (`now`) in place of what held before (`former`). `waiting` says why semantic memory does not have
     it yet; "" where it has."""
 
-    former: MemoryState
-    now: Memory
-    waiting: str = ""
+    previous: MemoryState
+    current: Memory
+    pending_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,12 +321,12 @@ class MemoryCounts:
     `planned` changes are decided and not made."""
 
     current: int
-    former: int
+    superseded: int
     kinds: Mapping[str, int]
     pending: int
     planned: int
-    slept: SleepReport | None
-    place: MemoryStorageInfo
+    last_sleep: SleepReport | None
+    storage: MemoryStorageInfo
     note: str = ""
 
 
@@ -336,7 +336,7 @@ class ImportResult:
     which no memories are made."""
 
     new: int
-    there: int
+    already_present: int
     left_out: int = 0
 
 

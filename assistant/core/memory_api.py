@@ -43,7 +43,7 @@ class MemorySearchPort(Protocol):
         `Consolidations.known_then` tells it. Raises `StoreError`."""
         ...
 
-    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
+    def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
         """What was said in [after, before), the most important first. Raises `StoreError`."""
         ...
 
@@ -86,72 +86,74 @@ class Memories(Protocol):
 class ConsolidationsPort(Protocol):
     """Which journal entries went into which memories, and changes that are decided but not yet made (character.db)."""
 
-    def pending(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
+    def pending_entries(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
         """Entries, of all scopes or one, that no memory was made of yet, nor rejected, oldest first; summaries of
         conversations (`context_synthesis`) are left out."""
         ...
 
-    def unscored(self, after: int, low: float, high: float, *, limit: int = 100) -> list[JournalEntry]:
+    def unscored_entries(
+        self, after_id: int, min_importance: float, max_importance: float, *, limit: int = 100
+    ) -> list[JournalEntry]:
         """Pending entries with a larger id whose importance lies within `low` and `high`, by their ids."""
         ...
 
-    def scored(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
+    def save_scores(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
         """Set the importance of entries, and how far was read for that, in one transaction."""
         ...
 
-    def plan(self, plan: ChangePlan, now: datetime) -> None:
+    def save_plan(self, plan: ChangePlan, now: datetime) -> None:
         """Write down what is to be changed. A plan whose key is known is left as it is."""
         ...
 
-    def planned(self) -> list[ChangePlan]:
+    def unapplied_plans(self) -> list[ChangePlan]:
         """Plans that were written down and not carried out, oldest first."""
         ...
 
-    def applied(self, key: str, now: datetime) -> None:
+    def mark_applied(self, key: str, now: datetime) -> None:
         """The plan was carried out: its entries are consolidated or rejected, `superseded_by` is set, all in one
         transaction."""
         ...
 
-    def memory_of(self, entry_ids: Sequence[int]) -> dict[int, str]:
+    def memory_ids_by_entry(self, entry_ids: Sequence[int]) -> dict[int, str]:
         """Memory ids by entry id, for those that went into one."""
         ...
 
-    def entries_of(self, memory_id: str) -> list[JournalEntry]:
+    def entries_of_memory(self, memory_id: str) -> list[JournalEntry]:
         """The entries that a memory was made of, oldest first."""
         ...
 
-    def memory_ids(self, scope: str | None = None, beginning: str = "") -> list[str]:
+    def memory_ids(self, scope: str | None = None, prefix: str = "") -> list[str]:
         """Of memories that entries went into, in all scopes or one, with ids that begin so, by their oldest entries."""
         ...
 
-    def replaced_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
+    def memories_superseded_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
         """The ids of memories with entries that these entries took the place of, by entry id."""
         ...
 
-    def known_then(self, scope: str, at: datetime) -> MemorySnapshot:
+    def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
         """What was known at a time, that moment included: what had been noted by then, made into memories as far as
         that was decided, and not taken back by then. What was forgotten since is not there. How much something matters
         is told as it is now where it was no memory yet."""
         ...
 
-    def first_known(self, scope: str) -> datetime | None:
+    def first_noted_at(self, scope: str) -> datetime | None:
         """When the first entry that is still there was noted; None where there is none."""
         ...
 
-    def of_cycle(self, cycle: int) -> list[ChangePlan]:
+    def applied_plans(self, cycle: int) -> list[ChangePlan]:
         """What a sleep changed, newest first."""
         ...
 
-    def undone(self, keys: Sequence[str], now: datetime) -> None:
+    def mark_undone(self, keys: Sequence[str], now: datetime) -> None:
         """The changes of these plans were taken back: their entries are neither pending nor consolidated."""
         ...
 
-    def learned(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
+    def entries_of_cycle(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
         """The entries that a sleep extracted, and those that stand for these compactions, oldest first, but for those
         that were taken back."""
         ...
 
-    def take_back(self, entries: Sequence[JournalEntry], now: datetime) -> None:
+    def withdraw_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
         """The entries stay, and nothing is made of them any more: they are neither pending nor consolidated, and the
         journal no longer lists or finds them."""
         ...
@@ -160,7 +162,7 @@ class ConsolidationsPort(Protocol):
 class ProfilesPort(Protocol):
     """Who and what the conversations come back to (character.db)."""
 
-    def all(self, scope: str) -> list[Profile]:
+    def list_profiles(self, scope: str) -> list[Profile]:
         """By name."""
         ...
 
@@ -168,7 +170,7 @@ class ProfilesPort(Protocol):
         """By name or alias, in any case and with or without accents."""
         ...
 
-    def named_in(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
+    def find_in_text(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
         """Profiles whose name or alias a text has as a word, in the order in which they are named."""
         ...
 
@@ -186,37 +188,37 @@ class MemoryFilesPort(Protocol):
     """MEMORY.md and the files of the days, as a person may open and edit them: `memory/DATE.md` of the owner,
     `memory/<scope>/DATE.md` of others. Whatever a person wrote there wins."""
 
-    def curated(self) -> str:
+    def read_memory_file(self) -> str:
         """MEMORY.md; "" where there is none."""
         ...
 
-    def curated_then(self, at: datetime) -> FileSnapshot:
+    def memory_file_as_of(self, at: datetime) -> FileSnapshot:
         """MEMORY.md as it stood at a time, by the edits that are kept of it."""
         ...
 
-    def curate(
+    def replace_memory_file(
         self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> UndoableEdit:
         """Replace MEMORY.md if it is still `base`, keeping an `Edit`. Raises `StaleView` where somebody edited it
         meanwhile, and `UsageError` where the text is over its limit."""
         ...
 
-    def day(self, scope: str, day: date) -> str: ...
+    def read_daily_note(self, scope: str, day: date) -> str: ...
 
-    def note(
+    def append_daily_note(
         self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
     ) -> bool:
         """Append lines under a header with the time; False where `key` was appended before."""
         ...
 
-    def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
+    def list_edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
         """Of files and profiles, newest first."""
         ...
 
-    def of_cycle(self, cycle: int) -> list[UndoableEdit]:
+    def edits_of_cycle(self, cycle: int) -> list[UndoableEdit]:
         """What a sleep changed of files and profiles of every scope and was not taken back, newest first."""
         ...
 
-    def undo(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
+    def undo_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
         """Put back what stood before an edit. Raises `UsageError` where something was changed there since."""
         ...

@@ -100,14 +100,14 @@ class Message:
         """The same message with other words, its metadata extended."""
         return replace(self, content=content, metadata={**self.metadata, **metadata})
 
-    def by_clock_of(self, zone: tzinfo) -> Message:
+    def in_timezone(self, zone: tzinfo) -> Message:
         """The same message, the moment it was said by the clock of `zone`: its day is that of whoever lives there."""
         return replace(self, ts=self.ts.astimezone(zone)) if self.ts else self
 
-    def with_unique_calls(self, said: Iterable[Message], stem: str) -> Message:
+    def with_unique_call_ids(self, earlier: Iterable[Message], stem: str) -> Message:
         """The same message, none of whose calls has the id of one in `said`: some local servers number calls from zero
         each time, and providers refuse an id seen before. Another id is `stem` and a number."""
-        used = {call.id for message in said for call in message.tool_calls}
+        used = {call.id for message in earlier for call in message.tool_calls}
         calls: list[ToolCall] = []
         for call in self.tool_calls:
             ids = chain([call.id], (f"{stem}_{number}" for number in count(1)))

@@ -14,7 +14,7 @@ class SystemBlock:
     """One piece of the system prompt. `stable_edge` asks the provider to cache the prompt up to here."""
 
     text: str
-    stable_edge: bool = False
+    cache_boundary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ModelRequest:
     system: tuple[SystemBlock, ...]
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    cache_edges: tuple[int, ...] = ()
+    cache_boundaries: tuple[int, ...] = ()
     max_output_tokens: int = 4096
 
 

@@ -66,7 +66,7 @@ class PairingCode:
     salt: bytes
     hash: bytes
 
-    def fits(self, typed: str) -> bool:
+    def matches(self, typed: str) -> bool:
         """Takes the same time whatever was typed."""
         return hmac.compare_digest(self.hash, _hash_code(typed, self.salt))
 
@@ -96,9 +96,9 @@ class PairingOffer:
     `until`."""
 
     code: PairingCode
-    at: datetime
-    until: datetime
-    most: int
+    valid_from: datetime
+    valid_until: datetime
+    max_pending: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,27 +154,27 @@ class Permissions:
 
     grants: Mapping[SessionRole, RoleGrant]
 
-    def may_use(self, role: str, tool: str, admitted: Collection[str]) -> bool:
+    def may_use_tool(self, role: str, tool: str, admitted: Collection[str]) -> bool:
         """Whether a session of this role may use a tool that admits these roles."""
         if role == "owner":
             return "owner" in admitted
         grant = self._grant(role)
         return role in admitted and grant is not None and tool in grant.tools
 
-    def may_type(self, role: str, command: str, admitted: Collection[str]) -> bool:
+    def may_run_command(self, role: str, command: str, admitted: Collection[str]) -> bool:
         """Whether a session of this role may type a command (without the slash) that admits these roles."""
         if role == "owner":
             return "owner" in admitted
         grant = self._grant(role)
         return role in admitted and grant is not None and command in grant.commands
 
-    def learns(self, session: str) -> bool:
+    def may_learn_from(self, session: str) -> bool:
         """Whether what is said in this session is learned, for itself alone."""
         role = session_role(session)
         grant = self._grant(role)
         return role == "owner" or (grant is not None and grant.memory)
 
-    def share(self, role: str) -> float:
+    def budget_share(self, role: str) -> float:
         """The part of each cap that all sessions of this role together may use."""
         grant = self._grant(role)
         return 1.0 if role == "owner" else 0.0 if grant is None else grant.budget_share
@@ -187,22 +187,22 @@ OWNER_ONLY_PERMISSIONS = Permissions({})
 """The owner may do everything, nobody else anything."""
 
 
-def invalid_grants(named: Iterable[str], admitting: Mapping[str, Collection[str]], role: str) -> list[str]:
+def invalid_grants(names: Iterable[str], admitted_roles: Mapping[str, Collection[str]], role: str) -> list[str]:
     """Of what the settings name for a role: what does not exist, or does not admit the role. `admitting` has the roles
     of each tool or command by its name."""
-    return [name for name in named if role not in admitting.get(name, ())]
+    return [name for name in names if role not in admitted_roles.get(name, ())]
 
 
 class PeoplePort(Protocol):
     """Who is who. Nobody but the owner's process writes here."""
 
-    def all(self) -> list[Person]:
+    def list_people(self) -> list[Person]:
         """The owner first, then the others, the longest known first."""
         ...
 
-    def person(self, person_id: int) -> Person | None: ...
+    def get_person(self, person_id: int) -> Person | None: ...
 
-    def by(self, identity: Identity) -> Person | None:
+    def find_by_identity(self, identity: Identity) -> Person | None:
         """Whose account this is."""
         ...
 
@@ -210,7 +210,7 @@ class PeoplePort(Protocol):
         """The account is the owner's from now on, whoever had it before."""
         ...
 
-    def let_in(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
+    def admit_guest(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
         """The account belongs to a guest of this state, made where nobody had it. The owner's accounts stay as they
         are."""
         ...
@@ -226,15 +226,15 @@ class PeoplePort(Protocol):
 
     def rename(self, person_id: int, name: str) -> None: ...
 
-    def room(self, bridge: str, room: str) -> KnownRoom | None: ...
+    def get_room(self, bridge: str, room: str) -> KnownRoom | None: ...
 
-    def rooms(self) -> list[KnownRoom]: ...
+    def list_rooms(self) -> list[KnownRoom]: ...
 
     def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
         """`name` "" keeps the name that it has."""
         ...
 
-    def tell_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
+    def notify_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
         """Store the notice, unless its session (that of a stranger, or of a room) was told before."""
         ...
 
@@ -242,16 +242,16 @@ class PeoplePort(Protocol):
 class PairingsPort(Protocol):
     """Codes that were given out. What is past its time is as if it were not there."""
 
-    def pending(self, now: datetime) -> list[Pairing]:
+    def pending_pairings(self, now: datetime) -> list[Pairing]:
         """Codes that hold, locked ones too, oldest first."""
         ...
 
-    def knock(
+    def request_access(
         self,
         knock: AccessRequest,
         offer: PairingOffer,
-        given: OutgoingMessage,
-        asking: Callable[[int], OutgoingMessage],
+        code_notice: OutgoingMessage,
+        owner_notice: Callable[[int], OutgoingMessage],
     ) -> bool:
         """Keep the code of somebody who asks to be let in, with the notice that gives it to them and the one, made of
         the pairing's id, that asks the owner. False, and nothing kept, where too many wait already. Who has a code that
@@ -262,7 +262,7 @@ class PairingsPort(Protocol):
         """Keep a code that the owner sends from that bridge. False where too many wait already."""
         ...
 
-    def wrong(self, pairings: Sequence[Pairing], most: int) -> bool:
+    def record_wrong_code(self, pairings: Sequence[Pairing], limit: int) -> bool:
         """Note a wrong code on each of these; from `most` on they are locked. Whether they are now."""
         ...
 
@@ -274,7 +274,7 @@ class PairingsPort(Protocol):
         """The account that sent the owner's code is the owner's, told so, the code used."""
         ...
 
-    def drop(self, bridge: str, sender: str, room: str | None) -> None:
+    def remove_codes(self, bridge: str, sender: str, room: str | None) -> None:
         """The codes of somebody on whom the owner decided otherwise."""
         ...
 
@@ -286,7 +286,7 @@ class SessionRoutesPort(Protocol):
         """`main` where nothing else was chosen."""
         ...
 
-    def choose(self, bridge: str, target: str, session: str, now: datetime) -> None:
+    def choose_session(self, bridge: str, target: str, session: str, now: datetime) -> None:
         """From now on this place talks to that conversation of the owner's."""
         ...
 
@@ -294,11 +294,11 @@ class SessionRoutesPort(Protocol):
         """The account of whoever writes from there, and not in a room; None where nobody did who was let in."""
         ...
 
-    def written_from(self, bridge: str, target: str, account: str) -> None:
+    def record_account(self, bridge: str, target: str, account: str) -> None:
         """Somebody who was let in writes from there."""
         ...
 
-    def owners_at(self, bridge: str) -> str | None:
+    def find_owner_target(self, bridge: str) -> str | None:
         """Where the owner is written to on that bridge: the place that one of their accounts wrote from, the last one
         that was new; None where none did."""
         ...

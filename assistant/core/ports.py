@@ -91,14 +91,14 @@ class LedgerPort(Protocol):
         """Raises `BudgetExceeded` when the worst case would pass a daily or monthly cap; then nothing was written."""
         ...
 
-    def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
+    def settle_reservation(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
         """Replace the worst case by what was billed. A call that failed before anything was billed settles zero."""
         ...
 
-    def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals: ...
+    def total_spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals: ...
 
-    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]: ...
-    def standing(self, now: datetime) -> BudgetStatus:
+    def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]: ...
+    def budget_status(self, now: datetime) -> BudgetStatus:
         """How the caps stand, from sums that are kept."""
         ...
 
@@ -151,7 +151,7 @@ class TurnFilesPort(Protocol):
         """Under the context's key, once. Durable when it returns; gone where the turn fails."""
         ...
 
-    def of_turn(self, turn: str) -> tuple[Media, ...]: ...
+    def list_files(self, turn: str) -> tuple[Media, ...]: ...
 
 
 class ToolboxPort(Protocol):
@@ -178,7 +178,7 @@ class ToolboxPort(Protocol):
 class HistoryPort(Protocol):
     """Everything ever said, by words, by id, by byte range; only ever within one scope."""
 
-    async def ready(self) -> None:
+    async def prepare_search(self) -> None:
         """Prepare a search: one that would take in much first has that done beside the loop. Raises `StoreError`."""
         ...
 
@@ -198,7 +198,7 @@ class HistoryPort(Protocol):
         """The message and `neighbours` on each side of it in its session, oldest first; empty if not in scope."""
         ...
 
-    def read_span(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
+    def read_byte_range(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
         """The records that lie in bytes [start, end) of the session's log, whole records only."""
         ...
 
@@ -210,7 +210,7 @@ class HistoryPort(Protocol):
 class TodosPort(Protocol):
     """The to-do list of a scope. Changes carry a key: applied once, however often they are called."""
 
-    def all(self, scope: str, *, include_done: bool = False) -> list[TodoItem]: ...
+    def list_todos(self, scope: str, *, include_done: bool = False) -> list[TodoItem]: ...
     def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]: ...
     def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
         """Raises `ToolError` naming the ids that do not exist; then none is changed."""
@@ -267,7 +267,7 @@ class ControlPort(Protocol):
 class PinsPort(Protocol):
     """Words that stand in every prompt of a session (character.db)."""
 
-    def all(self, session: str) -> list[Pin]: ...
+    def list_pins(self, session: str) -> list[Pin]: ...
 
     def add(self, session: str, scope: str, text: str, role: str, message_id: int | None, now: datetime) -> Pin:
         """A message that is pinned already keeps its pin."""
@@ -282,15 +282,15 @@ class RequestsPort(Protocol):
     """What people asked for and what became of it (script.db). `Conversation` opens requests and closes those that
     were answered."""
 
-    def open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
+    def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
         """The open ones, newest first."""
         ...
 
-    def all(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
+    def list_requests(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
         """Of a scope in every state, newest first."""
         ...
 
-    def close(
+    def close_requests(
         self,
         session: str,
         message_ids: Sequence[int],
@@ -308,11 +308,11 @@ class BreakersPort(Protocol):
     """Fuses that survive a restart (script.db)."""
 
     def get(self, name: str) -> CircuitBreaker: ...
-    def failed(self, name: str, error: str, most: int, now: datetime) -> CircuitBreaker:
+    def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
         """One more failure; from `most` in a row on, open since now."""
         ...
 
-    def succeeded(self, name: str) -> None: ...
+    def record_success(self, name: str) -> None: ...
 
 
 class DelegationsPort(Protocol):
@@ -324,10 +324,12 @@ class DelegationsPort(Protocol):
     def end(
         self, delegation_id: int, state: DelegationState, result: str, cost_usd: float | None, now: datetime
     ) -> None: ...
-    def of(self, session: str, *, state: DelegationState | None = None, limit: int = 50) -> list[Delegation]:
+    def list_for_session(
+        self, session: str, *, state: DelegationState | None = None, limit: int = 50
+    ) -> list[Delegation]:
         """Newest first."""
         ...
 
-    def interrupt(self, now: datetime) -> list[Delegation]:
+    def interrupt_running(self, now: datetime) -> list[Delegation]:
         """At start: those an earlier process left running are `interrupted`."""
         ...

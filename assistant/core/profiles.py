@@ -31,7 +31,13 @@ def has_name(profile: Profile, name: str) -> bool:
 
 
 def add_attribute(
-    profile: Profile, name: str, value: str, since: datetime, sources: Iterable[int] = (), *, several: bool = False
+    profile: Profile,
+    name: str,
+    value: str,
+    since: datetime,
+    sources: Iterable[int] = (),
+    *,
+    allow_multiple: bool = False,
 ) -> Profile:
     """The profile with an attribute that holds since then. `several` values may hold at once; of any other attribute
     one does: it ends the one before it, and ends itself where one that came later is known already."""
@@ -42,7 +48,7 @@ def add_attribute(
     )
     if known is not None:
         return _changed(profile, {known: replace(known, sources=_together(known.sources, new.sources))})
-    if several:
+    if allow_multiple:
         return _changed(profile, {}, new)
     later = [one.since for one in alike if one.since > since]
     closing = {one: replace(one, until=since) for one in alike if one.since <= since and _is_current_at(one, since)}

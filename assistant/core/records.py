@@ -41,7 +41,7 @@ class InboxReceipt:
     inbox_id: int
     message_id: int
     duplicate: bool = False
-    differs: bool = False
+    conflicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class LogRecord:
     refs: tuple[int, ...] = ()
     span: LogByteRange = field(default=LogByteRange(0, 0))
 
-    def message(self) -> Message:
+    def to_message(self) -> Message:
         """The record as a message, whole."""
         return Message(
             self.role,
@@ -223,9 +223,9 @@ class RecoveryResult:
     """What start-up found and settled: records that the log had and the index lacked, log bytes set aside as torn
     (file names), turns to resume."""
 
-    adopted: int = 0
-    torn: tuple[str, ...] = ()
-    running: tuple[Turn, ...] = ()
+    adopted_records: int = 0
+    torn_files: tuple[str, ...] = ()
+    running_turns: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +252,8 @@ class SearchHit:
     ts: datetime
     text: str
     score: float
-    place: LogLocation
-    fit: MatchQuality = MatchQuality()
+    location: LogLocation
+    quality: MatchQuality = MatchQuality()
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ class GenerationEnd:
     session: str
     generation: int
     seq: int
-    words: str
+    handover_text: str
     reason: str
     sources: tuple[int, ...] = ()
     resumes: int | None = None
@@ -185,11 +185,11 @@ class SessionReset:
 class GenerationsPort(Protocol):
     """What sessions were and are (script.db and the master log). Reading alone."""
 
-    def all(self, session: str, newest: int | None = None) -> list[Generation]:
+    def list_generations(self, session: str, newest: int | None = None) -> list[Generation]:
         """Every generation of a session, or its newest alone, oldest first; none where there is no such session."""
         ...
 
-    def spoken(self, session: str) -> GenerationActivity | None:
+    def current_activity(self, session: str) -> GenerationActivity | None:
         """The current generation; None where there is no such session. Takes no longer in a long session."""
         ...
 
@@ -197,7 +197,7 @@ class GenerationsPort(Protocol):
         """The seq of the session's last record; 0 where there is none."""
         ...
 
-    def records(self, session: str, generation: int) -> Iterator[LogRecord]:
+    def records_of_generation(self, session: str, generation: int) -> Iterator[LogRecord]:
         """Everything that was logged in a generation and not undone, oldest first, whole."""
         ...
 
@@ -210,11 +210,11 @@ class SessionResetsPort(Protocol):
         for the number of its tries."""
         ...
 
-    def archived(self, session: str, generation: int) -> None:
+    def mark_archived(self, session: str, generation: int) -> None:
         """The archive has the generation."""
         ...
 
-    def wait(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
+    def postpone(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
         """It could not be carried out now; one more try is counted."""
         ...
 
@@ -222,10 +222,10 @@ class SessionResetsPort(Protocol):
         """It is wanted no longer: whether one was under way."""
         ...
 
-    def unfinished(self) -> list[SessionReset]:
+    def unfinished_resets(self) -> list[SessionReset]:
         """Of current generations, oldest first: those that wait, and those that a crash cut off."""
         ...
 
-    def of(self, session: str) -> list[SessionReset]:
+    def list_for_session(self, session: str) -> list[SessionReset]:
         """All of a session, oldest first."""
         ...

@@ -41,11 +41,11 @@ class ShutdownTimeouts:
 SHUTDOWN_TIMEOUTS = ShutdownTimeouts()
 
 
-def shutdown_seconds(drain_seconds: float, patience: ShutdownTimeouts = SHUTDOWN_TIMEOUTS) -> float:
+def shutdown_seconds(drain_seconds: float, timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS) -> float:
     """The longest that the steps of the end take together."""
     # A bridge may need the time of a flush twice: for what is being sent, and for what waits.
-    after = patience.abort + 2 * patience.flush + patience.bridge + patience.runtime + patience.model + patience.serving
-    return patience.sleep + patience.commands + drain_seconds + after
+    after = timeouts.abort + 2 * timeouts.flush + timeouts.bridge + timeouts.runtime + timeouts.model + timeouts.serving
+    return timeouts.sleep + timeouts.commands + drain_seconds + after
 
 
 def service_manager_timeout(drain_seconds: float) -> int:

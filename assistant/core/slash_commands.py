@@ -18,7 +18,7 @@ class CommandInvocation:
     """One command as typed: `rest` is everything after its name; `bridge` and `target` are where it was typed, and
     where an answer goes that comes later; `sender` who typed it, and `trust` what their words are."""
 
-    rest: str
+    arguments: str
     session: str
     bridge: str
     now: datetime
@@ -34,7 +34,7 @@ class Command:
     beyond the session, or its scope, that it is typed in."""
 
     usage: str
-    text: str
+    help_text: str
     run: Callable[[CommandInvocation], Awaitable[str]]
     roles: frozenset[str] = frozenset({"owner"})
 
@@ -69,14 +69,14 @@ class PendingCommandsPort(Protocol):
         """Keep the command `text`, durably; None where it was kept before."""
         ...
 
-    def begin(self, command: PendingCommand) -> None:
+    def mark_running(self, command: PendingCommand) -> None:
         """It is about to run."""
         ...
 
-    def answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
+    def save_answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
         """Store the answer and end the command, at once; what was typed is kept no longer."""
         ...
 
-    def open(self) -> list[PendingCommand]:
+    def list_open(self) -> list[PendingCommand]:
         """What was not answered, oldest first."""
         ...

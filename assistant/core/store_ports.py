@@ -57,7 +57,7 @@ class ConversationCompaction(Protocol):
         """A started compaction will not be committed: state `failed` with the reason, the lease given back."""
         ...
 
-    def compact(self, compaction: Compaction, now: datetime) -> Checkpoint:
+    def commit_compaction(self, compaction: Compaction, now: datetime) -> Checkpoint:
         """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix, checkpoint
         and the note that its range waits to be extracted, unless it was (F28), all in one transaction; what it
         replaces is kept for `uncompact`; the lease is given back. Bumps prefix_rev.
@@ -65,17 +65,17 @@ class ConversationCompaction(Protocol):
         Raises `StaleView`, or `CorruptStore` when the coverage would break; then nothing changed."""
         ...
 
-    def restorable(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
+    def plan_uncompact(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
         """What `uncompact` would bring back: the newest compaction of the generation, or that one and all later ones.
         Raises `UsageError` where there is none, or where its rows are no longer kept."""
         ...
 
-    def uncompact(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
+    def undo_compaction(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
         """Take compactions back, newest first: the rows that they replaced stand in the view again exactly as they
         were, but for messages hidden or forgotten since; later messages stay. Bumps prefix_rev. Raises `StaleView`."""
         ...
 
-    def branch(self, session: str, message_id: int, now: datetime) -> SessionInfo:
+    def branch_session(self, session: str, message_id: int, now: datetime) -> SessionInfo:
         """A new session `branch:<n>` of the same scope whose view starts as that of `session` up to and including the
         message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
         earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
@@ -85,15 +85,15 @@ class ConversationCompaction(Protocol):
         """All of a session in every state, oldest first."""
         ...
 
-    def unjournaled(self, *, limit: int = 100) -> list[Checkpoint]:
+    def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
         """Live and absorbed checkpoints whose entries the journal may lack, oldest first."""
         ...
 
-    def journaled(self, checkpoint_id: int) -> None:
+    def mark_journaled(self, checkpoint_id: int) -> None:
         """The journal has the checkpoint's entries."""
         ...
 
-    def extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
+    def mark_extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
         """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
         ...
 
@@ -120,7 +120,7 @@ class Journal(Protocol):
         """Those of the ids that are of the scope, in the order of their ids."""
         ...
 
-    def reading(self, phase: str, session: str, generation: int) -> int:
+    def read_position(self, phase: str, session: str, generation: int) -> int:
         """The last seq that the phase has read; 0 where it has read nothing."""
         ...
 
@@ -130,7 +130,7 @@ class Journal(Protocol):
         """Of a scope, newest first."""
         ...
 
-    def after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
+    def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
         """Entries of every scope with a larger id, by their ids."""
         ...
 
@@ -138,22 +138,22 @@ class Journal(Protocol):
         """Entries by their words, best first."""
         ...
 
-    def last_cycle(self) -> int:
+    def last_finished_cycle(self) -> int:
         """The id of the last sleep that came to its end; 0 before the first."""
         ...
 
     def begin_cycle(self, trigger: str, now: datetime) -> int: ...
 
-    def note_cycle(self, report: SleepReport) -> None:
+    def save_cycle(self, report: SleepReport) -> None:
         """Replace what is kept of a cycle."""
         ...
 
-    def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[SleepReport]:
+    def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
         """Newest first. A cycle that a crash cut off is `interrupted`; `elsewhere`: unless another process may be
         asleep."""
         ...
 
-    def slept_at(self) -> datetime | None:
+    def last_sleep_at(self) -> datetime | None:
         """When the last whole sleep that came to its end was begun; None before the first."""
         ...
 
@@ -161,7 +161,7 @@ class Journal(Protocol):
 class LogReaderPort(Protocol):
     """Records of a session in the order they were said, for phases that read with a cursor."""
 
-    def after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
+    def read_after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
         """The records of kind message with a larger seq that were not undone, oldest first, those of a turn that
         still runs left out (and what follows them)."""
         ...
@@ -170,7 +170,7 @@ class LogReaderPort(Protocol):
 class ConversationRollover(Protocol):
     """The part of `assistant.core.ports.Conversation` by which generations end."""
 
-    def turn_over(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
+    def begin_next_generation(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
         """End the current generation and begin the next with the ending's words as its first record: log first, then
         one transaction, in which what the journal has not read is queued for it (F28). Either the old generation
         stands whole or the new one does.
@@ -179,7 +179,7 @@ class ConversationRollover(Protocol):
         `UsageError` while a turn of it is open, or where there is nothing to resume. Then nothing was changed."""
         ...
 
-    def unread(self) -> list[SessionInfo]:
+    def list_unread_generations(self) -> list[SessionInfo]:
         """Ended generations of which something waits to be read for the journal."""
         ...
 
@@ -190,7 +190,7 @@ class Conversation(ConversationCompaction, ConversationRollover, Protocol):
     Every method that takes messages writes the log first (one fsync), then one transaction on the database. A crash
     between the two is settled by `reconcile`."""
 
-    def reconcile(self, now: datetime) -> RecoveryResult: ...
+    def recover_after_crash(self, now: datetime) -> RecoveryResult: ...
 
     # inbox
     def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
@@ -198,11 +198,11 @@ class Conversation(ConversationCompaction, ConversationRollover, Protocol):
         first one stays, and whether a later one says the same is told."""
         ...
 
-    def waiting(self) -> list[str]:
+    def sessions_waiting(self) -> list[str]:
         """Sessions that have accepted messages nobody has taken, oldest first."""
         ...
 
-    def inbox(self, session: str, *, limit: int = 100) -> list[InboxItem]:
+    def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
         """Accepted, not yet taken messages of a session, oldest first."""
         ...
 
@@ -213,11 +213,11 @@ class Conversation(ConversationCompaction, ConversationRollover, Protocol):
         """Log the user's message, show it in the view, open the turn, mark the item running."""
         ...
 
-    def steer(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
+    def join_turn(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
         """A waiting message joins the running turn: logged, shown, its item running under this turn."""
         ...
 
-    def record(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
+    def record_messages(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
         """Log messages of a running turn (one fsync) and show them in the view (one commit). Tool results end their
         tool run. Returns them as the view has them: with ids, long tool output shortened."""
         ...
@@ -226,7 +226,7 @@ class Conversation(ConversationCompaction, ConversationRollover, Protocol):
         """Note that a tool is about to run, before it does."""
         ...
 
-    def tool_runs(self, turn: Turn) -> list[ToolRun]: ...
+    def list_tool_runs(self, turn: Turn) -> list[ToolRun]: ...
 
     def last_volatile(self, session: str) -> str:
         """The volatile block of the session's newest turn; "" before the first."""
@@ -252,20 +252,20 @@ class Conversation(ConversationCompaction, ConversationRollover, Protocol):
         the reply's. state answered -> items answered; failed or aborted -> items failed."""
         ...
 
-    def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
+    def supersede_items(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
         """Waiting messages that will not be answered: logged and shown, their items superseded."""
         ...
 
     # the view
-    def view(self, session: str) -> ContextView: ...
+    def load_view(self, session: str) -> ContextView: ...
 
-    def places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
+    def find_log_places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
         """Where the log has these messages; ids that the index does not know are left out."""
         ...
 
     def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None: ...
 
-    def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> LogRecord:
+    def hide_messages(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> LogRecord:
         """Hide messages from the view and say so in the log (kind undo). Bumps prefix_rev."""
         ...
 
@@ -273,7 +273,7 @@ class Conversation(ConversationCompaction, ConversationRollover, Protocol):
         """Record that a message was edited or deleted on its bridge; the model sees it as a fact in the view."""
         ...
 
-    def sessions(self) -> list[SessionInfo]: ...
+    def list_sessions(self) -> list[SessionInfo]: ...
 
 
 class Outbox(Protocol):
@@ -283,17 +283,17 @@ class Outbox(Protocol):
         """Store a notice. A key that exists keeps its first body, and that item is returned."""
         ...
 
-    def pending(
-        self, bridge: str, *, limit: int = 100, beside: Collection[str] = (), but: Collection[int] = ()
+    def pending_items(
+        self, bridge: str, *, limit: int = 100, except_targets: Collection[str] = (), except_ids: Collection[int] = ()
     ) -> list[OutboxItem]:
         """Items in state pending or sending, oldest first, but those to the targets `beside` and with the ids `but`."""
         ...
 
-    def still_open(self, item_id: int) -> OutboxItem | None:
+    def find_open(self, item_id: int) -> OutboxItem | None:
         """The item as it is now; None where it is not to be sent any more."""
         ...
 
-    def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...
+    def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...
 
     def give_up(
         self, item_id: int, state: OutboxState, error: str, notice: OutgoingMessage | None, now: datetime
@@ -301,7 +301,7 @@ class Outbox(Protocol):
         """It is not sent again by itself; stored together with the notice that tells of it."""
         ...
 
-    def part_sent(self, item_id: int, parts: int, now: datetime) -> None:
+    def record_parts_sent(self, item_id: int, parts: int, now: datetime) -> None:
         """The network has so many of its parts."""
         ...
 
@@ -309,12 +309,12 @@ class Outbox(Protocol):
         """What is to be sent goes there instead."""
         ...
 
-    def counts(self) -> dict[OutboxState, int]: ...
+    def count_by_state(self) -> dict[OutboxState, int]: ...
 
-    def waiting(self, bridge: str) -> int:
+    def count_open(self, bridge: str) -> int:
         """How many items are pending or being sent there."""
         ...
 
-    def recent(self, session: str, *, limit: int = 20) -> list[OutboxItem]: ...
+    def recent_items(self, session: str, *, limit: int = 20) -> list[OutboxItem]: ...
 
-    def by_turn(self, turn: str) -> list[OutboxItem]: ...
+    def list_by_turn(self, turn: str) -> list[OutboxItem]: ...

@@ -33,7 +33,7 @@ SpanAttribute = str | bool | int | float
 class TraceSpan(Protocol):
     """One piece of work that goes on."""
 
-    def tell(self, **attributes: SpanAttribute) -> None:
+    def set_attributes(self, **attributes: SpanAttribute) -> None:
         """What came of it, as far as that is known by now."""
         ...
 
@@ -47,7 +47,7 @@ class Tracer(Protocol):
 
 
 class _NullSpan:
-    def tell(self, **attributes: SpanAttribute) -> None:
+    def set_attributes(self, **attributes: SpanAttribute) -> None:
         return None
 
 
@@ -68,9 +68,9 @@ NULL_TRACER = NullTracer()
 class _CombinedSpan:
     spans: Sequence[TraceSpan]
 
-    def tell(self, **attributes: SpanAttribute) -> None:
+    def set_attributes(self, **attributes: SpanAttribute) -> None:
         for span in self.spans:
-            span.tell(**attributes)
+            span.set_attributes(**attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Metric:
 class _RecordedSpan:
     attributes: dict[str, SpanAttribute]
 
-    def tell(self, **attributes: SpanAttribute) -> None:
+    def set_attributes(self, **attributes: SpanAttribute) -> None:
         self.attributes.update(attributes)
 
 
@@ -138,12 +138,12 @@ class Metrics:
         finally:
             self._count(work, told.attributes, self._clock() - began)
 
-    def of(self, work: WorkKind) -> dict[tuple[str, ...], Metric]:
+    def metrics_of(self, work: WorkKind) -> dict[tuple[str, ...], Metric]:
         """The tallies of one kind of work, by the words that tell them apart (see `labels`)."""
         return {words: tally for (kind, words), tally in self._tallies.items() if kind == work}
 
     @staticmethod
-    def labels(work: WorkKind) -> tuple[str, ...]:
+    def label_names(work: WorkKind) -> tuple[str, ...]:
         """What each of the words is that tell a kind of work apart."""
         return _LABELS[work]
 

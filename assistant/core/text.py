@@ -34,9 +34,9 @@ def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return cast(re.Pattern[str], _LazyPattern(pattern, flags))
 
 
-def pluralize(number: int, one: str, many: str = "") -> str:
+def pluralize(number: int, singular: str, plural: str = "") -> str:
     """`1 memory`, `2,000 memories`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def format_duration(seconds: float) -> str:
@@ -75,7 +75,7 @@ def split_spaceless_runs(text: str) -> str:
     if text.isascii():
         return text
     text = PRIVATE_USE.sub(" ", unicodedata.normalize("NFKC", text))
-    return SPACELESS_RUN.sub(lambda run: f" {' '.join(character_pairs(run[0], alone=True))} ", text)
+    return SPACELESS_RUN.sub(lambda run: f" {' '.join(character_pairs(run[0], with_last_character=True))} ", text)
 
 
 def distinct_words(question: str) -> list[str]:
@@ -91,11 +91,11 @@ def is_spaceless(word: str) -> bool:
     return SPACELESS_RUN.match(word) is not None
 
 
-def character_pairs(run: str, *, alone: bool = False) -> list[str]:
+def character_pairs(run: str, *, with_last_character: bool = False) -> list[str]:
     """The overlapping pairs of a spaceless run; `alone`: its last character too, so that it is found by itself."""
     chars = strip_separator_signs(run)
     found = [chars[i : i + 2] for i in range(len(chars) - 1)]
-    return [*found, chars[-1:]] if alone else found
+    return [*found, chars[-1:]] if with_last_character else found
 
 
 def strip_separator_signs(run: str) -> str:
@@ -135,13 +135,13 @@ def preview_line(text: str) -> str:
 _BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
-def strip_control_characters(text: str, *, lines: bool = False) -> str:
+def strip_control_characters(text: str, *, keep_newlines: bool = False) -> str:
     """`text` without what controls a terminal or turns words around; on one line unless `lines` may stay."""
     kept = "".join(
-        " " if unicodedata.category(letter) == "Cc" and not (lines and letter == "\n") else letter
+        " " if unicodedata.category(letter) == "Cc" and not (keep_newlines and letter == "\n") else letter
         for letter in text
         if letter not in _BIDI_CONTROLS
     )
-    if not lines:
+    if not keep_newlines:
         return " ".join(kept.split())
     return "\n".join(line.rstrip() for line in kept.strip().splitlines())

@@ -35,7 +35,7 @@ class QuotedMessage:
 
     message_id: int
     when: str
-    who: str
+    speaker: str
     text: str
     name: str | None = None
 
@@ -75,17 +75,17 @@ def quote_block(text: str) -> str:
     return "\n".join("> " + _UNSAFE_IN_BLOCK.sub("\N{REPLACEMENT CHARACTER}", line) for line in lines)
 
 
-def fit_quote_block(text: str, room: int) -> str:
+def fit_quote_block(text: str, max_bytes: int) -> str:
     """A start of `text`, one character at least, whose block takes at most about `room` bytes of UTF-8."""
-    piece = text[:room]
-    while (size := len(quote_block(piece).encode())) > room and len(piece) > 1:
-        piece = piece[: max(1, len(piece) * room // size)]
+    piece = text[:max_bytes]
+    while (size := len(quote_block(piece).encode())) > max_bytes and len(piece) > 1:
+        piece = piece[: max(1, len(piece) * max_bytes // size)]
     return piece
 
 
 def format_quote(quote: QuotedMessage) -> str:
     """A user with a name is told by the name alone."""
-    who = [quote.who] if quote.who != "user" or not quote.name else []
+    who = [quote.speaker] if quote.speaker != "user" or not quote.name else []
     speaker = " ".join([*who, *([quote_text(quote.name)] if quote.name else [])])
     return f"#{quote.message_id} {quote.when} {speaker}: {quote_text(quote.text)}"
 
@@ -101,16 +101,16 @@ def parse_quotes(result: str) -> list[QuotedMessage]:
 
 
 def format_todos(
-    open_todos: Iterable[TodoItem], *, change: str = "", changed: Iterable[TodoItem] = (), most: int = 100
+    open_todos: Iterable[TodoItem], *, change: str = "", changed: Iterable[TodoItem] = (), limit: int = 100
 ) -> str:
     """The to-do list as text, after a change if there was one; at most `most` lines of it."""
     todos = list(open_todos)
     ids = ", ".join(str(todo.id) for todo in changed)
     lines = [f"{change}: {ids}"] if change and ids else []
     lines.append(f"To-do list: {len([todo for todo in todos if not todo.done])} open")
-    lines += [f"- [{'x' if todo.done else ' '}] {todo.id}: {quote_text(todo.text)}" for todo in todos[:most]]
-    if len(todos) > most:
-        lines.append(f"(… {len(todos) - most} more, not shown)")
+    lines += [f"- [{'x' if todo.done else ' '}] {todo.id}: {quote_text(todo.text)}" for todo in todos[:limit]]
+    if len(todos) > limit:
+        lines.append(f"(… {len(todos) - limit} more, not shown)")
     return "\n".join(lines)
 
 

@@ -38,7 +38,7 @@ class ErasureSubject(Protocol):
     def memories(self) -> tuple[str, ...]: ...
     @property
     def ids(self) -> frozenset[int]: ...
-    def has(self, text: str) -> bool:
+    def contains_words(self, text: str) -> bool:
         """Whether a text has the words."""
         ...
 
@@ -60,11 +60,11 @@ class ErasedBackups(Protocol):
 class ErasableBackups(Protocol[AboutT]):
     """The backups of the home, wherever they lie."""
 
-    async def having(self, marked: AboutT) -> Sequence[str]:
+    async def find_with_words(self, marked: AboutT) -> Sequence[str]:
         """The names of those that have the words."""
         ...
 
-    async def forget(self, marked: AboutT, now: datetime) -> ErasedBackups:
+    async def erase(self, marked: AboutT, now: datetime) -> ErasedBackups:
         """Rewrite those that have something of it; what could not be done is left, and told."""
         ...
 
@@ -72,13 +72,13 @@ class ErasableBackups(Protocol[AboutT]):
 class ErasableStores(Protocol[MarkedT]):
     """The copies of what was said that the home's stores have. Every method raises `StoreError`."""
 
-    def mark(self, wanted: ErasureRequest) -> MarkedT:
+    def plan_erasure(self, wanted: ErasureRequest) -> MarkedT:
         """What it is about. Raises `UsageError` for what is not there, or too short to be looked for."""
         ...
 
     def with_memories(self, marked: MarkedT, memory_ids: tuple[str, ...]) -> MarkedT: ...
 
-    def look(self, wanted: ErasureRequest, marked: MarkedT) -> ErasurePreview: ...
+    def preview(self, wanted: ErasureRequest, marked: MarkedT) -> ErasurePreview: ...
 
     def has_message(self, message_id: int, scope: str) -> bool: ...
 
@@ -86,16 +86,16 @@ class ErasableStores(Protocol[MarkedT]):
         """Raises `UsageError` where something of it belongs to what is being answered."""
         ...
 
-    def begin(self, marked: MarkedT) -> MarkedT: ...
-    def unfinished(self) -> list[MarkedT]: ...
-    def carry_out(self, marked: MarkedT, now: datetime, *, again: bool) -> list[ErasureLeftover]: ...
-    def archived(self, marked: MarkedT) -> list[ErasureLeftover]:
+    def write_plan(self, marked: MarkedT) -> MarkedT: ...
+    def unfinished_plans(self) -> list[MarkedT]: ...
+    def execute(self, marked: MarkedT, now: datetime, *, is_retry: bool) -> list[ErasureLeftover]: ...
+    def rewrite_archives(self, marked: MarkedT) -> list[ErasureLeftover]:
         """What could not be done of the archives; slow, for a worker thread."""
         ...
 
-    def sweep(self) -> list[ErasureLeftover]: ...
-    def prove(self, marked: MarkedT) -> tuple[list[ErasureLeftover], int]: ...
-    def end(self, marked: MarkedT) -> None: ...
+    def rewrite_databases(self) -> list[ErasureLeftover]: ...
+    def search_remains(self, marked: MarkedT) -> tuple[list[ErasureLeftover], int]: ...
+    def remove_plan(self, marked: MarkedT) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,49 +110,49 @@ class ErasureService(Generic[MarkedT]):
 
     def __init__(
         self,
-        copies: ErasableStores[MarkedT],
+        stores: ErasableStores[MarkedT],
         memories: Memories | None,
-        busy: Callable[[], bool] = lambda: False,
+        is_busy: Callable[[], bool] = lambda: False,
         backups: ErasableBackups[MarkedT] | None = None,
     ) -> None:
-        self._copies = copies
+        self._copies = stores
         self._memories = memories
-        self._busy = busy
+        self._busy = is_busy
         self._backups = backups
         self._at_work = 0
         self._asked: dict[str, _PendingRequest] = {}
 
     @property
-    def at_work(self) -> bool:
+    def is_running(self) -> bool:
         """Whether something is being forgotten just now."""
         return bool(self._at_work)
 
-    async def find(self, wanted: ErasureRequest) -> ErasurePreview:
+    async def preview(self, wanted: ErasureRequest) -> ErasurePreview:
         """What would go; nothing is changed. Raises `UsageError`, `StoreError`, `MemoryUnavailable`."""
         whole, marked = await self._marked(wanted)
         return await self._found(whole, marked)
 
     async def _found(self, wanted: ErasureRequest, marked: MarkedT) -> ErasurePreview:
         """Backups are searched where the home itself has nothing of it any more: what it has, they have as well."""
-        found = self._copies.look(wanted, marked)
+        found = self._copies.preview(wanted, marked)
         if found or self._backups is None:
             return found
-        names = tuple(await self._backups.having(marked))
+        names = tuple(await self._backups.find_with_words(marked))
         return replace(found, places=(ErasureMatches(_BACKUPS, len(names), names),)) if names else found
 
-    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
+    async def request_code(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
         """As `find`, with the code by which a person confirms it within a quarter of an hour; "" where there is
         nothing to forget. What was confirmed before and cut off is finished first: asking for it again would find no
         more than what is left of it, or nothing."""
         finished = await self._finish(wanted.scope, now)
-        found = replace(await self.find(wanted), finished=tuple(finished))
+        found = replace(await self.preview(wanted), finished=tuple(finished))
         if not found:
             return found, ""
         self._asked = {code: asked for code, asked in self._asked.items() if asked.until > now}
         while len(self._asked) >= _MOST_ASKED:
             self._asked.pop(next(iter(self._asked)))
-        code = hashlib.sha256(f"{found.wanted!r} {now.isoformat()}".encode()).hexdigest()[:_CODE_LENGTH].upper()
-        self._asked[code] = _PendingRequest(found.wanted, now + _HOLDS)
+        code = hashlib.sha256(f"{found.request!r} {now.isoformat()}".encode()).hexdigest()[:_CODE_LENGTH].upper()
+        self._asked[code] = _PendingRequest(found.request, now + _HOLDS)
         return found, code
 
     async def confirm(self, code: str, scope: str, now: datetime) -> ErasureResult:
@@ -160,11 +160,11 @@ class ErasureService(Generic[MarkedT]):
         asked = self._asked.get(code.strip().upper())
         if asked is None or asked.wanted.scope != scope or asked.until <= now:
             raise UsageError("There is nothing to forget under this code. Nothing was changed; ask for it again.")
-        done = await self.forget(asked.wanted, now)
+        done = await self.erase(asked.wanted, now)
         self._asked.pop(code.strip().upper(), None)
         return done
 
-    async def forget(self, wanted: ErasureRequest, now: datetime) -> ErasureResult:
+    async def erase(self, wanted: ErasureRequest, now: datetime) -> ErasureResult:
         """Forget it in every copy. What an earlier attempt left undone is finished first. Raises `UsageError` (then
         nothing was changed) and `StoreError` (then it is to be repeated)."""
         if self._busy():
@@ -172,24 +172,24 @@ class ErasureService(Generic[MarkedT]):
                 "The assistant sleeps, or makes room, or makes a backup, just now. Nothing was changed; try again "
                 "after that."
             )
-        finished = await self._settled(self._copies.unfinished(), wanted.scope, now)
+        finished = await self._settled(self._copies.unfinished_plans(), wanted.scope, now)
         whole, marked = await self._marked(wanted)
         found = await self._found(whole, marked)
         if not found:
             return finished[-1] if finished else ErasureResult((), (), (), complete=True, files_searched=0)
         self._copies.refuse_if_running(marked)
-        return await self._carry_out(self._copies.begin(marked), found, now, again=False)
+        return await self._carry_out(self._copies.write_plan(marked), found, now, again=False)
 
-    async def settle(self, now: datetime) -> list[ErasureResult]:
+    async def finish_interrupted(self, now: datetime) -> list[ErasureResult]:
         """At start, before anything is answered: finish what was begun. What could not be done stays noted, and is
         tried again the next time. Raises `StoreError`."""
-        return await self._settled(self._copies.unfinished(), None, now)
+        return await self._settled(self._copies.unfinished_plans(), None, now)
 
     async def _finish(self, scope: str, now: datetime) -> list[ErasureResult]:
         """As `settle`, of what nobody may say again meanwhile; what was of the scope."""
         if self._busy():
             return []
-        return await self._settled([one for one in self._copies.unfinished() if self._is_quiet(one)], scope, now)
+        return await self._settled([one for one in self._copies.unfinished_plans() if self._is_quiet(one)], scope, now)
 
     def _is_quiet(self, marked: MarkedT) -> bool:
         try:
@@ -202,7 +202,7 @@ class ErasureService(Generic[MarkedT]):
         """All of it is gone on with; what was done, in the scope (None: in any)."""
         settled = []
         for marked in unfinished:
-            found = self._copies.look(ErasureRequest(marked.scope), marked)
+            found = self._copies.preview(ErasureRequest(marked.scope), marked)
             done = await self._carry_out(marked, found, now, again=True)
             settled += [done] if scope in (None, marked.scope) else []
         return settled
@@ -210,14 +210,14 @@ class ErasureService(Generic[MarkedT]):
     async def _carry_out(self, marked: MarkedT, found: ErasurePreview, now: datetime, *, again: bool) -> ErasureResult:
         self._at_work += 1
         try:
-            undone = self._copies.carry_out(marked, now, again=again)
-            undone += await asyncio.to_thread(self._copies.archived, marked)
+            undone = self._copies.execute(marked, now, is_retry=again)
+            undone += await asyncio.to_thread(self._copies.rewrite_archives, marked)
             undone += await self._erase(marked)
-            undone += self._copies.sweep()
-            left, searched = self._copies.prove(marked)
+            undone += self._copies.rewrite_databases()
+            left, searched = self._copies.search_remains(marked)
             places = tuple(place for place in found.places if place.kind != _BACKUPS)
             if self._backups is not None:
-                done = await self._backups.forget(marked, now)
+                done = await self._backups.erase(marked, now)
                 places += (ErasureMatches(_BACKUPS, len(done.names), tuple(done.names)),) if done.names else ()
                 undone += [one for one in done.left if _is_undone(one)]
                 left += [one for one in done.left if not _is_undone(one)]
@@ -225,7 +225,7 @@ class ErasureService(Generic[MarkedT]):
         finally:
             self._at_work -= 1
         if not undone:
-            self._copies.end(marked)
+            self._copies.remove_plan(marked)
         still = any(map(_is_undone, left))
         return ErasureResult(
             tuple(sorted(marked.ids)), places, (*undone, *left), not undone and not still, searched, again
@@ -249,12 +249,12 @@ class ErasureService(Generic[MarkedT]):
             if wanted.memories:
                 raise UsageError("There is no semantic memory here. Nothing was changed.")
             wanted = self._told_apart(wanted, ())
-            return wanted, self._copies.mark(wanted)
+            return wanted, self._copies.plan_erasure(wanted)
         of_scope = await self._memories.all(wanted.scope)
         wanted = self._told_apart(wanted, of_scope)
         wanted = replace(wanted, memories=tuple(_whole(one, of_scope) for one in wanted.memories))
-        marked = self._copies.mark(wanted)
-        with_words = tuple(one.id for one in of_scope if marked.has(one.text))
+        marked = self._copies.plan_erasure(wanted)
+        with_words = tuple(one.id for one in of_scope if marked.contains_words(one.text))
         return wanted, self._copies.with_memories(marked, with_words)
 
     def _told_apart(self, wanted: ErasureRequest, of_scope: Sequence[Memory]) -> ErasureRequest:

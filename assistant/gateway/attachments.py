@@ -41,13 +41,13 @@ _LONGEST_ENDING = 16
 class AttachmentFiles(Protocol):
     """Files of the workspace."""
 
-    def keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str:
+    def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str:
         """Keep a file under the first of the names, or, where another one has that, under one like it: its path,
         relative to the workspace. A file that has one of the names and the same bytes is that file. Durable when it
         returns. Raises `StoreError`."""
         ...
 
-    def read(self, path: str, most: int) -> bytes:
+    def read(self, path: str, max_bytes: int) -> bytes:
         """Raises `StoreError` where there is no such file in the workspace, or it is larger than `most` bytes."""
         ...
 
@@ -58,7 +58,7 @@ class AttachmentIntake:
         self._files = files
         self._zone = zone
 
-    def taken(self, incoming: IncomingMessage, now: datetime) -> IncomingMessage:
+    def store_attachments(self, incoming: IncomingMessage, now: datetime) -> IncomingMessage:
         """The message as it is to be accepted; its files are kept. Slow where there are some. Raises `StoreError`."""
         owners = incoming.trust == "owner" and session_role(incoming.session) == "owner"
         media = tuple(
@@ -81,7 +81,7 @@ class AttachmentIntake:
             data = base64.b64decode(medium.data, validate=True)
         except binascii.Error:
             return named
-        return replace(named, path=self._files.keep(RECEIVED_FOLDER, dated_file_names(medium, now, self._zone), data))
+        return replace(named, path=self._files.save(RECEIVED_FOLDER, dated_file_names(medium, now, self._zone), data))
 
 
 def load_outgoing_file(files: AttachmentFiles, medium: Media) -> Media:

@@ -35,8 +35,8 @@ class _ManagedBridge:
     """One bridge: its connection and its pump."""
 
     bridge: Bridge
-    connection: BridgeSupervisor
-    pump: OutboxWorker
+    supervisor: BridgeSupervisor
+    worker: OutboxWorker
     paused: bool = False
 
 
@@ -48,18 +48,18 @@ class Dispatcher:
         outbox: Outbox,
         bridges: Mapping[str, Bridge],
         clock: Callable[[], datetime],
-        destination: ResolveDestination | None = None,
+        resolve_destination: ResolveDestination | None = None,
         states: BridgeStatesPort | None = None,
-        loaded: LoadMedia = keep_media_unloaded,
+        load_media: LoadMedia = keep_media_unloaded,
         tracer: Tracer = NULL_TRACER,
     ) -> None:
         """`destination` tells bridge and target to which something may still go, None for nowhere; without it, where
         it was to go when it was stored. Without `states` no bridge stays paused. `loaded` reads a file that goes
         out."""
         self._outbox = outbox
-        self._destination = destination or _as_stored
+        self._destination = resolve_destination or _as_stored
         self._states = states
-        self._loaded = loaded
+        self._loaded = load_media
         self._clock = clock
         self._tracer = tracer
         self._door: InboundPort | None = None
@@ -78,11 +78,11 @@ class Dispatcher:
         # What a bridge does before it first waits is done.
         await asyncio.sleep(0)
 
-    async def stop(self, patience: ShutdownTimeouts = SHUTDOWN_TIMEOUTS) -> None:
+    async def stop(self, timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS) -> None:
         """Flush what can be sent at once, then stop pumps and bridges, side by side; none waits for another's end."""
         # Who is just having another bridge begins none any more.
         self._door = None
-        await asyncio.gather(*(self._end(line, patience) for line in self._lines.values()))
+        await asyncio.gather(*(self._end(line, timeouts) for line in self._lines.values()))
 
     async def put(self, name: str, bridge: Bridge) -> None:
         """Have a bridge from now on, instead of another of its name where there is one."""
@@ -106,7 +106,7 @@ class Dispatcher:
         """Neither receive nor send there, across restarts too, until `resume`; what waits for it is kept."""
         async with self._changing:
             if self._states is not None:
-                self._states.pause(name, True)
+                self._states.set_paused(name, True)
             if name in self._lines:
                 self._lines[name].paused = True
                 await self._end(self._lines[name], SHUTDOWN_TIMEOUTS)
@@ -114,17 +114,17 @@ class Dispatcher:
     async def resume(self, name: str) -> None:
         async with self._changing:
             if self._states is not None:
-                self._states.pause(name, False)
+                self._states.set_paused(name, False)
             if name in self._lines:
                 self._lines[name].paused = False
                 if self._door is not None:
                     self._begin(name, self._door)
 
-    def hurry(self, name: str) -> None:
+    def retry_now(self, name: str) -> None:
         """Try now what waits for another try."""
         if name in self._lines:
-            self._lines[name].connection.hurry()
-            self._lines[name].pump.attached()
+            self._lines[name].supervisor.retry_now()
+            self._lines[name].worker.retry_held_back()
 
     @property
     def bridges(self) -> Mapping[str, Bridge]:
@@ -134,7 +134,7 @@ class Dispatcher:
         """`bridges` maps names to `ok`, `error`, `state` (connecting, connected, paused, failing), `since` and
         `retry_at` (ISO-8601), and how many items wait."""
         return {
-            "outbox": dict(self._outbox.counts()),
+            "outbox": dict(self._outbox.count_by_state()),
             "bridges": {name: self._condition(name, line) for name, line in self._lines.items()},
         }
 
@@ -144,29 +144,29 @@ class Dispatcher:
 
     def _begin(self, name: str, door: InboundPort) -> None:
         line = self._lines[name]
-        line.paused = line.paused or (self._states is not None and self._states.paused(name))
+        line.paused = line.paused or (self._states is not None and self._states.is_paused(name))
         if not line.paused:
-            line.connection.begin(door)
-            line.pump.begin()
+            line.supervisor.start(door)
+            line.worker.start()
 
     async def _end(self, line: _ManagedBridge, patience: ShutdownTimeouts) -> None:
         name = line.bridge.name
-        await line.pump.end(patience, flush=not line.paused)
+        await line.worker.stop(patience, flush=not line.paused)
         try:
-            await finish_within(patience.bridge, line.connection.end(), f"bridge {name}")
+            await finish_within(patience.bridge, line.supervisor.stop(), f"bridge {name}")
         except BridgeError as error:
             log.error("bridge did not stop as it should", bridge=name, error=str(error))
 
     def _condition(self, name: str, line: _ManagedBridge) -> dict[str, Any]:
-        connection, pump = line.connection, line.pump
-        error = pump.stuck or connection.error or pump.error
+        connection, pump = line.supervisor, line.worker
+        error = pump.disk_error or connection.error or pump.error
         return {
             "ok": not error,
             "error": error,
             "state": "paused" if line.paused else connection.state,
             "since": connection.since.isoformat(),
             "retry_at": connection.retry_at.isoformat() if connection.retry_at else None,
-            "waiting": self._outbox.waiting(name),
+            "waiting": self._outbox.count_open(name),
         }
 
     # --------------------------------------------------------------------------------------------------------- sending
@@ -175,36 +175,36 @@ class Dispatcher:
         """Send now what can be sent now, on one bridge or on all that are not paused. Raises `StoreError`."""
         for name, line in list(self._lines.items()):
             if bridge in (None, name) and not line.paused:
-                await line.pump.flush()
+                await line.worker.flush()
 
     def wake(self, bridge: str | None = None) -> None:
         """Look again at the outbox of one bridge, or of all."""
         for name, line in self._lines.items():
             if bridge in (None, name):
-                line.pump.wake()
+                line.worker.wake()
 
-    def attached(self, bridge: str) -> None:
+    def retry_held_back(self, bridge: str) -> None:
         """Somebody can be reached again on this bridge: what was held back is tried at once."""
-        self._lines[bridge].pump.attached()
+        self._lines[bridge].worker.retry_held_back()
 
-    def connected(self, bridge: str) -> None:
+    def mark_connected(self, bridge: str) -> None:
         """Its network answers."""
         if bridge in self._lines:
-            self._lines[bridge].connection.connected()
-            self._lines[bridge].pump.attached()
+            self._lines[bridge].supervisor.mark_connected()
+            self._lines[bridge].worker.retry_held_back()
 
-    def bodies(self, turn: str) -> list[str]:
-        return [item.outgoing.body for item in self._outbox.by_turn(turn)]
+    def bodies_of_turn(self, turn: str) -> list[str]:
+        return [item.outgoing.body for item in self._outbox.list_by_turn(turn)]
 
     # --------------------------------------------------------------------------------------------------------- showing
 
-    def follow(self, turn: str, incoming: Sequence[IncomingMessage]) -> None:
+    def follow_turn(self, turn: str, incoming: Sequence[IncomingMessage]) -> None:
         """A turn answers these: what happens in it is shown where they came from."""
         self._followed[turn] = [
             OutgoingMessage("", one.session, one.scope, one.bridge, one.target, "") for one in incoming
         ]
 
-    def unfollow(self, turn: str) -> None:
+    def unfollow_turn(self, turn: str) -> None:
         self._followed.pop(turn, None)
 
     def show(self, event: TurnEvent) -> None:
@@ -213,7 +213,7 @@ class Dispatcher:
         self._leave_off(event)
         places = {(one.bridge, one.target) for one in self._followed.get(event.turn, ())}
         for name, line in self._lines.items():
-            if line.bridge.capabilities.terminals:
+            if line.bridge.capabilities.shows_sessions:
                 if is_visible_on_bridge(event.session, name):
                     line.bridge.show(event, "")
                 continue
@@ -228,7 +228,7 @@ class Dispatcher:
             self._followed[event.turn] = [one for one in followed if one not in left]
             ended = TurnEvent("turn", event.session, event.turn, {"state": "aborted"})
             for one in left:
-                if one.bridge in self._lines and not self._lines[one.bridge].bridge.capabilities.terminals:
+                if one.bridge in self._lines and not self._lines[one.bridge].bridge.capabilities.shows_sessions:
                     self._lines[one.bridge].bridge.show(ended, one.target)
 
     def _is_meant(self, outgoing: OutgoingMessage) -> bool:

@@ -44,15 +44,15 @@ class SlashCommandRunner(Protocol):
 class UnknownSenderPolicy(Protocol):
     """What becomes of those whom nobody let in (`assistant.people.pairing.PairingDesk`)."""
 
-    def meet(self, arrival: InboundMessage, now: datetime) -> None: ...
-    def redeem(self, arrival: InboundMessage, now: datetime) -> bool: ...
+    def handle_stranger(self, arrival: InboundMessage, now: datetime) -> None: ...
+    def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool: ...
 
 
 class BridgeSignals(Protocol):
     """The bridges, as they are told of (`assistant.gateway.dispatcher.Delivery`)."""
 
     def wake(self, bridge: str | None = None) -> None: ...
-    def connected(self, bridge: str) -> None: ...
+    def mark_connected(self, bridge: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class InboundStores:
 
     people: PeoplePort
     places: SessionRoutesPort
-    typed: PendingCommandsPort
-    states: BridgeStatesPort
-    changes: MessageChangesPort
+    typed_commands: PendingCommandsPort
+    bridge_states: BridgeStatesPort
+    message_changes: MessageChangesPort
 
 
 class InboundHandler:
@@ -72,32 +72,32 @@ class InboundHandler:
 
     def __init__(
         self,
-        kept: InboundStores,
-        desk: UnknownSenderPolicy,
-        slash: SlashCommandRunner,
+        stores: InboundStores,
+        unknown_senders: UnknownSenderPolicy,
+        slash_commands: SlashCommandRunner,
         accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]],
-        ways: BridgeSignals,
-        everything: Callable[[], bool],
+        bridges: BridgeSignals,
+        answers_everything_in_rooms: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
         """`accept` keeps a message that is to be answered; `everything` tells whether in a room what was not meant for
         the assistant is answered too."""
-        self._people = kept.people
-        self._places = kept.places
-        self._typed = kept.typed
-        self._states = kept.states
-        self._changes = kept.changes
-        self._desk = desk
-        self._slash = slash
+        self._people = stores.people
+        self._places = stores.places
+        self._typed = stores.typed_commands
+        self._states = stores.bridge_states
+        self._changes = stores.message_changes
+        self._desk = unknown_senders
+        self._slash = slash_commands
         self._accept = accept
-        self._ways = ways
-        self._everything = everything
+        self._ways = bridges
+        self._everything = answers_everything_in_rooms
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def settle(self) -> None:
+    def recover_after_crash(self) -> None:
         """At start: commands that an earlier process did not answer."""
-        for command in self._typed.open():
+        for command in self._typed.list_open():
             if command.begun:
                 self._answer(command, COMMAND_INTERRUPTED)
             else:
@@ -111,52 +111,52 @@ class InboundHandler:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until every command is answered."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    def position(self, bridge: str) -> str:
-        return self._states.position(bridge)
+    def load_position(self, bridge: str) -> str:
+        return self._states.load_position(bridge)
 
-    def advance(self, bridge: str, position: str) -> None:
-        self._states.advance(bridge, position)
+    def save_position(self, bridge: str, position: str) -> None:
+        self._states.save_position(bridge, position)
 
-    def connected(self, bridge: str) -> None:
-        self._ways.connected(bridge)
+    def mark_connected(self, bridge: str) -> None:
+        self._ways.mark_connected(bridge)
 
-    async def change(self, change: MessageChange) -> None:
+    async def receive_change(self, change: MessageChange) -> None:
         """See `bridge_ports.Door`. What somebody changes who is not let in, or not any more, is left as it was."""
-        person = self._people.by(Identity(change.bridge, change.sender))
-        if not self.expects(change.bridge, change.sender, change.room, addressed=True):
-            self._states.advance(change.bridge, change.position)
+        person = self._people.find_by_identity(Identity(change.bridge, change.sender))
+        if not self.accepts_from(change.bridge, change.sender, change.room, addressed=True):
+            self._states.save_position(change.bridge, change.position)
         else:
             owners = person is not None and person.role == "owner"
             words = change.content if owners else truncate_guest_text(change.content)
-            self._changes.record(replace(change, content=words), self._clock())
+            self._changes.record_change(replace(change, content=words), self._clock())
 
     async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
         """See `bridge_ports.Door`."""
         incoming = self._let_in(arrival)
         if incoming is None:
             if arrival.position:
-                self._states.advance(arrival.bridge, arrival.position)
+                self._states.save_position(arrival.bridge, arrival.position)
             return None
         if (text := self._command(incoming.content)) is not None:
             self._take(incoming, text, self._clock())
             return None
         return await self._accept(incoming)
 
-    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+    def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
         """See `bridge_ports.Door`."""
-        person = self._people.by(Identity(bridge, sender))
+        person = self._people.find_by_identity(Identity(bridge, sender))
         if not sender or (person is not None and person.state == "denied"):
             return False
         return person is not None if room is None else self._listens(bridge, room, addressed=addressed)
 
     def _listens(self, bridge: str, room: str, *, addressed: bool) -> bool:
         """Whether what is said in a room, to the assistant or not, is to be answered."""
-        known = self._people.room(bridge, room)
+        known = self._people.get_room(bridge, room)
         return known is not None and known.state == "allowed" and (addressed or self._everything())
 
     def _let_in(self, arrival: InboundMessage) -> IncomingMessage | None:
@@ -164,12 +164,12 @@ class InboundHandler:
         if not arrival.sender or arrival.room == "" or not (arrival.content.strip() or arrival.media):
             return None
         now = self._clock()
-        person = self._people.by(Identity(arrival.bridge, arrival.sender))
+        person = self._people.find_by_identity(Identity(arrival.bridge, arrival.sender))
         if person is not None and person.state == "denied":
             return None
         owners = person is not None and person.role == "owner"
-        if not owners and self._desk.redeem(arrival, now):
-            self._places.written_from(arrival.bridge, arrival.target, arrival.sender)
+        if not owners and self._desk.redeem_link_code(arrival, now):
+            self._places.record_account(arrival.bridge, arrival.target, arrival.sender)
             self._ways.wake(arrival.bridge)
             return None
         session = self._session(arrival, person)
@@ -198,7 +198,7 @@ class InboundHandler:
             return room_session_key(arrival.bridge, arrival.room) if listens else None
         if person is None:
             return None
-        self._places.written_from(arrival.bridge, arrival.target, arrival.sender)
+        self._places.record_account(arrival.bridge, arrival.target, arrival.sender)
         if person.role == "owner":
             session = self._places.session_at(arrival.bridge, arrival.target)
             return session if session_role(session) == "owner" else MAIN_SESSION
@@ -207,10 +207,10 @@ class InboundHandler:
     def _pass_over(self, arrival: InboundMessage, now: datetime) -> None:
         """Who was let in but not addressed, or was denied, hears nothing; whoever nobody decided on may be told."""
         if arrival.room is not None:
-            decided = self._people.room(arrival.bridge, arrival.room) is not None
+            decided = self._people.get_room(arrival.bridge, arrival.room) is not None
             if decided or not arrival.addressed:
                 return
-        self._desk.meet(arrival, now)
+        self._desk.handle_stranger(arrival, now)
         self._ways.wake()
 
     # --------------------------------------------------------------------------------------------------------- commands
@@ -235,7 +235,7 @@ class InboundHandler:
         task.add_done_callback(partial(self._failed, command))
 
     async def _answered_by(self, command: PendingCommand) -> None:
-        self._typed.begin(command)
+        self._typed.mark_running(command)
         try:
             text = await self._slash.run(
                 command.text, command.session, bridge=command.bridge, target=command.target, sender=command.sender
@@ -260,7 +260,7 @@ class InboundHandler:
         outgoing = OutgoingMessage(
             f"command:{command.id}", command.session, command.scope, command.bridge, command.target, text, "notice"
         )
-        self._typed.answer(command, outgoing, self._clock())
+        self._typed.save_answer(command, outgoing, self._clock())
         self._ways.wake(command.bridge)
 
 

@@ -31,7 +31,7 @@ _FEW = 3
 _DEEPEST = 12
 
 
-def split_markdown(body: str, most: int, size: Callable[[str], int]) -> tuple[str, ...]:
+def split_markdown(body: str, max_size: int, size: Callable[[str], int]) -> tuple[str, ...]:
     """The texts of messages of `most` at most, as `size` counts, that together are `body`, Markdown."""
     text = body.replace("\r\n", "\n").replace("\r", "\n")
     env: dict[str, Any] = {}
@@ -39,11 +39,11 @@ def split_markdown(body: str, most: int, size: Callable[[str], int]) -> tuple[st
     taking = _Taking(env.get("references", {}))
 
     def fits(piece: str, beside: bool) -> bool:
-        return len(piece) <= most and size(piece + taking.definitions(piece)) <= most
+        return len(piece) <= max_size and size(piece + taking.definitions(piece)) <= max_size
 
-    found = [piece.strip("\n") for piece in taking.document(text, PartSpace(fits, most)) if piece.strip()]
+    found = [piece.strip("\n") for piece in taking.document(text, PartSpace(fits, max_size)) if piece.strip()]
     whole = [piece + taking.definitions(piece) for piece in found] or [body]
-    return tuple(part for piece in whole for part in _bounded(piece, lambda text: size(text) <= most))
+    return tuple(part for piece in whole for part in _bounded(piece, lambda text: size(text) <= max_size))
 
 
 def _bounded(piece: str, fits: Callable[[str], bool]) -> Iterator[str]:
@@ -152,7 +152,7 @@ class _Taking:
         def marked(piece: str) -> str:
             return marker + piece.replace("\n", "\n" + " " * len(marker))
 
-        got = self.document(inner, room.within(marked), depth + 1)
+        got = self.document(inner, room.with_frame(marked), depth + 1)
         first = 1 if len(got) > 1 and not got[0] else 0
         return [*got[:first], marked(got[first]), *got[first + 1 :]]
 
@@ -169,7 +169,7 @@ class _Taking:
 
 def _framed(apart: Callable[[PartSpace], list[str]], framed: Callable[[str], str], room: PartSpace) -> list[str]:
     """What is taken apart within a frame that every piece has."""
-    return [framed(piece) if piece else "" for piece in apart(room.within(framed))]
+    return [framed(piece) if piece else "" for piece in apart(room.with_frame(framed))]
 
 
 def _flow(blocks: Sequence[_Block], room: PartSpace) -> list[str]:
@@ -178,7 +178,7 @@ def _flow(blocks: Sequence[_Block], room: PartSpace) -> list[str]:
     current, kept, parted = "", 0, False
     for block in blocks:
         gap = ("\n\n" if parted else block.gap) if current else ""
-        beside, parted = room.beside and not done, False
+        beside, parted = room.appending and not done, False
         if room.fits(current + gap + block.text, beside):
             kept = kept if block.heading and current else len(current + gap + block.text)
             current += gap + block.text
@@ -205,7 +205,7 @@ def _behind(before: str, room: PartSpace, beside: bool) -> PartSpace:
     def fits(piece: str, at_once: bool) -> bool:
         return room.fits(before + piece, beside) if at_once else room.fits(piece, False)
 
-    return PartSpace(fits, room.most, bool(before) or beside)
+    return PartSpace(fits, room.max_characters, bool(before) or beside)
 
 
 # ------------------------------------------------------------------------------------------------------------ of blocks
@@ -235,7 +235,7 @@ def _lines(lines: Sequence[str], room: PartSpace) -> list[str]:
     done: list[str] = []
     current: list[str] = []
     for line in lines:
-        beside = room.beside and not done
+        beside = room.appending and not done
         if room.fits("\n".join([*current, line]), beside):
             current.append(line)
             continue

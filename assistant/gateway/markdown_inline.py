@@ -169,12 +169,12 @@ class PartSpace:
     the first piece goes there. `most` bounds a piece in characters."""
 
     fits: Callable[[str, bool], bool]
-    most: int
-    beside: bool = False
+    max_characters: int
+    appending: bool = False
 
-    def within(self, framed: Callable[[str], str]) -> PartSpace:
+    def with_frame(self, framed: Callable[[str], str]) -> PartSpace:
         """The same room for what is `framed` before it is placed."""
-        return PartSpace(lambda piece, beside: self.fits(framed(piece), beside), self.most, self.beside)
+        return PartSpace(lambda piece, beside: self.fits(framed(piece), beside), self.max_characters, self.appending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +231,8 @@ def split_inline(text: str, references: LinkReferences, room: PartSpace) -> list
     whole = _Text(text, references)
     found: list[str] = []
     at, opening = 0, ""
-    beside = room.beside
-    while at < len(text) and (len(text) - at > room.most or not room.fits(opening + text[at:], beside)):
+    beside = room.appending
+    while at < len(text) and (len(text) - at > room.max_characters or not room.fits(opening + text[at:], beside)):
         cut = _best(whole, at, opening, room, beside)
         found.append(opening + text[at : cut.start] + cut.closing if cut else "")
         if cut is not None:
@@ -263,7 +263,9 @@ def _ends(text: str) -> Iterator[int]:
 
 def _best(whole: _Text, at: int, opening: str, room: PartSpace, beside: bool) -> _InlineCut | None:
     """The best cut of what begins at `at`; None where there is no good one beside what is there already."""
-    taken, _ = take_graphemes(whole.text[at : at + room.most], lambda piece: room.fits(opening + piece, beside))
+    taken, _ = take_graphemes(
+        whole.text[at : at + room.max_characters], lambda piece: room.fits(opening + piece, beside)
+    )
     upper = at + len(taken)
 
     def fits(cut: _InlineCut) -> bool:
@@ -282,7 +284,7 @@ def _best(whole: _Text, at: int, opening: str, room: PartSpace, beside: bool) ->
         return cut.clean or whole.says(before, cut.opening + whole.text[cut.end : end]) == whole.says(together)
 
     kinds = (whole.lines, whole.sentences, whole.words)
-    little = beside and len(taken) < room.most // 3
+    little = beside and len(taken) < room.max_characters // 3
     clean = _at_spaces(whole, at, upper, kinds[:2] if little else kinds)
     cut = next(filter(leaves, filter(fits, clean)), None)
     if cut is not None or little:

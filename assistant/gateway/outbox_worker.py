@@ -71,19 +71,19 @@ class OutboxWorker:
         self,
         bridge: Bridge,
         outbox: Outbox,
-        destination: ResolveDestination,
-        elsewhere: Callable[[str], None],
-        loaded: LoadMedia,
+        resolve_destination: ResolveDestination,
+        wake_bridge: Callable[[str], None],
+        load_media: LoadMedia,
         clock: Callable[[], datetime],
         tracer: Tracer = NULL_TRACER,
     ) -> None:
         """`elsewhere` is told of a bridge that something was sent on to; `loaded` reads a file that goes out."""
         self.bridge = bridge
-        self.stuck = ""
+        self.disk_error = ""
         self._outbox = outbox
-        self._destination = destination
-        self._elsewhere = elsewhere
-        self._loaded = loaded
+        self._destination = resolve_destination
+        self._elsewhere = wake_bridge
+        self._loaded = load_media
         self._clock = clock
         self._tracer = tracer
         self._wake = asyncio.Event()
@@ -100,21 +100,21 @@ class OutboxWorker:
     def error(self) -> str:
         return next((pause.error for pause in self._pauses.values() if pause.error), "")
 
-    def begin(self) -> None:
+    def start(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name=f"outbox {self.bridge.name}")
         self.wake()
 
-    async def end(self, patience: ShutdownTimeouts, *, flush: bool) -> None:
+    async def stop(self, timeouts: ShutdownTimeouts, *, flush: bool) -> None:
         """Wait for what is just being sent, with `flush` send what can be sent at once, and end."""
         if self._timer is not None:
             self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
-        await self._clear(patience.flush)
+        await self._clear(timeouts.flush)
         if flush:
             with contextlib.suppress(StoreError):
-                await finish_within(patience.flush, self.flush(), f"deliveries to {self.bridge.name}")
+                await finish_within(timeouts.flush, self.flush(), f"deliveries to {self.bridge.name}")
         await self._clear(0)
 
     async def _clear(self, seconds: float) -> None:
@@ -131,15 +131,15 @@ class OutboxWorker:
         self._send_pending(self._clock())
         while self._lanes:
             await asyncio.wait(list(self._lanes.values()))
-            if self.stuck:
-                raise StoreError(self.stuck)
+            if self.disk_error:
+                raise StoreError(self.disk_error)
             self._send_pending(self._clock())
 
     def wake(self) -> None:
         """Look again at the outbox."""
         self._wake.set()
 
-    def attached(self) -> None:
+    def retry_held_back(self) -> None:
         """Somebody can be reached again: what was held back is tried at once."""
         self._arrivals += 1
         self._unheard.clear()
@@ -171,7 +171,9 @@ class OutboxWorker:
         found: dict[str, list[OutboxItem]] = {}
         looked_at = {*self._lanes, *(place for place, pause in self._pauses.items() if pause.until > now)}
         while len(found) < most:
-            items = self._outbox.pending(self.bridge.name, limit=_LOOK_AHEAD, beside=looked_at, but=self._unheard)
+            items = self._outbox.pending_items(
+                self.bridge.name, limit=_LOOK_AHEAD, except_targets=looked_at, except_ids=self._unheard
+            )
             for item in items:
                 found.setdefault(item.outgoing.target, []).append(item)
             looked_at |= found.keys()
@@ -196,7 +198,7 @@ class OutboxWorker:
     async def _is_done_with(self, item_id: int) -> bool:
         """Send it, where it still is to be sent; whether what came after it may go."""
         now = self._clock()
-        item = self._outbox.still_open(item_id)
+        item = self._outbox.find_open(item_id)
         if item is None or not self._may_go(item, now):
             return True
         if item.state == "sending" and not self._may_repeat(item, now):
@@ -211,7 +213,7 @@ class OutboxWorker:
         if place == (item.outgoing.bridge, item.outgoing.target):
             return True
         if place is None:
-            self._outbox.mark(item.id, "withheld", now, error="whoever it was for is not answered any more")
+            self._outbox.set_state(item.id, "withheld", now, error="whoever it was for is not answered any more")
         elif item.state == "sending":
             self._give_up(item, "ambiguous", "interrupted while it was sent to where it may not go any more", now)
         else:
@@ -224,17 +226,17 @@ class OutboxWorker:
         arrivals, uncertain = self._arrivals, item.state == "sending"
         try:
             for part in split_into_parts(item, self.bridge)[item.parts_sent :]:
-                self._outbox.mark(item.id, "sending", self._clock())
+                self._outbox.set_state(item.id, "sending", self._clock())
                 whole = part if part.media is None else replace(part, media=self._loaded(part.media))
                 with self._tracer.span("send", bridge=self.bridge.name) as span:
                     await _sent(self.bridge, whole)
-                    span.tell(ok=True)
+                    span.set_attributes(ok=True)
                 uncertain = False
                 if not part.last:
-                    self._outbox.part_sent(item.id, part.number, self._clock())
+                    self._outbox.record_parts_sent(item.id, part.number, self._clock())
         except BridgeError as error:
             return self._failed(item, error, uncertain or error.ambiguous, somebody_came=self._arrivals != arrivals)
-        self._outbox.mark(item.id, "sent", self._clock())
+        self._outbox.set_state(item.id, "sent", self._clock())
         return True
 
     def _failed(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:
@@ -242,7 +244,7 @@ class OutboxWorker:
         it is `sending`, and has its window."""
         now, nobody = self._clock(), isinstance(error, RecipientNotConnected)
         if error.refused and not uncertain and is_notice_to_guest(item.outgoing):
-            self._outbox.mark(item.id, "dropped", now, error=str(error))
+            self._outbox.set_state(item.id, "dropped", now, error=str(error))
             return True
         if error.refused or (uncertain and not self.bridge.capabilities.dedupe_seconds):
             tried = replace(item, attempts=item.attempts + 1)
@@ -250,7 +252,7 @@ class OutboxWorker:
             return True
         # That nobody is there is no trouble, and none that it would be told of.
         told = "" if nobody and not uncertain else str(error)
-        self._outbox.mark(item.id, "sending" if uncertain else "pending", now, error=told)
+        self._outbox.set_state(item.id, "sending" if uncertain else "pending", now, error=told)
         if error.retry_after:
             until = now + timedelta(seconds=error.retry_after)
             self._pauses[item.outgoing.target] = _Pause(until, told, firm=True)
@@ -285,9 +287,9 @@ class OutboxWorker:
         """A disk that refuses is told of, and tried again after a while."""
         try:
             yield
-            self.stuck = ""
+            self.disk_error = ""
         except StoreError as error:
-            self.stuck = str(error)
+            self.disk_error = str(error)
             if place is not None:
                 self._pauses[place] = _Pause(self._clock() + _RETRY_DISK, firm=True)
             log.error("outbox cannot be written", bridge=self.bridge.name, error=str(error))

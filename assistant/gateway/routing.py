@@ -15,13 +15,13 @@ Destination = tuple[str, str]
 
 
 class OutgoingRouter:
-    def __init__(self, people: PeoplePort, places: SessionRoutesPort, home: str) -> None:
+    def __init__(self, people: PeoplePort, places: SessionRoutesPort, terminal_bridge: str) -> None:
         """`home` is the bridge of the home's own terminals."""
         self._people = people
         self._places = places
-        self._home = home
+        self._home = terminal_bridge
 
-    def destination(self, outgoing: OutgoingMessage) -> Destination | None:
+    def resolve_destination(self, outgoing: OutgoingMessage) -> Destination | None:
         """Bridge and target; None where nobody may have it."""
         here = (outgoing.bridge, outgoing.target)
         if outgoing.bridge == self._home:
@@ -38,18 +38,18 @@ class OutgoingRouter:
         account = self._places.account_at(bridge, target)
         if account is None:
             return True
-        person = self._people.by(Identity(bridge, account))
+        person = self._people.find_by_identity(Identity(bridge, account))
         return person is not None and person.role == "owner"
 
     def _room_is_denied(self, session: str) -> bool:
         return any(
             room.state == "denied" and room_session_key(room.bridge, room.room) == session
-            for room in self._people.rooms()
+            for room in self._people.list_rooms()
         )
 
     def _may_hear(self, outgoing: OutgoingMessage) -> bool:
         account = self._places.account_at(outgoing.bridge, outgoing.target)
         if account is None or peer_session_key(outgoing.bridge, account) != outgoing.session:
             return True
-        person = self._people.by(Identity(outgoing.bridge, account))
+        person = self._people.find_by_identity(Identity(outgoing.bridge, account))
         return outgoing.kind == "notice" if person is None else person.state == "allowed"

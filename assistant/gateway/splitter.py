@@ -22,7 +22,7 @@ _SIZES: dict[str, Callable[[str], int]] = {
 
 def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
     """The texts of the messages that `body`, Markdown, is sent as; one at least."""
-    most, size = capabilities.max_length, _SIZES[capabilities.length_in]
+    most, size = capabilities.max_length, _SIZES[capabilities.length_unit]
     if most is None or size(body) <= most:
         return (body,)
     from assistant.gateway.markdown_blocks import split_markdown  # loads a Markdown parser, and most answers are short

@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 @contextmanager
-def as_bridge_error(bridge: str, failed: str, *, ambiguous: bool = False) -> Iterator[None]:
+def as_bridge_error(bridge: str, summary: str, *, ambiguous: bool = False) -> Iterator[None]:
     """Raises `BridgeError` and nothing else: the bridge's own, or one that begins with `failed`, as in "It failed"."""
     try:
         yield
@@ -34,7 +34,7 @@ def as_bridge_error(bridge: str, failed: str, *, ambiguous: bool = False) -> Ite
     except Exception as error:
         log.exception("bridge fault", bridge=bridge)
         fault = f"a fault of its own ({type(error).__name__}); the log has the details"
-        raise BridgeError(f"{failed} by {fault}.", ambiguous=ambiguous) from None
+        raise BridgeError(f"{summary} by {fault}.", ambiguous=ambiguous) from None
 
 
 ConnectionState = Literal["connecting", "connected", "paused", "failing"]
@@ -59,23 +59,23 @@ class BridgeSupervisor:
         self._again = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, door: InboundPort) -> None:
+    def start(self, door: InboundPort) -> None:
         """Run it; one that runs goes on."""
         if self._task is None or self._task.done():
             self._is("connecting")
             self._task = asyncio.create_task(self._keep_running(door), name=f"bridge {self.bridge.name}")
 
-    def connected(self) -> None:
+    def mark_connected(self) -> None:
         """The network answers."""
         self.retry_at = None
         if self.state != "paused":
             self._is("connected")
 
-    def hurry(self) -> None:
+    def retry_now(self) -> None:
         """Do not wait out a pause."""
         self._again.set()
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Stop receiving and give back what was opened. Raises `BridgeError`, whatever went wrong with that."""
         if self._task is not None:
             self._task.cancel()

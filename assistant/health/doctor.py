@@ -102,8 +102,8 @@ class HomeFiles:
 
     path: str
     exists: bool
-    opened: Callable[[], Mapping[str, str]]
-    close: Callable[[Iterable[str]], None]
+    open_to_others: Callable[[], Mapping[str, str]]
+    close_to_others: Callable[[Iterable[str]], None]
     databases: dict[str, Callable[[], list[str]]]
     sync_seconds: Callable[[], float]
     free: int | None
@@ -118,7 +118,7 @@ def check_home_exists(files: HomeFiles) -> Finding:
 
 
 def check_permissions(files: HomeFiles, *, fix: bool) -> Finding:
-    found = files.opened()
+    found = files.open_to_others()
     if not found:
         return ok_finding("permissions", "closed to others")
     names = ", ".join(f"{path} ({mode})" for path, mode in islice(found.items(), _PATHS_SHOWN))
@@ -126,7 +126,7 @@ def check_permissions(files: HomeFiles, *, fix: bool) -> Finding:
     told = f"Others may get at {pluralize(len(found), 'file')}: {names}{more}."
     if not fix:
         return problem_finding("permissions", told, "`assistant doctor --fix` closes them.")
-    files.close(found)
+    files.close_to_others(found)
     return fixed_finding("permissions", told, f"Closed {pluralize(len(found), 'file')} to others.")
 
 

@@ -41,13 +41,13 @@ class VitalsPort(Protocol):
     """A running house, watched. Nothing here writes, and nothing raises."""
 
     @property
-    def tallies(self) -> Metrics: ...
+    def metrics(self) -> Metrics: ...
 
-    def stalled(self) -> str:
+    def stall_reason(self) -> str:
         """What does not get on, as a sentence; "" while all does. A new start mends it."""
         ...
 
-    def unready(self) -> Sequence[str]:
+    def readiness_problems(self) -> Sequence[str]:
         """Why messages cannot be taken and answered just now, a sentence each; () while they can."""
         ...
 

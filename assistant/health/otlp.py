@@ -36,7 +36,7 @@ class _OtlpSpan:
     def __init__(self, span: OpenSpan) -> None:
         self._span = span
 
-    def tell(self, **attributes: SpanAttribute) -> None:
+    def set_attributes(self, **attributes: SpanAttribute) -> None:
         for name, value in attributes.items():
             self._span.set_attribute(f"nocturne.{name}", value)
             if (name, value) in _WENT_WRONG or (name == "outcome" and value != "answered"):
@@ -66,7 +66,7 @@ class OtlpTracer:
         kind = SpanKind.CLIENT if work in _CALLS else SpanKind.INTERNAL
         span = self._tracer.start_span(f"nocturne.{work}", kind=kind)
         told = _OtlpSpan(span)
-        told.tell(**attributes)
+        told.set_attributes(**attributes)
         try:
             if work in _CALLS:
                 # A stream may be closed in another context than it was begun in: nothing is left behind in either.

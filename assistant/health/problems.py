@@ -21,29 +21,29 @@ from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 
 class ErasureState(Protocol):
-    def unfinished(self) -> Sequence[object]:
+    def unfinished_plans(self) -> Sequence[object]:
         """What was begun and not finished. Raises `StoreError` where nobody can tell."""
         ...
 
 
 class LocalMemoryState(Protocol):
-    def at_hand(self, memory_ids: Sequence[str]) -> Mapping[str, object]:
+    def read_locally(self, memory_ids: Sequence[str]) -> Mapping[str, object]:
         """Those that can be read in this process, by their ids."""
         ...
 
-    def fault(self) -> str:
+    def unavailable_reason(self) -> str:
         """Why none can be read; "" where they can."""
         ...
 
 
 class BackupListing(Protocol):
-    def all(self) -> Sequence[Backup]:
+    def list_backups(self) -> Sequence[Backup]:
         """Oldest first. Raises `StoreError` where nobody can tell."""
         ...
 
 
 class NextDue(Protocol):
-    def next_at(self) -> datetime | None:
+    def next_due_at(self) -> datetime | None:
         """When the next reminder or schedule is due; None where nothing waits."""
         ...
 
@@ -76,9 +76,9 @@ _ENDED = ("done", "failed", "undone")
 def find_problems(settings: Settings, stores: StatusSources, free: int | None, now: datetime) -> list[str]:
     """`free` is what the home's file system has left, in bytes; None where it cannot tell."""
     return [
-        *_delivery_problems(stores.outbox.counts()),
+        *_delivery_problems(stores.outbox.count_by_state()),
         *disk_problems(str(settings.home.path), free),
-        *budget_problems(stores.ledger.standing(now), settings.zone),
+        *budget_problems(stores.ledger.budget_status(now), settings.zone),
         *_breaker_problems(stores, settings),
         *_sleep_problems(stores),
         *_night_problems(stores, settings, now),
@@ -127,11 +127,11 @@ def _breaker_problems(stores: StatusSources, settings: Settings) -> Iterator[str
 
 def _sleep_problems(stores: StatusSources) -> Iterator[str]:
     """What went wrong in the last sleep, phase by phase: of a nap those that it has, the rest of the night before."""
-    cycles = stores.journal.cycles(limit=_CYCLES)
+    cycles = stores.journal.list_cycles(limit=_CYCLES)
     phases = _last_phases(cycles)
     unsaved = phases.pop("consolidate", {}).get("error")
     if unsaved:
-        waiting = len(stores.consolidations.pending(limit=_MOST_PENDING))
+        waiting = len(stores.consolidations.pending_entries(limit=_MOST_PENDING))
         yield (
             f"What was learned is not in the memory store: {shorten_to_sentence(unsaved)} The journal keeps it "
             f"(entries "
@@ -149,14 +149,16 @@ def _last_phases(cycles: Sequence[SleepReport]) -> dict[str, dict[str, Any]]:
     phases: dict[str, dict[str, Any]] = {}
     for cycle in cycles:
         phases = {**cycle.phases, **phases}
-        if cycle.is_whole and cycle.state in _ENDED:
+        if cycle.is_full_cycle and cycle.state in _ENDED:
             break
     return phases
 
 
 def _night_problems(stores: StatusSources, settings: Settings, now: datetime) -> Iterator[str]:
     nights = SleepSchedule(settings.values.sleep.at, settings.zone)
-    missed = nights.missed(stores.journal.slept_at(), find_first_message_time(stores.conversation.sessions()), now)
+    missed = nights.find_missed_night(
+        stores.journal.last_sleep_at(), find_first_message_time(stores.conversation.list_sessions()), now
+    )
     if missed is not None:
         night = f"{missed.astimezone(settings.zone):%Y-%m-%d %H:%M}"
         yield (
@@ -169,13 +171,13 @@ def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]
     """A memory.db that was lost, lacks some of what it should have, or is another one."""
     if settings.values.memory.store != "local":
         return
-    fault = stores.memories.fault()
+    fault = stores.memories.unavailable_reason()
     if fault:
         yield fault
         return
-    planned = {change.memory.id for plan in stores.consolidations.planned() for change in plan.changes}
+    planned = {change.memory.id for plan in stores.consolidations.unapplied_plans() for change in plan.changes}
     known = _sample([one for one in stores.consolidations.memory_ids() if one not in planned])
-    there = stores.memories.at_hand(known)
+    there = stores.memories.read_locally(known)
     missing = sum(one not in there for one in known)
     if missing:
         some = "none" if missing == len(known) else f"not all ({missing} of {len(known)} looked for are missing)"
@@ -193,7 +195,9 @@ def backup_problems(
     if not days.at:
         return
     try:
-        missed = first_missed_backup(days, backups.all(), find_first_message_time(conversation.sessions()), now)
+        missed = first_missed_backup(
+            days, backups.list_backups(), find_first_message_time(conversation.list_sessions()), now
+        )
     except StoreError as error:
         yield str(error)
         return
@@ -212,7 +216,7 @@ def _sample(known: Sequence[str]) -> list[str]:
 
 def _forgetting_problems(stores: StatusSources) -> Iterator[str]:
     try:
-        if stores.forgetting.unfinished():
+        if stores.forgetting.unfinished_plans():
             yield (
                 "A forgetting is not finished: its words may still stand in some copies. Starting the assistant again "
                 "goes on with it."
@@ -221,8 +225,8 @@ def _forgetting_problems(stores: StatusSources) -> Iterator[str]:
         yield str(error)
 
 
-def shorten_to_sentence(text: str, most: int = 200) -> str:
+def shorten_to_sentence(text: str, max_length: int = 200) -> str:
     """A text as a sentence of a line."""
     line = " ".join(text.split())
-    line = line if len(line) <= most else f"{line[: most - 1]}…"
+    line = line if len(line) <= max_length else f"{line[: max_length - 1]}…"
     return line if line.endswith((".", "…")) else f"{line}."

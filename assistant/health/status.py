@@ -36,12 +36,12 @@ def build_stored_report(settings: Settings, stores: StatusSources, now: datetime
         "timezone": settings.zone.key,
         **report_verdict(find_problems(settings, stores, free, now)),
         "sessions": _sessions(stores.conversation),
-        "waiting": len(stores.conversation.waiting()),
-        "outbox": dict(stores.outbox.counts()),
+        "waiting": len(stores.conversation.sessions_waiting()),
+        "outbox": dict(stores.outbox.count_by_state()),
         "spent": _spent(settings, stores, now),
-        "last_sleep": _last_sleep(stores.journal.cycles(limit=1)),
-        "memory": {"store": settings.values.memory.store, "error": stores.memories.fault()},
-        "next_due": _iso(stores.jobs.next_at()),
+        "last_sleep": _last_sleep(stores.journal.list_cycles(limit=1)),
+        "memory": {"store": settings.values.memory.store, "error": stores.memories.unavailable_reason()},
+        "next_due": _iso(stores.jobs.next_due_at()),
         "backups": _backups(stores),
         "disk_free_bytes": free,
     }
@@ -99,20 +99,20 @@ def _sessions(conversation: Conversation) -> list[dict[str, Any]]:
             "unextracted": info.unextracted + former[info.key],
             "last": _iso(info.last_at),
         }
-        for info in conversation.sessions()
+        for info in conversation.list_sessions()
     ]
 
 
 def _unread_of_ended_sessions(conversation: Conversation) -> Counter[str]:
     """How many messages of ended generations wait to be read for the journal, by session."""
     waiting: Counter[str] = Counter()
-    for info in conversation.unread():
+    for info in conversation.list_unread_generations():
         waiting[info.key] += info.unextracted
     return waiting
 
 
 def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str, Any]:
-    standing, budget = stores.ledger.standing(now), settings.values.budget
+    standing, budget = stores.ledger.budget_status(now), settings.values.budget
     return {
         "today_usd": round(standing.day.usd, 6),
         "daily_cap_usd": budget.daily_usd,
@@ -120,7 +120,7 @@ def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str
         "monthly_cap_usd": budget.monthly_usd,
         "today_tokens": standing.day.tokens,
         "token_caps": [
-            {"period": cap.unit, "used": cap.used, "most": cap.most}
+            {"period": cap.unit, "used": cap.used, "most": cap.limit}
             for cap in standing.caps
             if cap.setting.endswith("_tokens")
         ],
@@ -146,7 +146,7 @@ def _last_sleep(cycles: list[SleepReport]) -> dict[str, Any] | None:
 
 def _backups(stores: StatusSources) -> dict[str, Any]:
     try:
-        kept = stores.backups.all()
+        kept = stores.backups.list_backups()
     except StoreError:
         kept = []
     return {"kept": len(kept), "last": kept[-1].made_at.isoformat() if kept else None}

@@ -87,7 +87,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         self._store.remove([vector_id])
 
     def reset(self) -> None:
-        self._store.remove([memory_id for memory_id, _ in self._store.all()])
+        self._store.remove([memory_id for memory_id, _ in self._store.list_memories()])
 
     # ------------------------------------------------------------------------------------------------------- reading
 
@@ -97,7 +97,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
 
     def list(self, filters: Mapping[str, Any] | None = None, top_k: int | None = 100) -> Batches:
         scope, equal = _split(filters)
-        return [[_hit(found) for found in self._store.all(scope, equal, limit=top_k)]]
+        return [[_hit(found) for found in self._store.list_memories(scope, equal, limit=top_k)]]
 
     def search(
         self, query: str, vectors: Sequence[float], top_k: int = 5, filters: Mapping[str, Any] | None = None
@@ -107,7 +107,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         scope, equal = _split(filters)
         asked = np.asarray([vectors], dtype=np.float32)
         meant = nearest_vectors(asked, self._store.vectors(self._embedder, scope, equal), top_k)[0]
-        worded = self._store.worded(query, scope, equal, limit=top_k) if query else []
+        worded = self._store.search_text(query, scope, equal, limit=top_k) if query else []
         scores = dict(meant)
         for memory_id, score in worded:
             scores[memory_id] = max(scores.get(memory_id, 0.0), _FOR_WORDS * score / worded[0][1])
@@ -116,7 +116,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
 
     def keyword_search(self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> VectorHits:
         scope, equal = _split(filters)
-        return self._hits(self._store.worded(query, scope, equal, limit=top_k))
+        return self._hits(self._store.search_text(query, scope, equal, limit=top_k))
 
     def search_batch(
         self,
@@ -132,7 +132,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         return [self._hits(hits) for hits in found]
 
     def _hits(self, ranked: Sequence[tuple[str, float]]) -> VectorHits:
-        payloads = self._store.several([memory_id for memory_id, _ in ranked])
+        payloads = self._store.get_many([memory_id for memory_id, _ in ranked])
         return [
             VectorHit(memory_id, score, payloads[memory_id]) for memory_id, score in ranked if memory_id in payloads
         ]
@@ -155,7 +155,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         self.reset()
 
     def col_info(self) -> dict[str, Any]:
-        return {"name": self.collection_name, "count": len(self._store.all())}
+        return {"name": self.collection_name, "count": len(self._store.list_memories())}
 
 
 def _hit(found: MemoryRow) -> VectorHit:
@@ -220,7 +220,7 @@ class Mem0HistoryAdapter:
         self._history.add(records)
 
     def get_history(self, memory_id: str) -> list[dict[str, Any]]:
-        return self._history.of(memory_id)
+        return self._history.history_of_memory(memory_id)
 
     def save_messages(self, messages: Sequence[Mapping[str, Any]], session_scope: str) -> None:
         """Not kept."""

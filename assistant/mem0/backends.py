@@ -44,7 +44,7 @@ class VectorBackend:
             return LocalVectorStore(self.store, embedder, dimensions)
         return _load_adapter(self.kind).open_store(self.url, _collection_name(embedder), dimensions, self.seconds)
 
-    def unavailable(self, error: Exception) -> MemoryUnavailable:
+    def unavailable_error(self, error: Exception) -> MemoryUnavailable:
         # The first line alone: the next ones may quote what was to be written.
         said = (str(error).splitlines() or [""])[0][:200]
         where = urlsplit(self.url).hostname or "the address in `[memory] store_url`"

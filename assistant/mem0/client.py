@@ -69,21 +69,21 @@ class LocalMemoryReader:
     async def history(self, memory_id: str) -> list[MemoryVersion]:
         return await asyncio.to_thread(self._versions, memory_id)
 
-    def at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+    def read_locally(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
         """By id, those that are there and can be read, at once; that the others cannot is told of where memories are
         what is asked for."""
         with self._one_at_a_time:
             try:
-                found = self._store.several(memory_ids)
+                found = self._store.get_many(memory_ids)
                 return {one: memory_from_payload(one, payload) for one, payload in found.items()}
             except (StoreError, ValueError, KeyError, TypeError):
                 return {}
 
-    def fault(self) -> str:
+    def unavailable_reason(self) -> str:
         """Why nothing can be read; "" where it can."""
         with self._one_at_a_time:
             try:
-                self._store.answering()
+                self._store.active_embedder()
             except StoreError as error:
                 return unreadable_reason(error)
         return ""
@@ -99,7 +99,7 @@ class LocalMemoryReader:
     def _all(self, scope: str | None) -> list[Memory]:
         with self._one_at_a_time:
             try:
-                found = self._store.all(scope)
+                found = self._store.list_memories(scope)
             except StoreError as error:
                 raise _as_unavailable(error) from error
         return [_memory(one) for one in found]
@@ -107,7 +107,7 @@ class LocalMemoryReader:
     def _versions(self, memory_id: str) -> list[MemoryVersion]:
         with self._one_at_a_time:
             try:
-                rows = self._history.of(memory_id)
+                rows = self._history.history_of_memory(memory_id)
             except StoreError as error:
                 raise _as_unavailable(error) from error
         try:
@@ -143,18 +143,18 @@ class ChildProcess:
     def __init__(
         self,
         command: Sequence[str],
-        first: Mapping[str, Any],
+        first_line: Mapping[str, Any],
         *,
         seconds: float,
-        now_also: Callable[[], Mapping[str, Any]] = dict,
+        first_line_extra: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self._command = tuple(command)
-        self._first = first
-        self._now_also = now_also
+        self._first = first_line
+        self._now_also = first_line_extra
         self.seconds = seconds
         self._process: Process | None = None
         self._listening: asyncio.Task[None] | None = None
-        self.said: deque[str] = deque(maxlen=_OUTPUT_LINES_KEPT)
+        self.last_output: deque[str] = deque(maxlen=_OUTPUT_LINES_KEPT)
         self._asked = 0
         self._turn = asyncio.Lock()
 
@@ -215,7 +215,7 @@ class ChildProcess:
         if self.pid is None:
             await self._kill()
             self._process = await self.start()
-            self.said.clear()
+            self.last_output.clear()
             self._listening = asyncio.create_task(self._listen(self._process))
             assert self._process.stdin is not None
             self._process.stdin.write(json.dumps({**self._first, **self._now_also()}).encode() + b"\n")
@@ -233,15 +233,15 @@ class ChildProcess:
         assert process.stderr is not None
         with contextlib.suppress(ValueError):
             while line := await process.stderr.readline():
-                self.said.append(line.decode(errors="replace").strip())
+                self.last_output.append(line.decode(errors="replace").strip())
 
     async def _ended(self, error: Exception) -> MemoryUnavailable:
         await self._kill()
         if isinstance(error, ValueError):
             return MemoryUnavailable(f"The memory store answered with nonsense and was stopped. {_NOTHING_LOST}.")
-        if MEMORY_DB_UNREADABLE in self.said:
+        if MEMORY_DB_UNREADABLE in self.last_output:
             return MemoryUnavailable(MEMORY_DB_UNREADABLE)
-        why = next((f" ({line})" for line in reversed(self.said) if line), "")
+        why = next((f" ({line})" for line in reversed(self.last_output) if line), "")
         return MemoryUnavailable(f"The memory store's process ended{why}. {_NOTHING_LOST}.")
 
     async def _kill(self) -> None:
@@ -290,7 +290,7 @@ class Mem0Client:
         self._fault = fault
         first = asdict(settings) | {"home": str(settings.home)}
         self._local = local
-        self.child = ChildProcess(command, first, seconds=settings.seconds, now_also=spending)
+        self.child = ChildProcess(command, first, seconds=settings.seconds, first_line_extra=spending)
 
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         for step in _split_into_steps(changes):
@@ -310,13 +310,13 @@ class Mem0Client:
         with _reading_answer():
             return [memory_from_json(one) for one in found]
 
-    def at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+    def read_locally(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
         """Those that can be read without the child, by their ids."""
-        return {} if self._local is None or not memory_ids else self._local.at_hand(memory_ids)
+        return {} if self._local is None or not memory_ids else self._local.read_locally(memory_ids)
 
-    def fault(self) -> str:
+    def unavailable_reason(self) -> str:
         """Why memories of the home cannot be read without the child; "" where they can."""
-        return self._fault if self._local is None else self._local.fault()
+        return self._fault if self._local is None else self._local.unavailable_reason()
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
         if not texts:

@@ -23,16 +23,18 @@ def no_meter(settings: EmbedderSettings) -> EmbeddingMeter:
 
 
 def open_embedder(
-    settings: EmbedderSettings, home: Path, *, seconds: float = 30.0, meters: MeterFor = no_meter
+    settings: EmbedderSettings, home: Path, *, seconds: float = 30.0, meter_for: MeterFor = no_meter
 ) -> Embedder:
     """`seconds` bounds one request to a provider; `meters` counts each. Raises `MemoryUnavailable`."""
     match settings.kind:
         case "wordllama":
             return WordLlamaEmbedder()
         case "openai":
-            return openai_embedder(settings.model, settings.url, settings.key, seconds=seconds, meter=meters(settings))
+            return openai_embedder(
+                settings.model, settings.url, settings.key, seconds=seconds, meter=meter_for(settings)
+            )
         case "ollama":
-            return ollama_embedder(settings.model, settings.url, seconds=seconds, meter=meters(settings))
+            return ollama_embedder(settings.model, settings.url, seconds=seconds, meter=meter_for(settings))
         case "fastembed":
             return _fastembed(settings.model, home)
         case other:

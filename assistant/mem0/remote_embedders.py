@@ -38,7 +38,7 @@ class EmbeddingBill:
 
 
 class EmbeddingMeter(Protocol):
-    def counted(
+    def count_request(
         self, model: str, texts: Sequence[str], *, probe: bool = False
     ) -> AbstractContextManager[EmbeddingBill]:
         """Around one request: what was billed is put into the `Bill`. A `probe` may be sent again and again. Raises
@@ -50,7 +50,7 @@ class NoEmbeddingMeter:
     """Where nobody counts."""
 
     @contextmanager
-    def counted(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
+    def count_request(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
         yield EmbeddingBill()
 
 
@@ -66,7 +66,7 @@ class LedgerEmbeddingMeter:
         self._clock = clock
 
     @contextmanager
-    def counted(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
+    def count_request(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
         price = self._price(model)
         # A token is hardly ever less than a character, and mostly several.
         worst = sum(map(len, texts))
@@ -84,7 +84,7 @@ class LedgerEmbeddingMeter:
         finally:
             tokens = -(-worst // _CHARACTERS_A_TOKEN) if bill.tokens is None else bill.tokens
             cost = None if price is None else tokens * price
-            self._ledger.settle(reservation, Usage(input=tokens, cost_usd=cost), self._clock())
+            self._ledger.settle_reservation(reservation, Usage(input=tokens, cost_usd=cost), self._clock())
 
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -151,7 +151,7 @@ class RemoteEmbedder:
     def _asked(self, texts: list[str], *, probe: bool = False) -> Vectors:
         path, body = self._ask([make_encodable(text) for text in texts])
         model = self.name.partition(":")[2]
-        with self._meter.counted(model, texts, probe=probe) as bill:
+        with self._meter.count_request(model, texts, probe=probe) as bill:
             return self._answered(path, body, len(texts), bill)
 
     def _answered(self, path: str, body: dict[str, Any], texts: int, bill: EmbeddingBill) -> Vectors:

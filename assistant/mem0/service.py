@@ -47,24 +47,25 @@ from assistant.mem0.vectors import Embedder, make_encodable, vector_to_bytes
 PayloadsById = Mapping[str, Mapping[str, Any]]
 
 
-def reembed_local(store: MemoryTable, wanted: Embedder, limit: int) -> int:
+def reembed_local(store: MemoryTable, embedder: Embedder, limit: int) -> int:
     """At most `limit` more memories get a vector by `wanted` beside the one that answers; how many are left."""
-    due, missing = store.without(wanted.name, limit=limit)
-    made = wanted.embed([text for _, text in due])
+    due, missing = store.memories_without_vector(embedder.name, limit=limit)
+    made = embedder.embed([text for _, text in due])
     store.add_vectors(
-        wanted.name, [(memory_id, text, vector_to_bytes(row)) for (memory_id, text), row in zip(due, made, strict=True)]
+        embedder.name,
+        [(memory_id, text, vector_to_bytes(row)) for (memory_id, text), row in zip(due, made, strict=True)],
     )
     return missing - len(due)
 
 
-def reembed_server(old: PayloadsById, new: VectorStoreBase, have: PayloadsById, wanted: Embedder, limit: int) -> int:
+def reembed_server(old: PayloadsById, new: VectorStoreBase, have: PayloadsById, embedder: Embedder, limit: int) -> int:
     """Copy at most `limit` memories of `old` that `new` lacks, or has as they were before; how many are left. `have`
     is what `new` has; what `old` has no longer goes."""
     for memory_id in have.keys() - old.keys():
         new.delete(memory_id)
     due = [memory_id for memory_id in sorted(old) if have.get(memory_id) != old[memory_id]]
     chosen = due[:limit]
-    made = wanted.embed([str(old[memory_id]["data"]) for memory_id in chosen]).tolist()
+    made = embedder.embed([str(old[memory_id]["data"]) for memory_id in chosen]).tolist()
     for memory_id, vector in zip(chosen, made, strict=True):
         if memory_id in have:
             new.delete(memory_id)
@@ -87,15 +88,15 @@ class Mem0ServiceDeps:
     history: MemoryHistoryTable
     transactions: MemoryTransactions
     seconds: float = 30.0
-    meters: MeterFor = no_meter
+    meter_for: MeterFor = no_meter
 
 
 class Mem0Service:
     """Every method raises `MemoryUnavailable` or `StoreError`."""
 
-    def __init__(self, desk: Mem0ServiceDeps) -> None:
-        self._desk = desk
-        self._backend = desk.backend
+    def __init__(self, deps: Mem0ServiceDeps) -> None:
+        self._desk = deps
+        self._backend = deps.backend
         self._open: dict[str, Any] = {}
         self._opened: Mem0Adapter | None = None
 
@@ -160,7 +161,7 @@ class Mem0Service:
             return [[(memory_from_payload(str(hit.id), hit.payload), float(hit.score)) for hit in row] for row in hits]
 
     def history(self, memory_id: str) -> list[MemoryVersion]:
-        return [version_from_row(row) for row in self._desk.history.of(memory_id)]
+        return [version_from_row(row) for row in self._desk.history.history_of_memory(memory_id)]
 
     # ------------------------------------------------------------------------------------------------------- embedders
 
@@ -169,7 +170,7 @@ class Mem0Service:
         return self._embedder(self._desk.embedder)
 
     def _embedder(self, settings: EmbedderSettings) -> Embedder:
-        return open_embedder(settings, self._desk.home, seconds=self._desk.seconds, meters=self._desk.meters)
+        return open_embedder(settings, self._desk.home, seconds=self._desk.seconds, meter_for=self._desk.meter_for)
 
     @property
     def _memory(self) -> Mem0Adapter:
@@ -194,20 +195,20 @@ class Mem0Service:
 
     @property
     def _answering(self) -> tuple[str, dict[str, Any]]:
-        answering = self._desk.store.answering()
+        answering = self._desk.store.active_embedder()
         if answering is None or (self._backend.is_local and answering[0] != self._wanted.name and self._none_missing()):
             self._answer_with_wanted()
-            answering = self._desk.store.answering()
+            answering = self._desk.store.active_embedder()
         assert answering is not None
         return answering
 
     def _none_missing(self) -> bool:
-        return self._desk.store.without(self._wanted.name, limit=1)[1] == 0
+        return self._desk.store.memories_without_vector(self._wanted.name, limit=1)[1] == 0
 
     def _answer_with_wanted(self) -> None:
         chosen = self._desk.embedder
         known = {"kind": chosen.kind, "model": chosen.model, "url": chosen.url, "dimensions": self._wanted.dimensions}
-        self._desk.store.answer_with(self._wanted.name, known)
+        self._desk.store.activate_embedder(self._wanted.name, known)
 
     def _collections(self) -> tuple[Any, ...]:
         """On a server: the vectors that answer, and during a change of embedder those that will."""
@@ -234,7 +235,7 @@ class Mem0Service:
         try:
             yield
         except self._backend.faults as error:
-            raise self._backend.unavailable(error) from error
+            raise self._backend.unavailable_error(error) from error
 
 
 def _final_memory(change: MemoryChange) -> Memory | None:
@@ -268,7 +269,7 @@ def _rows(vectors: Any, filters: dict[str, Any] | None = None) -> dict[str, dict
 _MAX_LINE_LENGTH = 200
 
 
-def serve(desk: Mem0Service, questions: Iterable[bytes], answers: BinaryIO) -> None:
+def serve(service: Mem0Service, questions: Iterable[bytes], answers: BinaryIO) -> None:
     """Answer until there are no more questions."""
     logging.disable(logging.CRITICAL)
     sys.excepthook = _in_one_line
@@ -276,7 +277,7 @@ def serve(desk: Mem0Service, questions: Iterable[bytes], answers: BinaryIO) -> N
         question = json.loads(line)
         answer: dict[str, Any] = {"id": question["id"]}
         try:
-            answer["result"] = _HANDLERS[question["step"]](desk, question)
+            answer["result"] = _HANDLERS[question["step"]](service, question)
         except AssistantError as error:
             answer["error"] = str(error)
         answers.write(json.dumps(answer).encode() + b"\n")

@@ -38,14 +38,14 @@ def contains_word(text: str) -> bool:
 
 
 def embed_in_batches(
-    texts: Sequence[str], dimensions: int, at_once: int, made: Callable[[list[str]], Vectors]
+    texts: Sequence[str], dimensions: int, batch_size: int, embed_batch: Callable[[list[str]], Vectors]
 ) -> Vectors:
     """Rows of length 1, `at_once` texts at a time as `made` has them; zero rows for texts without words."""
     rows = np.zeros((len(texts), dimensions), dtype=np.float32)
     worded = [place for place, text in enumerate(texts) if contains_word(text)]
-    for start in range(0, len(worded), at_once):
-        places = worded[start : start + at_once]
-        rows[places] = made([texts[place] for place in places])
+    for start in range(0, len(worded), batch_size):
+        places = worded[start : start + batch_size]
+        rows[places] = embed_batch([texts[place] for place in places])
     return to_unit_length(rows)
 
 

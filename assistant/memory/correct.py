@@ -38,18 +38,18 @@ class MemoryCorrector:
 
     def __init__(
         self,
-        known: MemoryLookup,
+        lookup: MemoryLookup,
         memories: Memories,
         consolidations: ConsolidationsPort,
         journal: Journal,
-        asleep: Callable[[], bool],
+        is_asleep: Callable[[], bool],
     ) -> None:
-        self._known = known
+        self._known = lookup
         self._memories = memories
         self._consolidations = consolidations
         self._journal = journal
         self._consolidation = ConsolidationPhase(consolidations, memories)
-        self._asleep = asleep
+        self._asleep = is_asleep
 
     async def correct(
         self,
@@ -72,8 +72,8 @@ class MemoryCorrector:
         if not self._asleep():
             with contextlib.suppress(MemoryUnavailable):
                 # What was decided before is made first, so that this one stands upon it.
-                await self._consolidation.carry_out(now)
-        former = await self._known.named(reference, scope)
+                await self._consolidation.apply_planned(now)
+        former = await self._known.find(reference, scope)
         key = key or f"correction:{uuid.uuid5(_NAMESPACE, repr((scope, former.reference, said, now.isoformat()))).hex}"
         entry = self._made_before(former, key)
         if entry is None:
@@ -97,34 +97,34 @@ class MemoryCorrector:
     async def _carried_out(self, entry: JournalEntry, former: MemoryState, now: datetime) -> CorrectionResult:
         alone = CorrectionResult(former, replace(memory_from_entry(entry), id=""))
         if not former.memory.id:
-            return replace(alone, waiting=_NO_MEMORY_YET)
+            return replace(alone, pending_reason=_NO_MEMORY_YET)
         if self._asleep():
-            return replace(alone, waiting=_ASLEEP)
+            return replace(alone, pending_reason=_ASLEEP)
         try:
             self._plan(entry, await self._memories.get(former.memory.id), now)
-            await self._consolidation.carry_out(now)
+            await self._consolidation.apply_planned(now)
         except MemoryUnavailable as error:
-            return replace(alone, waiting=f"{error} {_SEMANTIC_MEMORY_LATER}")
+            return replace(alone, pending_reason=f"{error} {_SEMANTIC_MEMORY_LATER}")
         finally:
             if not self._asleep():
                 # The child gives back what it took of memory.
                 await self._memories.aclose()
-        into = self._consolidations.memory_of([entry.id or 0]).get(entry.id or 0)
+        into = self._consolidations.memory_ids_by_entry([entry.id or 0]).get(entry.id or 0)
         made = None if into is None else await self._memories.get(into)
-        return replace(alone, waiting=_NO_MEMORY_YET) if made is None else replace(alone, now=made)
+        return replace(alone, pending_reason=_NO_MEMORY_YET) if made is None else replace(alone, current=made)
 
     def _plan(self, entry: JournalEntry, former: Memory | None, now: datetime) -> None:
         if former is None or not former.is_current:
             return
         draft = ChangePlanDraft([former])
-        draft.take(entry, EntryDecision("supersedes", "", (former.id,)))
-        self._consolidations.plan(draft.plan([entry], NO_CYCLE), now)
+        draft.apply_decision(entry, EntryDecision("supersedes", "", (former.id,)))
+        self._consolidations.save_plan(draft.build_plan([entry], NO_CYCLE), now)
 
 
 def _check_correctable(former: MemoryState, said: str) -> None:
     memory = former.memory
     if not memory.is_current:
-        instead = f"; correct {former.by}, which does" if former.by else ""
+        instead = f"; correct {former.replaced_by}, which does" if former.replaced_by else ""
         raise UsageError(f"{former.reference} no longer holds{instead}. Nothing was changed.")
     if memory.text.strip() == said:
         raise UsageError(f"{former.reference} says so already. Nothing was changed.")

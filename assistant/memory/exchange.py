@@ -37,7 +37,7 @@ class ImportedItem:
     importance: float = _IMPORTED
     tags: tuple[str, ...] = ("fact",)
     number: int | None = None
-    by: int | None = None
+    superseded_by: int | None = None
     summary: bool = False
 
 
@@ -79,7 +79,7 @@ def export_memory(known: MemoryState) -> dict[str, Any]:
         "text": memory.text,
         "said_at": memory.said_at.isoformat(),
         "until": memory.until.isoformat() if memory.until else None,
-        "superseded_by": known.by or None,
+        "superseded_by": known.replaced_by or None,
         "importance": memory.importance,
         "entries": list(memory.entries),
     }
@@ -87,7 +87,7 @@ def export_memory(known: MemoryState) -> dict[str, Any]:
 
 def export_memories(held: MemoryList) -> list[dict[str, Any]]:
     """The memories, without entries that are none yet."""
-    return [export_memory(one) for one in held.known if one.memory.id]
+    return [export_memory(one) for one in held.memories if one.memory.id]
 
 
 # -------------------------------------------------------------------------------------------------------------- import
@@ -163,10 +163,10 @@ def _exported(head: Any, rows: Iterable[tuple[Any, str]]) -> list[ImportedItem]:
         told = head.get("version") if isinstance(head, dict) else None
         raise UsageError(f"The file is no export of version {EXPORT_VERSION} (it says {told!r:.40}). {_UNCHANGED}")
     found = [(_entry(row, where), where) for row, where in rows]
-    after = {one.number: one.by for one, _ in found}
+    after = {one.number: one.superseded_by for one, _ in found}
     for one, where in found:
-        if one.by is not None and (one.by not in after or _ends_in_itself(one.number, after)):
-            raise _malformed(where, f"was superseded by {one.by}, which is no later entry here")
+        if one.superseded_by is not None and (one.superseded_by not in after or _ends_in_itself(one.number, after)):
+            raise _malformed(where, f"was superseded by {one.superseded_by}, which is no later entry here")
     return [one for one, _ in found]
 
 
@@ -195,7 +195,7 @@ def _entry(row: Any, where: str) -> ImportedItem:
         importance=float(weight),
         tags=kept,
         number=number,
-        by=by,
+        superseded_by=by,
         summary=row.get("source_type") == "context_synthesis",
     )
 

@@ -38,14 +38,14 @@ class MemoryLookup:
         self._consolidations = consolidations
         self._journal = journal
 
-    async def named(self, text: str, scope: str) -> MemoryState:
+    async def find(self, text: str, scope: str) -> MemoryState:
         """What a reference names; in the place of an entry the memory that it went into. Raises `UsageError` for one
         that names nothing of the scope, or several."""
         meant = parse_memory_reference(text)
-        found = meant.beginning and resolve_id_prefix(
-            meant.beginning, self._consolidations.memory_ids(scope, meant.beginning)
+        found = meant.id_prefix and resolve_id_prefix(
+            meant.id_prefix, self._consolidations.memory_ids(scope, meant.id_prefix)
         )
-        entry = self._entry(meant.entry, scope)
+        entry = self._entry(meant.entry_id, scope)
         if found and entry is not None:
             raise UsageError(
                 f"Both the memory {found[:8]} and entry {entry.id} may be meant. Write `entry {entry.id}`, or more "
@@ -57,48 +57,48 @@ class MemoryLookup:
             raise UsageError(
                 f"There is no {_short_reference(text)} here. Nothing was changed; `memory list` shows what there is."
             )
-        into = self._consolidations.memory_of([entry.id or 0]).get(entry.id or 0)
+        into = self._consolidations.memory_ids_by_entry([entry.id or 0]).get(entry.id or 0)
         if into is None:
             return self._alone(entry, self._entry(entry.superseded_by, scope))
         return await self._memory(into, scope)
 
-    async def held(self, scope: str) -> MemoryList:
+    async def list_all(self, scope: str) -> MemoryList:
         """Everything of the scope, former memories and entries without one included, oldest first."""
         there, note = await self._there(scope)
-        planned = [plan for plan in self._consolidations.planned() if plan.scope == scope]
+        planned = [plan for plan in self._consolidations.unapplied_plans() if plan.scope == scope]
         for change in (change for plan in planned for change in plan.changes):
             there.pop(change.memory.id, None)
             if change.action != "delete":
                 there[change.memory.id] = change.memory
         settled = {entry for plan in planned for entry in plan.entries}
-        pending = [one for one in self.pending(scope) if one.id not in settled]
+        pending = [one for one in self.pending_entries(scope) if one.id not in settled]
         waiting = {one.id or 0: one for one in pending}
-        replaced = self._consolidations.replaced_by(list(waiting))
+        replaced = self._consolidations.memories_superseded_by(list(waiting))
         by = {memory: waiting[number] for number, memories in replaced.items() for memory in memories}
         bare = [self._alone(one, self._entry(one.superseded_by, scope)) for one in pending]
         return MemoryList(_in_order([*_with_corrections(there.values(), by), *bare]), note)
 
-    def held_then(self, scope: str, at: datetime) -> MemoryList:
+    def list_as_of(self, scope: str, at: datetime) -> MemoryList:
         """The same as it was at a time. Semantic memory is not asked: what it made of the journal is written there."""
-        then = self._consolidations.known_then(scope, at)
-        bare = [self._alone(entry, then.replaced.get(entry.id or 0)) for entry in then.entries]
+        then = self._consolidations.known_as_of(scope, at)
+        bare = [self._alone(entry, then.replaced_by.get(entry.id or 0)) for entry in then.entries]
         waiting = {one.id for one in then.entries}
         by = {
-            memory.id: then.replaced[entry]
+            memory.id: then.replaced_by[entry]
             for memory in then.memories
             for entry in memory.entries
-            if entry in then.replaced and then.replaced[entry].id in waiting
+            if entry in then.replaced_by and then.replaced_by[entry].id in waiting
         }
         return MemoryList(_in_order([*_with_corrections(then.memories, by), *bare]))
 
-    def pending(self, scope: str) -> list[JournalEntry]:
+    def pending_entries(self, scope: str) -> list[JournalEntry]:
         """Entries of the scope without a memory yet, oldest first."""
-        return self._consolidations.pending(scope=scope, limit=NO_LIMIT)
+        return self._consolidations.pending_entries(scope=scope, limit=NO_LIMIT)
 
     # ----------------------------------------------------------------------------------------------------------- one
 
     async def _memory(self, memory_id: str, scope: str) -> MemoryState:
-        entries = tuple(self._consolidations.entries_of(memory_id))
+        entries = tuple(self._consolidations.entries_of_memory(memory_id))
         try:
             memory = await self._memories.get(memory_id)
         except MemoryUnavailable:
@@ -107,7 +107,7 @@ class MemoryLookup:
             memory = next(one for one in derive_memories(self._consolidations, scope) if one.id == memory_id)
         after = self._after(entries, memory_id)
         if after is not None:
-            by = self._consolidations.memory_of([after.id or 0]).get(after.id or 0, "")
+            by = self._consolidations.memory_ids_by_entry([after.id or 0]).get(after.id or 0, "")
             memory = replace(memory, until=memory.until or after.timestamp, superseded_by=memory.superseded_by or by)
             return MemoryState(memory, memory.superseded_by[:8] or f"entry {after.id}", entries)
         return MemoryState(memory, memory.superseded_by[:8], entries)
@@ -115,7 +115,7 @@ class MemoryLookup:
     def _after(self, entries: Sequence[JournalEntry], memory_id: str) -> JournalEntry | None:
         """The entry that took the place of a memory first."""
         numbers = [one.superseded_by for one in entries if one.superseded_by is not None]
-        into = self._consolidations.memory_of(numbers)
+        into = self._consolidations.memory_ids_by_entry(numbers)
         others = [number for number in numbers if into.get(number) != memory_id]
         found = self._journal.read(others, entries[0].scope) if others else []
         return min(found, key=lambda one: (one.timestamp, one.id or 0), default=None)

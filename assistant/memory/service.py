@@ -58,21 +58,21 @@ async def no_sleep_lock() -> AsyncIterator[None]:
 class MemoryService:
     def __init__(
         self,
-        stores: MemoryDeps,
-        place: Callable[[], MemoryStorageInfo],
+        deps: MemoryDeps,
+        storage_info: Callable[[], MemoryStorageInfo],
         *,
-        asleep: Callable[[], bool] = lambda: False,
-        awake: Callable[[], AbstractAsyncContextManager[None]] = no_sleep_lock,
-        read_again: Callable[[datetime], Awaitable[ReextractionResult]] | None = None,
+        is_asleep: Callable[[], bool] = lambda: False,
+        keep_awake: Callable[[], AbstractAsyncContextManager[None]] = no_sleep_lock,
+        reextract: Callable[[datetime], Awaitable[ReextractionResult]] | None = None,
     ) -> None:
         """`asleep`: whether a sleep is under way; nobody sleeps while `awake` is open, and it raises `UsageError` while
         somebody does. `read_again` reads the whole log for the journal."""
-        self._stores = stores
-        self._place = place
-        self._awake = awake
-        self._read_again = read_again
-        self._known = MemoryLookup(stores.memories, stores.consolidations, stores.journal)
-        correcting = MemoryCorrector(self._known, stores.memories, stores.consolidations, stores.journal, asleep)
+        self._stores = deps
+        self._place = storage_info
+        self._awake = keep_awake
+        self._read_again = reextract
+        self._known = MemoryLookup(deps.memories, deps.consolidations, deps.journal)
+        correcting = MemoryCorrector(self._known, deps.memories, deps.consolidations, deps.journal, is_asleep)
         self.correct = correcting.correct
 
     # ---------------------------------------------------------------------------------------------------------- looking
@@ -92,29 +92,35 @@ class MemoryService:
             raise UsageError("Say what to look for.")
         return self._stores.search.search(text, scope, limit=limit, after=after, before=before, as_of=as_of)
 
-    async def held(self, scope: str) -> MemoryList:
+    async def list_all(self, scope: str) -> MemoryList:
         """Everything, oldest first. Raises `StoreError`."""
-        return await self._known.held(scope)
+        return await self._known.list_all(scope)
 
-    def then(self, text: str, scope: str, at: datetime, *, limit: int = 100, former: bool = False) -> MemoriesAsOf:
+    def list_as_of(
+        self, text: str, scope: str, at: datetime, *, limit: int = 100, include_former: bool = False
+    ) -> MemoriesAsOf:
         """What was known at a time: all that held, with `former` what had held before too; what bears on `text`, if
         that says anything. Raises `StoreError`."""
-        first = self._stores.consolidations.first_known(scope)
+        first = self._stores.consolidations.first_noted_at(scope)
         if text.strip():
             found = self.search(text, scope, limit=limit, as_of=at)
             return MemoriesAsOf(
                 at, tuple(MemoryState(one.memory, one.memory.superseded_by[:8]) for one in found), first, True
             )
-        held = [one for one in reversed(self._known.held_then(scope, at).known) if former or one.memory.is_current]
+        held = [
+            one
+            for one in reversed(self._known.list_as_of(scope, at).memories)
+            if include_former or one.memory.is_current
+        ]
         return MemoriesAsOf(at, tuple(held[:limit]), first, left_out=max(0, len(held) - limit))
 
     async def show(self, reference: str, scope: str) -> MemoryState:
         """Raises `UsageError` for a reference that names nothing, or several; `StoreError`."""
-        return await self._known.named(reference, scope)
+        return await self._known.find(reference, scope)
 
     async def why(self, reference: str, scope: str) -> MemoryProvenance:
         """Where it came from. Raises `UsageError`, `StoreError`."""
-        known = await self._known.named(reference, scope)
+        known = await self._known.find(reference, scope)
         said = tuple(self._said(entry) for entry in known.entries)
         versions: list[MemoryVersion] = []
         note = ""
@@ -126,25 +132,25 @@ class MemoryService:
 
     async def stats(self, scope: str) -> MemoryCounts:
         """Raises `StoreError`."""
-        held = await self._known.held(scope)
-        made = [one.memory for one in held.known if one.memory.id]
+        held = await self._known.list_all(scope)
+        made = [one.memory for one in held.memories if one.memory.id]
         current = [memory for memory in made if memory.is_current]
-        planned = [plan for plan in self._stores.consolidations.planned() if plan.scope == scope]
+        planned = [plan for plan in self._stores.consolidations.unapplied_plans() if plan.scope == scope]
         return MemoryCounts(
             current=len(current),
-            former=len(made) - len(current),
+            superseded=len(made) - len(current),
             kinds=dict(sorted(Counter(memory.kind for memory in current).items())),
-            pending=len(self._known.pending(scope)),
+            pending=len(self._known.pending_entries(scope)),
             planned=sum(len(plan.changes) for plan in planned),
-            slept=next((one for one in self._stores.journal.cycles() if one.ended_at is not None), None),
-            place=self._place(),
+            last_sleep=next((one for one in self._stores.journal.list_cycles() if one.ended_at is not None), None),
+            storage=self._place(),
             note=held.note,
         )
 
     async def export(self, scope: str, now: datetime) -> dict[str, Any]:
         """Everything of the scope, as JSON. Raises `StoreError`."""
         entries = self._stores.journal.entries(scope, limit=NO_LIMIT)
-        held = await self._known.held(scope)
+        held = await self._known.list_all(scope)
         return {
             **exchange.export_header(scope, now),
             "entries": exchange.export_entries(entries),
@@ -162,7 +168,7 @@ class MemoryService:
 
     # --------------------------------------------------------------------------------------------------------- changing
 
-    def take_in(self, text: str, scope: str, session: str, now: datetime) -> ImportResult:
+    def import_text(self, text: str, scope: str, session: str, now: datetime) -> ImportResult:
         """Write what an exported or plain file says into the journal; sleep makes memories of it. Raises `UsageError`
         naming what is malformed (then nothing was changed), `StoreError`."""
         told = exchange.parse_import(text)
@@ -175,7 +181,7 @@ class MemoryService:
         ]
         both = list(zip(incoming, entries, strict=True))
         keys = {one.number: entry.key for one, entry in both if one.number is not None}
-        replaced = {entry.key: keys[one.by] for one, entry in both if one.by in keys}
+        replaced = {entry.key: keys[one.superseded_by] for one, entry in both if one.superseded_by in keys}
         new = self._stores.journal.add([entry for entry in entries if entry.id is None], now, replaced=replaced)
         return ImportResult(len(new), len(entries) - len(new), len(told) - len(incoming))
 
@@ -190,4 +196,4 @@ class MemoryService:
                 changed = await rebuild_memories(self._stores.consolidations, self._stores.memories, now)
             finally:
                 await self._stores.memories.aclose()
-        return RebuildResult(changed, read.read, read.learned, read.notes)
+        return RebuildResult(changed, read.read_count, read.learned_count, read.notes)

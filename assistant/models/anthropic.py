@@ -75,9 +75,9 @@ class AnthropicModel:
         )
 
     async def limits(self) -> ModelLimits:
-        if self._memory.recall(self.name) is None:
+        if self._memory.get_limits(self.name) is None:
             await self._ask()
-        return self._memory.recall(self.name) or DEFAULT_LIMITS
+        return self._memory.get_limits(self.name) or DEFAULT_LIMITS
 
     async def stream(
         self,
@@ -101,7 +101,7 @@ class AnthropicModel:
             if not assembly.finished:
                 raise MalformedProviderData("the stream ended before the answer did")
         except anthropic.APIStatusError as error:
-            raise self._fault(error).error(ANTHROPIC_LABEL, assembly) from error
+            raise self._fault(error).to_model_error(ANTHROPIC_LABEL, assembly) from error
         except _Broken as error:
             raise connection_lost_error(ANTHROPIC_LABEL, self._reason(error), assembly) from error
         yield assembly.reply()
@@ -131,10 +131,10 @@ class AnthropicModel:
             told = event_to_dict(await self._client.models.retrieve(self.name, timeout=LIMITS_TIMEOUT_SECONDS))
             self._thinking_type = _thinking_type(self._thinking, told)
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
-            self._memory.failed()
+            self._memory.record_failure()
             return
         if limits := _limits(told):
-            self._memory.keep(self.name, limits)
+            self._memory.save_limits(self.name, limits)
 
     def _fault(self, error: anthropic.APIStatusError) -> ProviderFault:
         return ProviderFault(

@@ -57,7 +57,7 @@ def _system(request: ModelRequest) -> tuple[list[Block], list[Block]]:
     edges: list[Block] = []
     for part in request.system:
         blocks += _text(part.text)
-        if part.stable_edge and blocks:
+        if part.cache_boundary and blocks:
             edges.append(blocks[-1])
     return blocks, edges
 
@@ -95,7 +95,7 @@ def _messages(request: ModelRequest, model: str, *, thinks: bool) -> tuple[list[
             turns[-1]["content"] += blocks
         elif blocks:
             turns.append({"role": role, "content": blocks})
-        if index in request.cache_edges and turns:
+        if index in request.cache_boundaries and turns:
             edges += [block for block in turns[-1]["content"] if block["type"] not in SIGNED_BLOCK_TYPES][-1:]
     for turn in turns:
         turn["content"].sort(key=lambda block: block["type"] != "tool_result")
@@ -119,7 +119,7 @@ def _user(message: Message) -> list[Block]:
 
 
 def _assistant(message: Message, ids: CallIds, signed: bool) -> list[Block]:
-    ids.next_round()
+    ids.start_answer()
     blocks = list(_in_order(message, signed, ids))
     while blocks and blocks[-1]["type"] in SIGNED_BLOCK_TYPES:
         blocks.pop()
@@ -147,14 +147,14 @@ def _in_order(message: Message, signed: bool, ids: CallIds) -> Iterator[Block]:
 def _call(call: ToolCall, ids: CallIds) -> Block:
     return {
         "type": "tool_use",
-        "id": ids.of_call(call.id),
+        "id": ids.id_for_call(call.id),
         "name": safe_tool_name(call.name),
         "input": clean_json(dict(call.arguments)),
     }
 
 
 def _result(message: Message, ids: CallIds) -> Block:
-    block: Block = {"type": "tool_result", "tool_use_id": ids.of_result(message.tool_call_id or "")}
+    block: Block = {"type": "tool_result", "tool_use_id": ids.id_for_result(message.tool_call_id or "")}
     content = [*_text(message.content), *_media(message.media)]
     if content:
         block["content"] = content

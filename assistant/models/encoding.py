@@ -99,17 +99,17 @@ class CallIds:
         self._used: set[str] = set()
         self._open: dict[str, deque[str]] = {}
 
-    def next_round(self) -> None:
+    def start_answer(self) -> None:
         """An assistant message begins: results that follow belong to its calls."""
         self._open.clear()
 
-    def of_call(self, call_id: str) -> str:
+    def id_for_call(self, call_id: str) -> str:
         given = unique_call_id(call_id, self._used)
         self._used.add(given)
         self._open.setdefault(call_id, deque()).append(given)
         return given
 
-    def of_result(self, call_id: str) -> str:
+    def id_for_result(self, call_id: str) -> str:
         waiting = self._open.get(call_id)
         return waiting.popleft() if waiting else safe_call_id(call_id)
 

@@ -104,7 +104,7 @@ class ProviderFault:
             return "network"
         return "overload" if self.status >= 500 else "bad_request"
 
-    def error(self, who: ProviderLabel, heard: PartialAnswer) -> ModelError:
+    def to_model_error(self, who: ProviderLabel, heard: PartialAnswer) -> ModelError:
         headline = _HEADLINES[self.kind].format(who=who.label)
         return _error(f"{headline}: {one_line(self.message)}", self.kind, who, heard, self.retry_after)
 

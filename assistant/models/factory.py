@@ -33,44 +33,44 @@ class ModelDeps:
     makes the built-in model, which is neither metered nor paid for. `sleep` waits before a call is tried again."""
 
     ledger: LedgerPort
-    facts: ModelFactsPort
-    tokens_of: EstimateTokens
+    model_facts: ModelFactsPort
+    estimate_tokens: EstimateTokens
     clock: Callable[[], datetime]
-    offline: Callable[[], Model]
+    make_offline: Callable[[], Model]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     prices_file: Path = field(default_factory=lambda: shipped_config_dir() / PRICES_FILE)
     tracer: Tracer = NULL_TRACER
 
 
-def build_model_chain(settings: Settings, means: ModelDeps) -> Model:
+def build_model_chain(settings: Settings, deps: ModelDeps) -> Model:
     """The models of `settings.model` in order, without repetition. A fallback whose key is missing is left out.
 
     Raises `SettingsError` for an unusable table of prices."""
-    prices = load_prices(means.prices_file)
-    chain = [_made(provider, name, settings, means, prices) for provider, name in _wanted(settings)]
-    return _failing_over(chain, settings, means)
+    prices = load_prices(deps.prices_file)
+    chain = [_made(provider, name, settings, deps, prices) for provider, name in _wanted(settings)]
+    return _failing_over(chain, settings, deps)
 
 
-def build_summary_model(settings: Settings, means: ModelDeps) -> Model:
+def build_summary_model(settings: Settings, deps: ModelDeps) -> Model:
     """The economical model that writes summaries and journal entries: one model, tried as often as any other, and
     nobody instead of it, since what can be done without a model is done without a model.
 
     Raises `SettingsError` for an unusable table of prices."""
-    prices = load_prices(means.prices_file)
+    prices = load_prices(deps.prices_file)
     provider, _, name = settings.values.compaction.summary_model.partition(":")
     if not provider:
         provider = settings.provider
         name = SUMMARY_MODEL_NAMES.get(provider, settings.values.model.name)
-    made = _made(provider, name, settings, means, prices)
-    return made if provider == "offline" else _failing_over([made], settings, means)
+    made = _made(provider, name, settings, deps, prices)
+    return made if provider == "offline" else _failing_over([made], settings, deps)
 
 
 def cost_usd_of_call(prices: Mapping[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
     """US dollars for what a call used; None where no price is known. The built-in model costs nothing."""
     if provider == "offline":
         return 0.0
-    price = prices.get(provider, Prices()).of(model)
-    return None if price is None else price.billed(usage)
+    price = prices.get(provider, Prices()).price_for_model(model)
+    return None if price is None else price.cost_of_call(usage)
 
 
 def _wanted(settings: Settings) -> list[tuple[str, str]]:
@@ -94,12 +94,12 @@ def _failing_over(chain: list[Model], settings: Settings, means: ModelDeps) -> M
 def _made(provider: str, name: str, settings: Settings, means: ModelDeps, prices: Mapping[str, Prices]) -> Model:
     """One model, traced; a remote one is loaded when it is first asked, and metered."""
     if provider == "offline":
-        return TracedModel(means.offline(), means.tracer)
+        return TracedModel(means.make_offline(), means.tracer)
     name = name or DEFAULT_MODEL_NAMES.get(provider, "")
 
     def load() -> Model:
         model, table = _remote(provider, name, settings, means, prices)
-        return MeteredModel(model, means.ledger, table, means.tokens_of, means.clock)
+        return MeteredModel(model, means.ledger, table, means.estimate_tokens, means.clock)
 
     return TracedModel(LazyModel(provider, name, load), means.tracer)
 
@@ -110,7 +110,7 @@ def _remote(
     """The adapter of a provider, and the prices that hold there."""
     common: dict[str, Any] = {
         "clock": means.clock,
-        "facts": means.facts,
+        "facts": means.model_facts,
         "stall_seconds": settings.values.model.stall_seconds,
     }
     # A provider's SDK takes a second to import: only when a model is first asked.
@@ -124,6 +124,6 @@ def _remote(
 
     key, address = settings.openai_key.get_secret_value(), settings.openai_url
     table = prices.get(provider, Prices()) if is_hosted_by_openai(address) else Prices()
-    price = table.of(name)
+    price = table.price_for_model(name)
     window = price.window if price else None
     return OpenAIModel(name, key, base_url=address, known_window=window, **common), table

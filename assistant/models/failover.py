@@ -86,13 +86,13 @@ class FailoverModel:
     def __init__(
         self,
         chain: Sequence[Model],
-        patience: RetryPolicy,
+        policy: RetryPolicy,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._chain = tuple(chain)
-        self._patience = patience
+        self._patience = policy
         self._sleep = sleep
         self._jitter = jitter
 
@@ -207,7 +207,7 @@ def _setback(failed: _Failed) -> ModelNotice:
 
 def _newest(request: ModelRequest) -> ModelRequest:
     """The running turn without the conversation before it."""
-    return replace(request, messages=request.messages[max(0, tool_loop_start(request.messages)) :], cache_edges=())
+    return replace(request, messages=request.messages[max(0, tool_loop_start(request.messages)) :], cache_boundaries=())
 
 
 def _reason(failure: ModelError) -> str:

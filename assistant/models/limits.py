@@ -65,7 +65,7 @@ class LimitsCache:
         self._known: ModelLimits | None = None
         self._ask_after: datetime | None = None
 
-    def recall(self, key: str) -> ModelLimits | None:
+    def get_limits(self, key: str) -> ModelLimits | None:
         """What is known, from this process or an earlier one."""
         if self._known is None and self._facts is not None:
             try:
@@ -74,8 +74,8 @@ class LimitsCache:
                 return None
         return self._known
 
-    def keep(self, key: str, limits: ModelLimits) -> None:
-        if limits == self.recall(key):
+    def save_limits(self, key: str, limits: ModelLimits) -> None:
+        if limits == self.get_limits(key):
             return
         self._known = limits
         if self._facts is not None:
@@ -88,5 +88,5 @@ class LimitsCache:
         """Whether the provider may be asked now: a failure is not repeated with every call."""
         return self._ask_after is None or self._clock() >= self._ask_after
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         self._ask_after = self._clock() + ASK_LIMITS_AGAIN_AFTER

@@ -118,12 +118,17 @@ class MeteredModel(ModelWrapper):
     tokens as that model bills them. `StoreError` of the ledger is passed on: what cannot be metered is not called."""
 
     def __init__(
-        self, model: Model, ledger: LedgerPort, prices: Prices, tokens_of: EstimateTokens, clock: Callable[[], datetime]
+        self,
+        model: Model,
+        ledger: LedgerPort,
+        prices: Prices,
+        estimate_tokens: EstimateTokens,
+        clock: Callable[[], datetime],
     ) -> None:
         super().__init__(model)
         self._ledger = ledger
         self._prices = prices
-        self._tokens_of = tokens_of
+        self._tokens_of = estimate_tokens
         self._clock = clock
         self._said_unpriced = False
 
@@ -136,7 +141,7 @@ class MeteredModel(ModelWrapper):
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
         limits = await self._model.limits()
-        price = self._prices.of(self.name)
+        price = self._prices.price_for_model(self.name)
         prompt = self._tokens_of(request, self.name)
         output = min(request.max_output_tokens, limits.max_output)
         worst = price.worst_case(prompt, output) if price else None
@@ -165,7 +170,7 @@ class MeteredModel(ModelWrapper):
             bill = Usage()
             raise
         finally:
-            self._ledger.settle(reservation, _with_cost(bill, price), self._clock())
+            self._ledger.settle_reservation(reservation, _with_cost(bill, price), self._clock())
 
 
 def _priced(reply: ModelReply, price: Price | None, prompt: int) -> ModelReply:
@@ -175,7 +180,7 @@ def _priced(reply: ModelReply, price: Price | None, prompt: int) -> ModelReply:
 
 
 def _with_cost(usage: Usage, price: Price | None) -> Usage:
-    return replace(usage, cost_usd=price.billed(usage) if price else None)
+    return replace(usage, cost_usd=price.cost_of_call(usage) if price else None)
 
 
 class TracedModel(ModelWrapper):
@@ -201,13 +206,13 @@ class TracedModel(ModelWrapper):
                             _tell(span, event)
                         yield event
             except ModelError as error:
-                span.tell(outcome=error.kind)
+                span.set_attributes(outcome=error.kind)
                 raise
 
 
 def _tell(span: TraceSpan, reply: ModelReply) -> None:
     used = reply.usage
-    span.tell(
+    span.set_attributes(
         outcome="answered",
         input=used.input,
         output=used.output,
@@ -215,4 +220,4 @@ def _tell(span: TraceSpan, reply: ModelReply) -> None:
         cache_write=used.cache_write,
     )
     if used.cost_usd is not None:
-        span.tell(usd=used.cost_usd)
+        span.set_attributes(usd=used.cost_usd)

@@ -81,9 +81,9 @@ class OpenAIModel:
         )
 
     async def limits(self) -> ModelLimits:
-        if not self.name or self._memory.recall(self._key) is None:
+        if not self.name or self._memory.get_limits(self._key) is None:
             await self._ask()
-        if self.name and (known := self._memory.recall(self._key)):
+        if self.name and (known := self._memory.get_limits(self._key)):
             return known
         return _limits(self._known_window or DEFAULT_WINDOW, "table" if self._known_window else "default")
 
@@ -112,7 +112,7 @@ class OpenAIModel:
         except _Broken as error:
             raise connection_lost_error(self._who, self._reason(error), assembly) from error
         except openai.APIError as error:
-            raise self._fault(error).error(self._who, assembly) from error
+            raise self._fault(error).to_model_error(self._who, assembly) from error
         yield assembly.reply()
 
     async def aclose(self) -> None:
@@ -144,13 +144,13 @@ class OpenAIModel:
             page = await self._client.models.list(timeout=LIMITS_TIMEOUT_SECONDS)
             listed = [event_to_dict(entry) for entry in page.data or ()]
         except (openai.OpenAIError, httpx2.HTTPError, ValueError):
-            self._memory.failed()
+            self._memory.record_failure()
             return
         entry = next((entry for entry in listed if not self.name or entry.get("id") == self.name), {})
         self.name = self.name or str(entry.get("id") or "")
         window = await self._window(entry)
         if window:
-            self._memory.keep(self._key, _limits(window, "provider"))
+            self._memory.save_limits(self._key, _limits(window, "provider"))
         # Ollama tells the window of a model only while it is loaded: ask again after the first call.
         self._asked = bool(window) or entry.get("owned_by") != "library"
 

@@ -70,7 +70,7 @@ def _entry(message: Message, ids: CallIds) -> dict[str, Any]:
     """One message; its content a list of parts until neighbours are merged."""
     match message.role:
         case "assistant":
-            ids.next_round()
+            ids.start_answer()
             entry: dict[str, Any] = {"role": "assistant", "content": _text(message.content)}
             if message.tool_calls:
                 entry["tool_calls"] = [_call(call, ids) for call in message.tool_calls]
@@ -80,7 +80,7 @@ def _entry(message: Message, ids: CallIds) -> dict[str, Any]:
             text = clean_text("\n\n".join(part for part in parts if part.strip()))
             return {
                 "role": "tool",
-                "tool_call_id": ids.of_result(message.tool_call_id or ""),
+                "tool_call_id": ids.id_for_result(message.tool_call_id or ""),
                 "content": text or NO_OUTPUT,
             }
         case _:
@@ -103,7 +103,7 @@ def _flat(parts: list[Part]) -> str | list[Part]:
 def _call(call: ToolCall, ids: CallIds) -> dict[str, Any]:
     arguments = json.dumps(clean_json(dict(call.arguments)), ensure_ascii=False)
     function = {"name": safe_tool_name(call.name), "arguments": arguments}
-    return {"id": ids.of_call(call.id), "type": "function", "function": function}
+    return {"id": ids.id_for_call(call.id), "type": "function", "function": function}
 
 
 def _text(text: str) -> list[Part]:

@@ -59,7 +59,7 @@ class Price(Rates):
     def rates(self, prompt: int) -> Rates:
         return self.long if self.long is not None and prompt > self.long.above else self
 
-    def billed(self, usage: Usage) -> float:
+    def cost_of_call(self, usage: Usage) -> float:
         """US dollars for what a call used."""
         return self.rates(usage.prompt).cost(usage)
 
@@ -76,7 +76,7 @@ class Prices:
     models: Mapping[str, Price] = field(default_factory=dict)
     as_of: date | None = None
 
-    def of(self, model: str) -> Price | None:
+    def price_for_model(self, model: str) -> Price | None:
         """By its exact name, else by the name before a date."""
         return self.models.get(model) or self.models.get(_DATE_SUFFIX.sub("", model))
 

@@ -17,9 +17,11 @@ _AT_A_TIME = 100_000
 class WaitingInbox(Protocol):
     """What arrived and waits (`ports.Conversation`)."""
 
-    def waiting(self) -> list[str]: ...
-    def inbox(self, session: str, *, limit: int = 100) -> list[InboxItem]: ...
-    def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None: ...
+    def sessions_waiting(self) -> list[str]: ...
+    def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]: ...
+    def supersede_items(
+        self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime
+    ) -> None: ...
 
 
 class DeniedMessages:
@@ -27,18 +29,18 @@ class DeniedMessages:
         self._conversation = conversation
         self._people = people
 
-    def settle(self, now: datetime) -> None:
+    def supersede_denied(self, now: datetime) -> None:
         """After the owner decided on somebody, and at start: nothing of whoever is denied waits any more. Raises
         `StoreError`."""
-        denied = {room_session_key(one.bridge, one.room) for one in self._people.rooms() if one.state == "denied"}
-        for session in self._conversation.waiting():
+        denied = {room_session_key(one.bridge, one.room) for one in self._people.list_rooms() if one.state == "denied"}
+        for session in self._conversation.sessions_waiting():
             if session_role(session) == "owner":
                 continue
-            items = self._conversation.inbox(session, limit=_AT_A_TIME)
+            items = self._conversation.list_accepted(session, limit=_AT_A_TIME)
             away = [item for item in items if session in denied or self._is_denied(item)]
             if away:
-                self._conversation.supersede(away, [], now)
+                self._conversation.supersede_items(away, [], now)
 
     def _is_denied(self, item: InboxItem) -> bool:
-        person = self._people.by(Identity(item.incoming.bridge, item.incoming.sender))
+        person = self._people.find_by_identity(Identity(item.incoming.bridge, item.incoming.sender))
         return person is not None and person.state == "denied"

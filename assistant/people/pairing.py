@@ -51,7 +51,7 @@ class PairingRules:
 
     unknown: Literal["pair", "tell", "ignore"]
     minutes: float
-    most: int
+    max_pending: int
     tries: int
 
 
@@ -77,16 +77,16 @@ class PairingService:
 
     # ---------------------------------------------------------------------------------------------- strangers' side
 
-    def meet(self, arrival: InboundMessage, now: datetime) -> None:
+    def handle_stranger(self, arrival: InboundMessage, now: datetime) -> None:
         """Somebody, or a room, that nobody decided on: told, given a code, or passed over, by setting. Nothing of what
         they said is kept."""
         if self._rules.unknown == "ignore":
             return
         if self._rules.unknown == "tell":
-            self._people.tell_once(_notice(arrival, f"told:{_session(arrival)}", NOT_LET_IN), now)
+            self._people.notify_once(_notice(arrival, f"told:{_session(arrival)}", NOT_LET_IN), now)
             return
         # Looked at first: whoever writes on and on costs a look, not a code.
-        if any(_is_of(one, arrival) for one in self.waiting(now)):
+        if any(_is_of(one, arrival) for one in self.list_requests(now)):
             return
         code, offer = self._code(now)
         name = arrival.sender_name if arrival.room is None else arrival.room_name
@@ -98,27 +98,29 @@ class PairingService:
         given = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
 
         def asking(pairing: int) -> OutgoingMessage:
-            return self._asking(pairing, knock, offer.until)
+            return self._asking(pairing, knock, offer.valid_until)
 
-        if not self._pairings.knock(knock, offer, given, asking):
-            self._people.tell_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
+        if not self._pairings.request_access(knock, offer, given, asking):
+            self._people.notify_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
 
     def _asking(self, pairing: int, knock: AccessRequest, until: datetime) -> OutgoingMessage:
         """The owner is asked where they are on that bridge, or at the terminal."""
         body, buttons = access_request_notice(pairing, knock, until, self._zone)
-        target = self._places.owners_at(knock.bridge)
+        target = self._places.find_owner_target(knock.bridge)
         place = (self._home, MAIN_SESSION) if target is None else (knock.bridge, target)
         return OutgoingMessage(f"knock:{pairing}", MAIN_SESSION, OWNER_SCOPE, *place, body, "notice", buttons=buttons)
 
-    def redeem(self, arrival: InboundMessage, now: datetime) -> bool:
+    def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool:
         """Whether this message was the owner's own code, and its sender is the owner from now on."""
         typed = parse_pairing_code(arrival.content)
         if typed is None or arrival.room is not None:
             return False
-        offered = [one for one in self._pairings.pending(now) if one.kind == "link" and one.bridge == arrival.bridge]
-        fitting = next((one for one in offered if one.code.fits(typed) and not one.locked), None)
+        offered = [
+            one for one in self._pairings.pending_pairings(now) if one.kind == "link" and one.bridge == arrival.bridge
+        ]
+        fitting = next((one for one in offered if one.code.matches(typed) and not one.locked), None)
         if fitting is None:
-            self._pairings.wrong(offered, self._rules.tries)
+            self._pairings.record_wrong_code(offered, self._rules.tries)
             return False
         outgoing = _notice(arrival, f"paired:{_session(arrival)}:{now.isoformat()}", WELCOME_OWNER)
         self._pairings.redeem(fitting, Identity(arrival.bridge, arrival.sender), outgoing, now)
@@ -131,32 +133,32 @@ class PairingService:
         code = parse_pairing_code(text)
         if code is None:
             raise UsageError(f"A code has {CODE_LENGTH} letters and digits, as in ABCD2345. Nothing was changed.")
-        waiting = [one for one in self._pairings.pending(now) if one.kind == "knock"]
-        pairing = next((one for one in waiting if one.code.fits(code)), None)
+        waiting = [one for one in self._pairings.pending_pairings(now) if one.kind == "knock"]
+        pairing = next((one for one in waiting if one.code.matches(code)), None)
         if pairing is None:
-            locked = self._pairings.wrong(waiting, self._rules.tries)
+            locked = self._pairings.record_wrong_code(waiting, self._rules.tries)
             raise UsageError(self._wrong_code(waiting, locked=locked))
         if pairing.locked:
             raise UsageError(self._locked(waiting))
         if as_owner and pairing.room is not None:
             raise UsageError("That code is a room's, and a room cannot be you. Nothing was changed.")
         self._pairings.approve(pairing, as_owner=as_owner, outgoing=_welcome(pairing, as_owner=as_owner), now=now)
-        who = self._people.by(Identity(pairing.bridge, pairing.sender))
+        who = self._people.find_by_identity(Identity(pairing.bridge, pairing.sender))
         if name and who is not None and not as_owner and pairing.room is None:
             self._people.rename(who.id, name)
         return _let_in_text(pairing, name or pairing.name, as_owner=as_owner)
 
-    def decide(self, number: int, standing: AccessState, now: datetime) -> str:
+    def decide_request(self, number: int, standing: AccessState, now: datetime) -> str:
         """Let in, or not, whoever waits under this number. Raises `UsageError` where nobody does."""
-        pairing = next((one for one in self.waiting(now) if one.id == number), None)
+        pairing = next((one for one in self.list_requests(now) if one.id == number), None)
         if pairing is None:
             raise UsageError(f"Nobody waits as number {number}. Nothing was changed; `/people` lists who does.")
         if standing == "denied":
             if pairing.room is not None:
                 self._people.decide_room(pairing.bridge, pairing.room, pairing.name, "denied", now)
             else:
-                self._people.let_in(Identity(pairing.bridge, pairing.sender), pairing.name, "denied", now)
-            self.forget_knocks(pairing.bridge, pairing.sender, pairing.room)
+                self._people.admit_guest(Identity(pairing.bridge, pairing.sender), pairing.name, "denied", now)
+            self.remove_requests(pairing.bridge, pairing.sender, pairing.room)
             return f"{clean_display_name(pairing.name) or pairing.sender} on {pairing.bridge} is not answered any more."
         if pairing.locked:
             raise UsageError(self._locked([pairing]))
@@ -168,27 +170,28 @@ class PairingService:
         code, offer = self._code(now)
         if not self._pairings.offer_link(bridge, offer):
             raise UsageError(
-                f"{pluralize(self._rules.most, 'code')} for links wait already (people.pairing_pending). Use one of "
+                f"{pluralize(self._rules.max_pending, 'code')} for links wait already (people.pairing_pending). Use "
+                f"one of "
                 "them, or wait until they have expired. Nothing was changed."
             )
-        until = offer.until.astimezone(self._zone)
+        until = offer.valid_until.astimezone(self._zone)
         return (
             f"Send {code} to the assistant from {bridge}, until {until:%H:%M}, and nothing else in that message. "
             "Whoever sends it first is you there: show it to nobody."
         )
 
-    def waiting(self, now: datetime) -> list[Pairing]:
+    def list_requests(self, now: datetime) -> list[Pairing]:
         """Who knocked and waits, oldest first."""
-        return [one for one in self._pairings.pending(now) if one.kind == "knock"]
+        return [one for one in self._pairings.pending_pairings(now) if one.kind == "knock"]
 
-    def forget_knocks(self, bridge: str, sender: str, room: str | None) -> None:
+    def remove_requests(self, bridge: str, sender: str, room: str | None) -> None:
         """The owner decided on them in another way."""
-        self._pairings.drop(bridge, sender, room)
+        self._pairings.remove_codes(bridge, sender, room)
 
     def _code(self, now: datetime) -> tuple[str, PairingOffer]:
         """A new code, and what is kept of it."""
         code, kept = new_pairing_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
-        return code, PairingOffer(kept, now, now + timedelta(minutes=self._rules.minutes), self._rules.most)
+        return code, PairingOffer(kept, now, now + timedelta(minutes=self._rules.minutes), self._rules.max_pending)
 
     def _wrong_code(self, waiting: list[Pairing], *, locked: bool) -> str:
         if not waiting:

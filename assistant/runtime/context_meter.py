@@ -53,10 +53,10 @@ class ContextMeter:
         toolbox: Callable[[], ToolboxPort],
         model: Callable[[], Model],
         counter_for: Callable[[str], TokenCounter],
-        context: ContextSettings,
-        compaction: CompactionSettings,
+        context_settings: ContextSettings,
+        compaction_settings: CompactionSettings,
         prompts: SystemPrompts,
-        memory: Callable[[str], str] = lambda session: "",
+        standing_memory: Callable[[str], str] = lambda session: "",
         zone: tzinfo = UTC,
     ) -> None:
         """`memory` gives what stands in the prompts of a session of what is remembered; `zone` is the home's."""
@@ -67,33 +67,33 @@ class ContextMeter:
         self._model = model
         self._counter_for = counter_for
         self._prompts = prompts
-        self._memory = memory
+        self._memory = standing_memory
         self._zone = zone
-        self.context = context
-        self.compaction = compaction
+        self.context_settings = context_settings
+        self.compaction_settings = compaction_settings
         self._counters: dict[str, TokenCounter] = {}
         self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[PromptFrame, PromptSize]] = {}
         self._met: tuple[str, ModelLimits] | None = None
 
-    def window(self) -> int:
+    def effective_window(self) -> int:
         """The effective context of whoever answers, in tokens; a full one before anybody was asked."""
         return FULL_CONTEXT_TOKENS if self._met is None else self._budgets(self._met[1]).tokens
 
     @property
-    def knows_who_answers(self) -> bool:
+    def knows_model(self) -> bool:
         return self._met is not None
 
-    async def get_to_know(self) -> None:
+    async def load_model_limits(self) -> None:
         """Ask whoever would answer for their limits, where nobody was asked yet."""
         if self._met is None:
             model = self._model()
-            self.meet(model.name, await model.limits())
+            self.set_model(model.name, await model.limits())
 
-    def forget_who_answers(self) -> None:
+    def forget_model(self) -> None:
         """Somebody else answers from now on, who has to be asked first."""
         self._met = None
 
-    def meet(self, model: str, limits: ModelLimits) -> None:
+    def set_model(self, model: str, limits: ModelLimits) -> None:
         """Whoever answers from now on."""
         self._met = (model, limits)
 
@@ -109,31 +109,34 @@ class ContextMeter:
             counter=counter,
             fixed=fixed,
             adding=PromptSize(counter.count_text(volatile), utf8_length(volatile)) if volatile else PromptSize(),
-            target=self.context.target,
-            threshold=self.context.emergency_threshold,
-            protected=self._toolbox().protected | frozenset(self.compaction.protected_tools),
+            target=self.context_settings.target,
+            threshold=self.context_settings.emergency_threshold,
+            protected_tools=self._toolbox().protected | frozenset(self.compaction_settings.protected_tools),
             zone=self._zone,
         )
 
     def pressure(self, view: ContextView, terms: CompactionLimits) -> Pressure:
         return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
-    def ratio(self, session: str) -> float:
+    def pressure_ratio(self, session: str) -> float:
         """How full the session's context is, 0-1 and above; 0 before a model was asked for its limits."""
         terms = self.terms(session)
-        return 0.0 if terms is None else self.pressure(self._conversation.view(session), terms).ratio
+        return 0.0 if terms is None else self.pressure(self._conversation.load_view(session), terms).ratio
 
-    def too_many(self, view: ContextView) -> bool:
+    def has_too_many_messages(self, view: ContextView) -> bool:
         """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where
         that and what is kept word for word are too many already, one would follow the other (I7)."""
-        most = self.compaction.max_messages
+        most = self.compaction_settings.max_messages
         if not most or len(view.messages) < most:
             return False
-        return sum(1 for row in view.messages if not is_compaction_prefix(row)) >= 2 * self.context.preserve_messages
+        return (
+            sum(1 for row in view.messages if not is_compaction_prefix(row))
+            >= 2 * self.context_settings.preserve_messages
+        )
 
     def frame(self, session: str, model: str) -> tuple[PromptFrame, PromptSize]:
         """What stands around the history of a session, and its size as this model counts."""
-        role, pins = session_role(session), tuple((pin.role, pin.text) for pin in self._pins.all(session))
+        role, pins = session_role(session), tuple((pin.role, pin.text) for pin in self._pins.list_pins(session))
         memory = self._memory(session)
         known = self._frames.get((role, model, pins, memory))
         if known is None:
@@ -149,14 +152,14 @@ class ContextMeter:
         if model not in self._counters:
             counter = self._counter_for(model)
             known = self._facts.calibration(model)
-            self._counters[model] = counter.calibrated(known) if known else counter
+            self._counters[model] = counter.with_calibration(known) if known else counter
         return self._counters[model]
 
-    def calibrate(self, model: str, counter: TokenCounter) -> None:
+    def set_counter(self, model: str, counter: TokenCounter) -> None:
         self._counters[model] = counter
 
     def _budgets(self, limits: ModelLimits) -> RequestBudgets:
-        settings = self.context
+        settings = self.context_settings
         return effective_budgets(
             limits,
             max_context_tokens=settings.max_context_tokens,

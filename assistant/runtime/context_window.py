@@ -62,35 +62,37 @@ class ContextWindow:
         self,
         conversation: Conversation,
         facts: ModelFactsPort,
-        measures: ContextMeter,
-        compacting: CompactionService,
+        meter: ContextMeter,
+        compaction: CompactionService,
         *,
         max_output_tokens: int,
     ) -> None:
         self._conversation = conversation
         self._facts = facts
-        self._measures = measures
-        self._compacting = compacting
+        self._measures = meter
+        self._compacting = compaction
         self._max_output = max_output_tokens
         self._prepared: OrderedDict[str, _Prepared] = OrderedDict()
         self._sent: OrderedDict[str, _Sent] = OrderedDict()
         self._models: dict[str, str] = {}
 
-    async def prepare(self, turn: Turn, model: Model, now: datetime, tell: Notify) -> ModelRequest:
+    async def prepare(self, turn: Turn, model: Model, now: datetime, notify: Notify) -> ModelRequest:
         """The request for the next call of this turn; `tell` gets what the person should know of how it was made to
         fit."""
         limits = await model.limits()
-        self._measures.meet(model.name, limits)
+        self._measures.set_model(model.name, limits)
         terms = self._terms(turn)
-        view = self._conversation.view(turn.session)
+        view = self._conversation.load_view(turn.session)
         trigger = self._trigger(turn.session, model.name, view, terms)
         if trigger:
-            await self._compacting.make_room(turn.session, terms, trigger, tell, self.live(turn.session, now))
-            view = self._conversation.view(turn.session)
+            await self._compacting.make_room(
+                turn.session, terms, trigger, notify, self.cached_request(turn.session, now)
+            )
+            view = self._conversation.load_view(turn.session)
         else:
-            self._compacting.has_room(turn.session)
-        for note in self._compacting.untold(turn.session):
-            tell(note)
+            self._compacting.clear_stuck_notice(turn.session)
+        for note in self._compacting.take_pending_notices(turn.session):
+            notify(note)
         pressure = self._measures.pressure(view, terms)
         room = answer_token_limit(limits, pressure, self._max_output)
         frame, _ = self._measures.frame(turn.session, model.name)
@@ -98,23 +100,23 @@ class ContextWindow:
         self._remember(turn, model.name, view, terms, request, pressure.prompt_tokens)
         return request
 
-    async def recover(self, turn: Turn, attempt: int, now: datetime, tell: Notify) -> None:
+    async def shrink_after_overflow(self, turn: Turn, attempt: int, now: datetime, notify: Notify) -> None:
         """The provider called the last request too long: bring the view down, further with every attempt. Raises
         `ModelError` where compaction is switched off."""
         prepared = self._prepared[turn.id]
-        if not self._measures.compaction.auto:
+        if not self._measures.compaction_settings.auto:
             raise ModelError(
                 f"The conversation is too long for {prepared.model}, and compaction.auto is off. Your message is kept; "
                 "`/compact` makes room, then ask again.",
                 kind="overflow",
             )
         terms = prepared.terms
-        view = self._conversation.view(turn.session)
+        view = self._conversation.load_view(turn.session)
         smaller = terms.budgets.after_overflow(self._measures.pressure(view, terms).prompt_tokens)
         terms = replace(terms, budgets=smaller, target=terms.target / attempt)
-        await self._compacting.make_room(turn.session, terms, "overflow", tell, None, plain=attempt > 1)
+        await self._compacting.make_room(turn.session, terms, "overflow", notify, None, plain=attempt > 1)
 
-    def learn(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
+    def record_usage(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
         """What the provider counted for the request becomes the measure of this view, and corrects later estimates."""
         prepared = self._prepared.get(turn.id)
         if prepared is None or reply.message.model not in (None, prepared.model):
@@ -127,30 +129,30 @@ class ContextWindow:
         self._conversation.report_usage(turn.session, prepared.prefix_rev, reported, prepared.last_message_id)
         counter = self._measures.counter(prepared.model)
         known = update_calibration(counter.calibration, prepared.model, prepared.estimated, reported)
-        self._measures.calibrate(prepared.model, counter.calibrated(known))
+        self._measures.set_counter(prepared.model, counter.with_calibration(known))
         if counter.calibration is None or abs(known.factor - counter.factor) > _MIN_FACTOR_CHANGE:
             self._facts.set_calibration(known, now)
 
-    def forget_turn(self, turn: str) -> None:
+    def discard_turn(self, turn: str) -> None:
         """The turn has ended: what was kept for its next call is not needed."""
         self._prepared.pop(turn, None)
 
     def pressure(self, session: str) -> float | None:
         """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
-        return self._measures.ratio(session) if self._measures.knows_who_answers else None
+        return self._measures.pressure_ratio(session) if self._measures.knows_model else None
 
-    def snapshot(self, turn: str) -> ModelRequest | None:
+    def last_request(self, turn: str) -> ModelRequest | None:
         """The request that the running turn's last model call was made with."""
         prepared = self._prepared.get(turn)
         return prepared.request if prepared else None
 
-    def live(self, session: str, now: datetime) -> CachedPrompt | None:
+    def cached_request(self, session: str, now: datetime) -> CachedPrompt | None:
         """The session's last request, while the provider is likely to have it in its cache and the view still begins
         with it."""
         sent = self._sent.get(session)
         if sent is None or not timedelta() <= now - sent.at < _PROMPT_CACHE_LIFETIME:
             return None
-        same = self._conversation.view(session).prefix_rev == sent.prefix_rev
+        same = self._conversation.load_view(session).prefix_rev == sent.prefix_rev
         return sent.live if same else None
 
     def request_tokens(self, request: ModelRequest, model: str) -> int:
@@ -164,7 +166,7 @@ class ContextWindow:
         volatile = sum(counter.count_text(str(message.metadata.get("volatile", ""))) for message in request.messages)
         return counter.corrected(texts + spoken + volatile + counter.count_tools(request.tools))
 
-    def describe_counting(self, model: str) -> str:
+    def describe_token_counting(self, model: str) -> str:
         """One line for `status`: how tokens are counted for a model, and why so."""
         return self._measures.counter(model).describe()
 
@@ -174,11 +176,11 @@ class ContextWindow:
         """Why room has to be made before this call; "" where it has not."""
         switched = self._models.get(session, model) != model
         self._models[session] = model
-        if not self._measures.compaction.auto:
+        if not self._measures.compaction_settings.auto:
             return ""
         if self._measures.pressure(view, terms).ratio >= terms.threshold:
             return "model" if switched else "emergency"
-        return "messages" if self._measures.too_many(view) else ""
+        return "messages" if self._measures.has_too_many_messages(view) else ""
 
     def _terms(self, turn: Turn) -> CompactionLimits:
         terms = self._measures.terms(turn.session, turn.volatile)

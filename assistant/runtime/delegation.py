@@ -74,29 +74,29 @@ class DelegationRunner:
         self,
         model: Callable[[], Model],
         toolbox: Callable[[], ToolboxPort],
-        snapshot: Callable[[str], ModelRequest | None],
+        last_request: Callable[[str], ModelRequest | None],
         delegations: DelegationsPort,
         settings: DelegationSettings,
         clock: Callable[[], datetime],
         *,
         prompt: str,
-        tokens_of: Callable[[ModelRequest, str], int],
+        count_request_tokens: Callable[[ModelRequest, str], int],
         max_seconds: float,
     ) -> None:
         """`snapshot` gives the request that a turn's last model call was made with, None where this process made none.
         `prompt` tells a helper what it is. `tokens_of` is the whole prompt of a request as the model of that name is
         expected to bill it. `max_seconds` is for all helpers of a call; keep it below what the toolbox gives the tool,
         or all answers are lost where one helper takes too long."""
-        self._model, self._toolbox, self._snapshot = model, toolbox, snapshot
+        self._model, self._toolbox, self._snapshot = model, toolbox, last_request
         self._delegations = delegations
         self._settings = settings
         self._clock = clock
         self._prompt = prompt.strip()
-        self._tokens_of = tokens_of
+        self._tokens_of = count_request_tokens
         self._max_seconds = max_seconds
 
     @property
-    def most(self) -> int:
+    def max_tasks(self) -> int:
         """The most tasks of one call."""
         return self._settings.max_helpers
 
@@ -157,7 +157,7 @@ class DelegationRunner:
             reply = await self._ask(model, await self._next_request(work, request, model), context, work)
             if not reply.message.tool_calls:
                 return _words(reply, model.name)
-            message = reply.message.with_unique_calls((*request.messages, *work.said), f"helper{work.delegation.id}")
+            message = reply.message.with_unique_call_ids((*request.messages, *work.said), f"helper{work.delegation.id}")
             work.said.append(message)
             for call in message.tool_calls:
                 work.said.append(await self._result(call, work, context))
@@ -177,8 +177,8 @@ class DelegationRunner:
     async def _next_request(self, work: _Work, request: ModelRequest, model: Model) -> ModelRequest:
         """The snapshot as it is and what was said since, with room for an answer that keeps within the limits."""
         messages = (*request.messages, *normalise(work.said))
-        edges = (*request.cache_edges, len(messages) - 1)[-2:]
-        whole = replace(request, messages=messages, cache_edges=edges)
+        edges = (*request.cache_boundaries, len(messages) - 1)[-2:]
+        whole = replace(request, messages=messages, cache_boundaries=edges)
         prompt = self._tokens_of(whole, model.name)
         left = self._settings.max_tokens - work.used - prompt
         if left < MIN_ANSWER_TOKENS:
@@ -246,7 +246,7 @@ def tasks_of_interrupted_calls(
     """All tasks of a session whose call a restart cut off, in their order: those in `interrupted`, and those of the
     same calls that had ended before and whose answers never reached the model."""
     keys = {delegation.key for delegation in interrupted}
-    return [delegation for delegation in reversed(delegations.of(session)) if delegation.key in keys]
+    return [delegation for delegation in reversed(delegations.list_for_session(session)) if delegation.key in keys]
 
 
 def interrupted_tasks_note(delegations: Sequence[Delegation], zone: tzinfo = UTC) -> str:

@@ -55,10 +55,10 @@ _LEAST_SHARE_ALONE = 0.6
 _ENDS_ASKING = lazy_regex(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
 
 
-def recall_budget(most: int, window: int) -> int:
+def recall_budget(max_tokens: int, window: int) -> int:
     """Tokens that recalled messages may take where `most` is meant for a full context: less of a small window, but
     enough for some messages."""
-    return min(most, max(most * window // FULL_CONTEXT_TOKENS, window // 40))
+    return min(max_tokens, max(max_tokens * window // FULL_CONTEXT_TOKENS, window // 40))
 
 
 class HistoryRecall:
@@ -69,20 +69,20 @@ class HistoryRecall:
         history: HistoryPort,
         count: Callable[[str], int],
         zone: tzinfo,
-        room: Callable[[], int],
+        budget: Callable[[], int],
         *,
-        echoes: frozenset[str] = frozenset(),
+        quoting_tools: frozenset[str] = frozenset(),
     ) -> None:
         """`count` gives the tokens of a text, `room` how many may be taken now (see `room_for`); `echoes` are tools
         whose results quote the past."""
         self._history = history
         self._count = count
         self._zone = zone
-        self._room = room
-        self._echoes = echoes
+        self._room = budget
+        self._echoes = quoting_tools
 
-    async def ready(self) -> None:
-        await self._history.ready()
+    async def prepare(self) -> None:
+        await self._history.prepare_search()
 
     def recall(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> str:
         """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
@@ -96,7 +96,7 @@ class HistoryRecall:
         quotes: dict[int, str] = {}
         for hit in hits:
             known = hit.message_id in shown or hit.message_id in quotes
-            if not known and not self._is_echo(hit.role, hit.name) and _fits_well(hit.fit, _MOST_BY_CHANCE):
+            if not known and not self._is_echo(hit.role, hit.name) and _fits_well(hit.quality, _MOST_BY_CHANCE):
                 room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
         lines = [quotes[message_id] for message_id in sorted(quotes)]
         return quote_in_tag(RECORD_TAG, "\n".join([_HISTORY_HEADING, *lines])) if lines else ""
@@ -107,7 +107,7 @@ class HistoryRecall:
         if period is not None:
             until = min(tail, period.before)
             found = self._history.search(words, scope, limit=_HITS_READ, after=period.after, before=until)
-            if any(_fits_well(hit.fit, _MOST_BY_CHANCE) for hit in found):
+            if any(_fits_well(hit.quality, _MOST_BY_CHANCE) for hit in found):
                 return found
         return self._history.search(words, scope, limit=_HITS_READ, before=tail)
 
@@ -198,21 +198,21 @@ class MemoryRecall:
     """Reads and holds nothing."""
 
     def __init__(
-        self, search: MemorySearchPort, count: Callable[[str], int], zone: tzinfo, room: Callable[[], int]
+        self, search: MemorySearchPort, count: Callable[[str], int], zone: tzinfo, budget: Callable[[], int]
     ) -> None:
         """`count` gives the tokens of a text, `room` how many may be taken now."""
         self._search = search
         self._count = count
         self._zone = zone
-        self._room = room
+        self._room = budget
 
-    def recall(self, message: str, scope: str, view: ContextView, standing: str, now: datetime) -> str:
+    def recall(self, message: str, scope: str, view: ContextView, standing_memory: str, now: datetime) -> str:
         """A block for the volatile block, best first; "" where nothing bears on the message. `standing` is what stands
         in the prompt of memory anyhow. Raises `StoreError`."""
         words, room = searchable_text(message), self._room()
         if room <= 0 or not words:
             return ""
-        shown, flat = fully_shown_ids(view), _flat(standing)
+        shown, flat = fully_shown_ids(view), _flat(standing_memory)
         lines: list[str] = []
         for one in self._found(words, scope, now):
             known = one.sources and shown.issuperset(one.sources)
@@ -226,9 +226,9 @@ class MemoryRecall:
     def _found(self, words: str, scope: str, now: datetime) -> Sequence[MemoryHit]:
         period = find_past_period(words, now, self._zone) if is_question(words) else None
         if period is not None:
-            rest = words.replace(period.words, " ")
+            rest = words.replace(period.matched_words, " ")
             if not _asks_for_something(rest):
-                return self._search.said(scope, period.after, period.before, limit=_MAX_MEMORIES)
+                return self._search.search_by_time(scope, period.after, period.before, limit=_MAX_MEMORIES)
             found = self._good(rest, scope, period)
             if found:
                 return found
@@ -237,7 +237,7 @@ class MemoryRecall:
     def _good(self, words: str, scope: str, period: PastPeriod | None) -> list[MemoryHit]:
         after, before = (period.after, period.before) if period is not None else (None, None)
         found = self._search.search(words, scope, limit=_MEMORIES_READ, after=after, before=before)
-        return [one for one in found if one.good]
+        return [one for one in found if one.is_relevant]
 
     def _line(self, memory: Memory) -> str:
         text = _SPACE.sub(" ", memory.text).strip()

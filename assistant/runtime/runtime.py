@@ -45,12 +45,12 @@ class Runtime:
         conversation: Conversation,
         turns: TurnRunner,
         delivery: Dispatcher,
-        surroundings: TurnContextBuilder,
-        settle: Callable[[datetime], Awaitable[None]],
-        door: Callable[[], InboundPort],
+        turn_context: TurnContextBuilder,
+        recover: Callable[[datetime], Awaitable[None]],
+        inbound: Callable[[], InboundPort],
         clock: Callable[[], datetime],
-        must_stand: Callable[[bool], None] = lambda refused: None,
-        taken: StoreAttachments | None = None,
+        check_home: Callable[[bool], None] = lambda refused: None,
+        store_attachments: StoreAttachments | None = None,
     ) -> None:
         """`settle` sees to what an earlier process left half done; `door` is where bridges bring things. `must_stand`
         raises `StoreError` while the home is away, or does not take what it refused; `taken` is what is to be
@@ -58,13 +58,13 @@ class Runtime:
         self._conversation = conversation
         self._turns = turns
         self._delivery = delivery
-        self._surroundings = surroundings
-        self._settle = settle
-        self._door = door
+        self._surroundings = turn_context
+        self._settle = recover
+        self._door = inbound
         self._clock = clock
-        self._must_stand = must_stand
+        self._must_stand = check_home
         self._refused = False
-        self._taken = taken
+        self._taken = store_attachments
         self._wake = asyncio.Event()
         self._running: dict[str, tuple[TurnControl, asyncio.Task[None]]] = {}
         self._waited_for: dict[str, asyncio.Task[None]] = {}
@@ -81,12 +81,14 @@ class Runtime:
 
     async def start(self) -> None:
         """Settle what an earlier process left behind, then open the bridges. Raises `StoreError`."""
-        found = self._conversation.reconcile(self._clock())
-        if found.adopted or found.torn or found.running:
-            log.info("settled", adopted=found.adopted, torn=list(found.torn), resumed=len(found.running))
-        self._surroundings.settle(self._clock())
+        found = self._conversation.recover_after_crash(self._clock())
+        if found.adopted_records or found.torn_files or found.running_turns:
+            log.info(
+                "settled", adopted=found.adopted_records, torn=list(found.torn_files), resumed=len(found.running_turns)
+            )
+        self._surroundings.recover_after_crash(self._clock())
         await self._settle(self._clock())
-        for turn in found.running:
+        for turn in found.running_turns:
             self._launch(turn)
         await self._delivery.start(self._door())
         self._wake.set()
@@ -114,21 +116,24 @@ class Runtime:
         self._wake.set()
 
     async def stop(
-        self, drain_seconds: float, patience: ShutdownTimeouts = SHUTDOWN_TIMEOUTS, hurry: asyncio.Event | None = None
+        self,
+        drain_seconds: float,
+        timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
+        force_stop: asyncio.Event | None = None,
     ) -> None:
         """No new turns; running ones get the drain time, until `hurry`, then are marked aborted; then bridges close.
         A turn that cannot be ended stays as it is, for the next start."""
         self._stopping = True
         self._wake.set()
-        await self._drain(drain_seconds, hurry)
+        await self._drain(drain_seconds, force_stop)
         late = list(self._running.items())
         for session, _ in late:
             self._abort(session, "The assistant was shut down before this was answered; ask again.")
         if late:
-            await asyncio.wait([task for _, (_, task) in late], timeout=patience.abort)
+            await asyncio.wait([task for _, (_, task) in late], timeout=timeouts.abort)
         for session in self._running:
             log.warning("a turn could not be ended and is left for the next start", session=session)
-        await self._delivery.stop(patience)
+        await self._delivery.stop(timeouts)
 
     async def _drain(self, seconds: float, hurry: asyncio.Event | None) -> None:
         tasks = [task for _, task in self._running.values()]
@@ -166,16 +171,16 @@ class Runtime:
             self._must_stand(self._refused)
             self._refused = False
             self._unblock(now)
-            if self._conversation.waiting():
-                await self._surroundings.ready()
+            if self._conversation.sessions_waiting():
+                await self._surroundings.prepare()
         if not self._stopping:
-            for session in self._conversation.waiting():
+            for session in self._conversation.sessions_waiting():
                 if session not in {*self._running, *self._standstill.sessions, *self._at_rest}:
                     self._begin(session, now)
         self._delivery.wake()
         self._passes += 1
 
-    async def until_quiet(self, seconds: float) -> None:
+    async def wait_until_quiet(self, seconds: float) -> None:
         """Wait until nothing is being answered or waits to be, but no longer than that: for work that can wait. A turn
         that takes longer is not waited for again."""
         await asyncio.sleep(0)
@@ -193,7 +198,7 @@ class Runtime:
         """Sessions whose turn still runs after it was waited for in vain."""
         return {session for session, (_, task) in self._running.items() if self._waited_for.get(session) is task}
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no turn runs and nobody waits for one."""
         while self._running or (not self._stopping and self._expecting()):
             if self._running:
@@ -202,10 +207,10 @@ class Runtime:
 
     def _expecting(self) -> set[str]:
         """Sessions in which something waits that may be answered now."""
-        return set(self._conversation.waiting()) - self._standstill.sessions.keys() - self._at_rest
+        return set(self._conversation.sessions_waiting()) - self._standstill.sessions.keys() - self._at_rest
 
     @contextmanager
-    def holding(self, session: str) -> Iterator[None]:
+    def pause_session(self, session: str) -> Iterator[None]:
         """No turn of the session begins while this lasts; what arrives is accepted, and answered after. Raises
         `UsageError` while one is open, or the session is held already."""
         if session in self._at_rest:
@@ -223,8 +228,8 @@ class Runtime:
 
     def _begin(self, session: str, now: datetime) -> None:
         try:
-            item = self._conversation.inbox(session, limit=1)[0]
-            turn = self._conversation.begin_turn(item, self._surroundings.of(item, now), now)
+            item = self._conversation.list_accepted(session, limit=1)[0]
+            turn = self._conversation.begin_turn(item, self._surroundings.build(item, now), now)
         except StoreError as error:
             self._block(session, error)
         else:
@@ -236,7 +241,7 @@ class Runtime:
         task = asyncio.create_task(self._work(steering), name=f"turn {turn.id}")
         self._running[turn.session] = (steering, task)
         message_ids = [item.message_id for item in turn.items]
-        self._delivery.follow(turn.id, [item.incoming for item in turn.items])
+        self._delivery.follow_turn(turn.id, [item.incoming for item in turn.items])
         self._delivery.show(TurnEvent("turn", turn.session, turn.id, {"state": "started", "message_ids": message_ids}))
 
     async def _work(self, steering: TurnControl) -> None:
@@ -251,7 +256,7 @@ class Runtime:
             self._give_up(steering, error)
         finally:
             self._running.pop(turn.session, None)
-            self._delivery.unfollow(turn.id)
+            self._delivery.unfollow_turn(turn.id)
             self._delivery.wake()
             self._wake.set()
 
@@ -261,12 +266,12 @@ class Runtime:
         try:
             self._remember(self._turns.fail(steering, text))
         except StoreError as store_error:
-            steering.abort = text
+            steering.abort_reason = text
             self._hold(steering, store_error)
 
     def _remember(self, outcome: TurnOutcome) -> None:
-        self._standstill.answered(outcome.session)
-        self._outcomes.keep(outcome)
+        self._standstill.clear_notice(outcome.session)
+        self._outcomes.add(outcome)
 
     # ----------------------------------------------------------------------------------- a home that cannot be written
 
@@ -277,27 +282,27 @@ class Runtime:
 
     def _block(self, session: str, error: StoreError) -> None:
         """The session waits for the disk, which is looked at again after a while; told once, however long it takes."""
-        if self._standstill.begin(session, str(error), self._clock()):
+        if self._standstill.start_waiting(session, str(error), self._clock()):
             log.error("home cannot be written", session=session, error=str(error))
             told = str(error) if session_role(session) == "owner" else StoreError.__doc__
             self._delivery.show(TurnEvent("notice", session, "", {"text": told, "disk": True}))
 
     def _unblock(self, now: datetime) -> None:
-        if self._running or not self._standstill.is_to_be_tried(now):
+        if self._running or not self._standstill.should_retry(now):
             return
         try:
-            found = self._conversation.reconcile(now)
+            found = self._conversation.recover_after_crash(now)
         except StoreError as error:
-            self._standstill.goes_on(str(error), now)
+            self._standstill.keep_waiting(str(error), now)
             return
-        self._standstill.end()
-        for turn in found.running:
+        self._standstill.end_waiting()
+        for turn in found.running_turns:
             self._launch(turn)
 
     # ---------------------------------------------------------------------------------------------------------- control
 
     @property
-    def trouble(self) -> str:
+    def storage_error(self) -> str:
         """What keeps it from reading or writing the home just now; "" for nothing."""
         return self._trouble
 
@@ -309,11 +314,11 @@ class Runtime:
     def is_running(self, session: str) -> bool:
         return session in self._running
 
-    def lanes(self) -> RuntimeActivity:
+    def progress_snapshot(self) -> RuntimeActivity:
         """What it is at, for the probe of its progress."""
         waiting: set[str] = set()
         with contextlib.suppress(StoreError):
-            waiting = set(self._conversation.waiting())
+            waiting = set(self._conversation.sessions_waiting())
         turns = {steering.turn.id: session for session, (steering, _) in self._running.items()}
         kept = {*self._running, *self._standstill.sessions, *self._at_rest}
         return RuntimeActivity(self._passes, turns, frozenset(waiting - kept))
@@ -330,18 +335,18 @@ class Runtime:
 
     def _abort(self, session: str, reason: str) -> None:
         steering, task = self._running[session]
-        steering.abort = reason
+        steering.abort_reason = reason
         task.cancel()
 
     def result(self, item: InboxItem) -> dict[str, Any]:
         """What became of an accepted message (see `ports.Control.result`)."""
-        return self._outcomes.result(item, self._delivery.bodies(item.turn) if item.turn else [])
+        return self._outcomes.describe_result(item, self._delivery.bodies_of_turn(item.turn) if item.turn else [])
 
     def status(self) -> Mapping[str, Any]:
         return {
             "last_tick": self._last_tick.isoformat() if self._last_tick else None,
             "running_turns": len(self._running),
-            "waiting_sessions": len(self._conversation.waiting()),
+            "waiting_sessions": len(self._conversation.sessions_waiting()),
             "blocked": dict(self._standstill.sessions),
             "trouble": self._trouble,
         }

@@ -49,13 +49,13 @@ class NapTrigger:
         self,
         conversation: Conversation,
         minutes: float,
-        wants_sleep: Callable[[str], bool],
+        needs_sleep_compaction: Callable[[str], bool],
         is_running: Callable[[str], bool],
     ) -> None:
         """`minutes` without a message make a conversation quiet, 0: never; `wants_sleep` looks at how full it is."""
         self._conversation = conversation
         self._minutes = minutes
-        self._wants_sleep = wants_sleep
+        self._wants_sleep = needs_sleep_compaction
         self._is_running = is_running
         self._looked_at: dict[str, datetime | None] = {}
 
@@ -63,7 +63,7 @@ class NapTrigger:
         """Quiet conversations that are full enough, each once for its last message."""
         quiet = [
             info
-            for info in self._conversation.sessions()
+            for info in self._conversation.list_sessions()
             if is_nap_due(info.last_at, self._minutes, self._is_running(info.key), now)
             and self._looked_at.get(info.key) != info.last_at
         ]
@@ -82,7 +82,9 @@ class NightTrigger:
 
     def due(self, now: datetime) -> str | None:
         """The trigger of the night that is to be slept now; each night is tried some times at most."""
-        slot = self._nights.due(self._journal.slept_at(), find_first_message_time(self._conversation.sessions()), now)
+        slot = self._nights.find_due_night(
+            self._journal.last_sleep_at(), find_first_message_time(self._conversation.list_sessions()), now
+        )
         if slot is None:
             return None
         known, tries = self._tried
@@ -97,35 +99,39 @@ class SleepScheduler:
     """Runs sleep cycles, one at a time."""
 
     def __init__(
-        self, tick: RunSleepCycle, naps: NapTrigger, bedtime: NightTrigger, clock: Callable[[], datetime]
+        self,
+        run_cycle: RunSleepCycle,
+        nap_trigger: NapTrigger,
+        night_trigger: NightTrigger,
+        clock: Callable[[], datetime],
     ) -> None:
-        self._tick = tick
-        self._naps = naps
-        self._bedtime = bedtime
+        self._tick = run_cycle
+        self._naps = nap_trigger
+        self._bedtime = night_trigger
         self._clock = clock
         self._alone = asyncio.Lock()
         self._last: tuple[SleepRequest, asyncio.Task[SleepReport | None]] | None = None
         self._tasks: set[asyncio.Task[SleepReport | None]] = set()
 
     @property
-    def asleep(self) -> bool:
+    def is_asleep(self) -> bool:
         return any(not task.done() for task in self._tasks)
 
-    def look(self) -> None:
+    def check_due(self) -> None:
         """Called at every wake-up: sleep where a night is due, nap where a nap is."""
-        if self.asleep or self._alone.locked():
+        if self.is_asleep or self._alone.locked():
             return
         now = self._clock()
         try:
             trigger = self._bedtime.due(now)
             if trigger is not None:
-                self.begin(trigger)
+                self.start(trigger)
             elif sessions := self._naps.due(now):
-                self.begin("nap", sessions)
+                self.start("nap", sessions)
         except AssistantError as error:
             log.error("nobody can tell whether a sleep is due", error=str(error))
 
-    def begin(
+    def start(
         self, trigger: str, sessions: Sequence[str] | None = None, phase: str = ""
     ) -> asyncio.Task[SleepReport | None]:
         """Sleep now, or once the nap or the phase that is under way has ended; where a whole sleep is wanted and one is
@@ -140,9 +146,9 @@ class SleepScheduler:
         return task
 
     @asynccontextmanager
-    async def awake(self) -> AsyncIterator[None]:
+    async def keep_awake(self) -> AsyncIterator[None]:
         """Nobody sleeps while this lasts. Raises `UsageError` while somebody does."""
-        if self.asleep or self._alone.locked():
+        if self.is_asleep or self._alone.locked():
             raise UsageError("A sleep is under way. Nothing was changed; try again when it has ended.")
         async with self._alone:
             yield

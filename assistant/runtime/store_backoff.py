@@ -19,25 +19,25 @@ class StoreBackoff:
         self._since: datetime | None = None
         self._told: dict[str, str] = {}
 
-    def begin(self, session: str, why: str, now: datetime) -> bool:
+    def start_waiting(self, session: str, why: str, now: datetime) -> bool:
         """The session waits from now on; whether that is to be told."""
         self.sessions[session], self._since = why, now
         news = self._told.get(session) != why
         self._told[session] = why
         return news
 
-    def is_to_be_tried(self, now: datetime) -> bool:
+    def should_retry(self, now: datetime) -> bool:
         """Whether it is time to look at the disk again; a clock that was set back is no reason to wait longer."""
         waited_enough = self._since is None or not timedelta() <= now - self._since < _LOOK_AGAIN
         return bool(self.sessions) and waited_enough
 
-    def goes_on(self, why: str, now: datetime) -> None:
+    def keep_waiting(self, why: str, now: datetime) -> None:
         """The disk was looked at, and all wait on."""
         self.sessions, self._since = dict.fromkeys(self.sessions, why), now
 
-    def end(self) -> None:
+    def end_waiting(self) -> None:
         """The disk takes and gives again."""
         self.sessions = {}
 
-    def answered(self, session: str) -> None:
+    def clear_notice(self, session: str) -> None:
         self._told.pop(session, None)

@@ -46,9 +46,9 @@ class TurnControl:
     before it, so that no reply is paid for twice."""
 
     turn: Turn
-    abort: str | None = None
+    abort_reason: str | None = None
     abort_exit_code: int = 1
-    unsaved: tuple[int, ModelReply] | None = None
+    unsaved_reply: tuple[int, ModelReply] | None = None
 
 
 @dataclass(slots=True)
@@ -87,17 +87,17 @@ class TurnRunner:
         self._guard = guard
         self.model = model
 
-    async def run(self, steering: TurnControl) -> TurnOutcome:
+    async def run(self, control: TurnControl) -> TurnOutcome:
         """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
         open then."""
-        with self._tracer.span("turn", role=session_role(steering.turn.session)) as span:
-            outcome = await self._run(steering)
-            span.tell(state=outcome.state)
+        with self._tracer.span("turn", role=session_role(control.turn.session)) as span:
+            outcome = await self._run(control)
+            span.set_attributes(state=outcome.state)
         return outcome
 
     async def _run(self, steering: TurnControl) -> TurnOutcome:
         progress = _Progress()
-        if steering.abort is not None:
+        if steering.abort_reason is not None:
             return self._abort(steering, progress)
         try:
             async with asyncio.timeout(self._settings.max_seconds):
@@ -108,16 +108,16 @@ class TurnRunner:
         except ModelError as error:
             return self._fail(steering, progress, _error_text(error, steering.turn), error.exit_code)
         except asyncio.CancelledError:
-            if steering.abort is None:
+            if steering.abort_reason is None:
                 raise
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
             return self._abort(steering, progress)
 
-    def fail(self, steering: TurnControl, text: str) -> TurnOutcome:
+    def fail(self, control: TurnControl, text: str) -> TurnOutcome:
         """End the turn with a notice, from outside of it. Raises `StoreError`."""
-        return self._fail(steering, _Progress(), text, 1)
+        return self._fail(control, _Progress(), text, 1)
 
     async def _until_answered(self, steering: TurnControl, progress: _Progress) -> TurnOutcome:
         while True:
@@ -136,16 +136,16 @@ class TurnRunner:
                 await self._run_tools(steering.turn, open_calls)
                 self._let_join(steering)
                 said = self._conversation.turn_messages(steering.turn)
-            if stopped := self._guard.stops(steering.turn.session, said):
+            if stopped := self._guard.stop_reason(steering.turn.session, said):
                 return self._fail(steering, progress, stopped, 1)
-            if steering.unsaved is None or steering.unsaved[0] != steps:
-                steering.unsaved = (steps, await self._call_model(steering.turn, progress))
-            reply = steering.unsaved[1]
+            if steering.unsaved_reply is None or steering.unsaved_reply[0] != steps:
+                steering.unsaved_reply = (steps, await self._call_model(steering.turn, progress))
+            reply = steering.unsaved_reply[1]
             if not reply.message.tool_calls:
                 return self._answer(steering, reply.message, progress, cut=reply.stop == "max_tokens")
-            seen = self._conversation.view(steering.turn.session).messages
-            message = reply.message.with_unique_calls(seen, steering.turn.id)
-            self._conversation.record(steering.turn, [message], self._clock())
+            seen = self._conversation.load_view(steering.turn.session).messages
+            message = reply.message.with_unique_call_ids(seen, steering.turn.id)
+            self._conversation.record_messages(steering.turn, [message], self._clock())
             progress.partial = ""
             self._emit(steering.turn, "discard")
 
@@ -163,7 +163,7 @@ class TurnRunner:
         overflow: ModelError | None = None
         for attempt in range(self._settings.overflow_retries + 1):
             if overflow is not None:
-                await self._context.recover(turn, attempt, self._clock(), tell)
+                await self._context.shrink_after_overflow(turn, attempt, self._clock(), tell)
             request = await self._context.prepare(turn, self.model, self._clock(), tell)
             try:
                 reply = await self._stream(turn, request, progress)
@@ -173,7 +173,7 @@ class TurnRunner:
                 overflow = error
                 continue
             if reply.stop != "overflow":
-                self._context.learn(turn, reply, self._clock())
+                self._context.record_usage(turn, reply, self._clock())
                 return reply
             overflow = ModelError("The model's context window is full.", kind="overflow", provider=self.model.provider)
         assert overflow is not None
@@ -206,7 +206,7 @@ class TurnRunner:
     # ------------------------------------------------------------------------------------------------------------ tools
 
     async def _run_tools(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
-        begun = {run.call.id for run in self._conversation.tool_runs(turn)}
+        begun = {run.call.id for run in self._conversation.list_tool_runs(turn)}
         for call in calls:
             ok = False
             if call.id in begun and self._toolbox.effects(call.name) == "once":
@@ -223,13 +223,13 @@ class TurnRunner:
                 )
                 text, ok = await self._toolbox.run(call, context, session_role(turn.session))
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
-            self._conversation.record(turn, [_result(call, text, ok=ok)], self._clock())
+            self._conversation.record_messages(turn, [_result(call, text, ok=ok)], self._clock())
 
     def _let_join(self, steering: TurnControl) -> None:
         """Messages that arrived meanwhile reach the model at this tool boundary, if the person chose so."""
         if self._settings.on_message == "steer":
-            for item in self._conversation.inbox(steering.turn.session):
-                steering.turn = self._conversation.steer(steering.turn, item, self._clock())
+            for item in self._conversation.list_accepted(steering.turn.session):
+                steering.turn = self._conversation.join_turn(steering.turn, item, self._clock())
 
     # ----------------------------------------------------------------------------------------------------------- ending
 
@@ -241,9 +241,9 @@ class TurnRunner:
         if not why:
             return self._finish(steering, progress, "answered", message, body, 0)
         before = self._conversation.turn_messages(turn)
-        body += self._guard.under(turn.session, why, before, message.model, now)
+        body += self._guard.footnote_for(turn.session, why, before, message.model, now)
         outcome = self._finish(steering, progress, "answered", message, body, 0)
-        self._guard.noted(turn.session, now)
+        self._guard.mark_footnote_shown(turn.session, now)
         return outcome
 
     def _fail(self, steering: TurnControl, progress: _Progress, text: str, exit_code: int) -> TurnOutcome:
@@ -251,12 +251,12 @@ class TurnRunner:
         return self._finish(steering, progress, "failed", None, text, exit_code)
 
     def _abort(self, steering: TurnControl, progress: _Progress) -> TurnOutcome:
-        turn, reason = steering.turn, steering.abort or "stopped"
+        turn, reason = steering.turn, steering.abort_reason or "stopped"
         if not _is_aborted(self._conversation.turn_messages(turn)):
             self._close_calls(turn, "aborted")
             said = [Message("assistant", progress.partial, model=progress.model)] if progress.partial.strip() else []
             text = f"{ABORTED_MARKER} {reason} The answer above this line is incomplete or missing."
-            self._conversation.record(turn, [*said, Message("system", text)], self._clock())
+            self._conversation.record_messages(turn, [*said, Message("system", text)], self._clock())
         return self._finish(steering, progress, "aborted", None, reason, steering.abort_exit_code)
 
     def _close_calls(self, turn: Turn, word: str) -> None:
@@ -265,7 +265,7 @@ class TurnRunner:
         last = next((m for m in reversed(said) if m.role == "assistant"), None)
         results = [_result(call, f"[{word}]", ok=False) for call in _unanswered(last, said)]
         if results:
-            self._conversation.record(turn, results, self._clock())
+            self._conversation.record_messages(turn, results, self._clock())
 
     def _finish(
         self,
@@ -280,7 +280,7 @@ class TurnRunner:
         outgoing = _deliveries(turn, body, "reply" if state == "answered" else "notice")
         error = "" if state == "answered" else body
         self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
-        self._context.forget_turn(turn.id)
+        self._context.discard_turn(turn.id)
         message_ids = [item.message_id for item in turn.items]
         self._emit(turn, "turn", state=state, message_ids=message_ids)
         return TurnOutcome(

@@ -52,8 +52,8 @@ class StandingMemory:
         clock: Callable[[], datetime],
         count: Callable[[str], int],
         *,
-        file_most: int,
-        day_most: int,
+        file_max_tokens: int,
+        day_max_tokens: int,
     ) -> None:
         """`file_most` and `day_most` in tokens, counted by `count`."""
         self._conversation = conversation
@@ -62,24 +62,24 @@ class StandingMemory:
         self._zone = zone
         self._clock = clock
         self._count = count
-        self._file_most = file_most
-        self._day_most = day_most
+        self._file_most = file_max_tokens
+        self._day_most = day_max_tokens
         self._kept: dict[str, _FrozenBlock] = {}
 
-    def of(self, session: str) -> str:
+    def prompt_block(self, session: str) -> str:
         """The block of a session; "" where nothing is remembered. Raises `StoreError` where the home cannot be read."""
-        view = self._conversation.view(session)
+        view = self._conversation.load_view(session)
         days = today_and_yesterday(self._clock(), self._zone)
-        cycle = self._journal.last_cycle()
+        cycle = self._journal.last_finished_cycle()
         known = self._kept.get(session)
         if known is None or (known.day, known.prefix_rev, known.cycle) != (days[0], view.prefix_rev, cycle):
             text = memory_block(
-                self._read(self._files.curated) if session_role(session) == "owner" else "",
-                [(day, self._read(partial(self._files.day, view.scope, day))) for day in days],
+                self._read(self._files.read_memory_file) if session_role(session) == "owner" else "",
+                [(day, self._read(partial(self._files.read_daily_note, view.scope, day))) for day in days],
                 role=session_role(session),
                 count=self._count,
-                file_most=self._file_most,
-                day_most=self._day_most,
+                file_max_tokens=self._file_most,
+                day_max_tokens=self._day_most,
             )
             known = self._kept[session] = _FrozenBlock(days[0], view.prefix_rev, cycle, text)
         return known.text
@@ -106,9 +106,9 @@ class TurnContextBuilder:
         conversation: Conversation,
         requests: RequestsPort,
         delegations: DelegationsPort,
-        recollection: HistoryRecall,
-        known: Callable[[str, str], str],
-        remembered: Callable[[InboxItem, ContextView, datetime], str],
+        history_recall: HistoryRecall,
+        profiles_for: Callable[[str, str], str],
+        recall_memories: Callable[[InboxItem, ContextView, datetime], str],
         zone: ZoneInfo,
     ) -> None:
         """`known` gives what is known of those whom a text names, for a (text, scope), `remembered` what memory has
@@ -116,38 +116,38 @@ class TurnContextBuilder:
         self._conversation = conversation
         self._requests = requests
         self._delegations = delegations
-        self._recollection = recollection
-        self._known = known
-        self._remembered = remembered
+        self._recollection = history_recall
+        self._known = profiles_for
+        self._remembered = recall_memories
         self._zone = zone
         self._interrupted: dict[str, str] = {}
 
-    def settle(self, now: datetime) -> None:
+    def recover_after_crash(self, now: datetime) -> None:
         """At start: helpers that an earlier process left running are told of in their session's next turn (F22)."""
-        cut = self._delegations.interrupt(now)
+        cut = self._delegations.interrupt_running(now)
         for session in dict.fromkeys(one.session for one in cut):
             told = tasks_of_interrupted_calls(self._delegations, cut, session)
             self._interrupted[session] = interrupted_tasks_note(told, self._zone)
 
-    async def ready(self) -> None:
+    async def prepare(self) -> None:
         """Prepare what `of` looks for, beside the loop where that takes long."""
         try:
-            await self._recollection.ready()
+            await self._recollection.prepare()
         except StoreError as error:
             log.error("nothing can be recalled", error=str(error))
 
-    def of(self, item: InboxItem, now: datetime) -> str:
+    def build(self, item: InboxItem, now: datetime) -> str:
         """The block for the turn that this message opens. Raises `StoreError`."""
         asked = item.incoming
         parts = [current_time_block(now, self._zone), self._interrupted.pop(asked.session, "")]
-        view = self._conversation.view(item.incoming.session)
+        view = self._conversation.load_view(item.incoming.session)
         parts += [self._open(item), self._known_of(item), *self._from_before(item, view, now)]
         return "\n\n".join(part for part in parts if part)
 
     def _open(self, item: InboxItem) -> str:
         """Tasks that nobody has finished (F18): told with each new message, so that a copy kept as history is known for
         what it is, and stops being open in the moment it is closed."""
-        asked = self._requests.open(item.incoming.session, limit=_REQUESTS_READ)
+        asked = self._requests.list_open(item.incoming.session, limit=_REQUESTS_READ)
         tasks = [request for request in asked if request.task and request.message_id != item.message_id][
             :_MAX_OPEN_TASKS
         ]

@@ -36,12 +36,12 @@ class TurnOutcomes:
     def __init__(self) -> None:
         self._by_turn: OrderedDict[str, TurnOutcome] = OrderedDict()
 
-    def keep(self, outcome: TurnOutcome) -> None:
+    def add(self, outcome: TurnOutcome) -> None:
         self._by_turn[outcome.turn] = outcome
         while len(self._by_turn) > _MOST:
             self._by_turn.popitem(last=False)
 
-    def result(self, item: InboxItem, sent: Sequence[str]) -> dict[str, Any]:
+    def describe_result(self, item: InboxItem, sent: Sequence[str]) -> dict[str, Any]:
         """What became of an accepted message (see `ports.Control.result`); `sent` is what its turn sent."""
         outcome = self._by_turn.get(item.turn or "")
         ended = item.state not in ("accepted", "running")

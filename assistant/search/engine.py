@@ -40,11 +40,11 @@ _NEWER = 1e-3
 class SearchEngine:
     """Searches one collection. Not for several threads at once."""
 
-    def __init__(self, shelf: IndexStore, stems: FindStems, embed: EmbedTexts, bounds: SearchLimits) -> None:
-        self.index = SearchIndex(shelf, stems, embed)
+    def __init__(self, store: IndexStore, stems: FindStems, embed: EmbedTexts, limits: SearchLimits) -> None:
+        self.index = SearchIndex(store, stems, embed)
         self._stems = stems
         self._embed = embed
-        self._bounds = bounds
+        self._bounds = limits
         self._lookup = np.full(1_024, -1, np.int32)
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
@@ -63,27 +63,27 @@ class SearchEngine:
         vector /= max(float(np.linalg.norm(vector)), 1e-6)
         table = self._table(candidates, terms, asked)
         found = score_candidates(
-            table, self._weighed(terms, asked), vector, of_time=asked.of_time, sources=self.index.sources
+            table, self._weighed(terms, asked), vector, of_time=asked.asks_time, sources=self.index.source_count
         )
         likeness = table.vectors[table.around[:, NEIGHBOUR_REACH]] @ meant
         return self._ranked(candidates, found, likeness, limit)
 
-    def frequency(self, word: str) -> int:
+    def source_count(self, word: str) -> int:
         """How many sources have a word, in any form of it."""
         if len(word) == 1 and is_spaceless(word):
-            return sum(self.index.sources_with(stem) for stem in self.index.beginning_with(word))
-        return max((self.index.sources_with(stem) for stem in self._stems([word])[word].split()), default=0)
+            return sum(self.index.source_count_of(stem) for stem in self.index.stems_starting_with(word))
+        return max((self.index.source_count_of(stem) for stem in self._stems([word])[word].split()), default=0)
 
     # ------------------------------------------------------------------------------------------------------- candidates
 
     def _allowed(self, where: SearchFilter) -> Bools | None:
-        meta, scope = self.index.meta, self.index.number_of(where.scope)
+        meta, scope = self.index.meta, self.index.name_number(where.scope)
         if scope is None:
             return None
         allowed: Bools = (meta["scope"] == scope) & (meta["gone"] == 0)
         if where.stream:
-            allowed &= meta["stream"] == (self.index.number_of(f"{where.scope}\n{where.stream}") or 0)
-        roles = [self.index.number_of(f"role {role}") or -1 for role in where.roles]
+            allowed &= meta["stream"] == (self.index.name_number(f"{where.scope}\n{where.stream}") or 0)
+        roles = [self.index.name_number(f"role {role}") or -1 for role in where.roles]
         allowed &= np.isin(meta["role"], roles)
         if where.after is not None:
             allowed &= meta["second"] >= epoch_second(where.after)
@@ -98,10 +98,10 @@ class SearchEngine:
         names = self._speaker_stems()
         own = {stem: word for stem, word in asked.words.items() if stem not in names} or asked.words
         terms = {stem: (1.0, stem) for stem in own}
-        like = self.index.vocabulary.like(own, but=names)
+        like = self.index.vocabulary.similar_stems(own, exclude=names)
         for stem in own:
             if len(stem) == 1 and is_spaceless(stem):
-                like.update(dict.fromkeys(self.index.beginning_with(stem), (1.0, stem)))
+                like.update(dict.fromkeys(self.index.stems_starting_with(stem), (1.0, stem)))
         return {**{stem: found for stem, found in like.items() if stem not in terms}, **terms}
 
     def _weighed(self, terms: dict[str, tuple[float, str]], asked: ParsedQuestion) -> list[QueryTerm]:
@@ -109,7 +109,7 @@ class SearchEngine:
         rows = {stem: row for row, stem in enumerate(terms)}
         together = dict.fromkeys(terms, 0.0)
         for stem, (weight, stands_for) in terms.items():
-            together[stands_for] += weight * self.index.sources_with(stem)
+            together[stands_for] += weight * self.index.source_count_of(stem)
         return [
             QueryTerm(
                 idf := self._idf(stem, asked), weight, rows[stands_for], min(idf, self._plain_idf(together[stem]))
@@ -120,11 +120,11 @@ class SearchEngine:
     def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools) -> Ints:
         """Numbers of the units worth an exact score, in order."""
         index = self.index
-        if int(allowed.sum()) <= self._bounds.whole:
+        if int(allowed.sum()) <= self._bounds.small_collection:
             return np.flatnonzero(allowed)
         rough = np.zeros(index.count, np.float32)
-        common = max(self._bounds.common * index.sources, _NEVER_COMMON)
-        known = sorted((index.sources_with(stem), stem) for stem in terms)
+        common = max(self._bounds.common_share * index.source_count, _NEVER_COMMON)
+        known = sorted((index.source_count_of(stem), stem) for stem in terms)
         rarest = next((sources for sources, _ in known if sources), 0)
         for sources, stem in known:
             if 0 < sources <= max(common, rarest):
@@ -135,13 +135,13 @@ class SearchEngine:
         rough[index.meta["scope"] != index.meta["scope"][np.argmax(allowed)]] = 0
         rough *= np.where(allowed, np.float32(1), np.float32(0.5))
         rough *= np.linspace(1 - _NEWER, 1, index.count, dtype=np.float32)
-        seeds = _largest(rough, self._bounds.seeds)
+        seeds = _largest(rough, self._bounds.seed_units)
         around = self._around(seeds)
         reached = np.unique(around[around >= 0])
         nearby = self._around(reached)
         spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
         spread[~allowed[reached]] = 0
-        chosen = reached[_largest(spread, self._bounds.exact)]
+        chosen = reached[_largest(spread, self._bounds.scored_units)]
         return np.sort(chosen)
 
     def _around(self, units: Ints) -> Ints:
@@ -209,20 +209,20 @@ class SearchEngine:
         about = self._speakers_named(asked)
         if about:
             return np.isin(own["speaker"], about)
-        role = "assistant" if asked.of_assistant else "user" if asked.of_oneself else ""
-        fits: Bools = own["role"] == (self.index.number_of(f"role {role}") or 0) if role else np.zeros(len(own), bool)
+        role = "assistant" if asked.about_assistant else "user" if asked.about_user else ""
+        fits: Bools = own["role"] == (self.index.name_number(f"role {role}") or 0) if role else np.zeros(len(own), bool)
         return fits & (own["speaker"] == 0) if role == "user" else fits
 
     # ------------------------------------------------------------------------------------------------------------ names
 
     def _speaker_stems(self) -> frozenset[str]:
-        return frozenset(stem for stems in self.index.speakers().values() for stem in stems)
+        return frozenset(stem for stems in self.index.speaker_stems().values() for stem in stems)
 
     def _speakers_named(self, asked: ParsedQuestion) -> list[int]:
-        return [number for number, stems in self.index.speakers().items() if stems & asked.words.keys()]
+        return [number for number, stems in self.index.speaker_stems().items() if stems & asked.words.keys()]
 
     def _idf(self, stem: str, asked: ParsedQuestion) -> float:
-        sources = self.index.sources_with(stem)
+        sources = self.index.source_count_of(stem)
         if stem in asked.dates:
             kind, number = asked.dates[stem]
             meta = self.index.meta
@@ -230,7 +230,7 @@ class SearchEngine:
         return self._plain_idf(sources)
 
     def _plain_idf(self, sources: float) -> float:
-        return math.log(1 + (max(self.index.sources - sources, 0) + 0.5) / (sources + 0.5))
+        return math.log(1 + (max(self.index.source_count - sources, 0) + 0.5) / (sources + 0.5))
 
     def _ranked(self, candidates: Ints, found: CandidateScores, likeness: Floats, limit: int) -> list[SourceHit]:
         meta = self.index.meta

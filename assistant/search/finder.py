@@ -32,19 +32,19 @@ class SourceFinder:
 
     def __init__(
         self,
-        engine: Callable[[], SearchEngine],
-        spoke: TextSource,
+        open_engine: Callable[[], SearchEngine],
+        source: TextSource,
         zone: tzinfo,
         *,
         patient: bool = False,
-        closing: Callable[[], None] = lambda: None,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         """`engine` is opened when it is first needed. `patient`: a search waits until all is taken in."""
-        self._open = engine
-        self._spoke = spoke
+        self._open = open_engine
+        self._spoke = source
         self._zone = zone
         self._most = None if patient else _MAX_RECORDS_PER_SEARCH
-        self._closing = closing
+        self._closing = on_close
         self._engine: SearchEngine | None = None
         self._lock = RLock()
 
@@ -54,7 +54,7 @@ class SourceFinder:
             self._take_in(engine.index, self._most)
             return engine.search(question, where, limit=limit)
 
-    def slow(self) -> bool:
+    def is_slow(self) -> bool:
         if not self._lock.acquire(blocking=False):
             return True
         try:
@@ -63,16 +63,16 @@ class SourceFinder:
         finally:
             self._lock.release()
 
-    def take_in(self) -> None:
+    def index_pending(self) -> None:
         with self._lock:
             self._take_in(self._opened().index, self._most)
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         with self._lock:
             engine = self._opened()
-            return [engine.frequency(word) for word in words], engine.index.sources
+            return [engine.source_count(word) for word in words], engine.index.source_count
 
-    def catch_up(self) -> int:
+    def index_next_batch(self) -> int:
         """Take in some of what came since; how many records that were, 0 once nothing is left. Raises
         `StoreError`."""
         with self._lock:
@@ -82,9 +82,9 @@ class SourceFinder:
         """Take sources out so that none of their words is left; `words_of` gives what was indexed of each. Not twice
         for the same ones. Raises `StoreError`."""
         with self._lock:
-            self._opened().index.take_out(sources, stems_of=words_of)
+            self._opened().index.remove_sources(sources, text_of=words_of)
 
-    def start_anew(self) -> None:
+    def clear(self) -> None:
         """Throw the index away: it is made again from its source. Raises `StoreError`."""
         with self._lock:
             self._opened().index.clear()
@@ -100,8 +100,8 @@ class SourceFinder:
 
     def _waits_long(self, index: SearchIndex) -> bool:
         waiting = 0
-        for stream in self._spoke.behind(index.read_to):
-            records = self._spoke.after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
+        for stream in self._spoke.streams_behind(index.read_to):
+            records = self._spoke.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
             waiting += sum(len(record.text) for record in records)
             if len(records) == _BATCH_RECORDS or waiting > _LONG_TEXT:
                 return True
@@ -109,15 +109,15 @@ class SourceFinder:
 
     def _take_in(self, index: SearchIndex, most: int | None) -> int:
         taken = 0
-        for stream in self._spoke.behind(index.read_to):
+        for stream in self._spoke.streams_behind(index.read_to):
             while most is None or taken < most:
-                records = self._spoke.after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
+                records = self._spoke.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:
                     break
                 index.append(list(self._units(records)), {stream: records[-1].seq})
                 gone = [hidden for record in records for hidden in record.takes_back]
                 if gone:
-                    index.take_out(gone)
+                    index.remove_sources(gone)
                 taken += len(records)
         return taken
 

@@ -68,9 +68,9 @@ class EmbedTexts(Protocol):
 
 
 class SearchIndex:
-    def __init__(self, shelf: IndexStore, stems: FindStems, embed: EmbedTexts, resident: int = _RESIDENT) -> None:
+    def __init__(self, store: IndexStore, stems: FindStems, embed: EmbedTexts, resident: int = _RESIDENT) -> None:
         self._resident = resident
-        self._shelf = shelf
+        self._shelf = store
         self._stems = stems
         self._embed = embed
         self._load()
@@ -146,7 +146,7 @@ class SearchIndex:
             self._grow()
             self.count += 1
             self._take(one)
-        if self._shelf.seals and len(self._fresh) >= SEAL_AFTER_UNITS:
+        if self._shelf.can_seal and len(self._fresh) >= SEAL_AFTER_UNITS:
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int]:
@@ -191,7 +191,7 @@ class SearchIndex:
         for stem in one.stems:
             self._memory.setdefault(stem.stem, []).append((one.number, stem.count))
         self._source_count += int(self._meta[one.number]["part"] == 0)
-        self.vocabulary.note({stem.stem: stem.word for stem in one.stems})
+        self.vocabulary.add_words({stem.stem: stem.word for stem in one.stems})
 
     def _grow(self) -> None:
         if self.count == len(self._meta):
@@ -243,17 +243,17 @@ class SearchIndex:
 
     # ------------------------------------------------------------------------------------------------------------- gone
 
-    def take_out(self, sources: Sequence[int], *, stems_of: Callable[[int], str] | None = None) -> None:
+    def remove_sources(self, sources: Sequence[int], *, text_of: Callable[[int], str] | None = None) -> None:
         """These are found no longer. With `stems_of` (the text of a source as it was indexed) nothing of their words
         stays, as when they are forgotten. Raises `StoreError`."""
         numbers = np.flatnonzero(np.isin(self.meta["source"], np.array(sources, np.int64)))
         if not len(numbers):
             return
         self.meta["gone"][numbers] = 1
-        terms = None if stems_of is None else self._without(numbers, stems_of)
+        terms = None if text_of is None else self._without(numbers, text_of)
         changed = {int(number): self._meta[number].tobytes() for number in numbers}
-        self._shelf.mark_gone(changed, self._sealed_total.tobytes(), terms=terms)
-        if stems_of is not None:
+        self._shelf.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
+        if text_of is not None:
             self._load()
 
     def clear(self) -> None:
@@ -280,7 +280,7 @@ class SearchIndex:
         """The unit after each in its stream, -1 for none."""
         return self._following[: self.count]
 
-    def speakers(self) -> dict[int, frozenset[str]]:
+    def speaker_stems(self) -> dict[int, frozenset[str]]:
         """The stems of each speaker's name, by the speaker's number."""
         for number in np.unique(self._meta["speaker"][self._speakers_until : self.count]).tolist():
             if number and number not in self._speakers:
@@ -298,25 +298,25 @@ class SearchIndex:
     def meta(self) -> UnitRows:
         return self._meta[: self.count]
 
-    def number_of(self, name: str) -> int | None:
+    def name_number(self, name: str) -> int | None:
         return self._names.get(name)
 
     @property
     def names(self) -> Mapping[str, int]:
         return self._names
 
-    def sources_with(self, stem: str) -> int:
+    def source_count_of(self, stem: str) -> int:
         """How many sources have a stem: a long text counts once, or it would make its words common."""
         fresh = self._memory.get(stem)
         sealed = self._sources.get(self._terms.get(stem, 0), 0)
         return sealed + (self._sources_among(fresh) if fresh else 0)
 
     @property
-    def sources(self) -> int:
+    def source_count(self) -> int:
         """How many sources there are."""
         return self._source_count
 
-    def beginning_with(self, letter: str) -> list[str]:
+    def stems_starting_with(self, letter: str) -> list[str]:
         """The stems that begin so."""
         return [stem for stem in self._terms.keys() | self._memory.keys() if stem.startswith(letter)]
 

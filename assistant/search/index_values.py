@@ -78,7 +78,7 @@ class IndexStore(Protocol):
     is gone when the index is."""
 
     @property
-    def seals(self) -> bool: ...
+    def can_seal(self) -> bool: ...
 
     def load(self) -> IndexContents: ...
 
@@ -90,7 +90,9 @@ class IndexStore(Protocol):
         """Keep a page in place of the fresh units that it holds, in one transaction."""
         ...
 
-    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None) -> None:
+    def mark_removed(
+        self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None
+    ) -> None:
         """Replace the meta of these units, by number. With `terms`, be they none, the words are to vanish too: vectors
         of the units become zero, fresh ones lose their stems, terms take their new counts, and those without a unit are
         removed."""
@@ -129,11 +131,11 @@ class TextSource(Protocol):
     """What was said, in the order of each stream of a source: a session's log, the journal. Every method raises
     `StoreError`."""
 
-    def behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
+    def streams_behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
         """Streams with records after the seq that was read (0: nothing), each with its last seq."""
         ...
 
-    def after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]: ...
+    def records_after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]: ...
 
     def close(self) -> None: ...
 
@@ -158,7 +160,7 @@ class SourceHit:
 
     source: int
     score: float
-    likeness: float = 0.0
+    similarity: float = 0.0
 
 
 class FinderPort(Protocol):
@@ -168,11 +170,11 @@ class FinderPort(Protocol):
         """Best first. What was said until now is found."""
         ...
 
-    def slow(self) -> bool:
+    def is_slow(self) -> bool:
         """Whether a search now would first take in much, or wait for whoever does."""
         ...
 
-    def take_in(self) -> None:
+    def index_pending(self) -> None:
         """What a search would first take in."""
         ...
 

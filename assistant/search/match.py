@@ -133,7 +133,7 @@ class WordMatcher:
             for i, word in enumerate(words)
         ]
 
-    def spots(self, text: str) -> list[WordSpot]:
+    def find_spots(self, text: str) -> list[WordSpot]:
         """Every place in `text`, in order."""
         folded = fold_text(text)
         spots: dict[tuple[int, int], WordSpot] = {}
@@ -143,7 +143,7 @@ class WordMatcher:
         return [spots[place] for place in sorted(spots)]
 
     def words_in(self, text: str) -> frozenset[int]:
-        return frozenset(spot.word for spot in self.spots(text))
+        return frozenset(spot.word for spot in self.find_spots(text))
 
     def _stem(self, word: str) -> str:
         if word not in self._known:
@@ -182,15 +182,15 @@ class Significance:
 
     words: Sequence[QueryWord]
     idf: Sequence[float]
-    passages: int
+    passage_count: int
 
-    def fit(self, found: Set[int]) -> MatchQuality:
+    def measure_fit(self, word_indexes: Set[int]) -> MatchQuality:
         """How an excerpt fits that has the words `found` (by index)."""
-        unheard = math.log(2 * (self.passages + 1))
+        unheard = math.log(2 * (self.passage_count + 1))
         whole = sum(worth or unheard for worth in self.idf)
-        telling = [i for i in self._apart(sorted(found)) if self.idf[i] >= _TELLING]
-        chance = (self.passages + 1) * math.exp(-sum(self.idf[i] for i in telling))
-        return MatchQuality(len(telling), chance, sum(self.idf[i] for i in found) / whole if whole else 0.0)
+        telling = [i for i in self._apart(sorted(word_indexes)) if self.idf[i] >= _TELLING]
+        chance = (self.passage_count + 1) * math.exp(-sum(self.idf[i] for i in telling))
+        return MatchQuality(len(telling), chance, sum(self.idf[i] for i in word_indexes) / whole if whole else 0.0)
 
     def _apart(self, found: Sequence[int]) -> list[int]:
         """The words that stand for themselves: of the overlapping pairs that a spaceless run is taken into, every
@@ -206,7 +206,7 @@ class Significance:
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
     matcher: WordMatcher
-    chance: Significance
+    significance: Significance
 
 
 def prepare_query(finder: FinderPort, words: Sequence[QueryWord], stems: FindStems) -> PreparedQuery:

@@ -17,10 +17,10 @@ class SearchLimits:
     """Of the first stage, in units: a collection up to `whole` is scored as a whole; else the `seeds` best by a cheap
     score lead to the `exact` that are scored exactly. A stem that more than the share `common` has leads nowhere."""
 
-    whole: int = 1_500
-    seeds: int = 2_000
-    exact: int = 1_000
-    common: float = 0.3
+    small_collection: int = 1_500
+    seed_units: int = 2_000
+    scored_units: int = 1_000
+    common_share: float = 0.3
 
 
 MAX_STEMS = 24
@@ -57,9 +57,9 @@ class ParsedQuestion:
     text: str
     words: dict[str, str]
     dates: dict[str, tuple[str, int]]
-    of_time: bool
-    of_assistant: bool
-    of_oneself: bool
+    asks_time: bool
+    about_assistant: bool
+    about_user: bool
 
 
 def parse_question(question: str, stems: Callable[[Iterable[str]], dict[str, str]]) -> ParsedQuestion:

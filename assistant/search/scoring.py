@@ -60,7 +60,7 @@ class QueryTerm:
     idf: float
     weight: float
     stands_for: int
-    together: float
+    combined_idf: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class CandidateTable:
 
     around: Ints
     counts: Floats
-    named: Bools
+    names_date: Bools
     words: Floats
     form: NDArray[np.uint8]
     vectors: Floats
     mean: Floats
-    fits: Bools
+    matches_speaker: Bools
     age: Floats
 
 
@@ -98,12 +98,12 @@ def score_candidates(
     messages or entries the weights of the terms are taken."""
     shares, length = _shares(table)
     counts = np.concatenate([table.counts, np.zeros((len(terms), 1), np.float32)], axis=1)[:, table.around]
-    bm25 = _bm25(counts, shares, length / max(float(length.mean()), 1e-6), table.named, terms)
+    bm25 = _bm25(counts, shares, length / max(float(length.mean()), 1e-6), table.names_date, terms)
     own = np.array([term.stands_for == row for row, term in enumerate(terms)], bool)
     idf = np.array([term.idf for term in terms], np.float32)
     whole = float(idf[own].sum()) or 1.0
-    near = (counts[own, :, NEIGHBOUR_REACH - 2 : NEIGHBOUR_REACH + 2] > 0).any(axis=2) | table.named[own]
-    itself = (counts[own, :, NEIGHBOUR_REACH] > 0) | table.named[own]
+    near = (counts[own, :, NEIGHBOUR_REACH - 2 : NEIGHBOUR_REACH + 2] > 0).any(axis=2) | table.names_date[own]
+    itself = (counts[own, :, NEIGHBOUR_REACH] > 0) | table.names_date[own]
     covered_around, covered = (idf[own] @ near) / whole, (idf[own] @ itself) / whole
     centre = table.around[:, NEIGHBOUR_REACH]
     lengths = _centred_lengths(table)
@@ -121,7 +121,7 @@ def score_candidates(
         + _LIKE_AROUND * scale_to_best(around)
     )
     total += _TOGETHER * _surprise(itself, idf[own], sources)
-    total += _ROLE * table.fits + _ANSWER * answers + _RECENCY * table.age
+    total += _ROLE * table.matches_speaker + _ANSWER * answers + _RECENCY * table.age
     total += _LENGTH * np.minimum(table.words[centre], _FULL_LENGTH) / _FULL_LENGTH
     if of_time:
         total += _TIME * (form & TIME_WORD > 0)
@@ -165,7 +165,7 @@ def _bm25(counts: Floats, shares: Floats, length: Floats, named: Bools, terms: S
     weights = np.zeros((len(terms), len(terms)), np.float32)
     weights[[term.stands_for for term in terms], range(len(terms))] = [term.weight for term in terms]
     occurrences = weights[own] @ each
-    worth = np.array([terms[row].together for row in own], np.float32)
+    worth = np.array([terms[row].combined_idf for row in own], np.float32)
     damped = _K1 * (1 - _B + _B * length)
     found: Floats = worth @ (occurrences * (_K1 + 1) / (occurrences + damped))
     return found

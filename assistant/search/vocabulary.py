@@ -85,13 +85,13 @@ class Vocabulary:
         self._rows = {stem: row for row, stem in enumerate(self._stems)}
         self._matrix = vectors[:, :_DIMENSIONS].copy()
 
-    def note(self, words: Mapping[str, str]) -> None:
+    def add_words(self, words: Mapping[str, str]) -> None:
         """New stems, each with a word of it; embedded when they are first needed."""
         for stem, word in words.items():
             if stem not in self._rows and _is_telling(stem):
                 self._waiting[stem] = word
 
-    def like(self, words: Mapping[str, str], *, but: frozenset[str]) -> dict[str, tuple[float, str]]:
+    def similar_stems(self, words: Mapping[str, str], *, exclude: frozenset[str]) -> dict[str, tuple[float, str]]:
         """For the stems of a question (each with its word) other stems of the collection that mean about the same,
         each with a weight below 1 and the question's stem that it is most like; none of `but`."""
         self._take_in()
@@ -106,7 +106,7 @@ class Vocabulary:
         found: dict[str, tuple[float, str]] = {}
         for own, word in words.items():
             for stem, cosine in self._known.get(word, ()):
-                if stem not in but and stem not in words:
+                if stem not in exclude and stem not in words:
                     found[stem] = max(found.get(stem, (0.0, "")), (_WEIGHT * cosine, own))
         return found
 

@@ -30,7 +30,7 @@ class RuntimeActivity:
     """What the runtime is at: `passes` it completed so far; the sessions of turns that run, by the turns' ids; sessions
     that wait for a turn while none runs and no trouble is known that keeps them."""
 
-    passes: int
+    ticks: int
     turns: Mapping[str, str] = field(default_factory=dict)
     waiting: frozenset[str] = frozenset()
 
@@ -47,15 +47,15 @@ class StallDetector:
         self._lag = 0.0
         self.fault = ""
 
-    def beat(self, lanes: RuntimeActivity, at: float, *, late: float, every: float) -> str:
+    def check_progress(self, activity: RuntimeActivity, at: float, *, late: float, every: float) -> str:
         """Look now: what is wrong, as a sentence, or "". `every` is the time between two beats, at each of which the
         runtime is asked to pass; `late` is by how much this one came after its time."""
-        if lanes.passes != self._passes:
-            self._passes, self._passed_at = lanes.passes, at
-        seen = {("turn", turn) for turn in lanes.turns} | {("waiting", session) for session in lanes.waiting}
+        if activity.ticks != self._passes:
+            self._passes, self._passed_at = activity.ticks, at
+        seen = {("turn", turn) for turn in activity.turns} | {("waiting", session) for session in activity.waiting}
         self._since = {one: self._since.get(one, at) for one in seen}
         self._lag = max(late, 0.0)
-        self.fault = self._fault(lanes, at, every)
+        self.fault = self._fault(activity, at, every)
         return self.fault
 
     def status(self) -> Mapping[str, Any]:
@@ -89,7 +89,7 @@ class Heartbeat:
     while it gets on; `feed` is called at each beat that finds nothing wrong."""
 
     progress: StallDetector
-    lanes: Callable[[], RuntimeActivity]
+    activity: Callable[[], RuntimeActivity]
     wake: Callable[[], None]
     manager: SystemdNotifier
     serving: Callable[[], str]
@@ -104,23 +104,23 @@ class Heartbeat:
             due = loop.time() + every
             await asyncio.sleep(every)
 
-    async def hold(self, ending: Awaitable[None], every: float) -> None:
+    async def keep_alive_during(self, ending: Awaitable[None], every: float) -> None:
         """Keep the watchdog quiet until `ending` is over; that has a limit of its own."""
         task = asyncio.ensure_future(ending)
         while not task.done():
-            self.manager.tell(**{notify.WATCHDOG: "1"})
+            self.manager.notify(**{notify.WATCHDOG: "1"})
             await asyncio.wait([task], timeout=every)
         await task
 
     def beat(self, at: float, due: float, every: float) -> None:
         known = self.progress.fault
-        fault = self.progress.beat(self.lanes(), at, late=at - due, every=every)
+        fault = self.progress.check_progress(self.activity(), at, late=at - due, every=every)
         self.wake()
         if not fault:
             self.feed()
-            self.manager.tell(**{notify.WATCHDOG: "1", notify.STATUS: self.serving()})
+            self.manager.notify(**{notify.WATCHDOG: "1", notify.STATUS: self.serving()})
         else:
-            self.manager.tell(**{notify.STATUS: fault})
+            self.manager.notify(**{notify.STATUS: fault})
         if fault and not known:
             log.error("the daemon does not get on", fault=fault)
         elif known and not fault:

@@ -49,13 +49,13 @@ class SignalListener:
     `stop` is called at the first signal, `hurry` at a further one, both in a thread of their own; `arm` is told within
     how many seconds the process has to have left, the last word counting."""
 
-    ears: socket.socket
-    mouth: socket.socket
+    reader: socket.socket
+    writer: socket.socket
     end_seconds: float
     stop: Callable[[], None]
     hurry: Callable[[], None]
-    arm: Callable[[float], None] = exit_within
-    begun: threading.Event = field(default_factory=threading.Event)
+    arm_exit: Callable[[float], None] = exit_within
+    shutdown_begun: threading.Event = field(default_factory=threading.Event)
     _limit: float | None = None
     _deciding: threading.Lock = field(default_factory=threading.Lock)
 
@@ -63,8 +63,8 @@ class SignalListener:
         """Listen until the mouth is closed, or the time for the end is up."""
         with contextlib.suppress(TimeoutError):
             while True:
-                self.ears.settimeout(None if self._limit is None else max(self._limit - time.monotonic(), 0.001))
-                numbers = self.ears.recv(64)
+                self.reader.settimeout(None if self._limit is None else max(self._limit - time.monotonic(), 0.001))
+                numbers = self.reader.recv(64)
                 if not numbers:
                     return
                 for number in numbers:
@@ -72,34 +72,34 @@ class SignalListener:
         with contextlib.suppress(OSError):
             os.write(_STANDARD_ERROR, _WORD.encode())
 
-    def begin(self) -> None:
+    def begin_shutdown(self) -> None:
         """The end has begun, by a signal or without one."""
         with self._deciding:
-            first = not self.begun.is_set()
-            self.begun.set()
+            first = not self.shutdown_begun.is_set()
+            self.shutdown_begun.set()
         if first:
-            self.leave(self.end_seconds + EXIT_SECONDS)
+            self.limit_shutdown(self.end_seconds + EXIT_SECONDS)
 
-    def watch(self, seconds: float) -> None:
+    def arm_watchdog(self, seconds: float) -> None:
         """Be gone within so many seconds unless this is said again: the watchdog where no manager has one (launchd)."""
         with self._deciding:
-            if not self.begun.is_set():
-                self.arm(seconds)
+            if not self.shutdown_begun.is_set():
+                self.arm_exit(seconds)
 
-    def leave(self, seconds: float) -> None:
+    def limit_shutdown(self, seconds: float) -> None:
         """Be gone within so many seconds."""
         self._limit = time.monotonic() + seconds - _WORD_SECONDS
-        self.arm(seconds)
+        self.arm_exit(seconds)
         with contextlib.suppress(OSError):
             # No signal has this number: the thread looks at its limit again.
-            self.mouth.send(b"\0")
+            self.writer.send(b"\0")
 
     def _hear(self, number: int) -> None:
-        if number in STOP_SIGNALS and not self.begun.is_set():
-            self.begin()
+        if number in STOP_SIGNALS and not self.shutdown_begun.is_set():
+            self.begin_shutdown()
             self.stop()
         elif number in _HURRIES:
-            self.leave(HURRY_SECONDS)
+            self.limit_shutdown(HURRY_SECONDS)
             self.hurry()
 
 
@@ -123,8 +123,8 @@ def listen_for_stop(
     try:
         yield listening
     finally:
-        listening.begin()
-        listening.leave(EXIT_SECONDS)
+        listening.begin_shutdown()
+        listening.limit_shutdown(EXIT_SECONDS)
 
 
 def _noted(number: int, frame: object) -> None:

@@ -26,7 +26,7 @@ class SystemdNotifier:
     def __init__(self, address: str = "") -> None:
         self._address = _address(address)
 
-    def tell(self, **said: str) -> bool:
+    def notify(self, **said: str) -> bool:
         """Send one message, such as `READY="1"`; whether the manager has it."""
         if not self._address:
             return False

@@ -92,7 +92,7 @@ def summarise_generation(ended: EndedGeneration, most: int, count: CountTokens, 
     if ended.summary is not None:
         earlier = fit_to_tokens(_plain(ended.summary.summary), int(most * _SHARE_OF_SUMMARY), count)
     rows = [row for row in ended.rows if row.role in ("user", "assistant") and _is_its_own(row)][-_ROWS_LOOKED_AT:]
-    material = SummaryInput(ended.session, ended.scope, tuple(row.by_clock_of(zone) for row in rows), {}, most)
+    material = SummaryInput(ended.session, ended.scope, tuple(row.in_timezone(zone) for row in rows), {}, most)
     since = _plain(select_sentences(material, most - count(earlier) - 1, count))
     return "\n".join(part for part in (earlier, since) if part)
 

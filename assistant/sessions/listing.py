@@ -107,7 +107,7 @@ def reset_done_text(done: ResetResult) -> str:
     read = "Everything worth keeping was written down first."
     if done.unread:
         read = f"{pluralize(done.unread, 'message')} could not be read for memories now and wait for the next sleep."
-    if done.unread and done.reading:
+    if done.unread and done.is_reading_on:
         read = (
             f"{pluralize(done.unread, 'message')} are still to be read for memories, from now on or at the next sleep."
         )
@@ -188,43 +188,43 @@ class SessionReader:
         self._archive = archive
         self.policies = policies
 
-    def listed(self, most: int) -> Iterator[SessionRow]:
+    def list_generations(self, most: int) -> Iterator[SessionRow]:
         """The sessions, the latest spoken in first; of each at most so many generations, newest first."""
-        for info in self._conversation.sessions():
+        for info in self._conversation.list_sessions():
             yield from islice(self._of(info), most)
 
-    def listed_of(self, key: str) -> Iterator[SessionRow]:
+    def list_generations_of(self, key: str) -> Iterator[SessionRow]:
         """The generations of one session, newest first."""
-        for info in self._conversation.sessions():
+        for info in self._conversation.list_sessions():
             if info.key == key:
                 yield from self._of(info)
 
-    def one(self, session: str, number: int | None) -> SessionRow:
+    def get_generation(self, session: str, number: int | None) -> SessionRow:
         """A generation, the current one unless named. Raises `UsageError`."""
-        key = self.known(session)
-        found = next((one for one in self.listed_of(key) if number in (None, one.generation.number)), None)
+        key = self.resolve_session(session)
+        found = next((one for one in self.list_generations_of(key) if number in (None, one.generation.number)), None)
         if found is None:
             raise UsageError(f"{key} has no conversation number {number}. `/sessions` lists what there is.")
         return found
 
     def _of(self, info: SessionInfo) -> Iterator[SessionRow]:
-        waiting = next((one for one in self._resets.unfinished() if one.session == info.key), None)
-        for known in reversed(self.generations.all(info.key)):
-            archived = self._archive.find(info.key, known.number)
+        waiting = next((one for one in self._resets.unfinished_resets() if one.session == info.key), None)
+        for known in reversed(self.generations.list_generations(info.key)):
+            archived = self._archive.find_entry(info.key, known.number)
             if known.number == info.generation:
                 yield SessionRow(known, info, archived, waiting)
             else:
                 yield SessionRow(known, None, archived)
 
-    def known(self, name: str) -> str:
+    def resolve_session(self, name: str) -> str:
         """The key of a session that there is, as a person names it. Raises `UsageError`."""
         key = parse_session_name(name)
-        keys = [info.key for info in self._conversation.sessions()]
+        keys = [info.key for info in self._conversation.list_sessions()]
         if key not in keys:
             raise UsageError(f"There is no session {name!r}. Sessions: {', '.join(sorted(keys)) or 'none yet'}.")
         return key
 
-    def note(self, known: Generation) -> str:
+    def handover_note(self, known: Generation) -> str:
         """The words that handed over to a generation; "" where it is the first, or they were forgotten."""
-        first = next(iter(self.generations.records(known.session, known.number)), None)
+        first = next(iter(self.generations.records_of_generation(known.session, known.number)), None)
         return first.content if first is not None and first.kind in ("handover", "resume") else ""

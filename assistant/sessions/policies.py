@@ -41,40 +41,40 @@ class ResetPolicies:
     """What holds in a home: a policy for each kind of session, the hour of daily resets in the home's zone, the minutes
     of an idle one."""
 
-    of: Mapping[SessionKind, SessionResetPolicy]
+    by_kind: Mapping[SessionKind, SessionResetPolicy]
     at: str
     idle: timedelta
     zone: tzinfo
 
     @property
-    def any(self) -> bool:
+    def has_automatic(self) -> bool:
         """Whether any conversation ends by itself."""
-        return any(policy != "manual" for policy in self.of.values())
+        return any(policy != "manual" for policy in self.by_kind.values())
 
-    def policy(self, session: str) -> SessionResetPolicy:
-        return self.of[session_kind(session)]
+    def policy_of_session(self, session: str) -> SessionResetPolicy:
+        return self.by_kind[session_kind(session)]
 
-    def due(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
+    def due_reset(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
         """Whether the current generation is to end now."""
         if spoken.first_at is None or spoken.last_at is None:
             return None
         slot: datetime | None = None
         reason: EndReason = "idle"
-        match self.policy(spoken.session):
+        match self.policy_of_session(spoken.session):
             case "daily":
-                reason, slot = "daily", SleepSchedule(self.at, self.zone).due(None, spoken.first_at, now)
+                reason, slot = "daily", SleepSchedule(self.at, self.zone).find_due_night(None, spoken.first_at, now)
             case "idle" if now - spoken.last_at >= self.idle:
                 slot = spoken.last_at + self.idle
         if slot is None:
             return None
         return DueReset(spoken.session, spoken.generation, reason, slot, is_late_start(slot, now))
 
-    def overdue(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
+    def overdue_reset(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
         """A daily reset that should have happened long ago."""
-        due = self.due(spoken, now)
+        due = self.due_reset(spoken, now)
         return due if due is not None and due.reason == "daily" and now - due.slot > _OVERDUE else None
 
 
-def waits_for_sleep(due: DueReset, night_is_due: bool, since: datetime, now: datetime) -> bool:
+def waits_for_sleep(reset: DueReset, night_is_due: bool, since: datetime, now: datetime) -> bool:
     """Whether a daily reset, known to be due `since`, comes after a sleep that is due as well."""
-    return due.reason == "daily" and night_is_due and now - since < _LONGEST_WAIT_FOR_SLEEP
+    return reset.reason == "daily" and night_is_due and now - since < _LONGEST_WAIT_FOR_SLEEP

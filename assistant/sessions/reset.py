@@ -58,15 +58,15 @@ class ResetContext:
     tells the person with their next turn, `show` whoever looks on now."""
 
     extract: Callable[[str, datetime, datetime], Awaitable[Mapping[str, Any]]]
-    read_on: Callable[[str], None]
-    holding: Callable[[str], AbstractContextManager[None]]
-    awake: Callable[[], AbstractAsyncContextManager[None]]
+    continue_extraction: Callable[[str], None]
+    hold_session: Callable[[str], AbstractContextManager[None]]
+    block_sleep: Callable[[], AbstractAsyncContextManager[None]]
     is_compacting: Callable[[str], bool]
-    night_is_due: Callable[[datetime], bool]
+    is_sleep_due: Callable[[datetime], bool]
     pressure: Callable[[str], Awaitable[float]]
-    count: Callable[[str], int]
-    tell: Callable[[str, str], None]
-    show: Callable[[str, str], None]
+    count_tokens: Callable[[str], int]
+    notify_next_turn: Callable[[str, str], None]
+    show_progress: Callable[[str, str], None]
     clock: Callable[[], datetime]
     zone: tzinfo
 
@@ -101,7 +101,7 @@ class ResetResult:
     archive: ArchiveEntry
     unread: int
     note: str
-    reading: bool = False
+    is_reading_on: bool = False
 
 
 class SessionResetter:
@@ -115,15 +115,15 @@ class SessionResetter:
         self._handover_tokens = handover_tokens
         self._learn_for = learn_for
 
-    async def carry_out(self, wanted: ResetRequest) -> ResetResult:
+    async def reset_session(self, wanted: ResetRequest) -> ResetResult:
         """Raises `UsageError` where it cannot be now, `ArchiveUnavailable` where it waits for the archive,
         `StoreError`; then the conversation is as it was."""
         stores, around = self._stores, self._around
         known = self._current(wanted)
-        async with around.awake():
+        async with around.block_sleep():
             if around.is_compacting(wanted.session):
                 raise UsageError(f"{wanted.session} is being compacted. Nothing was changed; try again in a minute.")
-            with around.holding(wanted.session):
+            with around.hold_session(wanted.session):
                 now = around.clock()
                 begun = SessionReset(
                     known.session,
@@ -139,12 +139,12 @@ class SessionResetter:
                 more = await self._learn(wanted)
                 done = await self._end(wanted, reset)
         if more and done.unread:
-            around.read_on(wanted.session)
-        return replace(done, reading=more)
+            around.continue_extraction(wanted.session)
+        return replace(done, is_reading_on=more)
 
     def _current(self, wanted: ResetRequest) -> Generation:
         """Raises `UsageError` where there is nothing to end."""
-        found = self._stores.generations.all(wanted.session, newest=1)
+        found = self._stores.generations.list_generations(wanted.session, newest=1)
         if not found:
             raise UsageError(f"There is no session {wanted.session!r}. Nothing was changed; `/sessions` lists them.")
         empty = found[-1].first_at is None and found[-1].resumed is None
@@ -155,7 +155,7 @@ class SessionResetter:
     async def _learn(self, wanted: ResetRequest) -> bool:
         """Read what the journal has not read, as long as that may take: whether more could be read now. What was not
         read is queued when the generation ends."""
-        self._around.show(wanted.session, f"Reading {wanted.session} for what is worth remembering…")
+        self._around.show_progress(wanted.session, f"Reading {wanted.session} for what is worth remembering…")
         now = self._around.clock()
         try:
             went = await self._around.extract(wanted.session, now, now + self._learn_for)
@@ -174,12 +174,12 @@ class SessionResetter:
             note = self._note(replace(ended, archive=where))
             if archived.records and archived.to_seq != seq:
                 continue
-            self._stores.resets.archived(reset.session, reset.generation)
+            self._stores.resets.mark_archived(reset.session, reset.generation)
             ending = GenerationEnd(
                 reset.session, reset.generation, seq, note, wanted.reason, ended.sources, wanted.resumes
             )
             try:
-                info = self._stores.conversation.turn_over(ending, self._around.clock())
+                info = self._stores.conversation.begin_next_generation(ending, self._around.clock())
             except StaleView:
                 continue
             return self._done(info, archived, note)
@@ -189,13 +189,13 @@ class SessionResetter:
 
     async def _archive(self, wanted: ResetRequest, ended: EndedGeneration, reset: SessionReset) -> ArchiveEntry:
         """Raises `ArchiveUnavailable`: then the reset waits."""
-        self._around.show(wanted.session, f"Archiving {pluralize(ended.messages, 'message')}…")
-        summary = summarise_generation(ended, _SUMMARY_TOKENS, self._around.count, self._around.zone)
+        self._around.show_progress(wanted.session, f"Archiving {pluralize(ended.messages, 'message')}…")
+        summary = summarise_generation(ended, _SUMMARY_TOKENS, self._around.count_tokens, self._around.zone)
         note = self._note(ended)
         archive, now = self._stores.archive, self._around.clock()
 
         def store() -> ArchiveEntry:
-            archive.tidy()
+            archive.remove_partial()
             return archive.store(
                 reset.session, reset.generation, now, handover=note, summary=summary, reason=wanted.reason
             )
@@ -204,7 +204,7 @@ class SessionResetter:
             return await asyncio.to_thread(store)
         except ArchiveUnavailable as error:
             pause = min(MAX_RETRY_PAUSE, _FIRST_PAUSE * 2 ** min(reset.attempts, _MOST_DOUBLINGS))
-            self._stores.resets.wait(reset.session, reset.generation, str(error), self._around.clock() + pause)
+            self._stores.resets.postpone(reset.session, reset.generation, str(error), self._around.clock() + pause)
             minutes = int(pause.total_seconds() // 60)
             raise ArchiveUnavailable(
                 f"{reset.session} was not reset, and goes on as it is. {error} The next try is in {minutes} min; "
@@ -212,19 +212,19 @@ class SessionResetter:
             ) from error
 
     def _note(self, ended: EndedGeneration) -> str:
-        return write_handover(ended, self._handover_tokens, self._around.count, self._around.zone)
+        return write_handover(ended, self._handover_tokens, self._around.count_tokens, self._around.zone)
 
     def _ended(self, wanted: ResetRequest) -> EndedGeneration:
         stores = self._stores
         current = self._current(wanted)
-        view = stores.conversation.view(wanted.session)
+        view = stores.conversation.load_view(wanted.session)
         live = [
             one
             for one in stores.conversation.checkpoints(wanted.session)
             if one.generation == current.number and one.state == "live" and one.summary
         ]
-        requests = stores.requests.open(wanted.session)
-        helpers = stores.delegations.of(wanted.session, state="running")
+        requests = stores.requests.list_open(wanted.session)
+        helpers = stores.delegations.list_for_session(wanted.session, state="running")
         return EndedGeneration(
             wanted.session,
             current.scope,
@@ -234,7 +234,7 @@ class SessionResetter:
             current.messages,
             current.first_at,
             tuple(requests),
-            len(stores.todos.all(current.scope)),
+            len(stores.todos.list_todos(current.scope)),
             tuple(one.task for one in helpers),
             live[-1] if live else None,
             view.messages,
@@ -244,10 +244,10 @@ class SessionResetter:
         )
 
     def _done(self, info: SessionInfo, archived: ArchiveEntry, note: str) -> ResetResult:
-        former = self._stores.generations.all(info.key, newest=2)[0]
+        former = self._stores.generations.list_generations(info.key, newest=2)[0]
         unread = sum(
             one.unextracted
-            for one in self._stores.conversation.unread()
+            for one in self._stores.conversation.list_unread_generations()
             if (one.key, one.generation) == (info.key, former.number)
         )
         log.info("a conversation ended", session=info.key, generation=former.number, reason=former.end_reason)

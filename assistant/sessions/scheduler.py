@@ -48,24 +48,24 @@ class ResetScheduler:
         self._task: asyncio.Task[None] | None = None
         self._seen: dict[tuple[str, int], datetime] = {}
 
-    async def reset(self, wanted: ResetRequest) -> ResetResult:
+    async def reset_now(self, wanted: ResetRequest) -> ResetResult:
         """Now. Raises what `Resetting.carry_out` does."""
         if self._alone.locked():
             raise UsageError("Another conversation is being reset. Nothing was changed; try again when that has ended.")
         async with self._alone:
-            return await self._resetting.carry_out(wanted)
+            return await self._resetting.reset_session(wanted)
 
-    def withdraw(self, session: str, now: datetime) -> bool:
+    def cancel_reset(self, session: str, now: datetime) -> bool:
         """A reset that waits is wanted no longer: whether there was one."""
-        known = [one.generation for one in self._stores.resets.unfinished() if one.session == session]
+        known = [one.generation for one in self._stores.resets.unfinished_resets() if one.session == session]
         return bool([one for one in known if self._stores.resets.withdraw(session, one, now)])
 
-    def look(self) -> asyncio.Task[None] | None:
+    def check_due(self) -> asyncio.Task[None] | None:
         """Called at every wake-up: carry out what is due; None where nothing is, or one is under way."""
         if self._alone.locked() or (self._task is not None and not self._task.done()):
             return None
         try:
-            wanted = list(self.due(self._around.clock()))
+            wanted = list(self.due_requests(self._around.clock()))
         except AssistantError as error:
             log.error("nobody can tell whether a reset is due", error=str(error))
             return None
@@ -83,35 +83,35 @@ class ResetScheduler:
 
     # -------------------------------------------------------------------------------------------------------------- due
 
-    def due(self, now: datetime) -> Iterator[ResetRequest]:
+    def due_requests(self, now: datetime) -> Iterator[ResetRequest]:
         """What is to be reset now: what was cut off or waited long enough, then what the policies say."""
-        known = self._stores.resets.unfinished()
+        known = self._stores.resets.unfinished_resets()
         for one in known:
             # A pause longer than the longest was reckoned by a clock that has been set back since.
             if one.retry_at is None or not now < one.retry_at <= now + MAX_RETRY_PAUSE:
                 yield ResetRequest(one.session, one.reason, late=one.attempts > 0, resumes=one.resumes)
-        if not self._policies.any:
+        if not self._policies.has_automatic:
             return
         under_way = {one.session for one in known}
         for due in self._by_policy(now):
             since = self._seen.setdefault((due.session, due.generation), now)
-            waits = waits_for_sleep(due, self._around.night_is_due(now), since, now)
+            waits = waits_for_sleep(due, self._around.is_sleep_due(now), since, now)
             if due.session not in under_way and not waits:
                 yield ResetRequest(due.session, due.reason, due.late)
 
     def _by_policy(self, now: datetime) -> Iterator[DueReset]:
-        for info in self._stores.conversation.sessions():
-            if self._policies.policy(info.key) == "manual":
+        for info in self._stores.conversation.list_sessions():
+            if self._policies.policy_of_session(info.key) == "manual":
                 continue
-            spoken = self._stores.generations.spoken(info.key)
-            due = None if spoken is None else self._policies.due(spoken, now)
+            spoken = self._stores.generations.current_activity(info.key)
+            due = None if spoken is None else self._policies.due_reset(spoken, now)
             if due is not None:
                 yield due
 
     async def _carry_out(self, wanted: list[ResetRequest]) -> None:
         for one in wanted:
             try:
-                done = await self.reset(one)
+                done = await self.reset_now(one)
             except ArchiveUnavailable as error:
                 log.error("a reset waits for the archive", session=one.session, error=str(error))
             except UsageError as error:
@@ -130,18 +130,18 @@ class ResetScheduler:
             kept = (
                 f"{words.format(late=late)}; `/sessions show {wanted.session} {done.ended.number}` tells of the last."
             )
-            self._around.tell(wanted.session, kept)
+            self._around.notify_next_turn(wanted.session, kept)
 
 
 def find_reset_problems(
     conversation: Conversation, generations: GenerationsPort, resets: ResetRows, policies: ResetPolicies, now: datetime
 ) -> Iterator[str]:
     """What a person should know of resets that did not happen, from the stores alone."""
-    waiting = resets.unfinished()
+    waiting = resets.unfinished_resets()
     yield from (_waits(one, policies) for one in waiting if one.state == "waiting")
-    for info in conversation.sessions() if policies.any else ():
-        spoken = generations.spoken(info.key)
-        overdue = None if spoken is None else policies.overdue(spoken, now)
+    for info in conversation.list_sessions() if policies.has_automatic else ():
+        spoken = generations.current_activity(info.key)
+        overdue = None if spoken is None else policies.overdue_reset(spoken, now)
         if overdue is not None and info.key not in {one.session for one in waiting}:
             hour = f"{overdue.slot.astimezone(policies.zone):%Y-%m-%d %H:%M}"
             yield (

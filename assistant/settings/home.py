@@ -31,7 +31,7 @@ class Home:
         return self.path / "config.toml"
 
     @property
-    def understood(self) -> Path:
+    def last_valid_config(self) -> Path:
         """What config.toml said when whoever serves the home last understood it; only while somebody does."""
         return self.run / "config.toml"
 

@@ -88,7 +88,7 @@ class Settings:
     openai_url: str = ""
     tiktoken_cache: Path | None = None
     warnings: tuple[str, ...] = ()
-    marks: FileStamps = (None, None)
+    file_stamps: FileStamps = (None, None)
 
     @property
     def provider(self) -> Literal["anthropic", "openai", "offline"]:
@@ -162,7 +162,7 @@ def load_settings(
         openai_url=url,
         tiktoken_cache=_tiktoken_cache(environ),
         warnings=tuple(told for search in secrets for told in search.warnings),
-        marks=marks,
+        file_stamps=marks,
     )
 
 

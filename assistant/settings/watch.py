@@ -40,12 +40,12 @@ class SettingsWatch:
         self._running = settings
         self._read = read
         self._take_over = take_over
-        self._seen = settings.marks
+        self._seen = settings.file_stamps
         self._kept = _others(settings.home)
         self._refused: tuple[str, ...] = ()
         self._waiting: tuple[str, ...] = ()
 
-    def look(self) -> None:
+    def check_files(self) -> None:
         """Read config.toml and the secrets again where one of them changed."""
         seen = settings_stamps(self._running.home)
         if seen == self._seen:
@@ -69,7 +69,7 @@ class SettingsWatch:
             for problem in self._refused
         ]
 
-    def waiting(self) -> list[str]:
+    def keys_for_next_start(self) -> list[str]:
         """The changed keys, and files, that take effect at the next start."""
         others = _others(self._running.home)
         return [*self._waiting, *(name for name in others if others[name] != self._kept[name])]

@@ -18,7 +18,7 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 def notice_key(level: BudgetLevel, cap: CapUsage, *, background: bool = False) -> str:
     """The name under which it is kept that this was told: once a period, and anew for a cap that was changed."""
     part = "background:" if background else ""
-    return f"{part}{level}:{cap.setting}:{cap.period}:{cap.most:g}"
+    return f"{part}{level}:{cap.setting}:{cap.period}:{cap.limit:g}"
 
 
 def cap_notice(level: BudgetLevel, cap: CapUsage) -> OutgoingMessage:
@@ -74,13 +74,13 @@ def budget_notes(standing: BudgetStatus) -> list[str]:
     near = [
         f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}"
         for cap in standing.caps
-        if cap.is_near and not cap.is_used_up
+        if cap.is_near_limit and not cap.is_used_up
     ]
     quiet = [
         f"sleep goes on without a model until the next {cap.unit}: of the {cap.name} budget its part is used up "
         f"({cap.describe()}; budget.background_share)"
         for cap in standing.background
-        if cap.most and cap.is_used_up
+        if cap.limit and cap.is_used_up
     ]
     return [*near, *quiet]
 
@@ -89,16 +89,16 @@ def raise_cap_hint(cap: CapUsage) -> str:
     return f"Raise it with `assistant config set budget.{cap.setting} NUMBER`, which takes effect at once."
 
 
-def budget_footnote(why: str, *, owner: bool, under_way: bool) -> str:
+def budget_footnote(why: str, *, owner: bool, model_changed_midway: bool) -> str:
     """Under an answer of another model than the one that was chosen, because of the budget. `why` is what happened, as
     whoever asked may read it; `under_way`: the turn had begun with the chosen one."""
     if not owner:
-        more = " What was found until then stands above." if under_way else ""
+        more = " What was found until then stands above." if model_changed_midway else ""
         return f"\n\n*({why} A simpler model answered.{more} Ask again later.)*"
     ran_out = (
         " That was in the middle of this answer: what was found until then is kept in the conversation, and the "
         "built-in model finished. Say `go on` once there is budget again."
-        if under_way
+        if model_changed_midway
         else " So the built-in model answered; `/retry` asks again once there is budget."
     )
     more = "A raised `[budget]` holds at once, and `/usage` tells what took it; this is said once a day."

@@ -37,15 +37,15 @@ class Repetition:
     name: str
     arguments: str
     times: int
-    rounds: bool = False
+    is_idle_rounds: bool = False
 
-    def told(self, *, owner: bool) -> str:
+    def stop_message(self, *, owner: bool) -> str:
         if not owner:
             return "I went round in circles with this, so I stopped. Your message is kept; say it in other words."
         what = f"`{self.name}` with {self.arguments}" if self.arguments != "{}" else f"`{self.name}`"
         how = (
             f"{self.times} rounds brought nothing that was not known, the last one by {what}"
-            if self.rounds
+            if self.is_idle_rounds
             else f"I called {what} {self.times} times, and the outcome was the same each time"
         )
         return (
@@ -54,13 +54,13 @@ class Repetition:
         )
 
 
-def find_repetition(said: Sequence[Message], most: int) -> Repetition | None:
+def find_repetition(messages: Sequence[Message], limit: int) -> Repetition | None:
     """What the turn whose messages these are has repeated `most` times since the person last said something; None
     where it gets on."""
-    outcomes = {m.tool_call_id: m for m in said if m.role == "tool"}
+    outcomes = {m.tool_call_id: m for m in messages if m.role == "tool"}
     seen: Counter[tuple[str, str, str]] = Counter()
     idle = 0
-    for message in _since_person(said):
+    for message in _since_person(messages):
         known = [_known(call, outcomes) for call in message.tool_calls]
         done = [one for one in known if one is not None]
         if not done:
@@ -68,10 +68,10 @@ def find_repetition(said: Sequence[Message], most: int) -> Repetition | None:
         idle = 0 if any(one not in seen for one in done) else idle + 1
         seen.update(done)
         again = max(done, key=lambda one: seen[one])
-        if seen[again] >= most:
+        if seen[again] >= limit:
             return Repetition(again[0], _short(again[1]), seen[again])
-        if idle >= most:
-            return Repetition(again[0], _short(again[1]), idle, rounds=True)
+        if idle >= limit:
+            return Repetition(again[0], _short(again[1]), idle, is_idle_rounds=True)
     return None
 
 
@@ -113,8 +113,8 @@ def _short(text: str) -> str:
 class ShownNotices(Protocol):
     """What was said once, over restarts."""
 
-    def has(self, name: str) -> bool: ...
-    def note(self, name: str, now: datetime) -> None: ...
+    def was_sent(self, name: str) -> bool: ...
+    def mark_sent(self, name: str, now: datetime) -> None: ...
 
 
 class TurnGuard:
@@ -126,24 +126,26 @@ class TurnGuard:
         self._zone = zone
         self._most = most
 
-    def stops(self, session: str, messages: Sequence[Message]) -> str:
+    def stop_reason(self, session: str, messages: Sequence[Message]) -> str:
         """Why a turn with these messages is to end now; "" where it gets on."""
         most = self._most()
         found = find_repetition(messages, most) if most else None
-        return "" if found is None else found.told(owner=session_role(session) == "owner")
+        return "" if found is None else found.stop_message(owner=session_role(session) == "owner")
 
-    def under(self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime) -> str:
+    def footnote_for(
+        self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime
+    ) -> str:
         """What stands under the answer that `model` gave, after these messages of the turn, because of the budget."""
         under_way = any(m.role == "assistant" and m.model != model for m in messages)
-        if not under_way and self._said is not None and self._said.has(self._name(session, now)):
+        if not under_way and self._said is not None and self._said.was_sent(self._name(session, now)):
             return ""
-        return budget_footnote(why, owner=session_role(session) == "owner", under_way=under_way)
+        return budget_footnote(why, owner=session_role(session) == "owner", model_changed_midway=under_way)
 
-    def noted(self, session: str, now: datetime) -> None:
+    def mark_footnote_shown(self, session: str, now: datetime) -> None:
         """The answer is stored. Where this cannot be, it is said again the next time."""
         if self._said is not None:
             with contextlib.suppress(StoreError):
-                self._said.note(self._name(session, now), now)
+                self._said.mark_sent(self._name(session, now), now)
 
     def _name(self, session: str, now: datetime) -> str:
         return f"footnote:{session}:{now.astimezone(self._zone).date().isoformat()}"

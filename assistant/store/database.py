@@ -81,7 +81,7 @@ class Database:
         with _translated(path):
             database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH, _WRITER_CACHE)))
         try:
-            database._must_be_writable()
+            database._require_writable()
             database._migrate(migrations, now)
         except BaseException:
             database.close()
@@ -89,13 +89,13 @@ class Database:
         return database
 
     @classmethod
-    def reader(cls, path: Path) -> Database:
+    def open_reader(cls, path: Path) -> Database:
         """Open for reading only, while another process or thread writes. Raises `StoreError` where there is none."""
         with _translated(path):
             return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=(*_EACH, _READER_CACHE)))
 
     @classmethod
-    def as_it_is(cls, path: Path) -> Database:
+    def open_unmigrated(cls, path: Path) -> Database:
         """Open one that is there, for writing, whatever version it has: nothing is migrated. Raises `StoreError`."""
         with _translated(path):
             uri = f"{path.absolute().as_uri()}?mode=rw"
@@ -106,25 +106,25 @@ class Database:
 
     # ---------------------------------------------------------------------------------------------------- reading
 
-    def rows(self, sql: str, values: SqlParameters = ()) -> list[sqlite3.Row]:
+    def rows(self, sql: str, parameters: SqlParameters = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
         try:
-            return self._connection.execute(sql, values).fetchall()
+            return self._connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise _explained(self.path, error) from error
 
-    def row(self, sql: str, values: SqlParameters = ()) -> sqlite3.Row | None:
+    def row(self, sql: str, parameters: SqlParameters = ()) -> sqlite3.Row | None:
         """The first row of a query, or None."""
         try:
-            found: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
+            found: sqlite3.Row | None = self._connection.execute(sql, parameters).fetchone()
             return found
         except sqlite3.Error as error:
             raise _explained(self.path, error) from error
 
-    def each(self, sql: str, values: SqlParameters = ()) -> Iterator[sqlite3.Row]:
+    def iterate(self, sql: str, parameters: SqlParameters = ()) -> Iterator[sqlite3.Row]:
         """The rows of a query one by one, for those that do not fit in memory."""
         with _translated(self.path):
-            yield from self._connection.execute(sql, values)
+            yield from self._connection.execute(sql, parameters)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -146,7 +146,7 @@ class Database:
         if not self._writing.acquire(blocking=False):
             raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
         try:
-            self.must_stand()
+            self.require_same_file()
             self._after = []
             with _translated(self.path), self._foreign_keys(references), self._transaction():
                 yield self
@@ -179,36 +179,36 @@ class Database:
         finally:
             self._connection.execute("PRAGMA foreign_keys = ON")
 
-    def execute(self, sql: str, values: SqlParameters = ()) -> int:
+    def execute(self, sql: str, parameters: SqlParameters = ()) -> int:
         """Run one writing statement inside `write()`; the number of rows it changed."""
-        self._must_write()
-        return self._connection.execute(sql, values).rowcount
+        self._require_transaction()
+        return self._connection.execute(sql, parameters).rowcount
 
-    def insert(self, sql: str, values: SqlParameters = ()) -> int:
+    def insert(self, sql: str, parameters: SqlParameters = ()) -> int:
         """Run one INSERT inside `write()`; the new row's id."""
-        self._must_write()
-        return self._connection.execute(sql, values).lastrowid or 0
+        self._require_transaction()
+        return self._connection.execute(sql, parameters).lastrowid or 0
 
-    def execute_many(self, sql: str, values: Sequence[SqlParameters]) -> None:
-        self._must_write()
-        self._connection.executemany(sql, values)
+    def execute_many(self, sql: str, parameters: Sequence[SqlParameters]) -> None:
+        self._require_transaction()
+        self._connection.executemany(sql, parameters)
 
-    def after_commit(self, act: Callable[[], None]) -> None:
+    def after_commit(self, callback: Callable[[], None]) -> None:
         """Have `act` called once this transaction is committed; forgotten if it is rolled back."""
-        self._must_write()
-        self._after.append(act)
+        self._require_transaction()
+        self._after.append(callback)
 
-    def must_be_writable(self) -> None:
+    def require_writable(self) -> None:
         """Raises `StoreError` where nothing can be written now. Writes nothing, and finds no disk that is just full."""
-        self.must_stand()
+        self.require_same_file()
         # Whoever writes just now can.
         if self._writing.acquire(blocking=False):
             try:
-                self._must_be_writable()
+                self._require_writable()
             finally:
                 self._writing.release()
 
-    def must_stand(self) -> None:
+    def require_same_file(self) -> None:
         """Raises `StoreError` while the file is away, `HomeReplaced` where another one is at its place: what is
         written to a file that was taken away, with its home or its disk, nobody would ever find."""
         found = file_identity(self.path)
@@ -224,7 +224,7 @@ class Database:
                 f"again."
             )
 
-    def _must_be_writable(self) -> None:
+    def _require_writable(self) -> None:
         """SQLite falls back to reading only, silently and for good, when it could not open the file for writing."""
         with _translated(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -233,7 +233,7 @@ class Database:
             finally:
                 self._connection.execute("ROLLBACK")
 
-    def _must_write(self) -> None:
+    def _require_transaction(self) -> None:
         if not self._writing.locked():
             raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
 
@@ -242,15 +242,15 @@ class Database:
         while idle, it is not left to a turn."""
         self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
-    def wait_for_locks(self, milliseconds: int) -> None:
+    def set_lock_timeout(self, milliseconds: int) -> None:
         """How long from now on another's lock is waited for."""
         self.rows(f"PRAGMA busy_timeout = {milliseconds}")
 
-    def keep_nothing_deleted(self) -> None:
+    def overwrite_deleted(self) -> None:
         """From now on what is deleted is overwritten."""
         self.rows("PRAGMA secure_delete = ON")
 
-    def rewrite(self) -> None:
+    def vacuum(self) -> None:
         """Write the file anew from what is left, since pages that were rearranged keep words beside their cells, and
         empty the write-ahead log. Raises `StoreError`, also where another process still reads what was."""
         self.rows("VACUUM")
@@ -267,14 +267,14 @@ class Database:
         with _translated(self.path):
             applied = {migration.name for migration in migrations.applied(self.utils)}
             pending = [migration.name for migration in migrations.pending(self.utils)]
-        self._must_not_be_newer(applied, migrations)
+        self._require_known_schema(applied, migrations)
         if applied and pending:
             self.backup(now, f"before-{pending[0]}")
         if pending:
             with self.write():
                 migrations.apply(self.utils)
 
-    def _must_not_be_newer(self, applied: set[str], migrations: Migrations) -> None:
+    def _require_known_schema(self, applied: set[str], migrations: Migrations) -> None:
         unknown = sorted(applied - set(_migration_names(migrations)))
         if unknown:
             raise NewerSchema(
@@ -282,10 +282,10 @@ class Database:
                 f"install that version, or restore a backup from {self.path.parent / 'backups'}."
             )
 
-    def must_have(self, migrations: Migrations) -> None:
+    def require_schema(self, migrations: Migrations) -> None:
         """Raises `NewerSchema`, and `EarlierSchema` where whoever opens it for writing would migrate it first."""
-        applied = set(self.schema())
-        self._must_not_be_newer(applied, migrations)
+        applied = set(self.applied_migrations())
+        self._require_known_schema(applied, migrations)
         missing = [name for name in _migration_names(migrations) if name not in applied]
         if missing:
             raise OlderSchema(
@@ -293,7 +293,7 @@ class Database:
                 "the assistant anew (`assistant run` or `assistant chat`), which brings it up to date and keeps a copy."
             )
 
-    def copy_to(self, target: Path, each: Callable[[int], None] | None = None) -> None:
+    def copy_to(self, target: Path, on_progress: Callable[[int], None] | None = None) -> None:
         """Everything that is in it, or that its snapshot sees, into an empty file, which may be written meanwhile as
         nobody reads it yet; `each` is called after every so many bytes. Raises `StoreError`."""
         with _translated(target):
@@ -303,12 +303,12 @@ class Database:
                 for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -2048"):
                     copy.execute(f"PRAGMA {pragma}")
                 size = int(self._connection.execute("PRAGMA page_size").fetchone()[0])
-                step = (-1, None) if each is None else (_COPIED // size, lambda *_: each(_COPIED))
+                step = (-1, None) if on_progress is None else (_COPIED // size, lambda *_: on_progress(_COPIED))
                 self._connection.backup(copy, pages=step[0], progress=step[1])
             finally:
                 copy.close()
 
-    def schema(self) -> list[str]:
+    def applied_migrations(self) -> list[str]:
         """The names of the migrations that it has, in their order."""
         with _translated(self.path):
             return [migration.name for migration in Migrations(self.path.stem).applied(self.utils)]

@@ -19,9 +19,9 @@ FORGOTTEN_PLACEHOLDER = "[forgotten]"
 """What is shown where somebody had words forgotten."""
 
 
-def format_time(moment: datetime) -> str:
+def format_time(when: datetime) -> str:
     """A time as stored: `2026-11-20T10:00:00.000000Z`, always this wide, so that times sort as text."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_time(stored: str) -> datetime:

@@ -100,19 +100,19 @@ def always_wanted() -> bool:
 class WriteThrottle:
     """One for all that a piece of work writes. `unhurried` False: no rests, where nobody else writes meanwhile."""
 
-    def __init__(self, alive: Callable[[], bool] = always_wanted, *, unhurried: bool = True) -> None:
-        self._alive = alive
-        self._unhurried = unhurried
+    def __init__(self, is_wanted: Callable[[], bool] = always_wanted, *, throttled: bool = True) -> None:
+        self._alive = is_wanted
+        self._unhurried = throttled
         self._since = 0
 
-    def wrote(self, descriptor: int, count: int) -> None:
+    def count_written(self, descriptor: int, count: int) -> None:
         """`count` more bytes were written to an open file. Raises `OSError`, and `StoreError` where nobody wants the
         work any more."""
         self._since += count
         if self._since < _PUSH_BYTES:
             return
         self._since = 0
-        self.go_on()
+        self.require_wanted()
         if self._unhurried:
             begun = time.monotonic()
             _push(descriptor)
@@ -120,7 +120,7 @@ class WriteThrottle:
                 _advise(descriptor, 0, 0, _ADVICE_DONE)
             time.sleep(min(_LONGEST_REST, time.monotonic() - begun))
 
-    def go_on(self) -> None:
+    def require_wanted(self) -> None:
         """Raises `StoreError` where nobody wants the work any more."""
         if not self._alive():
             raise StoreError("The assistant ended meanwhile, and the work with it. Nothing was changed.")
@@ -129,8 +129,8 @@ class WriteThrottle:
 class ThrottledFile:
     """A new file (0600), written at a pace. `path` must not exist."""
 
-    def __init__(self, path: Path, pace: WriteThrottle, mode: int = 0o600) -> None:
-        self._pace = pace
+    def __init__(self, path: Path, throttle: WriteThrottle, mode: int = 0o600) -> None:
+        self._pace = throttle
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
 
     def write(self, data: bytes) -> int:
@@ -138,7 +138,7 @@ class ThrottledFile:
         while written < len(data):
             count = os.write(self._file, memoryview(data)[written:])
             written += count
-            self._pace.wrote(self._file, count)
+            self._pace.count_written(self._file, count)
         return written
 
     def flush(self) -> None:
@@ -189,14 +189,14 @@ class TextFile:
         except OSError as error:
             raise self._refused(f"cannot be read ({error.strerror})") from error
 
-    def waiting(self, mark: str) -> TextFile:
+    def pending_file(self, mark: str) -> TextFile:
         """Where a new text lies before it takes its place; `mark` names the change."""
         head, _, last = self.name.rpartition("/")
         return TextFile(
             self.home, f"{head}/.{last}.{mark}{_PENDING_SUFFIX}" if head else f".{last}.{mark}{_PENDING_SUFFIX}"
         )
 
-    def marks(self) -> Iterator[str]:
+    def pending_marks(self) -> Iterator[str]:
         """The marks of all texts that wait. Raises `StoreError` as `read` does."""
         self._place()
         start = f".{self.path.name}."

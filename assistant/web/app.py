@@ -36,11 +36,11 @@ def health_routes(vitals: VitalsPort, *, details: bool) -> APIRouter:
 
     @routes.get("/healthz", summary="Whether the assistant gets on")
     async def healthz() -> Response:
-        return _answer("alive", [vitals.stalled()] if vitals.stalled() else [], details)
+        return _answer("alive", [vitals.stall_reason()] if vitals.stall_reason() else [], details)
 
     @routes.get("/readyz", summary="Whether it can take messages and answer them")
     async def readyz() -> Response:
-        return _answer("ready", list(vitals.unready()), details)
+        return _answer("ready", list(vitals.readiness_problems()), details)
 
     return routes
 
@@ -83,8 +83,8 @@ def build_web_app(behind: ApiDeps, *, trusted: bool = True) -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(reject_unknown_parameters)],
     )
-    app.include_router(chat_routes(behind.control, behind.looking, behind.terminal), prefix="/v1")
-    app.include_router(read_routes(behind.control, behind.looking, behind.terminal), prefix="/v1")
+    app.include_router(chat_routes(behind.control, behind.read_api, behind.terminal), prefix="/v1")
+    app.include_router(read_routes(behind.control, behind.read_api, behind.terminal), prefix="/v1")
     app.include_router(health_routes(behind.vitals, details=trusted))
     app.include_router(metrics_routes(behind.vitals))
     add_error_handlers(app)

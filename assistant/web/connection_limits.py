@@ -33,14 +33,14 @@ class ConnectionLimit:
         self._there: dict[ClientAddress, socket.socket] = {}
         self._known: set[ClientAddress] = set()
 
-    def comes(self, connection: socket.socket, address: ClientAddress) -> None:
+    def register(self, connection: socket.socket, address: ClientAddress) -> None:
         """One more is there; whoever has to go for that is on the way."""
         self._forget_gone()
         if len(self._there) > self._most:
             self._one_goes()
         self._there[address] = connection
 
-    def lets_in(self, address: ClientAddress) -> bool:
+    def admit_authenticated(self, address: ClientAddress) -> bool:
         """Who is connected from there has shown the token; False where as many have as may be connected."""
         self._forget_gone()
         if address not in self._known and len(self._known) >= self._most:
@@ -68,7 +68,7 @@ class LimitedSocket(socket.socket):
 
     def accept(self) -> tuple[socket.socket, Any]:
         connection, address = super().accept()
-        self._crowd.comes(connection, (str(address[0]), int(address[1])))
+        self._crowd.register(connection, (str(address[0]), int(address[1])))
         return connection, address
 
 
@@ -79,9 +79,9 @@ class SlowClientProtocol(H11Protocol):
     """`asking_seconds` is how long a request's headers may take, and a body so much longer as it has bytes by
     `bytes_a_second`; `taking_seconds` how long an answer may wait to be taken."""
 
-    asking_seconds = 10.0
-    bytes_a_second = 1000.0
-    taking_seconds = 30.0
+    request_timeout_seconds = 10.0
+    min_bytes_per_second = 1000.0
+    write_timeout_seconds = 30.0
 
     _awaited: _Awaited = ""
     _since = 0.0
@@ -120,11 +120,11 @@ class SlowClientProtocol(H11Protocol):
             self._asking.cancel()
         self._awaited, self._since, self._came, self._asking = awaited, self.loop.time(), 0, None
         if awaited:
-            self._asking = self.loop.call_later(self.asking_seconds, self._look)
+            self._asking = self.loop.call_later(self.request_timeout_seconds, self._look)
 
     def _look(self) -> None:
-        earned = self._came / self.bytes_a_second if self._awaited == "body" else 0.0
-        left = self._since + self.asking_seconds + earned - self.loop.time()
+        earned = self._came / self.min_bytes_per_second if self._awaited == "body" else 0.0
+        left = self._since + self.request_timeout_seconds + earned - self.loop.time()
         if left > 0:
             self._asking = self.loop.call_later(left, self._look)
         else:
@@ -154,7 +154,7 @@ class SlowClientProtocol(H11Protocol):
     def _let_go_soon(self) -> None:
         """An end waits until everything written is taken, which nobody has to do."""
         if self._taking is None:
-            self._taking = self.loop.call_later(self.taking_seconds, self.transport.abort)
+            self._taking = self.loop.call_later(self.write_timeout_seconds, self.transport.abort)
 
     def send_400_response(self, msg: str) -> None:
         """For uvicorn, where something is no HTTP, or has headers without end."""

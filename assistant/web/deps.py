@@ -55,7 +55,7 @@ class DaemonControl:
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
         if session_role(session) != "owner":
-            known = [info.key for info in self._conversation.sessions()]
+            known = [info.key for info in self._conversation.list_sessions()]
             if session not in known:
                 raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(known)}. Nothing was changed.")
             raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
@@ -96,22 +96,22 @@ class OwnerReadApi:
 
     def sessions(self, most: int) -> Sequence[GenerationDetails]:
         looking = self._sources.sessions
-        keys = [info.key for info in self._sources.conversation.sessions() if session_role(info.key) == "owner"]
-        return [_conversed(one) for key in keys for one in islice(looking.listed_of(key), most)]
+        keys = [info.key for info in self._sources.conversation.list_sessions() if session_role(info.key) == "owner"]
+        return [_conversed(one) for key in keys for one in islice(looking.list_generations_of(key), most)]
 
     def session(self, session: str, number: int | None) -> GenerationDetails:
         looking = self._sources.sessions
-        one = looking.one(session, number)
+        one = looking.get_generation(session, number)
         known = one.generation
         if session_role(known.session) != "owner":
             raise UsageError(f"There is no session {session!r} of yours.")
         made = [c for c in self._sources.conversation.checkpoints(known.session) if c.generation == known.number]
         live = [c.summary for c in made if c.state == "live" and c.summary]
-        return replace(_conversed(one), handover=looking.note(known), summary=live[-1] if live else "")
+        return replace(_conversed(one), handover=looking.handover_note(known), summary=live[-1] if live else "")
 
     # ------------------------------------------------------------------------------------------------------------- said
 
-    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
+    async def recent_messages(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
         recent = partial(self._sources.history.recent, OWNER_SCOPE, session=session)
         return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
 
@@ -119,7 +119,7 @@ class OwnerReadApi:
         look = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
         return await asyncio.to_thread(look, after=period.after, before=period.before)
 
-    async def read(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
+    async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         found = await asyncio.to_thread(self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
         if not found:
             raise UsageError(f"There is no message {message_id} in your conversations.")
@@ -128,7 +128,7 @@ class OwnerReadApi:
     # ------------------------------------------------------------------------------------------------------- remembered
 
     async def memories(self) -> MemoryList:
-        return await self._sources.memory.held(OWNER_SCOPE)
+        return await self._sources.memory.list_all(OWNER_SCOPE)
 
     async def recall(
         self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
@@ -138,10 +138,10 @@ class OwnerReadApi:
 
     # ------------------------------------------------------------------------------------------------------------- done
 
-    def sleeps(self, limit: int) -> Sequence[SleepReport]:
-        return self._sources.journal.cycles(limit=limit)
+    def list_sleeps(self, limit: int) -> Sequence[SleepReport]:
+        return self._sources.journal.list_cycles(limit=limit)
 
-    def told(self, cycle: SleepReport) -> str:
+    def render_cycle_report(self, cycle: SleepReport) -> str:
         return render_sleep_report(cycle, self._zone, self._clock())
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
@@ -160,7 +160,7 @@ class ApiDeps:
     """One running daemon."""
 
     control: ControlPort
-    looking: ReadApiPort
+    read_api: ReadApiPort
     terminal: TerminalBridge
     vitals: VitalsPort
 

@@ -33,14 +33,14 @@ class TokenAttempts:
         self._clock = clock
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
-    def wait(self, who: str) -> int:
+    def seconds_to_wait(self, who: str) -> int:
         """Seconds until this caller may try again; 0 for now."""
         recent = self._recent(who)
         if len(recent) < _MOST_WRONG:
             return 0
         return max(1, math.ceil(recent[0] + _WITHIN_SECONDS - self._clock()))
 
-    def wrong(self, who: str) -> None:
+    def record_wrong_token(self, who: str) -> None:
         self._wrong[who] = [*self._recent(who), self._clock()][-_MOST_WRONG:]
         self._wrong.move_to_end(who)
         while len(self._wrong) > _MOST_CALLERS:
@@ -91,14 +91,14 @@ class AccessGuard:
         rules: AccessRules,
         clock: Callable[[], float],
         open_paths: frozenset[str] = frozenset(),
-        lets_in: Callable[[ClientAddress], bool] = lambda address: True,
+        admit_authenticated: Callable[[ClientAddress], bool] = lambda address: True,
     ) -> None:
         """`clock` gives seconds that never go back; `open_paths` need no token; `lets_in` is told who showed it,
         and says whether there is room for them."""
         self._app = app
         self._rules = rules
         self._open_paths = open_paths
-        self._lets_in = lets_in
+        self._lets_in = admit_authenticated
         self._hosts = {name.lower() for name in rules.hosts}
         self._attempts = TokenAttempts(clock)
 
@@ -144,7 +144,7 @@ class AccessGuard:
     def _unknown(self, scope: Scope) -> _Refusal | None:
         """Whether the caller shows the token. Who may not try just now is not told whether it was right."""
         who = self._caller(scope)
-        if wait := self._attempts.wait(who):
+        if wait := self._attempts.seconds_to_wait(who):
             return _Refusal(
                 429, f"Too many wrong tokens came from here. Try again in {wait} s.", {"Retry-After": str(wait)}
             )
@@ -152,7 +152,7 @@ class AccessGuard:
             return None if self._has_room(scope) else _NO_ROOM
         shown = _shown(scope)[1]
         if shown:
-            self._attempts.wrong(who)
+            self._attempts.record_wrong_token(who)
         told = "is not the right one" if shown else "is missing"
         return _Refusal(
             401,

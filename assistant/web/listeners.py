@@ -158,14 +158,14 @@ class TcpListener:
     """`problem` says why it does not listen as it should and what to do; "" while it does. `opened` is set once it
     listened, `changed` whenever `problem` becomes another."""
 
-    def __init__(self, load: LoadServer, place: TcpAddress, again_seconds: float = _LOOK_AGAIN_SECONDS) -> None:
+    def __init__(self, load: LoadServer, address: TcpAddress, retry_seconds: float = _LOOK_AGAIN_SECONDS) -> None:
         self.problem = ""
         self.address: tuple[str, int] | None = None
         self.opened = asyncio.Event()
         self.changed = asyncio.Event()
         self._load = load
-        self._place = place
-        self._again_seconds = again_seconds
+        self._place = address
+        self._again_seconds = retry_seconds
         self._end = asyncio.Event()
 
     @asynccontextmanager
@@ -176,10 +176,10 @@ class TcpListener:
         try:
             yield
         finally:
-            self.end()
+            self.begin_stop()
             await finish_within(SHUTDOWN_TIMEOUTS.serving, asyncio.wait([keeping]), "the web API")
 
-    def end(self) -> None:
+    def begin_stop(self) -> None:
         """Begin to end; `serve` waits for it."""
         self._end.set()
 

@@ -52,8 +52,8 @@ class _Everything(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        yield from _counted(self._vitals.tallies)
-        yield from _spent(self._vitals.tallies)
+        yield from _counted(self._vitals.metrics)
+        yield from _spent(self._vitals.metrics)
         gauges = self._vitals.gauges()
         yield from _now(gauges)
         yield from _kept(gauges)
@@ -61,10 +61,10 @@ class _Everything(Collector):
 
 def _counted(tallies: Metrics) -> Iterator[Metric]:
     for work, (name, about) in _COUNTED.items():
-        labels = tallies.labels(work)
+        labels = tallies.label_names(work)
         counter = CounterMetricFamily(f"{_PREFIX}{name}", about, labels=labels)
         timed = HistogramMetricFamily(f"{_PREFIX}{work}_seconds", f"How long each took: {about}", labels=labels)
-        for words, tally in tallies.of(work).items():
+        for words, tally in tallies.metrics_of(work).items():
             counter.add_metric(words, tally.times)
             bounds = [*map(str, DURATION_BUCKETS), "+Inf"]
             timed.add_metric(words, list(zip(bounds, accumulate(tally.counts), strict=True)), tally.seconds)
@@ -75,13 +75,13 @@ def _counted(tallies: Metrics) -> Iterator[Metric]:
 def _spent(tallies: Metrics) -> Iterator[Metric]:
     tokens = CounterMetricFamily(f"{_PREFIX}tokens", "Tokens of answered calls.", labels=("kind", "provider", "of"))
     usd = CounterMetricFamily(f"{_PREFIX}usd", "US dollars of answered calls.", labels=("kind", "provider"))
-    for (kind, provider, outcome), tally in tallies.of("model").items():
+    for (kind, provider, outcome), tally in tallies.metrics_of("model").items():
         if outcome == "answered":
             for of in _TOKENS:
                 tokens.add_metric((kind, provider, of), tally.sums[of])
             usd.add_metric((kind, provider), tally.sums["usd"])
     checkpoints = CounterMetricFamily(f"{_PREFIX}checkpoints", "Checkpoints made.", labels=("trigger",))
-    for words, tally in tallies.of("compaction").items():
+    for words, tally in tallies.metrics_of("compaction").items():
         checkpoints.add_metric(words, tally.sums["made"])
     yield from (tokens, usd, checkpoints)
 

@@ -48,7 +48,7 @@ class ReadApiPort(Protocol):
         """A generation, the current one unless numbered."""
         ...
 
-    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
+    async def recent_messages(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
         """The newest messages of a session, those with smaller ids than `before_id`; oldest first."""
         ...
 
@@ -56,7 +56,7 @@ class ReadApiPort(Protocol):
         """Best first."""
         ...
 
-    async def read(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
+    async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         """A message with those around it, oldest first."""
         ...
 
@@ -68,11 +68,11 @@ class ReadApiPort(Protocol):
         """Best first; with `as_of` as it was known then."""
         ...
 
-    def sleeps(self, limit: int) -> Sequence[SleepReport]:
+    def list_sleeps(self, limit: int) -> Sequence[SleepReport]:
         """Newest first."""
         ...
 
-    def told(self, cycle: SleepReport) -> str:
+    def render_cycle_report(self, cycle: SleepReport) -> str:
         """The report of a sleep as people read it, Markdown."""
         ...
 

@@ -69,7 +69,7 @@ def _talking(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridg
             # Branches are made of a conversation, by a command; a thread begins with what is said in it.
             looking.session(body.session, None)
         accepted = await control.accept(body.incoming(terminal.name))
-        if accepted.differs:
+        if accepted.conflicts:
             raise HTTPException(
                 409,
                 f"The external_id {body.external_id!r} belongs to another message, which is kept (inbox_id "
@@ -119,7 +119,7 @@ def _following(terminal: TerminalBridge) -> APIRouter:
                 503, f"{MAX_EVENT_STREAMS} event streams are open, and no more may be. Close one of them."
             )
         last = last_event_id or after
-        frames = streams.frames(session, inbox_id, None if last is None else DeliveryMark.read(last))
+        frames = streams.frames(session, inbox_id, None if last is None else DeliveryMark.parse(last))
         return StreamingResponse(frames, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     @routes.post("/deliveries/ack", responses=error_responses(404, 413), summary="Confirm a delivery")

@@ -91,7 +91,7 @@ def _said(looking: ReadApiPort) -> APIRouter:
         limit: MaxResults = 50,
     ) -> Messages:
         """The newest messages, oldest of them first."""
-        said = await looking.said(session, limit=limit, before_id=before)
+        said = await looking.recent_messages(session, limit=limit, before_id=before)
         return Messages(messages=[Said.of(record) for record in said])
 
     @routes.get("/history", summary="Search what was said")
@@ -111,7 +111,7 @@ def _said(looking: ReadApiPort) -> APIRouter:
     ) -> Messages:
         """Whole, with so many on each side of it."""
         with _or_not_found():
-            said = await looking.read(message_id, neighbours)
+            said = await looking.read_around(message_id, neighbours)
         return Messages(messages=[Said.of(record) for record in said])
 
     return routes
@@ -144,7 +144,7 @@ def _running(control: ControlPort, looking: ReadApiPort) -> APIRouter:
 
     @routes.get("/sleeps", summary="Reports of sleeps")
     async def sleeps(limit: MaxResults = 10) -> Sleeps:
-        return Sleeps(sleeps=[Slept.of(one, looking.told(one)) for one in looking.sleeps(limit)])
+        return Sleeps(sleeps=[Slept.of(one, looking.render_cycle_report(one)) for one in looking.list_sleeps(limit)])
 
     @routes.get("/compactions", summary="What was compacted in a session")
     async def compactions(session: OwnerSession = MAIN_SESSION, limit: MaxResults = 100) -> Compactions:

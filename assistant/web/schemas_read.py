@@ -168,7 +168,7 @@ class Remembered(Answer):
 
     @classmethod
     def of(cls, known: MemoryState) -> Remembered:
-        return cls(**_remembered(known.memory, known.by))
+        return cls(**_remembered(known.memory, known.replaced_by))
 
 
 class RecalledMemory(Remembered):
@@ -192,7 +192,7 @@ class Memories(Answer):
 
     @classmethod
     def of(cls, held: MemoryList, *, former: bool, limit: int) -> Memories:
-        wanted = [one for one in reversed(held.known) if former or one.memory.is_current]
+        wanted = [one for one in reversed(held.memories) if former or one.memory.is_current]
         shown = [Remembered.of(one) for one in wanted[:limit]]
         return cls(memories=shown, left_out=max(0, len(wanted) - limit), note=held.note)
 

@@ -46,8 +46,10 @@ def build_tcp_server(
 ) -> ServeSocket:
     """What `TcpListener` loads: the API for whoever keeps the rules."""
     crowd = ConnectionLimit(_most_connections())
-    app = AccessGuard(build_web_app(behind, trusted=False), rules, clock, _OPEN_PATHS, crowd.lets_in)
-    return serve_with_uvicorn(app, tls=tls, kept_open=_KEPT_OPEN_TCP_SECONDS, crowd=crowd, protocol=SlowClientProtocol)
+    app = AccessGuard(build_web_app(behind, trusted=False), rules, clock, _OPEN_PATHS, crowd.admit_authenticated)
+    return serve_with_uvicorn(
+        app, tls=tls, keep_alive_seconds=_KEPT_OPEN_TCP_SECONDS, limit=crowd, protocol=SlowClientProtocol
+    )
 
 
 def _most_connections() -> int:
@@ -59,8 +61,8 @@ def serve_with_uvicorn(
     app: ASGIApp,
     *,
     tls: ssl.SSLContext | None = None,
-    kept_open: int = _KEPT_OPEN_SECONDS,
-    crowd: ConnectionLimit | None = None,
+    keep_alive_seconds: int = _KEPT_OPEN_SECONDS,
+    limit: ConnectionLimit | None = None,
     protocol: type[H11Protocol] = H11Protocol,
     handshake_seconds: float = _HANDSHAKE_SECONDS,
 ) -> ServeSocket:
@@ -79,12 +81,12 @@ def serve_with_uvicorn(
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
-            timeout_keep_alive=kept_open,
+            timeout_keep_alive=keep_alive_seconds,
         )
         config.load()
         server = Server(config)
         server.lifespan = config.lifespan_class(config)
-        entrance = listening if crowd is None else LimitedSocket(listening, crowd)
+        entrance = listening if limit is None else LimitedSocket(listening, limit)
         await _start(server, entrance, tls, handshake_seconds)
         ticking = asyncio.create_task(server.main_loop(), name="control server")
         try:

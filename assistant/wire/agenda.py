@@ -32,7 +32,7 @@ def build_agenda(
     longest_wait = settings.values.daemon.watch_seconds
     alarm = AgendaScheduler(stores.jobs, punctuality, zone, fired, clock, longest_wait=longest_wait)
     agenda = AgendaService(
-        stores.jobs, AgendaConfig(zone, wanted.catch_up, wanted.max_pending, punctuality), alarm.look
+        stores.jobs, AgendaConfig(zone, wanted.catch_up, wanted.max_pending, punctuality), alarm.check_due
     )
     return AgendaSetup(agenda, alarm, AgendaCommands(agenda, fired))
 

@@ -108,44 +108,46 @@ class App:
         self._clock = clock
         self._odd_files: tuple[str, ...] = ()
         self.started_at = clock()
-        self.listening = open_telemetry(settings)
-        self.tallies = self.listening.tallies
+        self.telemetry = open_telemetry(settings)
+        self.metrics = self.telemetry.metrics
         self._watch = build_settings_watch(settings, stores.ledger, self._take_over, reread)
         self.progress = StallDetector(settings.values.turn.max_seconds)
         self.terminal = TerminalBridge(stores.outbox)
         self._writer = build_summary_model(settings, self._means()) if model is None else writer or OfflineModel()
-        self.backing_up = build_backup_scheduler(settings, stores.conversation, lambda: self.forgetting.at_work, clock)
-        self.forgetting = ErasureService(stores.forgetting, stores.memories, self._is_busy, BackupErasure(settings))
+        self.backup_scheduler = build_backup_scheduler(
+            settings, stores.conversation, lambda: self.erasure.is_running, clock
+        )
+        self.erasure = ErasureService(stores.erasure, stores.memories, self._is_busy, BackupErasure(settings))
         self.memory = self._memory_commands()
-        self.reminding = build_agenda(settings, stores, lambda: self.runtime.wake(), clock)
+        self.agenda = build_agenda(settings, stores, lambda: self.runtime.wake(), clock)
         self.toolbox = self._toolbox()
         self.networks = ConfiguredBridges(settings, stores.people)
         self._renewing: asyncio.Future[None] | None = None
-        self.delivery = self._delivery(bridges)
-        self.terminal.on_attach = partial(self.delivery.attached, self.terminal.name)
-        voices = ModelAccess(lambda: self.turns.model, lambda: self._writer, self._until_quiet)
-        self.sleeping = build_sleep(
-            settings, stores, lambda: self.toolbox, voices, clock, self._is_running, self.listening.tracer
+        self.dispatcher = self._delivery(bridges)
+        self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
+        voices = ModelAccess(lambda: self.turn_runner.model, lambda: self._writer, self._until_quiet)
+        self.sleep_setup = build_sleep(
+            settings, stores, lambda: self.toolbox, voices, clock, self._is_running, self.telemetry.tracer
         )
-        self.context = self.sleeping.context
-        self.turns = self._turns(model or build_model_chain(settings, self._means()))
+        self.context_window = self.sleep_setup.context_window
+        self.turn_runner = self._turns(model or build_model_chain(settings, self._means()))
         self.runtime = self._runtime()
-        live = SessionHooks(self.runtime.holding, self._show, self.terminal.name)
-        self.sessions = build_sessions(settings, stores, self.sleeping, live, clock)
+        live = SessionHooks(self.runtime.pause_session, self._show, self.terminal.name)
+        self.sessions = build_sessions(settings, stores, self.sleep_setup, live, clock)
         self.commands = self._slash_commands()
-        check_grants(settings, self.toolbox.admitted, self.commands.admitted())
-        self.reception = build_inbound(settings, stores, self.commands, self.runtime.accept, self.delivery, clock)
+        check_grants(settings, self.toolbox.allowed_roles, self.commands.allowed_roles())
+        self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
-        self.looking = build_read_api(settings, stores, self.memory, clock)
+        self.read_api = build_read_api(settings, stores, self.memory, clock)
         self.vitals = AppVitals(self, self.status, clock)
         self.web = WebServers(
-            settings, ApiDeps(self.control, self.looking, self.terminal, self.vitals), self._web_token
+            settings, ApiDeps(self.control, self.read_api, self.terminal, self.vitals), self._web_token
         )
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
 
     def _delivery(self, bridges: Mapping[str, Bridge]) -> Dispatcher:
-        there = {self.terminal.name: self.terminal, **self.networks.bridges(), **bridges}
+        there = {self.terminal.name: self.terminal, **self.networks.open_all(), **bridges}
         stores, allowed = self.stores, build_destinations(self.stores, self.terminal.name)
         return Dispatcher(
             stores.outbox,
@@ -154,7 +156,7 @@ class App:
             allowed,
             stores.bridge_states,
             partial(load_outgoing_file, stores.workspace),
-            self.listening.tracer,
+            self.telemetry.tracer,
         )
 
     def _turns(self, model: Model) -> TurnRunner:
@@ -163,36 +165,36 @@ class App:
             stores.conversation,
             model,
             self.toolbox,
-            self.context,
+            self.context_window,
             settings.values.turn,
-            self.delivery.show,
+            self.dispatcher.show,
             self._clock,
-            self.listening.tracer,
+            self.telemetry.tracer,
             build_turn_guard(settings, stores.ledger),
         )
 
     def _runtime(self) -> Runtime:
         settings, stores = self.settings, self.stores
-        around = build_turn_context(settings, stores, self.sleeping)
+        around = build_turn_context(settings, stores, self.sleep_setup)
         return Runtime(
             stores.conversation,
-            self.turns,
-            self.delivery,
+            self.turn_runner,
+            self.dispatcher,
             around,
             self._settle,
-            lambda: self.reception,
+            lambda: self.inbound,
             self._clock,
-            stores.ground.must_stand,
-            AttachmentIntake(stores.workspace, settings.zone).taken,
+            stores.home_guard.require_present,
+            AttachmentIntake(stores.workspace, settings.zone).store_attachments,
         )
 
     def _memory_commands(self) -> MemoryService:
         return MemoryService(
             memory_deps(self.stores),
             partial(memory_storage_info, self.settings),
-            asleep=lambda: self.sleeping.sleeper.asleep,
-            awake=lambda: self.sleeping.sleeper.awake(),
-            read_again=lambda now: self.sleeping.rereading.read_again(now),
+            is_asleep=lambda: self.sleep_setup.scheduler.is_asleep,
+            keep_awake=lambda: self.sleep_setup.scheduler.keep_awake(),
+            reextract=lambda now: self.sleep_setup.reextraction.run(now),
         )
 
     def _toolbox(self) -> ToolRegistry:
@@ -209,65 +211,65 @@ class App:
                 self.stores.journal,
                 self.stores.profiles,
                 self.stores.files,
-                self.forgetting,
+                self.erasure,
                 score_importance,
             ),
-            reminders=self.reminding.agenda,
+            reminders=self.agenda.agenda,
             sending=(self.stores.workspace, self.stores.turn_files),
             timeout_seconds=self.settings.values.tools.timeout_seconds,
             result_bytes=_page_bytes(self.settings.values.tools),
             authority=build_authority(self.settings),
-            tracer=self.listening.tracer,
+            tracer=self.telemetry.tracer,
         )
 
     async def _settle(self, now: datetime) -> None:
         """What an earlier process left half done, before anything is answered."""
-        self.stores.changes.settle(now)
-        self.stores.workspace.tidy()
-        build_denied_notices(self.stores).settle(now)
-        self.reminding.alarm.settle(now)
-        self.sleeping.settle(now)
+        self.stores.message_edits.recover_after_crash(now)
+        self.stores.workspace.remove_partial()
+        build_denied_notices(self.stores).supersede_denied(now)
+        self.agenda.alarm.recover_after_crash(now)
+        self.sleep_setup.sync_journal(now)
         self._settle_files()
-        self.stores.archive.tidy()
+        self.stores.archive.remove_partial()
         try:
             settle_backups(self.settings)
-            for done in await self.forgetting.settle(now):
+            for done in await self.erasure.finish_interrupted(now):
                 log.info("forgetting was finished", complete=done.complete)
         except AssistantError as error:
             log.error("a forgetting is not finished", error=str(error))
-        self.reception.settle()
+        self.inbound.recover_after_crash()
 
     def _settle_files(self) -> None:
         """What cannot be settled is told by `status` until it can."""
-        self._odd_files = tuple(self.stores.files.reconcile())
+        self._odd_files = tuple(self.stores.files.recover_after_crash())
         for told in self._odd_files:
             log.warning("a memory file needs a look", file=told)
 
     def _is_busy(self) -> bool:
         """Whether a sleep or a backup reads what a forgetting would change."""
-        return self.sleeping.sleeper.asleep or self.backing_up.busy
+        return self.sleep_setup.scheduler.is_asleep or self.backup_scheduler.is_running
 
     def _is_running(self, session: str) -> bool:
         return self.runtime.is_running(session)
 
     async def _until_quiet(self) -> None:
-        await self.runtime.until_quiet(_MAX_QUIET_WAIT_SECONDS)
+        await self.runtime.wait_until_quiet(_MAX_QUIET_WAIT_SECONDS)
 
     def _show(self, session: str, text: str) -> None:
         """What goes on, for whoever looks on now."""
-        self.delivery.show(TurnEvent("notice", session, "", {"text": text}))
+        self.dispatcher.show(TurnEvent("notice", session, "", {"text": text}))
 
     def _helpers(self) -> DelegationRunner:
         wanted = self.settings.values.delegation
         return DelegationRunner(
-            lambda: self.turns.model,
+            lambda: self.turn_runner.model,
             lambda: self.toolbox,
-            lambda turn: self.context.snapshot(turn),
+            lambda turn: self.context_window.last_request(turn),
             self.stores.delegations,
             wanted,
             self._clock,
             prompt=load_prompt(self.settings.home, "delegate"),
-            tokens_of=lambda request, model: self.context.request_tokens(request, model),
+            count_request_tokens=lambda request, model: self.context_window.request_tokens(request, model),
             max_seconds=wanted.max_seconds,
         )
 
@@ -277,130 +279,135 @@ class App:
         compaction, sleep = self._compaction_commands(), self._sleep_commands()
         memory = MemoryCommandGroup(self.memory, stores.conversation, self.settings.zone)
         sessions = self.sessions.commands
-        backup = build_backup_commands(self.settings, self.backing_up)
+        backup = build_backup_commands(self.settings, self.backup_scheduler)
         archive = ArchiveCommands(stores.archive, stores.history, self.settings.zone)
-        people = build_people_commands(self.settings, stores, self.reached_over)
-        bridges = build_bridge_commands(self.settings, stores, self.delivery, self.networks, self.terminal.name)
-        rooms = (compaction, sessions, memory, self.reminding.commands, sleep, backup, archive, people, *bridges)
+        people = build_people_commands(self.settings, stores, self.people_bridges)
+        bridges = build_bridge_commands(self.settings, stores, self.dispatcher, self.networks, self.terminal.name)
+        rooms = (compaction, sessions, memory, self.agenda.commands, sleep, backup, archive, people, *bridges)
         authority = build_authority(self.settings)
-        return CommandRegistry(self, open_to_them, self.toolbox, rooms, self.forgetting, authority, self._clock)
+        return CommandRegistry(self, open_to_them, self.toolbox, rooms, self.erasure, authority, self._clock)
 
     def _compaction_commands(self) -> CompactionCommands:
         stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
         counter = token_counter_for(self.settings, self.settings.values.model.name)
-        compacting = self.sleeping.compacting
+        compacting = self.sleep_setup.compaction
         return CompactionCommands(
             compacting,
             stores.conversation,
             stores.pins,
             stores.requests,
-            self.context.live,
+            self.context_window.cached_request,
             most,
             counter,
             self.settings.zone,
         )
 
     def _sleep_commands(self) -> SleepCommands:
-        sleeping, zone = self.sleeping, self.settings.zone
+        sleeping, zone = self.sleep_setup, self.settings.zone
         return SleepCommands(
-            self.sleep, sleeping.sleeper.awake, sleeping.undoing, sleeping.foreseeing, self.stores.journal, zone
+            self.sleep_now, sleeping.scheduler.keep_awake, sleeping.undo, sleeping.dry_run, self.stores.journal, zone
         )
 
-    def reached_over(self) -> list[str]:
+    def people_bridges(self) -> list[str]:
         """The bridges over which people can be met."""
-        return [name for name in self.delivery.bridges if name != self.terminal.name]
+        return [name for name in self.dispatcher.bridges if name != self.terminal.name]
 
     def serve(self) -> AbstractAsyncContextManager[None]:
         """The control socket, and TCP where that is wanted, served while the context is open."""
         return self.web.serve()
 
-    def look(self) -> None:
+    def check_due(self) -> None:
         """Something may be due by the wall clock: called at every wake-up."""
-        self._watch.look()
-        if self.networks.behind and (self._renewing is None or self._renewing.done()):
-            self._renewing = asyncio.ensure_future(self.networks.catch_up(self.delivery))
+        self._watch.check_files()
+        if self.networks.has_pending and (self._renewing is None or self._renewing.done()):
+            self._renewing = asyncio.ensure_future(self.networks.retry_pending(self.dispatcher))
         self.runtime.wake()
-        self.reminding.alarm.look()
-        self.sleeping.sleeper.look()
-        self.backing_up.look()
-        self.sessions.resets.look()
+        self.agenda.alarm.check_due()
+        self.sleep_setup.scheduler.check_due()
+        self.backup_scheduler.check_due()
+        self.sessions.resets.check_due()
 
     def _web_token(self) -> str:
         """One that was made anew holds for the next request; the former, which somebody may have got, for none."""
-        self._watch.look()
+        self._watch.check_files()
         return self.settings.values.web.token.get_secret_value()
 
     def _take_over(self, settings: Settings) -> None:
         """Settings that hold from now on; what they change in others is changed already."""
         self.settings = settings
-        self._renewing = asyncio.ensure_future(self.networks.renew(settings, self.delivery))
+        self._renewing = asyncio.ensure_future(self.networks.apply_settings(settings, self.dispatcher))
 
     def upkeep(self) -> None:
         """Small, regular work on the stores; left for later while a turn runs, or when the disk refuses."""
         if not self.runtime.busy:
             with contextlib.suppress(StoreError):
-                self.stores.conversation.upkeep()
+                self.stores.conversation.run_maintenance()
             if self._odd_files:
                 self._settle_files()
 
     async def warm(self) -> None:
         """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""
-        await self.turns.model.limits()
-        await self.index()
+        await self.turn_runner.model.limits()
+        await self.index_new_messages()
 
-    async def index(self) -> None:
+    async def index_new_messages(self) -> None:
         """Take in what was said and cannot be found yet, a little at a time, beside whatever else is done."""
         try:
-            self.stores.ground.must_stand()
-            for finder in (self.stores.finder, self.stores.entry_finder):
-                while await asyncio.to_thread(finder.catch_up):
+            self.stores.home_guard.require_present()
+            for finder in (self.stores.message_index, self.stores.journal_index):
+                while await asyncio.to_thread(finder.index_next_batch):
                     pass
             await asyncio.to_thread(trim_heap)
         except StoreError as error:
             log.error("what was said last is not indexed yet", error=str(error))
 
-    async def close_model(self) -> None:
-        await self.turns.model.aclose()
+    async def close_models(self) -> None:
+        await self.turn_runner.model.aclose()
         await self._writer.aclose()
 
-    async def sleep(self, trigger: str, phase: str = "") -> SleepReport | None:
+    async def sleep_now(self, trigger: str, phase: str = "") -> SleepReport | None:
         """Sleep now (see `Sleeper.begin`), in one phase alone where one is named; what it did, None where it failed.
         The sleep goes on where whoever asked for it goes away."""
-        return await asyncio.shield(self.sleeping.sleeper.begin(trigger, phase=phase))
+        return await asyncio.shield(self.sleep_setup.scheduler.start(trigger, phase=phase))
 
     def close(self) -> None:
         self.stores.close()
-        self.listening.close()
+        self.telemetry.close()
 
     # ------------------------------------------------------------------------------------------------------------ model
 
     def _means(self) -> ModelDeps:
         """What models are made with."""
-        estimate = partial(count_request_tokens, lambda: self.context)
+        estimate = partial(count_request_tokens, lambda: self.context_window)
         return ModelDeps(
-            self.stores.ledger, self.stores.facts, estimate, self._clock, OfflineModel, tracer=self.listening.tracer
+            self.stores.ledger,
+            self.stores.model_facts,
+            estimate,
+            self._clock,
+            OfflineModel,
+            tracer=self.telemetry.tracer,
         )
 
     def describe_model(self) -> str:
-        model = self.turns.model
-        return f"{model_label(model)}; tokens: {self.context.describe_counting(model.name)}"
+        model = self.turn_runner.model
+        return f"{model_label(model)}; tokens: {self.context_window.describe_token_counting(model.name)}"
 
     def choose_model(self, choice: str) -> str:
         """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
         chosen, means = settings_with_model(self.settings, choice), self._means()
-        self.turns.model, self._writer = build_model_chain(chosen, means), build_summary_model(chosen, means)
-        self.sleeping.measures.forget_who_answers()
+        self.turn_runner.model, self._writer = build_model_chain(chosen, means), build_summary_model(chosen, means)
+        self.sleep_setup.context_meter.forget_model()
         return f"From now on: {self.describe_model()}"
 
     # ----------------------------------------------------------------------------------------------------------- status
 
     def status(self) -> Mapping[str, Any]:
-        self._watch.look()
+        self._watch.check_files()
         problems = [*self._odd_files, *self._watch.problems(), *self.web.problems()]
         problems += [
-            one for one in (self.backing_up.trouble, self.reminding.alarm.trouble, self.listening.problem) if one
+            one for one in (self.backup_scheduler.trouble, self.agenda.alarm.last_error, self.telemetry.problem) if one
         ]
-        return running_status(self, self._clock(), problems, self._watch.waiting())
+        return running_status(self, self._clock(), problems, self._watch.keys_for_next_start())
 
 
 def build_app(

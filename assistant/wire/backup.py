@@ -60,8 +60,8 @@ def build_backup_scheduler(
         partial(make_in_child, folder, values.workspace),
         SleepSchedule(values.at, settings.zone),
         values.keep,
-        begun=lambda: find_first_message_time(conversation.sessions()),
-        forgetting=forgetting,
+        home_begun_at=lambda: find_first_message_time(conversation.list_sessions()),
+        is_erasing=forgetting,
         clock=clock,
     )
 
@@ -75,8 +75,8 @@ def tidy_backups(settings: Settings) -> None:
     `AssistantError`."""
     folder = backup_folder(settings)
     if folder.path.is_dir():
-        with folder.alone(within=_WAIT_FOR_THE_LAST):
-            folder.tidy()
+        with folder.lock(timeout_seconds=_WAIT_FOR_THE_LAST):
+            folder.remove_partial()
 
 
 # ------------------------------------------------------------------------------------------------------------- apart
@@ -86,7 +86,7 @@ def make_in_process(folder: BackupFolder, workspace: bool) -> MakeBackup:
     """Making one within this process, for those who want to see every step of it."""
 
     async def made(kind: BackupKind, now: datetime) -> BackupResult:
-        return make_backup(folder, BackupRequest(kind, now, workspace), WriteThrottle(unhurried=False))
+        return make_backup(folder, BackupRequest(kind, now, workspace), WriteThrottle(throttled=False))
 
     return made
 
@@ -97,7 +97,7 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
     command = (*quiet, sys.executable, "-P", "-B", "-m", "assistant.wire.backup")
     order = {
         "home": str(folder.home),
-        "folder": "" if folder.is_own else str(folder.path),
+        "folder": "" if folder.is_in_home else str(folder.path),
         "kind": kind,
         "now": now.isoformat(),
         "workspace": workspace,
@@ -114,8 +114,8 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
             process.kill()
             await process.wait()
         # What cannot be taken away now goes at the next start.
-        with contextlib.suppress(AssistantError), folder.alone():
-            folder.tidy()
+        with contextlib.suppress(AssistantError), folder.lock():
+            folder.remove_partial()
         raise
     if process.returncode == 0:
         return _parse_result(out)
@@ -172,13 +172,13 @@ class BackupErasure:
         self._settings = settings
         self._folder = backup_folder(settings)
 
-    async def having(self, marked: ErasurePlan) -> list[str]:
+    async def find_with_words(self, marked: ErasurePlan) -> list[str]:
         return await asyncio.to_thread(find_backups_with_words, self._folder, marked)
 
-    async def forget(self, marked: ErasurePlan, now: datetime) -> RewrittenBackups:
+    async def erase(self, marked: ErasurePlan, now: datetime) -> RewrittenBackups:
         opening = partial(_opened_copy, self._settings, now)
         return await asyncio.to_thread(
-            erase_in_backups, self._folder, marked, opening, now, WriteThrottle(unhurried=False)
+            erase_in_backups, self._folder, marked, opening, now, WriteThrottle(throttled=False)
         )
 
 

@@ -33,7 +33,7 @@ def settings_with_answers(settings: Settings, name: str, answers: Mapping[str, s
 
 async def check_account(settings: Settings, name: str) -> str:
     """Who we are on a network that is set up like this. Raises `BridgeError`."""
-    bridge = ConfiguredBridges(settings, None).one(name)
+    bridge = ConfiguredBridges(settings, None).open_one(name)
     try:
         async with asyncio.timeout(_WITHIN):
             return await bridge.check()

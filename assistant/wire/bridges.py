@@ -54,22 +54,22 @@ class ConfiguredBridges:
         # Settings may be found changed while somebody has them taken up.
         self._one_at_a_time = asyncio.Lock()
 
-    def bridges(self) -> dict[str, Bridge]:
+    def open_all(self) -> dict[str, Bridge]:
         return {name: self._made(name) for name in NETWORK_NAMES if _wanted(self._settings, name)}
 
-    async def renew(self, settings: Settings, lines: BridgeHost) -> None:
+    async def apply_settings(self, settings: Settings, lines: BridgeHost) -> None:
         """Have those that `settings` ask for; one whose settings did not change is left alone."""
         async with self._one_at_a_time:
             before, self._settings = self._settings, settings
             self._due |= {name for name in NETWORK_NAMES if _section(before, name) != _section(settings, name)}
-        await self.catch_up(lines)
+        await self.retry_pending(lines)
 
     @property
-    def behind(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether one is not as the settings ask for: `catch_up` tries again."""
         return bool(self._due)
 
-    async def catch_up(self, lines: BridgeHost) -> None:
+    async def retry_pending(self, lines: BridgeHost) -> None:
         async with self._one_at_a_time:
             try:
                 await self._have_due(lines)
@@ -98,7 +98,7 @@ class ConfiguredBridges:
         else:
             await lines.drop(name)
 
-    def one(self, name: str) -> Bridge:
+    def open_one(self, name: str) -> Bridge:
         """A bridge by itself, for whoever tries it out."""
         return self._made(name)
 
@@ -130,7 +130,7 @@ class ConfiguredBridges:
 
     def _is_owners_on(self, bridge: str) -> Callable[[str], bool]:
         def is_owners(account: str) -> bool:
-            person = None if self._people is None else self._people.by(Identity(bridge, account))
+            person = None if self._people is None else self._people.find_by_identity(Identity(bridge, account))
             return person is not None and person.role == "owner"
 
         return is_owners
@@ -150,17 +150,17 @@ class UnavailableBridge:
     """Stands for a bridge that can't be made."""
 
     name: str
-    why: str
+    reason: str
     capabilities: BridgeCapabilities = field(default_factory=BridgeCapabilities)
 
     async def check(self) -> str:
-        raise BridgeError(self.why)
+        raise BridgeError(self.reason)
 
-    async def run(self, door: InboundPort) -> None:
-        raise BridgeError(self.why)
+    async def run(self, inbound: InboundPort) -> None:
+        raise BridgeError(self.reason)
 
     async def send(self, part: OutgoingPart) -> None:
-        raise BridgeError(self.why)
+        raise BridgeError(self.reason)
 
     def show(self, event: TurnEvent, target: str) -> None:
         """Nobody is there to see it."""
@@ -189,7 +189,7 @@ def build_bridge_commands(
 
     def try_now(name: str) -> None:
         if name in delivery.bridges:
-            delivery.hurry(name)
+            delivery.retry_now(name)
 
     kept = BridgeStores(stores.outbox, stores.deliveries, stores.bridge_states, stores.places)
     about_bridges = BridgeCommands(delivery, reload, kept, settings.zone, home)

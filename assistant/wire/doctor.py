@@ -88,7 +88,7 @@ class DoctorOptions:
     """`fix`: mend what is safe to mend. `call`: ask the model something, which costs."""
 
     fix: bool = False
-    call: bool = False
+    call_model: bool = False
 
 
 def run_doctor(
@@ -131,8 +131,8 @@ def _files(home: Path) -> HomeFiles:
     return HomeFiles(
         path=str(home),
         exists=home.is_dir(),
-        opened=partial(find_exposed_files, home),
-        close=partial(restrict_permissions, home),
+        open_to_others=partial(find_exposed_files, home),
+        close_to_others=partial(restrict_permissions, home),
         databases={name: partial(check_database_pages, path) for name, path in there.items()},
         sync_seconds=partial(measure_sync_seconds, home),
         free=free_bytes(home),
@@ -168,8 +168,8 @@ def _check_stores(files: HomeFiles, settings: Settings, now: datetime) -> Iterat
 def _check_opened_stores(settings: Settings, now: datetime) -> Iterator[Finding]:
     stores = open_stores(settings, now, reading=True)
     with contextlib.closing(stores):
-        yield check_log_chain(stores.verifier.recent, _LAST_RECORDS)
-        newest = max((info.last_at for info in stores.conversation.sessions() if info.last_at), default=None)
+        yield check_log_chain(stores.verifier.verify_recent, _LAST_RECORDS)
+        newest = max((info.last_at for info in stores.conversation.list_sessions() if info.last_at), default=None)
         yield from check_clock(newest, settings.zone.key, _zone_is_known(settings), now)
         yield from _backups(settings, stores, now)
 
@@ -179,7 +179,7 @@ def _backups(settings: Settings, stores: Stores, now: datetime) -> Iterator[Find
     if told:
         yield problem_finding("backups", told[0], "")
         return
-    kept = stores.backups.all()
+    kept = stores.backups.list_backups()
     if kept:
         ago = format_duration((now - kept[-1].made_at).total_seconds())
         yield ok_finding("backups", f"{len(kept)} in {stores.backups.path}, the last {ago} ago")
@@ -207,7 +207,7 @@ def _check_others(
     settings: Settings, serving: DaemonState, wish: DoctorOptions, clock: Callable[[], datetime]
 ) -> Iterator[Finding]:
     yield check_provider(settings)
-    if wish.call and settings.provider != "offline":
+    if wish.call_model and settings.provider != "offline":
         answer = partial(ask_test_question, settings, clock, served=serving.served)
 
         def call() -> Iterator[Finding]:
@@ -221,7 +221,7 @@ def _check_others(
     )
     if settings.values.web.port and not serving.served:
         yield from run_check("web", partial(_web, settings), "")
-    yield from asyncio.run(check_bridges(ConfiguredBridges(settings, None).bridges(), _BRIDGE_SECONDS))
+    yield from asyncio.run(check_bridges(ConfiguredBridges(settings, None).open_all(), _BRIDGE_SECONDS))
 
 
 def _web(settings: Settings) -> Iterator[Finding]:
@@ -235,7 +235,7 @@ def _embedder(settings: Settings, wish: DoctorOptions) -> Iterator[Finding]:
     """One that is asked over a network, or loads a model from there, is asked only where calls are wished for."""
     chosen = memory_store_settings(settings).embedder
     named = f"{chosen.kind} {chosen.model}".strip()
-    if chosen.kind == "wordllama" or (wish.call and chosen.kind in _LOCAL_EMBEDDERS):
+    if chosen.kind == "wordllama" or (wish.call_model and chosen.kind in _LOCAL_EMBEDDERS):
         vectors = open_embedder(chosen, settings.home.path).embed(["hello"])
         yield ok_finding("embedder", f"{named}, {vectors.shape[1]} dimensions")
     elif chosen.kind == "fastembed" and not _installed("fastembed"):

@@ -65,7 +65,7 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
         batch = MemoryTransaction(db)
         store = MemoryVectors(batch)
         # The former embedder answers while memories are embedded again.
-        answering = store.answering()
+        answering = store.active_embedder()
         _keep_at_home(home, "fastembed" in (embedder.kind, answering and answering[1]["kind"]))
         # These import Mem0, which reads where it may write from the environment.
         from assistant.mem0.backends import open_backend
@@ -94,7 +94,7 @@ class _Meters:
     def of(self, embedder: EmbedderSettings) -> EmbeddingMeter:
         if "budget" not in self._told:
             return NoEmbeddingMeter()
-        self._db = self._db or Database.as_it_is(self._home / "script.db")
+        self._db = self._db or Database.open_unmigrated(self._home / "script.db")
         budget = BudgetSettings.model_validate(self._told["budget"])
         ledger = Ledger(self._db, budget, ZoneInfo(self._told["zone"]))
         known = self._told["prices"] if embedder.kind == "openai" and is_hosted_by_openai(embedder.url) else {}

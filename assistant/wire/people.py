@@ -29,7 +29,7 @@ def build_pairing(settings: Settings, stores: Stores) -> PairingService:
 
 def build_people_commands(settings: Settings, stores: Stores, bridges: Callable[[], Sequence[str]]) -> PeopleCommands:
     """`bridges` are those over which people can be met."""
-    denied = build_denied_notices(stores).settle
+    denied = build_denied_notices(stores).supersede_denied
     return PeopleCommands(stores.people, build_pairing(settings, stores), bridges, settings.zone, denied)
 
 
@@ -45,14 +45,16 @@ def build_inbound(
     ways: BridgeSignals,
     clock: Callable[[], datetime],
 ) -> InboundHandler:
-    kept = InboundStores(stores.people, stores.places, stores.typed, stores.bridge_states, stores.changes)
+    kept = InboundStores(
+        stores.people, stores.places, stores.typed_commands, stores.bridge_states, stores.message_edits
+    )
     desk = build_pairing(settings, stores)
     return InboundHandler(kept, desk, slash, accept, ways, lambda: settings.values.room.answers == "everything", clock)
 
 
 def build_destinations(stores: Stores, home: str) -> Callable[[OutgoingMessage], Destination | None]:
     """Where what goes out may still go; `home` is the bridge of the home's own terminals."""
-    return OutgoingRouter(stores.people, stores.places, home).destination
+    return OutgoingRouter(stores.people, stores.places, home).resolve_destination
 
 
 def check_grants(settings: Settings, tools: AllowedRoles, commands: AllowedRoles) -> None:

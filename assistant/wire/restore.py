@@ -56,10 +56,10 @@ class RestoredHome:
     not been finished in what is aside."""
 
     home: Path
-    proved: VerifiedBackup
-    aside: Path | None
-    said_again: tuple[int, ...]
-    unfinished: bool
+    backup: VerifiedBackup
+    former_home: Path | None
+    restored_erased_ids: tuple[int, ...]
+    erasure_unfinished: bool
 
 
 def find_backup(settings: Settings, named: str) -> Path:
@@ -67,7 +67,7 @@ def find_backup(settings: Settings, named: str) -> Path:
     `StoreError`."""
     folder = backup_folder(settings)
     if not named:
-        backups = folder.all()
+        backups = folder.list_backups()
         if not backups:
             raise UsageError(f"There is no backup in {folder.path} yet; `assistant backup create` makes one.")
         return folder.path / backups[-1].name
@@ -78,9 +78,9 @@ def find_backup(settings: Settings, named: str) -> Path:
 def verify_backup(settings: Settings, path: Path, now: datetime) -> VerifiedBackup:
     """Unpack a backup beside it, or where temporary files go, and open it as a home. Raises `CorruptStore`,
     `StoreError`."""
-    manifest = verify_backup_file(path, WriteThrottle(unhurried=False))
+    manifest = verify_backup_file(path, WriteThrottle(throttled=False))
     with _folder_for(path, manifest.bytes + _SPARE) as place:
-        unpack_backup_file(path, place / "home", WriteThrottle(unhurried=False))
+        unpack_backup_file(path, place / "home", WriteThrottle(throttled=False))
         return VerifiedBackup(path, manifest, _check_unpacked(settings, place / "home", manifest, now, search=False))
 
 
@@ -96,12 +96,12 @@ def restore_backup(settings: Settings, path: Path, home: Path, now: datetime, *,
             f"{home} is not empty ({some}). Nothing was changed; --force restores into it and keeps what is there "
             "aside."
         )
-    manifest = verify_backup_file(path, WriteThrottle(unhurried=False))
+    manifest = verify_backup_file(path, WriteThrottle(throttled=False))
     prepare_home(home)
     require_disk_space(home, 2 * manifest.bytes + _SPARE)
     new = staging_folder(home)
     try:
-        unpack_backup_file(path, new, WriteThrottle(unhurried=False))
+        unpack_backup_file(path, new, WriteThrottle(throttled=False))
         report = _check_unpacked(settings, new, manifest, now, search=True)
         require_no_conflict(home, staying)
     except BaseException:
@@ -134,15 +134,15 @@ def _check_unpacked(
     if absent:
         raise CorruptStore(f"The backup has no {absent[0]}: it is none of a home. Nothing was changed.")
     with closing(open_stores(replace(settings, home=Home(home)), now)) as stores:
-        stores.conversation.reconcile(now)
+        stores.conversation.recover_after_crash(now)
         report = stores.verifier.verify()
         odd = [f"{problem.where}: {problem.text}" for problem in report.problems]
         odd += ["memory.db: its pages are damaged"] if not is_database_intact(home / "memory.db") else []
         if odd:
             of, more = f"{manifest.made_at:%Y-%m-%d}", f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
             raise CorruptStore(f"The backup of {of} is not sound: {odd[0]}{more}. It was not used.")
-        for finder in (stores.finder, stores.entry_finder) if search else ():
-            while finder.catch_up():
+        for finder in (stores.message_index, stores.journal_index) if search else ():
+            while finder.index_next_batch():
                 continue
     return report
 

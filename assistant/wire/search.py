@@ -37,7 +37,7 @@ def open_history(
 ) -> tuple[StoredHistory, SourceFinder]:
     """The history of a home, and what finds messages in it; `reading` beside a running daemon, which writes the index;
     `patient`: a search waits until everything is taken in. Raises `StoreError`."""
-    source = LogSearchSource(Database.reader(home / "script.db"), LogFiles(home))
+    source = LogSearchSource(Database.open_reader(home / "script.db"), LogFiles(home))
     finder = _finder(home, "messages", source, zone, bounds, reading, patient=patient)
     return StoredHistory.open(home, finder), finder
 
@@ -50,12 +50,12 @@ def open_memory_search(
     finder = _finder(
         home,
         "journal",
-        JournalSearchSource(Database.reader(home / "character.db")),
+        JournalSearchSource(Database.open_reader(home / "character.db")),
         zone,
         DEFAULT_SEARCH_LIMITS,
         reading,
     )
-    return StoredMemorySearch(Database.reader(home / "character.db"), finder, memories), finder
+    return StoredMemorySearch(Database.open_reader(home / "character.db"), finder, memories), finder
 
 
 def _finder(
@@ -75,7 +75,7 @@ def _finder(
     def shelf(made_by: str) -> IndexStore:
         path = home / "search.db"
         if reading:
-            opened.extend([Database.reader(path)] if path.exists() else [])
+            opened.extend([Database.open_reader(path)] if path.exists() else [])
             return ReadOnlyIndexStore(opened[0] if opened else None, collection, made_by)
         try:
             opened.append(Database.open(path, search_migrations, datetime.now(UTC)))
@@ -96,4 +96,4 @@ def _finder(
 
         return search_engine.engine(shelf(search_engine.made_by()), stems.of, bounds)
 
-    return SourceFinder(engine, source, zone, patient=patient or reading, closing=close)
+    return SourceFinder(engine, source, zone, patient=patient or reading, on_close=close)

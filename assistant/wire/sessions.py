@@ -26,7 +26,7 @@ class SessionHooks:
     """What resets need of the running house: `holding` keeps turns of a session from beginning, `show` tells whoever
     looks on; on the bridge `terminal` a dialog keeps by itself which conversation it is in."""
 
-    holding: Callable[[str], AbstractContextManager[None]]
+    pause_session: Callable[[str], AbstractContextManager[None]]
     show: Callable[[str, str], None]
     terminal: str
 
@@ -47,29 +47,29 @@ def build_sessions(
     nights = SleepSchedule(settings.values.sleep.at, settings.zone)
 
     def night_is_due(now: datetime) -> bool:
-        if sleeping.sleeper.asleep:
+        if sleeping.scheduler.is_asleep:
             return True
-        since = find_first_message_time(stores.conversation.sessions())
-        return nights.due(stores.journal.slept_at(), since, now) is not None
+        since = find_first_message_time(stores.conversation.list_sessions())
+        return nights.find_due_night(stores.journal.last_sleep_at(), since, now) is not None
 
     def read_on(session: str) -> None:
-        sleeping.sleeper.begin("phase", [session], "extract")
+        sleeping.scheduler.start("phase", [session], "extract")
 
     async def pressure(session: str) -> float:
-        await sleeping.measures.get_to_know()
-        return sleeping.context.pressure(session) or 0.0
+        await sleeping.context_meter.load_model_limits()
+        return sleeping.context_window.pressure(session) or 0.0
 
     around = ResetContext(
         extract=sleeping.cycle.extract_session,
-        read_on=read_on,
-        holding=live.holding,
-        awake=sleeping.sleeper.awake,
-        is_compacting=sleeping.compacting.is_at_work,
-        night_is_due=night_is_due,
+        continue_extraction=read_on,
+        hold_session=live.pause_session,
+        block_sleep=sleeping.scheduler.keep_awake,
+        is_compacting=sleeping.compaction.is_compacting,
+        is_sleep_due=night_is_due,
         pressure=pressure,
-        count=counter.count_text,
-        tell=sleeping.compacting.tell_later,
-        show=live.show,
+        count_tokens=counter.count_text,
+        notify_next_turn=sleeping.compaction.add_pending_notice,
+        show_progress=live.show,
         clock=clock,
         zone=settings.zone,
     )

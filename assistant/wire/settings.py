@@ -69,21 +69,21 @@ def build_settings_watch(
     _keep_understood(settings)
     watch = SettingsWatch(settings, understood, taken)
     # A cap that was raised holds for the call that it would have refused.
-    ledger.look_again = watch.look
+    ledger.reload_budget = watch.check_files
     return watch
 
 
 def _keep_understood(settings: Settings) -> None:
     """Unless the file became another since it was read: then the next look reads it, and keeps it if it can."""
     with suppress(StoreError):
-        text = config_file(settings.home).text()
-        if file_stamp(settings.home.config) == settings.marks[0]:
-            write_copy(text, settings.home.understood)
+        text = config_file(settings.home).read()
+        if file_stamp(settings.home.config) == settings.file_stamps[0]:
+            write_copy(text, settings.home.last_valid_config)
 
 
 def build_turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:
     """`budget.runaway_calls` holds as it is set now."""
-    return TurnGuard(ledger.marks, settings.zone, lambda: ledger.budget.runaway_calls)
+    return TurnGuard(ledger.notices, settings.zone, lambda: ledger.budget.runaway_calls)
 
 
 def default_model_name(provider: str) -> str:
@@ -131,10 +131,10 @@ def _metering(
     """What a call needs to be counted; beside a process that serves the home only what that needs."""
     with ExitStack() as stack:
         if served:
-            db = Database.as_it_is(settings.home.path / "script.db")
+            db = Database.open_unmigrated(settings.home.path / "script.db")
             stack.callback(db.close)
             yield Ledger(db, settings.values.budget, settings.zone), ModelFacts(db)
         else:
             stores = open_stores(settings, clock())
             stack.callback(stores.close)
-            yield stores.ledger, stores.facts
+            yield stores.ledger, stores.model_facts

@@ -64,9 +64,9 @@ class ModelAccess:
     """Who speaks in a home: `answers` in conversations, `writes` summaries and journal entries. Asked for anew at each
     use, since the person may choose another. `quiet` returns once nobody waits for an answer."""
 
-    answers: Callable[[], Model]
-    writes: Callable[[], Model]
-    quiet: Callable[[], Awaitable[None]]
+    answering: Callable[[], Model]
+    writing: Callable[[], Model]
+    wait_until_quiet: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +75,23 @@ class SleepSetup:
     journal; `undoing` takes the last sleep back, `foreseeing` tells what one would do, `rereading` reads the whole
     log for the journal again."""
 
-    measures: ContextMeter
-    standing: StandingMemory
-    context: ContextWindow
-    compacting: CompactionService
+    context_meter: ContextMeter
+    standing_memory: StandingMemory
+    context_window: ContextWindow
+    compaction: CompactionService
     cycle: SleepCycle
-    sleeper: SleepScheduler
-    settle: Callable[[datetime], None]
-    undoing: SleepUndo
-    foreseeing: SleepDryRun
-    rereading: Reextraction
+    scheduler: SleepScheduler
+    sync_journal: Callable[[datetime], None]
+    undo: SleepUndo
+    dry_run: SleepDryRun
+    reextraction: Reextraction
 
 
 def build_sleep(
     settings: Settings,
     stores: Stores,
     toolbox: Callable[[], ToolboxPort],
-    voices: ModelAccess,
+    models: ModelAccess,
     clock: Clock,
     is_running: Callable[[str], bool],
     tracer: Tracer = NULL_TRACER,
@@ -106,46 +106,46 @@ def build_sleep(
         settings.zone,
         clock,
         counter.count_text,
-        file_most=values.memory.file_max_tokens,
-        day_most=values.memory.day_max_tokens,
+        file_max_tokens=values.memory.file_max_tokens,
+        day_max_tokens=values.memory.day_max_tokens,
     )
     measures = ContextMeter(
         stores.conversation,
-        stores.facts,
+        stores.model_facts,
         stores.pins,
         toolbox,
-        voices.answers,
+        models.answering,
         partial(token_counter_for, settings),
         values.context,
         values.compaction,
         load_system_prompts(settings.home),
-        standing.of,
+        standing.prompt_block,
         settings.zone,
     )
-    learns = build_authority(settings).learns
-    settle = partial(sync_journal_or_log, stores.conversation, stores.journal, learns=learns)
-    compactor = Compactor(_compaction_deps(settings, stores, voices, measures, settle, clock), tracer)
+    learns = build_authority(settings).may_learn_from
+    sync_journal = partial(sync_journal_or_log, stores.conversation, stores.journal, learns_from=learns)
+    compactor = Compactor(_compaction_deps(settings, stores, models, measures, sync_journal, clock), tracer)
     compacting = CompactionService(stores.conversation, compactor, measures, clock)
     context = ContextWindow(
-        stores.conversation, stores.facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
+        stores.conversation, stores.model_facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
     )
     purse = _sleep_budget(settings, stores, context)
     # In sleep as in conversations, but no longer than the purse lasts.
-    thrifty = replace(voices, writes=lambda: BudgetedModel(voices.writes(), purse))
+    thrifty = replace(models, writing=lambda: BudgetedModel(models.writing(), purse))
     extractor = Extractor(
-        thrifty.writes,
+        thrifty.writing,
         _load_prompt_asking_for(settings.home, "extraction", "<memories>"),
         batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone,
-        learns=learns,
+        learns_from=learns,
     )
     cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock, tracer)
 
     async def tick(wanted: SleepRequest, now: datetime) -> SleepReport:
-        await measures.get_to_know()
-        return await cycle.run_sleep_tick(now, trigger=wanted.trigger, sessions=wanted.sessions, phase=wanted.phase)
+        await measures.load_model_limits()
+        return await cycle.run(now, trigger=wanted.trigger, sessions=wanted.sessions, phase=wanted.phase)
 
-    naps = NapTrigger(stores.conversation, values.sleep.nap_minutes, compacting.wants_sleep, is_running)
+    naps = NapTrigger(stores.conversation, values.sleep.nap_minutes, compacting.needs_sleep_compaction, is_running)
     bedtime = NightTrigger(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
     sleeper = SleepScheduler(tick, naps, bedtime, clock)
     undoing = SleepUndo(
@@ -153,28 +153,28 @@ def build_sleep(
     )
     foreseeing = SleepDryRun(
         stores.conversation,
-        stores.unread,
+        stores.log_reader,
         stores.journal,
         stores.consolidations,
         extractor,
-        voices.writes,
+        models.writing,
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
-        compacting.foresee,
+        compacting.preview_sleep,
     )
-    rereading = Reextraction(stores.conversation, stores.unread, stores.journal, extractor)
-    return SleepSetup(measures, standing, context, compacting, cycle, sleeper, settle, undoing, foreseeing, rereading)
+    rereading = Reextraction(stores.conversation, stores.log_reader, stores.journal, extractor)
+    return SleepSetup(measures, standing, context, compacting, cycle, sleeper, sync_journal, undoing, foreseeing, rereading)
 
 
 def _sleep_budget(settings: Settings, stores: Stores, context: ContextWindow) -> SleepBudget:
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
 
     def worst(model: Model, request: ModelRequest) -> float | None:
-        price = prices.get(model.provider, Prices()).of(model.name)
+        price = prices.get(model.provider, Prices()).price_for_model(model.name)
         prompt = context.request_tokens(request, model.name) if price is not None else 0
         return None if price is None else price.worst_case(prompt, request.max_output_tokens)
 
     def spent(since: datetime) -> float:
-        return sum(one.usd for kind, one in stores.ledger.by("kind", since) if kind in _SLEEP_PURPOSES)
+        return sum(one.usd for kind, one in stores.ledger.spent_by("kind", since) if kind in _SLEEP_PURPOSES)
 
     return SleepBudget(settings.values.sleep.max_usd, spent, worst)
 
@@ -205,13 +205,13 @@ def _compaction_deps(
         return cost_usd_of_call(prices, provider, model, usage)
 
     summariser = Summariser(
-        voices.writes,
-        voices.answers,
+        voices.writing,
+        voices.answering,
         _summary_prompts(settings.home),
         _counters(measures),
         cost,
         restored_max_tokens=wanted.restored_max_tokens,
-        seconds=wanted.summary_seconds,
+        timeout_seconds=wanted.summary_seconds,
     )
     return CompactionDeps(
         stores.conversation,
@@ -223,11 +223,11 @@ def _compaction_deps(
         summariser,
         policy,
         BreakerLimits(wanted.breaker_failures, timedelta(minutes=wanted.breaker_minutes)),
-        holder=uuid.uuid4().hex,
-        lease=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
-        settle=settle,
+        lease_holder=uuid.uuid4().hex,
+        lease_duration=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
+        sync_journal=settle,
         clock=clock,
-        quiet=voices.quiet,
+        wait_until_idle=voices.wait_until_quiet,
     )
 
 
@@ -245,19 +245,19 @@ def _cycle(
 
     async def compact(session: str, trigger: str) -> CompactedSession | None:
         known = {one.id for one in conversation.checkpoints(session)}
-        outcome = await compacting.in_sleep(session, trigger, purse=purse)
-        if outcome is None or not outcome.made:
+        outcome = await compacting.compact_in_sleep(session, trigger, budget=purse)
+        if outcome is None or not outcome.checkpoints:
             return None
-        costs = [one.cost_usd for one in outcome.made]
+        costs = [one.cost_usd for one in outcome.checkpoints]
         cost = None if None in costs else sum(one for one in costs if one)
         # Those that joined records into one too, which are in no outcome.
         made = tuple(one.id for one in conversation.checkpoints(session) if one.id not in known)
         before, after = outcome.before.prompt_tokens, outcome.after.prompt_tokens
-        return CompactedSession(outcome.messages, before, after, cost, outcome.made[-1].tier, made)
+        return CompactedSession(outcome.message_count, before, after, cost, outcome.checkpoints[-1].tier, made)
 
     return SleepCycle(
         stores.conversation,
-        stores.unread,
+        stores.log_reader,
         stores.journal,
         stores.breakers,
         extractor,
@@ -265,8 +265,8 @@ def _cycle(
         failures=wanted.breaker_failures,
         cool_down=timedelta(minutes=wanted.breaker_minutes),
         clock=clock,
-        between=_memory_phases(settings, stores, voices),
-        purse=purse,
+        extra_phases=_memory_phases(settings, stores, voices),
+        sleep_budget=purse,
         tracer=tracer,
     )
 
@@ -277,7 +277,7 @@ def _memory_phases(settings: Settings, stores: Stores, voices: ModelAccess) -> t
     cost = partial(cost_usd_of_call, prices)
 
     def asker(name: CallPurpose, tag: str) -> JsonLinesModel:
-        return JsonLinesModel(voices.writes, _load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
+        return JsonLinesModel(voices.writing, _load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
     scoring = ScoringPhase(stores.journal, stores.consolidations, asker("scoring", "scores"))
     judge = EntryJudge(asker("consolidation", "decisions"), zone=settings.zone)
@@ -357,15 +357,15 @@ _QUOTING_TOOLS = frozenset(
 )
 
 
-def build_turn_context(settings: Settings, stores: Stores, sleeping: SleepSetup) -> TurnContextBuilder:
+def build_turn_context(settings: Settings, stores: Stores, sleep_setup: SleepSetup) -> TurnContextBuilder:
     """Everything that stands with a new message beside the conversation."""
     return TurnContextBuilder(
         stores.conversation,
         stores.requests,
         stores.delegations,
-        _history_recall(settings, stores, sleeping),
+        _history_recall(settings, stores, sleep_setup),
         _profile_lookup(settings, stores),
-        _memory_recall(settings, stores, sleeping),
+        _memory_recall(settings, stores, sleep_setup),
         settings.zone,
     )
 
@@ -378,8 +378,8 @@ def _history_recall(settings: Settings, stores: Stores, sleeping: SleepSetup) ->
         stores.history,
         counter.count_text,
         settings.zone,
-        lambda: recall_budget(most, sleeping.measures.window()),
-        echoes=_QUOTING_TOOLS,
+        lambda: recall_budget(most, sleeping.context_meter.effective_window()),
+        quoting_tools=_QUOTING_TOOLS,
     )
 
 
@@ -393,12 +393,12 @@ def _memory_recall(
         stores.memory_search,
         counter.count_text,
         settings.zone,
-        lambda: recall_budget(most, sleeping.measures.window()),
+        lambda: recall_budget(most, sleeping.context_meter.effective_window()),
     )
 
     def of(item: InboxItem, view: ContextView, now: datetime) -> str:
         asked = item.incoming
-        standing = sleeping.standing.of(asked.session)
+        standing = sleeping.standing_memory.prompt_block(asked.session)
         return remembering.recall(asked.content, asked.scope, view, standing, now)
 
     return of
@@ -410,7 +410,7 @@ def _profile_lookup(settings: Settings, stores: Stores) -> Callable[[str, str], 
     counter = token_counter_for(settings, settings.values.model.name)
 
     def of(text: str, scope: str) -> str:
-        named = stores.profiles.named_in(text, scope) if most else []
+        named = stores.profiles.find_in_text(text, scope) if most else []
         return profiles_block(named, counter.count_text, most, settings.zone) if named else ""
 
     return of

@@ -36,11 +36,11 @@ class RunningApp(Protocol):
     settings: Settings
     stores: Stores
     runtime: Runtime
-    delivery: Dispatcher
+    dispatcher: Dispatcher
     progress: StallDetector
-    turns: TurnRunner
-    context: ContextWindow
-    tallies: Metrics
+    turn_runner: TurnRunner
+    context_window: ContextWindow
+    metrics: Metrics
     started_at: datetime
 
 
@@ -53,7 +53,7 @@ def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str
         stores.breakers,
         stores.journal,
         stores.consolidations,
-        stores.forgetting,
+        stores.erasure,
         stores.memories,
         stores.backups,
         stores.jobs,
@@ -64,22 +64,22 @@ def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str
     return {**found, "tokens": tokens or token_counter_for(settings, settings.values.model.name).describe()}
 
 
-def running_status(house: RunningApp, now: datetime, problems: Sequence[str], waiting: Sequence[str]) -> dict[str, Any]:
+def running_status(app: RunningApp, now: datetime, problems: Sequence[str], waiting: Sequence[str]) -> dict[str, Any]:
     """The whole report of a running house; `problems` are those that no store tells of, `waiting` the settings that
     hold from the next start on."""
-    model = house.turns.model
-    found = stored_status(house.settings, house.stores, now, house.context.describe_counting(model.name))
-    measured = ((one["session"], house.context.pressure(one["session"])) for one in found["sessions"])
+    model = app.turn_runner.model
+    found = stored_status(app.settings, app.stores, now, app.context_window.describe_token_counting(model.name))
+    measured = ((one["session"], app.context_window.pressure(one["session"])) for one in found["sessions"])
     full = {session: pressure for session, pressure in measured if pressure is not None}
-    problems = [*found["problems"], *problems, *_full(house, full)]
+    problems = [*found["problems"], *problems, *_full(app, full)]
     runtime = {
-        **house.runtime.status(),
-        **house.progress.status(),
-        "started_at": house.started_at.isoformat(),
-        "uptime_seconds": round((now - house.started_at).total_seconds()),
+        **app.runtime.status(),
+        **app.progress.status(),
+        "started_at": app.started_at.isoformat(),
+        "uptime_seconds": round((now - app.started_at).total_seconds()),
     }
     found = {**found, "problems": problems, "changed_settings": list(waiting)}
-    return report.add_daemon_report(found, runtime, house.delivery.status(), model_label(model), full)
+    return report.add_daemon_report(found, runtime, app.dispatcher.status(), model_label(model), full)
 
 
 def model_label(model: Model) -> str:
@@ -102,24 +102,22 @@ def _full(house: RunningApp, pressures: Mapping[str, float]) -> list[str]:
 class AppVitals:
     """Implements `vital_ports.Vitals` over a running house."""
 
-    def __init__(
-        self, house: RunningApp, status: Callable[[], Mapping[str, Any]], clock: Callable[[], datetime]
-    ) -> None:
-        self._house = house
+    def __init__(self, app: RunningApp, status: Callable[[], Mapping[str, Any]], clock: Callable[[], datetime]) -> None:
+        self._house = app
         self._status = status
         self._clock = clock
 
     @property
-    def tallies(self) -> Metrics:
-        return self._house.tallies
+    def metrics(self) -> Metrics:
+        return self._house.metrics
 
-    def stalled(self) -> str:
+    def stall_reason(self) -> str:
         return self._house.progress.fault
 
-    def unready(self) -> Sequence[str]:
-        found = [self.stalled()] if self.stalled() else []
+    def readiness_problems(self) -> Sequence[str]:
+        found = [self.stall_reason()] if self.stall_reason() else []
         try:
-            self._house.stores.ground.must_be_writable()
+            self._house.stores.home_guard.require_writable()
             runtime = self._house.runtime.status()
         except StoreError as error:
             return [*found, str(error)]

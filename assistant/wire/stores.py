@@ -128,7 +128,7 @@ def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: boo
     """memory.db of the home, made and migrated as needed; `reading` opens one that is there. Raises `HomeError`,
     `NewerSchema`, `StoreError`."""
     path = settings.home / "memory.db"
-    return Database.reader(path) if reading else Database.open(path, memory_migrations, now)
+    return Database.open_reader(path) if reading else Database.open(path, memory_migrations, now)
 
 
 def open_mem0_client(
@@ -165,12 +165,12 @@ class Stores:
     conversation: StoredConversation
     outbox: StoredOutbox
     bridge_states: BridgeStates
-    changes: MessageEdits
+    message_edits: MessageEdits
     turn_files: TurnFiles
     workspace: WorkspaceFiles
     deliveries: StuckItems
     history: StoredHistory
-    finder: SourceFinder
+    message_index: SourceFinder
     todos: StoredTodos
     requests: UserRequests
     pins: Pins
@@ -181,27 +181,27 @@ class Stores:
     files: StoredMemoryFiles
     memories: Mem0Client
     memory_search: StoredMemorySearch
-    entry_finder: SourceFinder
-    unread: UnreadMessages
+    journal_index: SourceFinder
+    log_reader: UnreadMessages
     generations: StoredGenerations
     resets: StoredResets
     breakers: CircuitBreakers
     delegations: Delegations
     ledger: Ledger
-    facts: ModelFacts
+    model_facts: ModelFacts
     verifier: Verifier
-    forgetting: ErasureStore
+    erasure: ErasureStore
     archive: StoredArchive
     people: People
     pairings: Pairings
     places: ConversationRoutes
-    typed: SlashCommandQueue
+    typed_commands: SlashCommandQueue
     backups: BackupFolder
-    ground: HomeGuard
-    closing: ExitStack
+    home_guard: HomeGuard
+    exit_stack: ExitStack
 
     def close(self) -> None:
-        self.closing.close()
+        self.exit_stack.close()
 
 
 def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> Stores:
@@ -219,7 +219,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         stack.callback(history.close)
         ledger = Ledger(db, settings.values.budget, settings.zone, _shares(settings, db))
         memories = open_memories(settings, stack, now, ledger, reading=reading)
-        memory_search, entry_finder = open_memory_search(home, memories.at_hand, settings.zone, reading=reading)
+        memory_search, entry_finder = open_memory_search(home, memories.read_locally, settings.zone, reading=reading)
         stack.callback(memory_search.close)
         counter = token_counter_for(settings, settings.values.model.name)
         conversation = open_conversation(settings, db, log)
@@ -228,12 +228,12 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             conversation=conversation,
             outbox=StoredOutbox(db),
             bridge_states=BridgeStates(db),
-            changes=MessageEdits(db, log, conversation.appender),
+            message_edits=MessageEdits(db, log, conversation.appender),
             turn_files=TurnFiles(db),
             workspace=WorkspaceFiles(settings.home.workspace),
             deliveries=StuckItems(db),
             history=history,
-            finder=finder,
+            message_index=finder,
             todos=StoredTodos(people),
             requests=UserRequests(db, log),
             pins=Pins(people),
@@ -242,42 +242,42 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             consolidations=StoredConsolidations(people),
             profiles=StoredProfiles(people),
             files=StoredMemoryFiles(
-                home, people, count=counter.count_text, most=settings.values.memory.file_max_tokens
+                home, people, count_tokens=counter.count_text, max_tokens=settings.values.memory.file_max_tokens
             ),
             memories=memories,
             memory_search=memory_search,
-            entry_finder=entry_finder,
-            unread=UnreadMessages(db, log),
+            journal_index=entry_finder,
+            log_reader=UnreadMessages(db, log),
             generations=StoredGenerations(db, log),
             resets=StoredResets(db),
             breakers=CircuitBreakers(db),
             delegations=Delegations(db),
             ledger=ledger,
-            facts=ModelFacts(db),
+            model_facts=ModelFacts(db),
             verifier=Verifier(home, db, log, conversation),
-            forgetting=ErasureStore(home, db, people, log, conversation, finder, entry_finder, archive),
+            erasure=ErasureStore(home, db, people, log, conversation, finder, entry_finder, archive),
             archive=archive,
             people=People(db),
             pairings=Pairings(db),
             places=ConversationRoutes(db),
-            typed=SlashCommandQueue(db),
+            typed_commands=SlashCommandQueue(db),
             backups=BackupFolder(home, settings.values.backup.folder),
-            ground=HomeGuard(home, (db, people)),
-            closing=stack.pop_all(),
+            home_guard=HomeGuard(home, (db, people)),
+            exit_stack=stack.pop_all(),
         )
 
 
 def _databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) -> tuple[Database, Database]:
     """script.db and character.db, closed with the stack."""
     if reading:
-        db, people = Database.reader(home / "script.db"), Database.reader(home / "character.db")
+        db, people = Database.open_reader(home / "script.db"), Database.open_reader(home / "character.db")
     else:
         db = Database.open(home / "script.db", script_migrations, now)
         people = Database.open(home / "character.db", character_migrations, now)
     stack.callback(people.close)
     stack.callback(db.close)
     for one, migrations in ((db, script_migrations), (people, character_migrations)) if reading else ():
-        one.must_have(migrations)
+        one.require_schema(migrations)
     return db, people
 
 
@@ -297,9 +297,9 @@ def open_conversation(settings: Settings, db: Database, log: MessageLog) -> Stor
     return StoredConversation(
         db,
         log,
-        as_viewed=_as_viewed(settings.values.tools, counter),
-        count=counter.count_message,
-        asked=classify_request,
+        to_view_message=_as_viewed(settings.values.tools, counter),
+        count_tokens=counter.count_message,
+        classify_request=classify_request,
         undo_kept=settings.values.compaction.undo_kept,
     )
 
@@ -307,7 +307,7 @@ def open_conversation(settings: Settings, db: Database, log: MessageLog) -> Stor
 @contextmanager
 def open_journal_for_reading(home: Path) -> Iterator[StoredJournal]:
     """The journal alone, for reading beside whoever serves the home. Raises `NewerSchema`, `StoreError`."""
-    people = Database.reader(home / "character.db")
+    people = Database.open_reader(home / "character.db")
     try:
         yield StoredJournal(people)
     finally:

@@ -27,7 +27,7 @@ def _nothing() -> None:
 class TelemetrySetup:
     """`tracer` is handed to whoever works; `problem` tells why nobody gets the spans that were asked for."""
 
-    tallies: Metrics
+    metrics: Metrics
     tracer: Tracer
     problem: str = ""
     close: Callable[[], None] = field(default=_nothing)

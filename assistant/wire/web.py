@@ -74,7 +74,7 @@ class WebServers:
     def __init__(self, settings: Settings, behind: ApiDeps, token: Callable[[], str]) -> None:
         """`token` gives the one that holds at this moment."""
         self._socket = settings.home.socket
-        self.behind = behind
+        self.deps = behind
         wanted = settings.values.web
         self._rules = AccessRules(token, frozenset(wanted.hosts), wanted.behind_proxy)
         self.tcp = TcpListener(self._guarded, tcp_place(wanted)) if wanted.port else None
@@ -89,7 +89,7 @@ class WebServers:
             await stack.enter_async_context(serve_control(self._control, self._socket))
             if self.tcp is not None:
                 # They end side by side.
-                stack.callback(self.tcp.end)
+                stack.callback(self.tcp.begin_stop)
             yield
 
     def problems(self) -> list[str]:
@@ -103,12 +103,12 @@ class WebServers:
             build_control_server,  # the web framework is loaded when somebody first connects
         )
 
-        return build_control_server(self.behind)
+        return build_control_server(self.deps)
 
     def _guarded(self, tls: ssl.SSLContext | None) -> ServeSocket:
         from assistant.web.server import build_tcp_server
 
-        return build_tcp_server(self.behind, self._rules, tls, time.monotonic)
+        return build_tcp_server(self.deps, self._rules, tls, time.monotonic)
 
 
 def tcp_place(wanted: WebSettings) -> TcpAddress:

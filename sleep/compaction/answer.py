@@ -117,12 +117,12 @@ def merge_answers(earlier: SummaryAnswer, found: SummaryAnswer) -> SummaryAnswer
     return replace(found, memories=tuple(dict.fromkeys((*earlier.memories, *found.memories))), facts=facts)
 
 
-def fit_to_tokens(text: str, most: int, count: Count) -> str:
+def fit_to_tokens(text: str, max_tokens: int, count: Count) -> str:
     """Whole lines from the start, as many as fit into `most` tokens; the beginning of the first where it does not."""
-    if count(text) <= most:
+    if count(text) <= max_tokens:
         return text
     lines: list[str] = []
-    left = most
+    left = max_tokens
     for line in text.splitlines():
         left -= count(f"{line}\n")
         if left < 0:
@@ -131,7 +131,7 @@ def fit_to_tokens(text: str, most: int, count: Count) -> str:
     if any(line.strip() for line in lines):
         return "\n".join(lines)
     length = len(text)
-    while length and count(text[:length]) > most:
+    while length and count(text[:length]) > max_tokens:
         length = length * 3 // 4
     return text[:length]
 

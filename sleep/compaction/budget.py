@@ -26,40 +26,42 @@ WorstCaseCost = Callable[[Model, ModelRequest], float | None]
 class SleepBudget:
     """Limits one sleep at a time; between sleeps it limits nothing."""
 
-    def __init__(self, most: float, spent: Callable[[datetime], float], worst: WorstCaseCost) -> None:
+    def __init__(
+        self, max_usd: float, spent_since: Callable[[datetime], float], worst_case_cost: WorstCaseCost
+    ) -> None:
         """`most` US dollars a sleep, 0: no limit; `spent` tells what sleeping has cost since a moment."""
-        self._most = most
-        self._spent = spent
-        self._worst = worst
+        self._most = max_usd
+        self._spent = spent_since
+        self._worst = worst_case_cost
         self._since: datetime | None = None
         self._empty = False
         self._refused = ""
 
-    def open(self, now: datetime) -> None:
+    def start(self, now: datetime) -> None:
         """A sleep begins."""
         self._since, self._empty, self._refused = now, False, ""
 
-    def close(self) -> None:
+    def stop(self) -> None:
         self._since, self._empty, self._refused = None, False, ""
 
     @property
-    def is_empty(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the sleep that is under way asks no model any more."""
         return self._empty
 
     @property
-    def told(self) -> str:
+    def exhausted_reason(self) -> str:
         if self._refused:
             return f"{self._refused} The rules did the rest"
         return f"${self._most:.2f} a sleep (sleep.max_usd) were used up; the rules did the rest"
 
-    def refused(self, error: BudgetExceeded) -> None:
+    def record_refusal(self, error: BudgetExceeded) -> None:
         """A call was refused by the budget of the house. Between sleeps that means nothing, nor does a request that was
         sent too often, which says nothing of others."""
         if self._since is not None and not self._empty and not isinstance(error, RepeatedRequestBlocked):
             self._empty, self._refused = True, f"{str(error).partition(' Your message is kept')[0].rstrip('.')}."
 
-    def allows(self, model: Model, request: ModelRequest) -> bool:
+    def allows_call(self, model: Model, request: ModelRequest) -> bool:
         """Raises `StoreError` where nobody knows what was spent."""
         if self._since is None or not self._most or self._empty:
             return not self._empty
@@ -71,9 +73,9 @@ class SleepBudget:
 class BudgetedModel:
     """A model for what is done in sleep. Once the purse is empty it passes for the built-in one, whom nobody asks."""
 
-    def __init__(self, model: Model, purse: SleepBudget) -> None:
+    def __init__(self, model: Model, sleep_budget: SleepBudget) -> None:
         self._model = model
-        self._purse = purse
+        self._purse = sleep_budget
 
     @property
     def name(self) -> str:
@@ -81,7 +83,7 @@ class BudgetedModel:
 
     @property
     def provider(self) -> str:
-        return _OFFLINE if self._purse.is_empty else self._model.provider
+        return _OFFLINE if self._purse.is_exhausted else self._model.provider
 
     async def limits(self) -> ModelLimits:
         return await self._model.limits()
@@ -94,13 +96,13 @@ class BudgetedModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
-        if not self._purse.allows(self._model, request):
-            raise BudgetExceeded(self._purse.told)
+        if not self._purse.allows_call(self._model, request):
+            raise BudgetExceeded(self._purse.exhausted_reason)
         try:
             async for event in self._model.stream(request, purpose, session=session, turn=turn):
                 yield event
         except BudgetExceeded as error:
-            self._purse.refused(error)
+            self._purse.record_refusal(error)
             raise
 
     async def aclose(self) -> None:

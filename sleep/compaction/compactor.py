@@ -55,44 +55,44 @@ log = structlog.get_logger()
 class Compactor:
     """Carries compactions out, one at a time for each session."""
 
-    def __init__(self, means: CompactionDeps, tracer: Tracer = NULL_TRACER) -> None:
-        self._means = means
+    def __init__(self, deps: CompactionDeps, tracer: Tracer = NULL_TRACER) -> None:
+        self._means = deps
         self._tracer = tracer
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def is_at_work(self, session: str) -> bool:
+    def is_compacting(self, session: str) -> bool:
         return session in self._locks and self._locks[session].locked()
 
-    async def compact(self, order: CompactionRequest) -> CompactionResult:
+    async def compact(self, request: CompactionRequest) -> CompactionResult:
         """Bring the session's view down. Where nothing can be done, or somebody else is at it, an outcome without
         checkpoints. Raises `StoreError`."""
-        async with self._locks[order.session]:
-            with self._tracer.span("compaction", trigger=order.trigger) as span:
-                outcome = await self._compact(order)
-                span.tell(made=len(outcome.made))
+        async with self._locks[request.session]:
+            with self._tracer.span("compaction", trigger=request.trigger) as span:
+                outcome = await self._compact(request)
+                span.set_attributes(made=len(outcome.checkpoints))
             return outcome
 
     async def _compact(self, order: CompactionRequest) -> CompactionResult:
         means, work = self._means, CompactionRun(self._means, order)
-        await means.give_way(order)
-        before = work.pressure()
-        if before.ratio < order.above:
+        await means.yield_to_chat(order)
+        before = work.measure_pressure()
+        if before.ratio < order.min_pressure:
             return CompactionResult(before, before)
-        await work.by_plan()
+        await work.run_plans()
         # Too many light messages may take no more than their summary does: that they are fewer is enough.
-        if work.made and order.trigger != "messages" and work.pressure().ratio >= before.ratio:
-            means.failed("the context did not become smaller")
-        await means.give_way(order)
-        if work.pressure().ratio > order.terms.threshold:
-            work.to_the_floor()
-        if work.made:
-            work.join_records()
-            if not work.stuck:
+        if work.checkpoints and order.trigger != "messages" and work.measure_pressure().ratio >= before.ratio:
+            means.record_failure("the context did not become smaller")
+        await means.yield_to_chat(order)
+        if work.measure_pressure().ratio > order.terms.threshold:
+            work.run_fallback()
+        if work.checkpoints:
+            work.merge_records()
+            if not work.stuck_reason:
                 # At its floor a context is compacted with every message, which is told once (F02).
-                work.tell_of_length()
-            means.settle(means.clock())
-        after = work.pressure()
-        tiers = [one.tier for one in work.made]
+                work.add_length_notice()
+            means.sync_journal(means.clock())
+        after = work.measure_pressure()
+        tiers = [one.tier for one in work.checkpoints]
         # A person waits while an emergency is dealt with: worth a look in the log.
         level = logging.INFO if order.trigger in ("sleep", "nap", "manual") else logging.WARNING
         log.log(
@@ -105,18 +105,20 @@ class Compactor:
             after=after.describe(),
         )
         return CompactionResult(
-            before, after, tuple(work.made), tuple(dict.fromkeys(work.notices)), work.stuck, work.busy
+            before, after, tuple(work.checkpoints), tuple(dict.fromkeys(work.notices)), work.stuck_reason, work.busy
         )
 
-    async def plan(self, order: CompactionRequest) -> CompactionPlan:
+    async def preview_plan(self, request: CompactionRequest) -> CompactionPlan:
         """What `compact` would do first; changes nothing."""
-        return await self._means.plan(order)
+        return await self._means.make_plan(request)
 
-    async def estimate(self, order: CompactionRequest, found: CompactionPlan) -> SummaryEstimate | None:
+    async def estimate_summary(self, request: CompactionRequest, plan: CompactionPlan) -> SummaryEstimate | None:
         """About what the model call of a plan takes; None where it needs none."""
-        if found.outline is None:
+        if plan.pending_summary is None:
             return None
-        return await self._means.summariser.estimate(found.outline.material, live=order.live)
+        return await self._means.summariser.estimate(
+            plan.pending_summary.summary_input, cached_prompt=request.cached_prompt
+        )
 
 
 LONG_THREAD_NOTICE = (
@@ -141,32 +143,32 @@ class CompactionRun:
         self._means = means
         self._order = order
         self._conversation = means.conversation
-        self.made: list[Checkpoint] = []
+        self.checkpoints: list[Checkpoint] = []
         self.notices: list[str] = []
-        self.stuck = ""
+        self.stuck_reason = ""
         self.busy = False
 
-    def pressure(self) -> Pressure:
+    def measure_pressure(self) -> Pressure:
         terms = self._order.terms
-        view = self._conversation.view(self._order.session)
+        view = self._conversation.load_view(self._order.session)
         return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
-    async def by_plan(self) -> None:
+    async def run_plans(self) -> None:
         """Plan and commit until a plan without a merge is carried out, or nothing changes."""
         for _ in range(_MOST_PLANS):
-            await self._means.give_way(self._order)
-            found = await self._means.plan(self._order)
-            await self._means.give_way(self._order)
-            if self._order.trigger != "manual" and found.floor.ratio > self._order.terms.threshold:
+            await self._means.yield_to_chat(self._order)
+            found = await self._means.make_plan(self._order)
+            await self._means.yield_to_chat(self._order)
+            if self._order.trigger != "manual" and found.minimum.ratio > self._order.terms.threshold:
                 # No summary could bring this down far enough: none is paid for (F02).
                 return
             try:
-                if found.merge:
+                if found.merge_ids:
                     done = await self._merge(found)
-                elif found.outline is not None:
+                elif found.pending_summary is not None:
                     done = await self._summarise(found)
                 else:
-                    done = self._commit(found.whole())
+                    done = self._commit(found.as_compaction())
             except StaleView:
                 # Somebody undid or compacted meanwhile: what stands now is planned for anew.
                 continue
@@ -174,68 +176,68 @@ class CompactionRun:
             if done:
                 return
 
-    def to_the_floor(self) -> None:
+    def run_fallback(self) -> None:
         """What is above the threshold still is brought down without a model, or the person told why it cannot be."""
-        view = self._conversation.view(self._order.session)
+        view = self._conversation.load_view(self._order.session)
         ids = [message.id for message in view.messages if message.id is not None]
-        places, now = self._conversation.places(ids), self._means.clock()
+        places, now = self._conversation.find_log_places(ids), self._means.clock()
         found = plan_fallback(view, places, self._order.terms, now, trigger=self._order.trigger)
         try:
-            self._commit(found.whole())
+            self._commit(found.as_compaction())
         except StaleView:
             # What the next call sees is measured again, and shortened then.
             return
         self.notices += found.notices
-        self.stuck = found.stuck
+        self.stuck_reason = found.stuck_reason
 
-    def join_records(self) -> None:
+    def merge_records(self) -> None:
         """Checkpoints without a summary say where messages stand, and one says it for many: beyond the most that may
         stand side by side neighbours become one, which takes no model."""
         while True:
-            view = self._conversation.view(self._order.session)
-            live = self._means.live(self._order.session, view.generation)
+            view = self._conversation.load_view(self._order.session)
+            live = self._means.live_checkpoints(self._order.session, view.generation)
             pair = next((two for two in pairwise(live) if all(one.tier in RECORD_TIERS for one in two)), None)
             if len(live) <= self._means.policy.max_checkpoints or pair is None:
                 return
             told, now = Summary("", "floor", 0), self._means.clock()
             joined = merge_checkpoints(view, pair, live, told, self._order.terms.counter, self._order.trigger, now)
             try:
-                self._conversation.compact(joined, now)
+                self._conversation.commit_compaction(joined, now)
             except StaleView:
                 return
 
-    def tell_of_length(self) -> None:
-        view = self._conversation.view(self._order.session)
+    def add_length_notice(self) -> None:
+        view = self._conversation.load_view(self._order.session)
         count = sum(
             1
             for one in self._conversation.checkpoints(self._order.session)
             if one.generation == view.generation and one.state in ("live", "absorbed") and not one.is_merge
         )
-        if count >= _MANY and any(one.state == "live" for one in self.made):
+        if count >= _MANY and any(one.state == "live" for one in self.checkpoints):
             self.notices.append(LONG_THREAD_NOTICE.format(count=count))
 
     # ------------------------------------------------------------------------------------------------------------ steps
 
     def _commit(self, compaction: Compaction | None) -> bool:
         if compaction is not None:
-            self.made.append(self._conversation.compact(compaction, self._means.clock()))
+            self.checkpoints.append(self._conversation.commit_compaction(compaction, self._means.clock()))
         return True
 
     async def _summarise(self, found: CompactionPlan) -> bool:
         """Raises `StaleView`."""
-        outline = found.outline
+        outline = found.pending_summary
         assert outline is not None
-        ids = (outline.leaving.rows[0].id or 0, outline.leaving.rows[-1].id or 0)
+        ids = (outline.removed.rows[0].id or 0, outline.removed.rows[-1].id or 0)
         started = self._begin(found, ids)
         if started is None:
             self.busy = True
             return True
         committed = False
         try:
-            summary = await self._ask(outline.material, self._order.live)
-            await self._means.give_way(self._order)
-            compaction = replace(outline.finished(summary, self._means.clock()), started=started)
-            self.made.append(self._conversation.compact(compaction, self._means.clock()))
+            summary = await self._ask(outline.summary_input, self._order.cached_prompt)
+            await self._means.yield_to_chat(self._order)
+            compaction = replace(outline.complete(summary, self._means.clock()), started_id=started)
+            self.checkpoints.append(self._conversation.commit_compaction(compaction, self._means.clock()))
             committed = True
         finally:
             if not committed:
@@ -244,9 +246,9 @@ class CompactionRun:
 
     async def _merge(self, found: CompactionPlan) -> bool:
         """The two checkpoints that the plan names become one; another plan is needed then. Raises `StaleView`."""
-        view = self._conversation.view(self._order.session)
-        live = self._means.live(self._order.session, view.generation)
-        pair = [one for one in live if one.id in found.merge]
+        view = self._conversation.load_view(self._order.session)
+        live = self._means.live_checkpoints(self._order.session, view.generation)
+        pair = [one for one in live if one.id in found.merge_ids]
         started = self._begin(found, (pair[0].from_message_id, pair[1].to_message_id))
         if started is None:
             self.busy = True
@@ -258,7 +260,9 @@ class CompactionRun:
             summary = reuse_single_summary(pair, counter) if material.depth > 1 else None
             summary = summary or await self._ask(material, None)
             compaction = merge_checkpoints(view, pair, live, summary, counter, self._order.trigger, self._means.clock())
-            self.made.append(self._conversation.compact(replace(compaction, started=started), self._means.clock()))
+            self.checkpoints.append(
+                self._conversation.commit_compaction(replace(compaction, started_id=started), self._means.clock())
+            )
             committed = True
         finally:
             if not committed:
@@ -267,14 +271,14 @@ class CompactionRun:
 
     async def _material_of(self, pair: list[Checkpoint], found: CompactionPlan) -> SummaryInput:
         """The original messages of two checkpoints where they fit one call, else the summaries made of originals."""
-        outline = found.outline
-        budget = outline.material.budget if outline else 0
-        restored = outline.material.restored if outline else 0
-        most = await self._means.summariser.chunk_tokens()
+        outline = found.pending_summary
+        budget = outline.summary_input.budget if outline else 0
+        restored = outline.summary_input.restored_max_tokens if outline else 0
+        most = await self._means.summariser.max_chunk_tokens()
         counter = self._order.terms.counter
         rows = self._originals(pair, most)
         if rows:
-            return SummaryInput(pair[0].session, pair[0].scope, rows, {}, budget, restored=restored)
+            return SummaryInput(pair[0].session, pair[0].scope, rows, {}, budget, restored_max_tokens=restored)
         return collect_summaries(pair, self._conversation.checkpoints(pair[0].session), counter, most, budget, restored)
 
     def _originals(self, pair: list[Checkpoint], most: int) -> tuple[Message, ...]:
@@ -287,7 +291,7 @@ class CompactionRun:
         before = pair[1].to_message_id + 1
         while before > pair[0].from_message_id:
             page = self._means.history.recent(pair[0].scope, session=pair[0].session, limit=_PAGE, before_id=before)
-            rows = (*(row.by_clock_of(self._order.terms.zone) for row in collect_originals(page, pair)), *rows)
+            rows = (*(row.in_timezone(self._order.terms.zone) for row in collect_originals(page, pair)), *rows)
             if sum(counter.count_message(row) for row in rows) > most:
                 return ()
             before = page[0].id if page else 0
@@ -296,15 +300,25 @@ class CompactionRun:
     def _begin(self, found: CompactionPlan, ids: tuple[int, int]) -> int | None:
         now = self._means.clock()
         return self._conversation.begin_compaction(
-            found.session, found.prefix_rev, found.trigger, ids, self._means.holder, now + self._means.lease, now
+            found.session,
+            found.prefix_rev,
+            found.trigger,
+            ids,
+            self._means.lease_holder,
+            now + self._means.lease_duration,
+            now,
         )
 
     async def _ask(self, material: SummaryInput, live: CachedPrompt | None) -> Summary:
-        purse = self._order.purse
-        plain = self._order.plain or not self._means.may_ask() or (purse is not None and purse.is_empty)
-        summary = await self._means.summariser.summarise(material, live=live, plain=plain, purse=purse)
-        if not plain and not (purse is not None and purse.is_empty):
-            self._means.judge(summary)
+        purse = self._order.sleep_budget
+        plain = (
+            self._order.without_model or not self._means.may_call_model() or (purse is not None and purse.is_exhausted)
+        )
+        summary = await self._means.summariser.summarise(
+            material, cached_prompt=live, without_model=plain, sleep_budget=purse
+        )
+        if not plain and not (purse is not None and purse.is_exhausted):
+            self._means.record_summary(summary)
             if summary.failures and summary.tier not in MODEL_TIERS:
                 self.notices.append(SUMMARY_UNUSED_NOTICE.format(why=summary.failures[-1]))
         return summary
@@ -339,57 +353,57 @@ class CompactionDeps:
     breakers: BreakersPort
     summariser: Summariser
     policy: CompactionPolicy
-    fuses: BreakerLimits
-    holder: str
-    lease: timedelta
-    settle: Callable[[datetime], None]
+    breaker_limits: BreakerLimits
+    lease_holder: str
+    lease_duration: timedelta
+    sync_journal: Callable[[datetime], None]
     clock: Callable[[], datetime]
-    quiet: Callable[[], Awaitable[None]] | None = None
+    wait_until_idle: Callable[[], Awaitable[None]] | None = None
 
-    async def give_way(self, order: CompactionRequest) -> None:
+    async def yield_to_chat(self, order: CompactionRequest) -> None:
         """Between two steps: whoever said something meanwhile is answered first, unless they wait for this."""
-        if self.quiet is not None and order.trigger in _BACKGROUND_TRIGGERS:
-            await self.quiet()
+        if self.wait_until_idle is not None and order.trigger in _BACKGROUND_TRIGGERS:
+            await self.wait_until_idle()
 
     # ------------------------------------------------------------------------------------------------------------- plan
 
-    async def plan(self, order: CompactionRequest) -> CompactionPlan:
+    async def make_plan(self, order: CompactionRequest) -> CompactionPlan:
         """What would be done first; changes nothing, and gives way between its steps."""
-        view = self.conversation.view(order.session)
-        await self.give_way(order)
+        view = self.conversation.load_view(order.session)
+        await self.yield_to_chat(order)
         ids = [message.id for message in view.messages if message.id is not None]
-        places, keeping = self.conversation.places(ids), self._keeping(order, view)
-        await self.give_way(order)
+        places, keeping = self.conversation.find_log_places(ids), self._inputs(order, view)
+        await self.yield_to_chat(order)
         return plan_compaction(view, places, order.terms, self.policy, keeping, self.clock(), trigger=order.trigger)
 
-    def live(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
+    def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
         """The session's live checkpoints, oldest range first."""
         found = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
         return tuple(sorted(found, key=lambda one: one.from_message_id))
 
-    def _keeping(self, order: CompactionRequest, view: ContextView) -> CompactionInputs:
+    def _inputs(self, order: CompactionRequest, view: ContextView) -> CompactionInputs:
         since = self.clock() - timedelta(days=1)
         known = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
         return CompactionInputs(
-            checkpoints=self.live(order.session, view.generation),
-            requests=tuple(self.requests.open(order.session, limit=_MOST_REQUESTS)),
-            tasks=tuple(todo.text for todo in self.todos.all(view.scope)),
-            known=tuple(entry.content for entry in known if entry.source_type != "context_synthesis"),
+            checkpoints=self.live_checkpoints(order.session, view.generation),
+            open_requests=tuple(self.requests.list_open(order.session, limit=_MOST_REQUESTS)),
+            tasks=tuple(todo.text for todo in self.todos.list_todos(view.scope)),
+            known_facts=tuple(entry.content for entry in known if entry.source_type != "context_synthesis"),
             focus=order.focus,
         )
 
     # ------------------------------------------------------------------------------------------------------------- fuse
 
-    def may_ask(self) -> bool:
+    def may_call_model(self) -> bool:
         """Whether a model may be asked: the fuse is whole, or its cool-down is over and this is the one try."""
-        return self.breakers.get(SUMMARY_BREAKER).lets_through(self.clock(), self.fuses.cool_down)
+        return self.breakers.get(SUMMARY_BREAKER).allows_call(self.clock(), self.breaker_limits.cool_down)
 
-    def failed(self, why: str) -> None:
-        self.breakers.failed(SUMMARY_BREAKER, why, self.fuses.failures, self.clock())
+    def record_failure(self, why: str) -> None:
+        self.breakers.record_failure(SUMMARY_BREAKER, why, self.breaker_limits.failures, self.clock())
 
-    def judge(self, summary: Summary) -> None:
+    def record_summary(self, summary: Summary) -> None:
         """A model was asked: did it serve?"""
         if summary.tier in MODEL_TIERS:
-            self.breakers.succeeded(SUMMARY_BREAKER)
+            self.breakers.record_success(SUMMARY_BREAKER)
         elif summary.failures:
-            self.failed(summary.failures[-1])
+            self.record_failure(summary.failures[-1])

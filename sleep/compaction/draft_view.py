@@ -24,97 +24,99 @@ class DraftView:
     `turn` is the index at which the newest turn starts (the last block where nobody asks anything), `old` that of the
     first row which is not a summary or a carried copy, `starts` the indexes at which the rows may be cut."""
 
-    def __init__(self, view: ContextView, terms: CompactionLimits) -> None:
-        self.terms = terms
+    def __init__(self, view: ContextView, limits: CompactionLimits) -> None:
+        self.limits = limits
         self.rows: list[Message] = list(view.messages)
-        self.stored = (
+        self.stored_sizes = (
             [PromptSize(*size) for size in view.sizes]
             if view.sizes
-            else [message_size(message, terms.counter) for message in self.rows]
+            else [message_size(message, limits.counter) for message in self.rows]
         )
-        self.sizes = list(self.stored)
-        self.total = sum_sizes(self.sizes)
-        self.starts = block_starts(self.rows)
+        self.sizes = list(self.stored_sizes)
+        self.total_size = sum_sizes(self.sizes)
+        self.block_starts = block_starts(self.rows)
         asked = turn_start(self.rows)
-        self.turn = asked if asked >= 0 else self.last_block
-        self.old = next((n for n, message in enumerate(self.rows) if not is_compaction_prefix(message)), len(self.rows))
-        measured = measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
+        self.newest_turn_start = asked if asked >= 0 else self.last_block_start
+        self.first_message = next(
+            (n for n, message in enumerate(self.rows) if not is_compaction_prefix(message)), len(self.rows)
+        )
+        measured = measure_pressure(view, limits.budgets, limits.counter, limits.fixed, limits.adding)
         # Where the provider counted more than we would, ours is raised in proportion; never lowered, since the view
         # that the plan leaves behind is estimated again.
-        self._scale = max(1.0, measured.prompt_tokens / max(1, self._tokens(self.total)))
-        self.before = self.pressure()
+        self._scale = max(1.0, measured.prompt_tokens / max(1, self._tokens(self.total_size)))
+        self.initial_pressure = self.pressure()
 
     @property
-    def last_block(self) -> int:
+    def last_block_start(self) -> int:
         """Start of the last block: within a tool loop, what the model has not seen yet."""
-        return self.starts[-1] if self.starts else 0
+        return self.block_starts[-1] if self.block_starts else 0
 
     @property
-    def requests(self) -> list[int]:
+    def request_indexes(self) -> list[int]:
         """Indexes of the requests of the newest turn; more than one where it was steered."""
-        return [n for n in range(self.turn, len(self.rows)) if is_user_request(self.rows[n])]
+        return [n for n in range(self.newest_turn_start, len(self.rows)) if is_user_request(self.rows[n])]
 
     def would_shrink(self, index: int, message: Message) -> bool:
         """Whether the message takes less than the row that stands there."""
-        size = message_size(message, self.terms.counter)
+        size = message_size(message, self.limits.counter)
         return size.tokens < self.sizes[index].tokens or size.images < self.sizes[index].images
 
-    def put(self, index: int, message: Message) -> None:
-        size = message_size(message, self.terms.counter)
-        self.total = self.total - self.sizes[index] + size
+    def replace_row(self, index: int, message: Message) -> None:
+        size = message_size(message, self.limits.counter)
+        self.total_size = self.total_size - self.sizes[index] + size
         self.rows[index], self.sizes[index] = message, size
 
     def pressure(self, size: PromptSize | None = None) -> Pressure:
         """The pressure of the sheet, or of a view that adds up to `size`."""
-        size = self.total if size is None else size
-        around = self.terms.fixed + self.terms.adding
+        size = self.total_size if size is None else size
+        around = self.limits.fixed + self.limits.adding
         return Pressure(
             round(self._tokens(size) * self._scale),
             size.bytes + around.bytes,
             size.images + around.images,
-            self.terms.budgets,
+            self.limits.budgets,
         )
 
-    def core(self) -> Pressure:
+    def newest_turn_pressure(self) -> Pressure:
         """The pressure if only the newest turn were left."""
-        return self.pressure(sum_sizes(self.sizes[self.turn :]))
+        return self.pressure(sum_sizes(self.sizes[self.newest_turn_start :]))
 
-    def asked(self) -> Pressure:
+    def newest_requests_pressure(self) -> Pressure:
         """The pressure if only the requests of the newest turn were left."""
-        return self.pressure(sum_sizes([self.sizes[n] for n in self.requests]))
+        return self.pressure(sum_sizes([self.sizes[n] for n in self.request_indexes]))
 
-    def room_for(self, index: int, share: float) -> int:
+    def tokens_for_row(self, index: int, share: float) -> int:
         """Uncorrected tokens that a row of the newest turn may take, for that turn to come down to `share`."""
-        others = sum_sizes(self.sizes[self.turn :]) - self.sizes[index]
-        return self.free(others, share)
+        others = sum_sizes(self.sizes[self.newest_turn_start :]) - self.sizes[index]
+        return self.free_tokens(others, share)
 
-    def free(self, size: PromptSize, share: float) -> int:
+    def free_tokens(self, size: PromptSize, share: float) -> int:
         """Uncorrected tokens that may be added to a view of that size until its pressure is `share`."""
-        free = share * self.terms.budgets.tokens - self.terms.budgets.reserve - self._tokens(size) * self._scale
-        return int(free / self._scale / self.terms.counter.corrected(1000) * 1000)
+        free = share * self.limits.budgets.tokens - self.limits.budgets.reserve - self._tokens(size) * self._scale
+        return int(free / self._scale / self.limits.counter.corrected(1000) * 1000)
 
-    def first_cut(self, candidates: Sequence[int], share: float, prefix: PromptSize) -> int | None:
+    def find_first_cut(self, candidates: Sequence[int], share: float, prefix: PromptSize) -> int | None:
         """The first of the ascending indexes such that the rows from there on, behind a prefix of that size, come down
         to `share`."""
         left = list(accumulate(reversed(self.sizes), PromptSize.__add__, initial=prefix))[::-1]
         place = bisect_left(candidates, True, key=lambda cut: self.pressure(left[cut]).ratio <= share)
         return candidates[place] if place < len(candidates) else None
 
-    def floor(self) -> MinimumContext:
+    def minimum_context(self) -> MinimumContext:
         """What would be left after everything that can be done."""
-        corrected, asked = self.terms.counter.corrected, set(self.requests)
+        corrected, asked = self.limits.counter.corrected, set(self.request_indexes)
         request = sum(min(self.sizes[n].tokens, MIN_REQUEST_TOKENS) for n in asked)
         rounds = sum(
             min(self.sizes[n].tokens, KEPT_OUTPUT_TOKENS) if self.rows[n].role == "tool" else self.sizes[n].tokens
-            for n in range(self.turn, len(self.rows))
+            for n in range(self.newest_turn_start, len(self.rows))
             if n not in asked
         )
-        frame = self.terms.fixed.tokens + self.terms.adding.tokens
-        budgets = self.terms.budgets
+        frame = self.limits.fixed.tokens + self.limits.adding.tokens
+        budgets = self.limits.budgets
         return MinimumContext(corrected(frame), corrected(request), corrected(rounds), budgets.reserve, budgets.tokens)
 
     def _tokens(self, size: PromptSize) -> int:
-        return self.terms.counter.corrected(size.tokens + self.terms.fixed.tokens + self.terms.adding.tokens)
+        return self.limits.counter.corrected(size.tokens + self.limits.fixed.tokens + self.limits.adding.tokens)
 
 
 def is_compaction_prefix(message: Message) -> bool:

@@ -82,15 +82,15 @@ def select_sentences(material: SummaryInput, budget: int, count: Count) -> str:
     return "\n".join(_shown(line) for line in sorted(chosen, key=lambda one: (one.index, one.place)))
 
 
-def keep_both_ends(material: SummaryInput, chars: int = _END_CHARACTERS) -> str:
+def keep_both_ends(material: SummaryInput, chars_per_end: int = _END_CHARACTERS) -> str:
     """The first and the last `chars` characters of what was said, and where the rest is: what always can be done."""
     said = "\n".join(_headed(row) for row in material.rows if row.content or row.media)
-    if len(said) <= 2 * chars:
+    if len(said) <= 2 * chars_per_end:
         return said
     ids = [row.id for row in material.rows if row.id is not None]
     where = f"; read_history(message_id={ids[0]}) reads on from the first, #{ids[-1]} is the last" if ids else ""
-    left_out = len(said) - 2 * chars
-    return f"{said[:chars]}\n[… {left_out} characters left out{where} …]\n{said[len(said) - chars :]}"
+    left_out = len(said) - 2 * chars_per_end
+    return f"{said[:chars_per_end]}\n[… {left_out} characters left out{where} …]\n{said[len(said) - chars_per_end :]}"
 
 
 def summarise_without_model(material: SummaryInput, source: int, count: Count) -> tuple[str, SummaryTier]:

@@ -50,23 +50,23 @@ _SHARE_OF_PROTECTED = 10
 
 
 def plan_fallback(
-    view: ContextView, places: Places, terms: CompactionLimits, now: datetime, *, trigger: str = "emergency"
+    view: ContextView, places: Places, limits: CompactionLimits, now: datetime, *, trigger: str = "emergency"
 ) -> CompactionPlan:
     """What to do to `view`; nothing where its pressure is at the target. `places` tells for the messages of the view
     where the log has them; a message that is not in it is never shortened."""
-    sheet = DraftView(view, terms)
-    floor = sheet.floor()
+    sheet = DraftView(view, limits)
+    floor = sheet.minimum_context()
     notices: list[str] = []
-    after, cut, compaction = sheet.before, 0, None
-    if sheet.rows and sheet.before.ratio > terms.target:
-        if sheet.core().ratio > terms.threshold:
+    after, cut, compaction = sheet.initial_pressure, 0, None
+    if sheet.rows and sheet.initial_pressure.ratio > limits.target:
+        if sheet.newest_turn_pressure().ratio > limits.threshold:
             notices += _shorten_requests(sheet, places)
             _shorten_rounds(sheet, places)
         _shorten_old(sheet, places)
         cut, compaction = _drop_oldest(sheet, places, view, now, trigger)
         after = _after(sheet, cut, compaction)
     stuck = ""
-    if after.ratio > terms.threshold:
+    if after.ratio > limits.threshold:
         stuck = f"The context stays at {after.describe()}, and nothing more can be left out. {floor.describe()}"
     pairs = zip(sheet.rows[cut:], view.messages[cut:], strict=True)
     return CompactionPlan(
@@ -74,12 +74,12 @@ def plan_fallback(
         view.prefix_rev,
         trigger,
         FALLBACK_TIER,
-        sheet.before,
+        sheet.initial_pressure,
         after,
         floor,
         shorten=tuple(row for row, stored in pairs if row is not stored),
         compaction=compaction,
-        stuck=stuck,
+        stuck_reason=stuck,
         notices=tuple(notices),
     )
 
@@ -93,11 +93,11 @@ def _shorten_requests(sheet: DraftView, places: Places) -> list[str]:
     hidden = _show_fewer_pictures(sheet)
     if hidden:
         notices.append(f"{hidden} of the pictures you sent are more than the model can take at once; it knows of them.")
-    for index in _largest(sheet, sheet.requests):
-        if sheet.asked().ratio <= sheet.terms.threshold:
+    for index in _largest(sheet, sheet.request_indexes):
+        if sheet.newest_requests_pressure().ratio <= sheet.limits.threshold:
             break
         whole = sheet.sizes[index].tokens
-        if _refer(sheet, places, index, max(MIN_REQUEST_TOKENS, sheet.room_for(index, sheet.terms.target))):
+        if _refer(sheet, places, index, max(MIN_REQUEST_TOKENS, sheet.tokens_for_row(index, sheet.limits.target))):
             notices.append(
                 f"Your message is longer than the model can take at once (about {whole} tokens). It sees the beginning "
                 "and the end, and can look up the rest."
@@ -108,14 +108,14 @@ def _shorten_requests(sheet: DraftView, places: Places) -> list[str]:
 def _show_fewer_pictures(sheet: DraftView) -> int:
     """Of the pictures in the requests, the last ones stay named only, until the threshold holds. How many."""
     hidden = 0
-    for index in reversed(sheet.requests):
+    for index in reversed(sheet.request_indexes):
         for place in reversed(range(len(sheet.rows[index].media))):
-            if sheet.asked().ratio <= sheet.terms.threshold:
+            if sheet.newest_requests_pressure().ratio <= sheet.limits.threshold:
                 return hidden
             media = list(sheet.rows[index].media)
-            if media[place].data and sheet.asked().binding != "tokens":
+            if media[place].data and sheet.newest_requests_pressure().fullest_budget != "tokens":
                 media[place] = replace(media[place], data=None)
-                sheet.put(index, replace(sheet.rows[index], media=tuple(media)))
+                sheet.replace_row(index, replace(sheet.rows[index], media=tuple(media)))
                 hidden += 1
     return hidden
 
@@ -123,29 +123,29 @@ def _show_fewer_pictures(sheet: DraftView) -> int:
 def _shorten_rounds(sheet: DraftView, places: Places) -> None:
     """Step 1, the tool rounds: what the model has not seen yet is the last to be cut, and no more than it must."""
     protected = _protected_results(sheet)
-    outputs = [n for n in range(sheet.turn, len(sheet.rows)) if sheet.rows[n].role == "tool"]
+    outputs = [n for n in range(sheet.newest_turn_start, len(sheet.rows)) if sheet.rows[n].role == "tool"]
     for until, indexes in (
-        (sheet.terms.target, [n for n in outputs if n < sheet.last_block]),
-        (sheet.terms.threshold, [n for n in outputs if n >= sheet.last_block]),
+        (sheet.limits.target, [n for n in outputs if n < sheet.last_block_start]),
+        (sheet.limits.threshold, [n for n in outputs if n >= sheet.last_block_start]),
     ):
         for index in _largest(sheet, indexes):
-            if sheet.core().ratio <= until:
+            if sheet.newest_turn_pressure().ratio <= until:
                 break
             _refer(sheet, places, index, _kept_whole(sheet) if index in protected else KEPT_OUTPUT_TOKENS)
 
 
 def _shorten_old(sheet: DraftView, places: Places) -> None:
     """Step 2."""
-    old = range(sheet.old, sheet.turn)
+    old = range(sheet.first_message, sheet.newest_turn_start)
     protected = _protected_results(sheet)
     for index in [n for n in old if sheet.sizes[n].images]:
-        if sheet.pressure().ratio <= sheet.terms.target:
+        if sheet.pressure().ratio <= sheet.limits.target:
             break
-        sheet.put(index, without_image_data(sheet.rows[index]))
+        sheet.replace_row(index, without_image_data(sheet.rows[index]))
     for roles, keep in ((("tool",), KEPT_OUTPUT_TOKENS), (("user", "assistant"), KEPT_MESSAGE_TOKENS)):
         long = [n for n in old if sheet.sizes[n].tokens >= _WORTH * keep and sheet.rows[n].role in roles]
         for index in _largest(sheet, long):
-            if sheet.pressure().ratio <= sheet.terms.target:
+            if sheet.pressure().ratio <= sheet.limits.target:
                 break
             _refer(sheet, places, index, _kept_whole(sheet) if index in protected else keep)
 
@@ -153,12 +153,12 @@ def _shorten_old(sheet: DraftView, places: Places) -> None:
 def _protected_results(sheet: DraftView) -> set[int]:
     """Indexes of the last result of each protected tool."""
     last = {row.name: n for n, row in enumerate(sheet.rows) if row.role == "tool"}
-    return {n for name, n in last.items() if name in sheet.terms.protected}
+    return {n for name, n in last.items() if name in sheet.limits.protected_tools}
 
 
 def _kept_whole(sheet: DraftView) -> int:
     """Up to how many tokens a protected result is left as it is: one that fills the context protects nothing."""
-    return max(KEPT_OUTPUT_TOKENS, sheet.terms.budgets.tokens // _SHARE_OF_PROTECTED)
+    return max(KEPT_OUTPUT_TOKENS, sheet.limits.budgets.tokens // _SHARE_OF_PROTECTED)
 
 
 def _largest(sheet: DraftView, indexes: Iterable[int]) -> list[int]:
@@ -171,9 +171,9 @@ def _refer(sheet: DraftView, places: Places, index: int, keep: int) -> bool:
     place = places.get(row.id) if row.id is not None else None
     if place is None:
         return False
-    shorter = truncate_to_reference(row, place, keep, sheet.terms.counter.count_text)
+    shorter = truncate_to_reference(row, place, keep, sheet.limits.counter.count_text)
     if shorter is not row:
-        sheet.put(index, shorter)
+        sheet.replace_row(index, shorter)
     return shorter is not row
 
 
@@ -186,15 +186,18 @@ def _drop_oldest(
     """Step 3: the index of the first row that stays, and what takes the place of those before it; (0, None) where
     nothing has to go, nothing can, or nothing would be gained."""
     cut = _cut(sheet)
-    zone, left = sheet.terms.zone, view.messages[sheet.old : cut]
-    gone = tuple(row.by_clock_of(zone) for row in left if row.id is not None and not is_compaction_prefix(row))
+    zone, left = sheet.limits.zone, view.messages[sheet.first_message : cut]
+    gone = tuple(row.in_timezone(zone) for row in left if row.id is not None and not is_compaction_prefix(row))
     if not cut or not gone:
         return 0, None
-    counter = sheet.terms.counter
+    counter = sheet.limits.counter
     summaries = [row for row in view.messages[:cut] if row.is_summary]
-    leaving = RemovedRows(gone, sum_sizes(sheet.stored[sheet.old : cut]).tokens, places)
+    leaving = RemovedRows(gone, sum_sizes(sheet.stored_sizes[sheet.first_message : cut]).tokens, places)
     records = append_position_record(summaries, leaving, counter, now)
-    prefix = (*records, *carry_protected_results(sheet.rows, cut, sheet.starts, sheet.terms.protected, now))
+    prefix = (
+        *records,
+        *carry_protected_results(sheet.rows, cut, sheet.block_starts, sheet.limits.protected_tools, now),
+    )
     compaction = Compaction(
         session=view.session,
         prefix_rev=view.prefix_rev,
@@ -205,41 +208,43 @@ def _drop_oldest(
         messages_compressed=len(gone),
         prefix=prefix,
         summary=records[-1].content,
-        original_tokens=sum_sizes(sheet.stored[:cut]).tokens,
+        original_tokens=sum_sizes(sheet.stored_sizes[:cut]).tokens,
         compressed_tokens=sum_sizes([message_size(message, counter) for message in prefix]).tokens,
     )
     after = _after(sheet, cut, compaction).ratio
-    pressure = [round(sheet.before.ratio, 4), round(after, 4)]
+    pressure = [round(sheet.initial_pressure.ratio, 4), round(after, 4)]
     gain = after < sheet.pressure().ratio
-    return (cut, replace(compaction, key_facts={**leaving.facts, "pressure": pressure})) if gain else (0, None)
+    return (cut, replace(compaction, key_facts={**leaving.key_facts, "pressure": pressure})) if gain else (0, None)
 
 
 def _cut(sheet: DraftView) -> int:
     """Index of the first row that stays: the first boundary at which the target holds, preferably before a request,
     at the latest before the last exchange or, where even that leaves the context above the threshold, before the
     newest turn. 0 where nothing has to go or can."""
-    boundaries = [n for n in sheet.starts if sheet.old < n <= sheet.turn]
-    if sheet.pressure().ratio <= sheet.terms.target or not boundaries:
+    boundaries = [n for n in sheet.block_starts if sheet.first_message < n <= sheet.newest_turn_start]
+    if sheet.pressure().ratio <= sheet.limits.target or not boundaries:
         return 0
     asked = [n for n in boundaries if sheet.rows[n].role == "user"]
-    exchange = next((n for n in reversed(asked) if n < sheet.turn), boundaries[-1])
+    exchange = next((n for n in reversed(asked) if n < sheet.newest_turn_start), boundaries[-1])
     prefix = _prefix_size(sheet)
     for candidates in (asked, boundaries):
         gentle = [n for n in candidates if n <= exchange]
-        cut = sheet.first_cut(gentle, sheet.terms.target, prefix)
+        cut = sheet.find_first_cut(gentle, sheet.limits.target, prefix)
         if cut is not None:
             return cut
-    enough = sheet.first_cut([exchange], sheet.terms.threshold, prefix)
+    enough = sheet.find_first_cut([exchange], sheet.limits.threshold, prefix)
     return boundaries[-1] if enough is None else exchange
 
 
 def _prefix_size(sheet: DraftView) -> PromptSize:
     """About what will stand for the rows that leave: summaries that stay, a record, copies of protected results."""
-    summaries = [n for n in range(sheet.old) if sheet.rows[n].is_summary and not is_position_record(sheet.rows[n])]
-    copies = [n for n in _protected_results(sheet) if n < sheet.turn]
+    summaries = [
+        n for n in range(sheet.first_message) if sheet.rows[n].is_summary and not is_position_record(sheet.rows[n])
+    ]
+    copies = [n for n in _protected_results(sheet) if n < sheet.newest_turn_start]
     return sum_sizes([sheet.sizes[n] for n in (*summaries, *copies)]) + PromptSize(RECORD_TOKENS, RECORD_TOKENS * 4)
 
 
 def _after(sheet: DraftView, cut: int, compaction: Compaction | None) -> Pressure:
-    prefix = [message_size(message, sheet.terms.counter) for message in compaction.prefix] if compaction else []
+    prefix = [message_size(message, sheet.limits.counter) for message in compaction.prefix] if compaction else []
     return sheet.pressure(sum_sizes([*prefix, *sheet.sizes[cut:]]))

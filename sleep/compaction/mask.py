@@ -28,11 +28,11 @@ def estimate_masking(sheet: DraftView, until: int) -> Pressure:
     """What masking the rows before `until` can bring the pressure down to: quicker to tell than to do, since most views
     that are full of words are not helped by it."""
     saved = EMPTY_SIZE
-    for index in range(sheet.old, until):
+    for index in range(sheet.first_message, until):
         size, keep = sheet.sizes[index], _LEFT_OF.get(sheet.rows[index].role)
         if keep is not None and size.tokens > keep:
             saved += PromptSize(size.tokens - keep, size.bytes, size.images)
-    return sheet.pressure(sheet.total - saved)
+    return sheet.pressure(sheet.total_size - saved)
 
 
 def mask_rows(sheet: DraftView, until: int, places: Mapping[int, LogLocation]) -> list[int]:
@@ -41,7 +41,7 @@ def mask_rows(sheet: DraftView, until: int, places: Mapping[int, LogLocation]) -
     repeats = _RepeatedCalls(sheet.rows)
     spared = _protected(sheet)
     changed: list[int] = []
-    for index in range(sheet.old, until):
+    for index in range(sheet.first_message, until):
         row = sheet.rows[index]
         place = places.get(row.id) if row.id is not None else None
         if place is None or index in spared:
@@ -50,16 +50,16 @@ def mask_rows(sheet: DraftView, until: int, places: Mapping[int, LogLocation]) -
         if row.role == "tool" and not row.metadata.get("archived"):
             if sheet.sizes[index].tokens >= _WORTH_MASKING:
                 call = calls.get(row.tool_call_id or "")
-                times, latest = repeats.of(row)
+                times, latest = repeats.count_repeats(row)
                 tokens = sheet.sizes[index].tokens
-                dated = row.by_clock_of(sheet.terms.zone)
+                dated = row.in_timezone(sheet.limits.zone)
                 shorter = mask_tool_result(dated, call, place, tokens, repeats=times, latest=latest)
         elif row.role == "assistant" and sheet.sizes[index].tokens >= _VERBOSE * KEPT_MESSAGE_TOKENS:
-            shorter = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, sheet.terms.counter.count_text)
+            shorter = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, sheet.limits.counter.count_text)
         if sheet.sizes[index].images:
             shorter = without_image_data(shorter)
         if shorter is not row and sheet.would_shrink(index, shorter):
-            sheet.put(index, shorter)
+            sheet.replace_row(index, shorter)
             changed.append(index)
     return changed
 
@@ -67,7 +67,7 @@ def mask_rows(sheet: DraftView, until: int, places: Mapping[int, LogLocation]) -
 def _protected(sheet: DraftView) -> set[int]:
     """The last result of each protected tool."""
     last = {row.name: index for index, row in enumerate(sheet.rows) if row.role == "tool"}
-    return {index for name, index in last.items() if name in sheet.terms.protected}
+    return {index for name, index in last.items() if name in sheet.limits.protected_tools}
 
 
 class _RepeatedCalls:
@@ -81,7 +81,7 @@ class _RepeatedCalls:
             if row.role == "tool" and row.id is not None and row.tool_call_id in self._asked:
                 self._newest[self._asked[row.tool_call_id]] = row.id
 
-    def of(self, result: Message) -> tuple[int, int | None]:
+    def count_repeats(self, result: Message) -> tuple[int, int | None]:
         """(times, id of the newest result where that is another one)."""
         asked = self._asked.get(result.tool_call_id or "")
         if asked is None:

@@ -38,7 +38,7 @@ def collect_originals(records: Sequence[LogRecord], pair: Sequence[Checkpoint]) 
     first, last = pair[0].from_message_id, pair[-1].to_message_id
     hold = _changed_to(records)
     return tuple(
-        replace(record.message(), content=hold.get(record.id, record.content))
+        replace(record.to_message(), content=hold.get(record.id, record.content))
         for record in records
         if record.kind == "message" and first <= record.id <= last and record.role in _SPOKEN
         if hold.get(record.id, record.content).strip() or (record.media and record.id not in hold)
@@ -76,7 +76,7 @@ def collect_summaries(
             SummaryInput(pair[0].session, pair[0].scope, older, {}, most), most // 4, counter.count_text
         )
         newer = (replace(older[0], content=lines), *newer)
-    return SummaryInput(pair[0].session, pair[0].scope, newer, {}, budget, depth=2, restored=restored)
+    return SummaryInput(pair[0].session, pair[0].scope, newer, {}, budget, depth=2, restored_max_tokens=restored)
 
 
 def _as_row(checkpoint: Checkpoint) -> Message:
@@ -169,7 +169,7 @@ def merge_checkpoints(
             **_inherited(pair),
         },
         cost_usd=summary.cost_usd,
-        absorbs=(first.id, second.id),
+        absorbed_ids=(first.id, second.id),
         depth=summary.depth,
         model=summary.model,
         attempts=summary.attempts,

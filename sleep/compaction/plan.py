@@ -31,7 +31,7 @@ from sleep.compaction.values import MinimumContext, Summary, SummaryInput
 class PlannedChange:
     """What becomes of a group of rows, for a person to read: whether it `goes`, what it is, why, how large."""
 
-    goes: bool
+    is_removed: bool
     what: str
     why: str
     messages: int
@@ -51,27 +51,27 @@ class CompactionPlan:
     tier: str
     before: Pressure
     after: Pressure
-    floor: MinimumContext
+    minimum: MinimumContext
     shorten: tuple[Message, ...] = ()
     compaction: Compaction | None = None
-    outline: PendingSummary | None = None
-    merge: tuple[int, ...] = ()
-    fates: tuple[PlannedChange, ...] = ()
-    stuck: str = ""
+    pending_summary: PendingSummary | None = None
+    merge_ids: tuple[int, ...] = ()
+    planned_changes: tuple[PlannedChange, ...] = ()
+    stuck_reason: str = ""
     notices: tuple[str, ...] = field(default=())
 
     @property
-    def changes(self) -> bool:
-        return bool(self.shorten or self.compaction or self.outline)
+    def has_changes(self) -> bool:
+        return bool(self.shorten or self.compaction or self.pending_summary)
 
-    def at_floor(self, threshold: float) -> bool:
+    def stays_above(self, threshold: float) -> bool:
         """Whether even this plan leaves the context above the threshold: trying again would gain nothing (I7)."""
         return self.after.ratio > threshold
 
-    def whole(self) -> Compaction | None:
+    def as_compaction(self) -> Compaction | None:
         """All that the plan changes without a summary, as one compaction."""
         if self.compaction is not None:
-            return replace(self.compaction, shorten=self.shorten)
+            return replace(self.compaction, shortened=self.shorten)
         if not self.shorten:
             return None
         ids = [message.id or 0 for message in self.shorten]
@@ -88,10 +88,10 @@ class CompactionPlan:
             original_tokens=self.before.prompt_tokens,
             compressed_tokens=self.after.prompt_tokens,
             key_facts={"pressure": [round(self.before.ratio, 4), round(self.after.ratio, 4)]},
-            shorten=self.shorten,
+            shortened=self.shorten,
         )
 
-    def applied(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+    def apply_to(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The rows of the view as the plan leaves them."""
         shorter = {message.id: message for message in self.shorten}
         rows = [message if message.id is None else shorter.get(message.id, message) for message in messages]
@@ -117,16 +117,16 @@ class PendingSummary:
     session: str
     prefix_rev: int
     trigger: str
-    material: SummaryInput
-    leaving: RemovedRows
-    kept: RetainedRows
-    earlier: tuple[SummarySection, ...]
+    summary_input: SummaryInput
+    removed: RemovedRows
+    retained: RetainedRows
+    earlier_sections: tuple[SummarySection, ...]
     cut: int
-    replaced: PromptSize
-    sheet: DraftView
+    replaced_size: PromptSize
+    draft: DraftView
     counter: Counter
 
-    def finished(self, summary: Summary, now: datetime) -> Compaction:
+    def complete(self, summary: Summary, now: datetime) -> Compaction:
         """The compaction with this summary."""
         return self._compaction(
             summary.text,
@@ -139,7 +139,7 @@ class PendingSummary:
             summary.attempts,
         )
 
-    def recorded(self, tier: str, now: datetime) -> Compaction:
+    def complete_without_summary(self, tier: str, now: datetime) -> Compaction:
         """The compaction without a summary: a record says where the messages stand."""
         return self._compaction("", tier, now, {}, 0.0, 1, "", 0)
 
@@ -154,13 +154,15 @@ class PendingSummary:
         model: str,
         attempts: int,
     ) -> Compaction:
-        first, last = self.leaving.rows[0].id or 0, self.leaving.rows[-1].id or 0
-        count, gone = len(self.leaving.rows), self.leaving
-        section = SummarySection(first, last, count, gone.tokens, gone.since, gone.until, gone.ranges, text, tier)
-        row = render_summary_row([*self.earlier, section], self.counter, now)
-        prefix = (row, *self.kept.copies)
+        first, last = self.removed.rows[0].id or 0, self.removed.rows[-1].id or 0
+        count, gone = len(self.removed.rows), self.removed
+        section = SummarySection(
+            first, last, count, gone.tokens, gone.first_day, gone.last_day, gone.byte_ranges, text, tier
+        )
+        row = render_summary_row([*self.earlier_sections, section], self.counter, now)
+        prefix = (row, *self.retained.copies)
         size = sum_sizes([message_size(message, self.counter) for message in prefix])
-        after = self.sheet.pressure(size + sum_sizes(self.sheet.sizes[self.cut :]))
+        after = self.draft.pressure(size + sum_sizes(self.draft.sizes[self.cut :]))
         return Compaction(
             session=self.session,
             prefix_rev=self.prefix_rev,
@@ -171,14 +173,14 @@ class PendingSummary:
             messages_compressed=count,
             prefix=prefix,
             summary=text or row.content,
-            original_tokens=self.replaced.tokens,
+            original_tokens=self.replaced_size.tokens,
             compressed_tokens=size.tokens,
             key_facts={
                 **facts,
-                **gone.facts,
-                "kept": list(self.kept.ids),
+                **gone.key_facts,
+                "kept": list(self.retained.message_ids),
                 **self._inherited,
-                "pressure": [round(self.sheet.before.ratio, 4), round(after.ratio, 4)],
+                "pressure": [round(self.draft.initial_pressure.ratio, 4), round(after.ratio, 4)],
             },
             cost_usd=cost_usd,
             depth=depth,
@@ -189,5 +191,5 @@ class PendingSummary:
     @property
     def _inherited(self) -> dict[str, int]:
         """How many rows that the checkpoint does not cover its summary is of, too: what a branch's parent said."""
-        count = len(self.material.rows) - len(self.leaving.rows)
+        count = len(self.summary_input.rows) - len(self.removed.rows)
         return {"inherited": count} if count else {}

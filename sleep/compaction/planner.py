@@ -54,66 +54,68 @@ _MORE_THAN_MASKS = frozenset({"manual", "messages", "overflow"})
 def plan_compaction(
     view: ContextView,
     places: Places,
-    terms: CompactionLimits,
+    limits: CompactionLimits,
     policy: CompactionPolicy,
-    keeping: CompactionInputs,
+    inputs: CompactionInputs,
     now: datetime,
     *,
     trigger: str,
 ) -> CompactionPlan:
     """The plan for `view`; one that changes nothing where nothing can be gained. `places` tells for the messages of the
     view where the log has them; a message that is not in it is never shortened."""
-    sheet = DraftView(view, terms)
+    sheet = DraftView(view, limits)
     tail = _preserved(sheet, policy, trigger)
     if policy.strategy == "mask":
         return _masked(view, sheet, tail, places, trigger)
-    enough = policy.enough(terms.target)
+    enough = policy.masking_target(limits.target)
     if (
         policy.strategy == "hybrid"
         and trigger not in _MORE_THAN_MASKS
         and estimate_masking(sheet, tail).ratio <= enough
     ):
         masked = _masked(view, sheet, tail, places, trigger)
-        if masked.changes and masked.after.ratio <= enough:
+        if masked.has_changes and masked.after.ratio <= enough:
             return masked
-        sheet = DraftView(view, terms) if masked.changes else sheet
-    return _CutPlanner(view, sheet, places, policy, keeping, now, trigger).plan(tail)
+        sheet = DraftView(view, limits) if masked.has_changes else sheet
+    return _CutPlanner(view, sheet, places, policy, inputs, now, trigger).plan(tail)
 
 
 def _preserved(sheet: DraftView, policy: CompactionPolicy, trigger: str) -> int:
     """Index at which the preserve window starts: the last messages by number or by weight, whichever is more (by number
     where there are too many), the newest turn always, whole blocks only."""
     by_number = len(sheet.rows) - policy.preserve_messages
-    room = policy.preserve_share * sheet.terms.budgets.tokens
+    room = policy.preserve_share * sheet.limits.budgets.tokens
     by_weight = len(sheet.rows)
     for size in reversed(sheet.sizes):
-        room -= sheet.terms.counter.corrected(size.tokens)
+        room -= sheet.limits.counter.corrected(size.tokens)
         if room < 0 or by_weight == 0:
             break
         by_weight -= 1
-    wanted = max(sheet.old, min(by_number, by_number if trigger == "messages" else by_weight, sheet.turn))
-    return max((start for start in sheet.starts if start <= wanted), default=sheet.old)
+    wanted = max(
+        sheet.first_message, min(by_number, by_number if trigger == "messages" else by_weight, sheet.newest_turn_start)
+    )
+    return max((start for start in sheet.block_starts if start <= wanted), default=sheet.first_message)
 
 
 def _masked(view: ContextView, sheet: DraftView, tail: int, places: Places, trigger: str) -> CompactionPlan:
     changed = mask_rows(sheet, tail, places)
-    before = sum(sheet.stored[n].tokens for n in changed)
+    before = sum(sheet.stored_sizes[n].tokens for n in changed)
     what = PlannedChange(
         True, "tool output and long answers", "a line each says what it was and where it is", len(changed), before
     )
     rest = PlannedChange(
-        False, "everything else", "masking is enough", len(sheet.rows) - len(changed), sheet.total.tokens
+        False, "everything else", "masking is enough", len(sheet.rows) - len(changed), sheet.total_size.tokens
     )
     return CompactionPlan(
         view.session,
         view.prefix_rev,
         trigger,
         "mask",
-        sheet.before,
+        sheet.initial_pressure,
         sheet.pressure(),
-        sheet.floor(),
+        sheet.minimum_context(),
         shorten=tuple(sheet.rows[n] for n in changed),
-        fates=(what, rest) if changed else (),
+        planned_changes=(what, rest) if changed else (),
     )
 
 
@@ -132,14 +134,14 @@ class _CutPlanner:
     ) -> None:
         self.view, self.sheet, self.places = view, sheet, places
         self.policy, self.keeping, self.now, self.trigger = policy, keeping, now, trigger
-        self.counter = sheet.terms.counter
-        budgets = sheet.terms.budgets
+        self.counter = sheet.limits.counter
+        budgets = sheet.limits.budgets
         # Uncorrected tokens below the target, the frame and the answer's room taken off.
-        self.room = max(0, sheet.free(PromptSize(), sheet.terms.target))
+        self.room = max(0, sheet.free_tokens(PromptSize(), sheet.limits.target))
         self.sections = make_sections(keeping.checkpoints)
         share = int(self.room * _SHARE_OF_SUMMARIES)
-        self.restored = policy.restored_tokens(budgets)
-        self.budget = max(200, min(policy.summary_tokens(budgets), share - self.restored))
+        self.restored = policy.restored_budget(budgets)
+        self.budget = max(200, min(policy.summary_budget(budgets), share - self.restored))
         self.new_section = 0 if self._recorded else self.budget + self.restored
         self.requests_room = int(self.room * _SHARE_OF_REQUESTS)
         self.summaries_room = max(share, 2 * (self.new_section + SECTION_TOKENS))
@@ -150,29 +152,32 @@ class _CutPlanner:
 
     def plan(self, tail: int) -> CompactionPlan:
         cut = self._cut(tail)
-        zone, left = self.sheet.terms.zone, self.view.messages[self.sheet.old : cut]
-        leaving = tuple(row.by_clock_of(zone) for row in left if row.id is not None)
+        zone, left = self.sheet.limits.zone, self.view.messages[self.sheet.first_message : cut]
+        leaving = tuple(row.in_timezone(zone) for row in left if row.id is not None)
         if not self._worth_it(leaving, cut):
             return self._nothing()
         outline = self._outline(
-            cut, RemovedRows(leaving, sum_sizes(self.sheet.stored[self.sheet.old : cut]).tokens, self.places)
+            cut,
+            RemovedRows(
+                leaving, sum_sizes(self.sheet.stored_sizes[self.sheet.first_message : cut]).tokens, self.places
+            ),
         )
         after = self._after(outline, cut)
-        if self.trigger != "messages" and after.ratio >= self.sheet.before.ratio:
+        if self.trigger != "messages" and after.ratio >= self.sheet.initial_pressure.ratio:
             return self._nothing()
-        compaction = outline.recorded(self.policy.strategy, self.now) if self._recorded else None
+        compaction = outline.complete_without_summary(self.policy.strategy, self.now) if self._recorded else None
         return CompactionPlan(
             self.view.session,
             self.view.prefix_rev,
             self.trigger,
             self.policy.strategy if self._recorded else "summary",
-            self.sheet.before,
+            self.sheet.initial_pressure,
             after,
-            self.sheet.floor(),
+            self.sheet.minimum_context(),
             compaction=compaction,
-            outline=None if self._recorded else outline,
-            merge=() if self._recorded else self._merge(),
-            fates=self._fates(outline, cut),
+            pending_summary=None if self._recorded else outline,
+            merge_ids=() if self._recorded else self._merge(),
+            planned_changes=self._fates(outline, cut),
         )
 
     # ---------------------------------------------------------------------------------------------------------- cutting
@@ -181,36 +186,42 @@ class _CutPlanner:
         """Index of the first row that stays: the preserve window's, or a later boundary where the target would not
         hold; at the latest before the last exchange, or before the newest turn where that passes the threshold."""
         sheet = self.sheet
-        boundaries = [n for n in sheet.starts if sheet.old < n <= sheet.turn]
+        boundaries = [n for n in sheet.block_starts if sheet.first_message < n <= sheet.newest_turn_start]
         if not boundaries:
-            return sheet.old
+            return sheet.first_message
         prefix = self._prefix_size()
         if self.policy.strategy == "deletion":
-            found = sheet.first_cut(boundaries, sheet.terms.target, prefix)
+            found = sheet.find_first_cut(boundaries, sheet.limits.target, prefix)
             return boundaries[-1] if found is None else found
         asked = [n for n in boundaries if sheet.rows[n].role == "user"]
-        exchange = next((n for n in reversed(asked) if n < sheet.turn), boundaries[-1])
+        exchange = next((n for n in reversed(asked) if n < sheet.newest_turn_start), boundaries[-1])
         later = [n for n in boundaries if tail <= n <= exchange]
-        found = sheet.first_cut(later, sheet.terms.target, prefix) if later else None
+        found = sheet.find_first_cut(later, sheet.limits.target, prefix) if later else None
         if found is not None:
             return found
         if tail > exchange:
             return tail
-        return exchange if sheet.first_cut([exchange], sheet.terms.threshold, prefix) is not None else boundaries[-1]
+        return (
+            exchange if sheet.find_first_cut([exchange], sheet.limits.threshold, prefix) is not None else boundaries[-1]
+        )
 
     def _prefix_size(self) -> PromptSize:
         """About what stands before the tail at the least: summaries and protected results."""
         sheet = self.sheet
-        tools = [n for n in range(len(sheet.rows)) if sheet.rows[n].name in sheet.terms.protected]
+        tools = [n for n in range(len(sheet.rows)) if sheet.rows[n].name in sheet.limits.protected_tools]
         last = {sheet.rows[n].name: sheet.sizes[n] for n in tools}
         tokens = self._summaries_tokens() + self._open_tokens()
         return sum_sizes(list(last.values())) + PromptSize(tokens, 4 * tokens)
 
     def _open_tokens(self) -> int:
         """What open requests will take, as far as they have room of their own."""
-        wanted = {request.message_id for request in self.keeping.requests}
+        wanted = {request.message_id for request in self.keeping.open_requests}
         size = sum_sizes(
-            [self.sheet.sizes[n] for n in find_user_messages(self.sheet, self.sheet.turn) if self._origin(n) in wanted]
+            [
+                self.sheet.sizes[n]
+                for n in find_user_messages(self.sheet, self.sheet.newest_turn_start)
+                if self._origin(n) in wanted
+            ]
         )
         return min(size.tokens, self.requests_room)
 
@@ -227,7 +238,7 @@ class _CutPlanner:
 
     def _worth_it(self, leaving: tuple[object, ...], cut: int) -> bool:
         """Whether something leaves, and that is more than what takes its place."""
-        gone = sum_sizes(self.sheet.stored[self.sheet.old : cut]).tokens
+        gone = sum_sizes(self.sheet.stored_sizes[self.sheet.first_message : cut]).tokens
         return bool(leaving) and (self.trigger == "messages" or gone >= _LEAST_LEAVING)
 
     # -------------------------------------------------------------------------------------------------------- outlining
@@ -236,10 +247,10 @@ class _CutPlanner:
         sheet = self.sheet
         staying = sum_sizes(sheet.sizes[cut:])
         copies = self._kept(cut, staying)
-        before = [row for row in self.view.messages[: sheet.old] if row.metadata.get("inherited")]
-        inherited = tuple(row.by_clock_of(sheet.terms.zone) for row in before)
-        in_view = {*copies.ids, *(row.id for row in sheet.rows[cut:])}
-        open_words = tuple(request.text for request in self.keeping.requests if request.message_id not in in_view)
+        before = [row for row in self.view.messages[: sheet.first_message] if row.metadata.get("inherited")]
+        inherited = tuple(row.in_timezone(sheet.limits.zone) for row in before)
+        in_view = {*copies.message_ids, *(row.id for row in sheet.rows[cut:])}
+        open_words = tuple(request.text for request in self.keeping.open_requests if request.message_id not in in_view)
         material = SummaryInput(
             session=self.view.session,
             scope=self.view.scope,
@@ -247,10 +258,10 @@ class _CutPlanner:
             places=self.places,
             budget=min(self.budget, max(100, leaving.tokens // 2)),
             tasks=(*open_words, *self.keeping.tasks),
-            earlier="\n\n".join(section.text for section in self.sections if section.text),
-            known=self.keeping.known,
+            earlier_summaries="\n\n".join(section.text for section in self.sections if section.text),
+            known_facts=self.keeping.known_facts,
             focus=self.keeping.focus,
-            restored=self.restored,
+            restored_max_tokens=self.restored,
         )
         return PendingSummary(
             self.view.session,
@@ -261,19 +272,19 @@ class _CutPlanner:
             copies,
             tuple(self.sections),
             cut,
-            sum_sizes(sheet.stored[:cut]),
+            sum_sizes(sheet.stored_sizes[:cut]),
             sheet,
             self.counter,
         )
 
     def _kept(self, cut: int, staying: PromptSize) -> RetainedRows:
         tokens = self._summaries_tokens()
-        room = self.sheet.free(staying + PromptSize(tokens, 4 * tokens), self.sheet.terms.target)
-        requests = [request.message_id for request in self.keeping.requests]
+        room = self.sheet.free_tokens(staying + PromptSize(tokens, 4 * tokens), self.sheet.limits.target)
+        requests = [request.message_id for request in self.keeping.open_requests]
         newest = find_user_messages(self.sheet, cut)
         if self.trigger == "messages":
             newest = newest[: self.policy.preserve_messages]
-        most = self.policy.user_tokens(self.sheet.terms.budgets)
+        most = self.policy.user_budget(self.sheet.limits.budgets)
         order: Sequence[int] = newest
         if self.policy.strategy in ("sliding_window", "deletion"):
             order = ()
@@ -294,8 +305,8 @@ class _CutPlanner:
     # ---------------------------------------------------------------------------------------------------------- telling
 
     def _after(self, outline: PendingSummary, cut: int) -> Pressure:
-        tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - outline.material.budget)
-        size = outline.kept.size + PromptSize(tokens, 4 * tokens) + sum_sizes(self.sheet.sizes[cut:])
+        tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - outline.summary_input.budget)
+        size = outline.retained.size + PromptSize(tokens, 4 * tokens) + sum_sizes(self.sheet.sizes[cut:])
         return self.sheet.pressure(size)
 
     def _nothing(self) -> CompactionPlan:
@@ -304,26 +315,26 @@ class _CutPlanner:
             self.view.prefix_rev,
             self.trigger,
             "",
-            self.sheet.before,
-            self.sheet.before,
-            self.sheet.floor(),
+            self.sheet.initial_pressure,
+            self.sheet.initial_pressure,
+            self.sheet.minimum_context(),
         )
 
     def _fates(self, outline: PendingSummary, cut: int) -> tuple[PlannedChange, ...]:
-        sheet, copies = self.sheet, outline.kept
+        sheet, copies = self.sheet, outline.retained
         place = "a record of where they stand" if self._recorded else f"a summary of at most {self.budget} tokens"
         fates = [
             PlannedChange(
-                True, "older messages", f"{place} takes their place", len(outline.leaving.rows), outline.leaving.tokens
+                True, "older messages", f"{place} takes their place", len(outline.removed.rows), outline.removed.tokens
             )
         ]
-        pictures = [medium for row in outline.leaving.rows for medium in row.media if medium.kind == "image"]
+        pictures = [medium for row in outline.removed.rows for medium in row.media if medium.kind == "image"]
         if pictures:
             fates.append(PlannedChange(True, "pictures", "named in the summary; the log keeps them", len(pictures), 0))
         tools = len(copy_protected_results(sheet, cut, self.now))
-        words = len(copies.copies) - tools - len(copies.open_ids)
+        words = len(copies.copies) - tools - len(copies.open_request_ids)
         for count, what, why in (
-            (len(copies.open_ids), "open requests", "nobody has finished them"),
+            (len(copies.open_request_ids), "open requests", "nobody has finished them"),
             (words, "your earlier words and marks of stopped turns", "kept word for word, marked as history"),
             (tools, "results of protected tools", "compaction.protected_tools"),
         ):

@@ -49,8 +49,8 @@ class TranscriptPiece:
     the last answer, "" where there was none."""
 
     transcript: str
-    so_far: str = ""
-    why: str = ""
+    summary_so_far: str = ""
+    last_error: str = ""
 
 
 def build_summary_request(
@@ -59,18 +59,18 @@ def build_summary_request(
     piece: TranscriptPiece,
     count: Count,
     *,
-    beside: int,
+    max_context_tokens: int,
     max_output: int,
 ) -> ModelRequest:
     """The request for one piece. What goes beside the material takes at most `beside` tokens."""
     what = "The records" if material.depth > 1 else "The conversation"
-    words = [*_beside(material, beside, count, earlier=True)]
-    if piece.so_far:
-        so_far = quote_in_tag(RECORD_TAG, escape_boundaries(piece.so_far))
+    words = [*_beside(material, max_context_tokens, count, earlier=True)]
+    if piece.summary_so_far:
+        so_far = quote_in_tag(RECORD_TAG, escape_boundaries(piece.summary_so_far))
         words.append(f"Your record so far, to be carried on and answered as a whole:\n{so_far}")
     words.append(f"{what}:\n{quote_in_tag(RECORD_TAG, piece.transcript)}")
-    words.append(RETRY_INSTRUCTION.format(why=piece.why) if piece.why else _ANSWER_NOW)
-    system = SystemBlock(render_instructions(prompts, material), stable_edge=True)
+    words.append(RETRY_INSTRUCTION.format(why=piece.last_error) if piece.last_error else _ANSWER_NOW)
+    system = SystemBlock(render_instructions(prompts, material), cache_boundary=True)
     return ModelRequest((system,), (Message("user", "\n\n".join(words)),), max_output_tokens=max_output)
 
 
@@ -79,12 +79,14 @@ def render_instructions(prompts: SummaryPrompts, material: SummaryInput) -> str:
     return Template(template).safe_substitute(budget=material.budget).strip()
 
 
-def render_cached_prompt_question(prompts: SummaryPrompts, material: SummaryInput, beside: int, count: Count) -> str:
+def render_cached_prompt_question(
+    prompts: SummaryPrompts, material: SummaryInput, max_context_tokens: int, count: Count
+) -> str:
     """What is appended to a prompt that the provider still has. Earlier summaries stand in it already."""
     until = next((row.content for row in reversed(material.rows) if _is_said(row)), "")
     begins = " ".join(escape_boundaries(until[: 4 * _OPENING_CHARACTERS]).split())[:_OPENING_CHARACTERS]
     asked = Template(prompts.prefix).safe_substitute(budget=material.budget, until=begins).strip()
-    return "\n\n".join([*_beside(material, beside, count, earlier=False), asked])
+    return "\n\n".join([*_beside(material, max_context_tokens, count, earlier=False), asked])
 
 
 def _beside(material: SummaryInput, most: int, count: Count, *, earlier: bool) -> list[str]:
@@ -93,11 +95,11 @@ def _beside(material: SummaryInput, most: int, count: Count, *, earlier: bool) -
     if material.focus.strip():
         focus = shorten_middle(escape_boundaries(material.focus), most // 4, count)
         parts.append(f"Above all the person wants this kept:\n{quote_in_tag(RECORD_TAG, focus)}")
-    for head, lines in (("Open, to be named in the record", material.tasks), ("Known already", material.known)):
+    for head, lines in (("Open, to be named in the record", material.tasks), ("Known already", material.known_facts)):
         if lines:
             parts.append(f"{head}:\n{quote_in_tag(RECORD_TAG, shorten_middle(_points(lines), most // 4, count))}")
-    if earlier and material.earlier.strip():
-        told = shorten_middle(escape_boundaries(material.earlier), most // 4, count)
+    if earlier and material.earlier_summaries.strip():
+        told = shorten_middle(escape_boundaries(material.earlier_summaries), most // 4, count)
         parts.append(f"Told already, in records that stay:\n{quote_in_tag(RECORD_TAG, told)}")
     return parts
 

@@ -41,24 +41,28 @@ class RemovedRows:
     places: Mapping[int, LogLocation]
 
     @property
-    def since(self) -> str:
+    def first_day(self) -> str:
         """The day of the first one; "" where it is not known."""
         return _day(self.rows[0])
 
     @property
-    def until(self) -> str:
+    def last_day(self) -> str:
         return _day(self.rows[-1])
 
     @property
-    def ranges(self) -> tuple[ByteRange, ...]:
+    def byte_ranges(self) -> tuple[ByteRange, ...]:
         """Where the log has them, from the stored index."""
         found = [self.places[row.id] for row in self.rows if row.id is not None and row.id in self.places]
         return merge_byte_ranges((place.path, place.span.start, place.span.end) for place in found)
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def key_facts(self) -> dict[str, Any]:
         """What a checkpoint keeps of them."""
-        return {"since": self.since, "until": self.until, "byte_ranges": [list(span) for span in self.ranges]}
+        return {
+            "since": self.first_day,
+            "until": self.last_day,
+            "byte_ranges": [list(span) for span in self.byte_ranges],
+        }
 
 
 def _day(message: Message) -> str:
@@ -85,9 +89,9 @@ def _record(gone: RemovedRows, counter: Counter, now: datetime, earlier: Mapping
     first, last = gone.rows[0].id or 0, gone.rows[-1].id or 0
     count = earlier.get("compacted_count", 0) + len(gone.rows)
     start = earlier.get("from_message_id", first)
-    since = earlier.get("since") or gone.since
-    ranges = merge_byte_ranges([*(tuple(span) for span in earlier.get("byte_ranges", ())), *gone.ranges])
-    content = f"{SUMMARY_MARKER}\n{render_position_record(count, start, last, since, gone.until, ranges)}"
+    since = earlier.get("since") or gone.first_day
+    ranges = merge_byte_ranges([*(tuple(span) for span in earlier.get("byte_ranges", ())), *gone.byte_ranges])
+    content = f"{SUMMARY_MARKER}\n{render_position_record(count, start, last, since, gone.last_day, ranges)}"
     return Message(
         "system",
         content,

@@ -30,8 +30,8 @@ class RetainedRows:
 
     copies: tuple[Message, ...] = ()
     size: PromptSize = EMPTY_SIZE
-    ids: tuple[int, ...] = ()
-    open_ids: tuple[int, ...] = ()
+    message_ids: tuple[int, ...] = ()
+    open_request_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class RetentionLimits:
     open `requests` may take however little room there is."""
 
     room: int
-    words: int
-    requests: int
+    user_messages: int
+    open_requests: int
 
 
 def copy_protected_results(sheet: DraftView, cut: int, now: datetime) -> tuple[Message, ...]:
     """The last result of each protected tool, with its call, where it stands before `cut`."""
-    return carry_protected_results(sheet.rows, cut, sheet.starts, sheet.terms.protected, now)
+    return carry_protected_results(sheet.rows, cut, sheet.block_starts, sheet.limits.protected_tools, now)
 
 
 def choose_retained_rows(
@@ -62,17 +62,17 @@ def choose_retained_rows(
     are the indexes of what else may be kept, most wanted first."""
     chooser = _Chooser(sheet, places, now)
     tools = copy_protected_results(sheet, cut, now)
-    left = bounds.room - sum_sizes([message_size(copy, sheet.terms.counter) for copy in tools]).tokens
+    left = bounds.room - sum_sizes([message_size(copy, sheet.limits.counter) for copy in tools]).tokens
     by_id = {_origin(sheet.rows[n]): n for n in find_user_messages(sheet, cut)}
     wanted = [by_id[message_id] for message_id in requests if message_id in by_id]
-    spent = chooser.take(wanted, min(max(bounds.requests, left), max(bounds.requests, bounds.words)))
+    spent = chooser.take(wanted, min(max(bounds.open_requests, left), max(bounds.open_requests, bounds.user_messages)))
     opened = tuple(_origin(sheet.rows[n]) for n in wanted if n in chooser.chosen)
     marks = [n for n in reversed(range(cut)) if _is_mark(sheet.rows[n])][:_MARKS]
     spent += chooser.take(marks, left - spent)
-    chooser.take([n for n in order if n not in chooser.chosen], min(left, bounds.words) - spent)
+    chooser.take([n for n in order if n not in chooser.chosen], min(left, bounds.user_messages) - spent)
     copies = (*chooser.copies(), *tools)
     ids = tuple(dict.fromkeys(copy.metadata["carried_from"] for copy in copies))
-    return RetainedRows(copies, sum_sizes([message_size(copy, sheet.terms.counter) for copy in copies]), ids, opened)
+    return RetainedRows(copies, sum_sizes([message_size(copy, sheet.limits.counter) for copy in copies]), ids, opened)
 
 
 def find_user_messages(sheet: DraftView, cut: int) -> list[int]:
@@ -94,7 +94,7 @@ class _Chooser:
         spent = 0
         for index in indexes:
             copy = self._copy(index)
-            tokens = self._sheet.terms.counter.count_message(copy)
+            tokens = self._sheet.limits.counter.count_message(copy)
             if spent + tokens > room:
                 break
             spent += tokens
@@ -109,7 +109,7 @@ class _Chooser:
         row = without_image_data(self._sheet.rows[index])
         place = self._places.get(row.id) if row.id is not None else None
         if place is not None and self._sheet.sizes[index].tokens > 2 * KEPT_MESSAGE_TOKENS:
-            row = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, self._sheet.terms.counter.count_text)
+            row = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, self._sheet.limits.counter.count_text)
         return copy_row(row, self._now)
 
 

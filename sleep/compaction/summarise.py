@@ -84,7 +84,7 @@ class Summariser:
         cost: CostFunction,
         *,
         restored_max_tokens: int,
-        seconds: float,
+        timeout_seconds: float,
     ) -> None:
         """`writer` is the economical model, `answerer` that of the conversation; `cost` (provider, model, usage) gives
         US dollars. `restored_max_tokens` bounds what is appended word for word, `seconds` all calls of a summary."""
@@ -94,9 +94,9 @@ class Summariser:
         self._count_for = count_for
         self._cost = cost
         self._restored = restored_max_tokens
-        self._seconds = seconds
+        self._seconds = timeout_seconds
 
-    async def chunk_tokens(self) -> int:
+    async def max_chunk_tokens(self) -> int:
         """The most that one call is given to summarise, in tokens."""
         windows = [(await model.limits()).window for model in (self._writer(), self._answerer())]
         return max(_LEAST_CHUNK, min(windows) // _SHARE_OF_WINDOW)
@@ -105,17 +105,17 @@ class Summariser:
         self,
         material: SummaryInput,
         *,
-        live: CachedPrompt | None = None,
-        plain: bool = False,
-        purse: SleepBudget | None = None,
+        cached_prompt: CachedPrompt | None = None,
+        without_model: bool = False,
+        sleep_budget: SleepBudget | None = None,
     ) -> Summary:
         """With `plain` no model is asked, nor with an empty `purse`. Raises `StoreError` where a call cannot be
         metered."""
-        job = replace(self._job(material), purse=purse)
-        if not plain and self._writer().provider != OFFLINE:
+        job = replace(self._job(material), purse=sleep_budget)
+        if not without_model and self._writer().provider != OFFLINE:
             try:
                 async with asyncio.timeout(self._seconds):
-                    found = await self._by_model(replace(job, most=await self.chunk_tokens()), live)
+                    found = await self._by_model(replace(job, most=await self.max_chunk_tokens()), cached_prompt)
             except TimeoutError:
                 job.attempts.failures.append(f"no summary after {self._seconds:g} seconds (compaction.summary_seconds)")
             else:
@@ -124,13 +124,13 @@ class Summariser:
         # In a thread: of thousands of messages this takes a second, and others are being answered.
         return await asyncio.to_thread(self._without_model, job)
 
-    async def estimate(self, material: SummaryInput, *, live: CachedPrompt | None = None) -> SummaryEstimate:
+    async def estimate(self, material: SummaryInput, *, cached_prompt: CachedPrompt | None = None) -> SummaryEstimate:
         """About what `summarise` would take, all going well."""
         model = self._writer()
         if model.provider == OFFLINE:
             return SummaryEstimate(model.name, 0, 0, 0, 0.0)
-        job = replace(self._job(material), most=await self.chunk_tokens())
-        reused = await self._reused(live, job) if live is not None else None
+        job = replace(self._job(material), most=await self.max_chunk_tokens())
+        reused = await self._reused(cached_prompt, job) if cached_prompt is not None else None
         if reused is not None:
             answerer = self._answerer()
             usd = self._cost(answerer.provider, answerer.name, reused)
@@ -191,7 +191,7 @@ class Summariser:
                 job.material,
                 TranscriptPiece(text, so_far, why),
                 job.counter.count_text,
-                beside=job.beside,
+                max_context_tokens=job.beside,
                 max_output=min(limits.max_output, job.room),
             )
             prompt = job.counter.corrected(_tokens_of(request, job.counter))
@@ -207,8 +207,8 @@ class Summariser:
 
     async def _judged(self, model: Model, request: ModelRequest, job: _SummaryJob) -> SummaryAnswer | str:
         """The answer within its length and in the conversation's language, or what is wrong with it."""
-        if job.purse is not None and not job.purse.allows(model, request):
-            raise SummaryUnusable(job.purse.told)
+        if job.purse is not None and not job.purse.allows_call(model, request):
+            raise SummaryUnusable(job.purse.exhausted_reason)
         found = await request_summary(model, request, job.material.session, self._cost, job.attempts, job.purse)
         if isinstance(found, str):
             return found
@@ -231,7 +231,7 @@ class Summariser:
         request = replace(
             live.request,
             messages=(*live.request.messages, words),
-            cache_edges=tuple(dict.fromkeys((*live.request.cache_edges, last)))[-2:],
+            cache_boundaries=tuple(dict.fromkeys((*live.request.cache_boundaries, last)))[-2:],
             max_output_tokens=min((await model.limits()).max_output, job.room),
         )
         try:
@@ -277,7 +277,9 @@ class Summariser:
     def _checked(self, answer: SummaryAnswer, tier: SummaryTier, job: _SummaryJob) -> Summary:
         """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked."""
         material, count, attempts = job.material, job.counter.count_text, job.attempts
-        most = min(self._restored, material.restored, material.budget // 2, job.source - 1 - count(answer.text))
+        most = min(
+            self._restored, material.restored_max_tokens, material.budget // 2, job.source - 1 - count(answer.text)
+        )
         done = restore_missing_values(answer.text, material, count, most)
         by = attempts.model if tier in ("full", "partial") else ""
         return Summary(
@@ -336,7 +338,7 @@ class SummaryAttempts:
     cost_usd: float | None = 0.0
     model: str = ""
 
-    def answered(self, cost_usd: float | None, model: str) -> None:
+    def record_answer(self, cost_usd: float | None, model: str) -> None:
         self.model = model
         both = self.cost_usd is not None and cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (cost_usd or 0.0) if both else None
@@ -348,15 +350,15 @@ async def request_summary(
     session: str,
     cost: CostFunction,
     attempts: SummaryAttempts,
-    purse: SleepBudget | None = None,
+    sleep_budget: SleepBudget | None = None,
 ) -> SummaryAnswer | str:
     """The answer, or in a few words why it is none; with a `purse` it is asked for in sleep. Raises `Overflow`, and
     `Unusable` where nobody answered."""
     attempts.calls += 1
-    reply = await _reply(model, request, session, purse)
+    reply = await _reply(model, request, session, sleep_budget)
     by = reply.message.model or model.name
     known = reply.usage.cost_usd
-    attempts.answered(cost(model.provider, by, reply.usage) if known is None else known, by)
+    attempts.record_answer(cost(model.provider, by, reply.usage) if known is None else known, by)
     if reply.stop == "overflow":
         raise SummaryOverflow("the window was full before the answer was whole")
     if by == OFFLINE:
@@ -374,7 +376,7 @@ async def _reply(model: Model, request: ModelRequest, session: str, purse: Sleep
                     reply = event
     except ModelError as error:
         if purse is not None and isinstance(error, BudgetExceeded):
-            purse.refused(error)
+            purse.record_refusal(error)
         raise (SummaryOverflow if error.kind == "overflow" else SummaryUnusable)(str(error)) from None
     if reply is None:
         raise SummaryUnusable("the stream ended without an answer")

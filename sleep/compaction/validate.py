@@ -93,10 +93,10 @@ def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, lis
     open task, which is said as a whole."""
     there = FoldedText(text)
     for task in dict.fromkeys(" ".join(one.split()) for one in material.tasks):
-        if task and not there.has(task):
+        if task and not there.contains(task):
             yield f"- open: {_shorten_line(task, _LONGEST_TASK)}", []
     shown = describe_media([medium for row in material.rows for medium in row.media]).strip()
-    if shown and not all(there.has(medium.name) for row in material.rows for medium in row.media if medium.name):
+    if shown and not all(there.contains(medium.name) for row in material.rows for medium in row.media if medium.name):
         yield f"- {_shorten_line(shown, _LONGEST_TASK)}", []
     lacks = _missing_by_kind(there, material)
     for kind, role in _ORDER:
@@ -114,7 +114,7 @@ def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[st
             continue
         of_row: dict[str, list[_MissingValue]] = {}
         for kind, value in find_named_values(row.content):
-            if value.casefold() not in told and not there.has(value):
+            if value.casefold() not in told and not there.contains(value):
                 told.add(value.casefold())
                 of_row.setdefault(kind, []).append(_MissingValue(kind, value, row))
         for kind, lacks in of_row.items():
@@ -199,7 +199,7 @@ class FoldedText:
     def __init__(self, text: str) -> None:
         self._folded = fold_width_and_case(text)
 
-    def has(self, value: str) -> bool:
+    def contains(self, value: str) -> bool:
         """A number is there only by itself: 12 is not in 2012, nor in 12.50."""
         wanted = fold_width_and_case(value)
         if wanted not in self._folded:
@@ -229,7 +229,7 @@ def find_missing_values(source_texts: Iterable[str], summary: str) -> dict[str, 
     found: dict[str, dict[str, None]] = {}
     for text in source_texts:
         for kind, value in find_named_values(text):
-            if not there.has(value):
+            if not there.contains(value):
                 found.setdefault(kind, {}).setdefault(value)
     return {kind: list(values) for kind, values in found.items()}
 

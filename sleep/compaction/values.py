@@ -34,7 +34,7 @@ class CompactionLimits:
     adding: PromptSize = EMPTY_SIZE
     target: float = 0.30
     threshold: float = 0.80
-    protected: frozenset[str] = frozenset()
+    protected_tools: frozenset[str] = frozenset()
     zone: tzinfo = UTC
 
 
@@ -82,20 +82,20 @@ class CompactionPolicy:
     max_checkpoints: int = 5
     sleep_threshold: float = 0.50
 
-    def user_tokens(self, budgets: RequestBudgets) -> int:
+    def user_budget(self, budgets: RequestBudgets) -> int:
         """The most that kept user messages may take."""
         return _scaled(self.user_messages_max_tokens, budgets)
 
-    def summary_tokens(self, budgets: RequestBudgets) -> int:
+    def summary_budget(self, budgets: RequestBudgets) -> int:
         """The longest summary of one compaction."""
         least = max(_scaled(self.summary_max_tokens, budgets), budgets.tokens // _LEAST_SHARE)
         return min(self.summary_max_tokens, least)
 
-    def restored_tokens(self, budgets: RequestBudgets) -> int:
+    def restored_budget(self, budgets: RequestBudgets) -> int:
         """The most that may be appended to a summary, word for word."""
         return min(self.restored_max_tokens, max(_scaled(self.restored_max_tokens, budgets), budgets.tokens // 100))
 
-    def enough(self, target: float) -> float:
+    def masking_target(self, target: float) -> float:
         """The share at which masking alone will do: half way from the target to where sleep compacts. Above it the
         next compaction would be near."""
         return (target + self.sleep_threshold) / 2
@@ -108,9 +108,9 @@ class CompactionInputs:
     today; `focus`, what the person asked to keep in mind."""
 
     checkpoints: tuple[Checkpoint, ...] = ()
-    requests: tuple[UserRequest, ...] = ()
+    open_requests: tuple[UserRequest, ...] = ()
     tasks: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    known_facts: tuple[str, ...] = ()
     focus: str = ""
 
 
@@ -137,11 +137,11 @@ class SummaryInput:
     places: Mapping[int, LogLocation]
     budget: int
     tasks: tuple[str, ...] = ()
-    earlier: str = ""
-    known: tuple[str, ...] = ()
+    earlier_summaries: str = ""
+    known_facts: tuple[str, ...] = ()
     focus: str = ""
     depth: int = 1
-    restored: int = 800
+    restored_max_tokens: int = 800
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +174,10 @@ class CompactionRequest:
     trigger: str
     terms: CompactionLimits
     focus: str = ""
-    live: CachedPrompt | None = None
-    plain: bool = False
-    above: float = 0.0
-    purse: SleepBudget | None = None
+    cached_prompt: CachedPrompt | None = None
+    without_model: bool = False
+    min_pressure: float = 0.0
+    sleep_budget: SleepBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +187,15 @@ class CompactionResult:
 
     before: Pressure
     after: Pressure
-    made: tuple[Checkpoint, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
     notices: tuple[str, ...] = ()
-    stuck: str = ""
+    stuck_reason: str = ""
     busy: bool = False
 
     @property
-    def messages(self) -> int:
+    def message_count(self) -> int:
         """How many messages left the view or were shortened."""
-        return sum(one.messages_compressed for one in self.made if not one.is_merge)
+        return sum(one.messages_compressed for one in self.checkpoints if not one.is_merge)
 
     @property
     def tokens_saved(self) -> int:

@@ -72,9 +72,9 @@ class ChangePlanDraft:
         self._changed: dict[str, None] = {}
         self._superseded: dict[int, int] = {}
         self._rejected: dict[int, str] = {}
-        self.learned = 0
-        self.merged = 0
-        self.superseded = 0
+        self.learned_count = 0
+        self.merged_count = 0
+        self.superseded_count = 0
 
     def memory(self, memory_id: str) -> Memory:
         """As it is by now."""
@@ -83,21 +83,21 @@ class ChangePlanDraft:
     def reject(self, entry: JournalEntry, why: str) -> None:
         self._rejected[entry.id or 0] = why
 
-    def take(self, entry: JournalEntry, decision: EntryDecision) -> str:
+    def apply_decision(self, entry: JournalEntry, decision: EntryDecision) -> str:
         """Carry a decision out; the memory that the entry went into."""
-        same = self._now.get(decision.same)
+        same = self._now.get(decision.same_as)
         if same is not None:
             self._put(merge_entry(same, entry))
-            self.merged += 1
+            self.merged_count += 1
             holder = same.id
         else:
             holder = self._begin(entry, decision)
-        for other in decision.against:
+        for other in decision.superseded_ids:
             if other in self._now and other != holder:
                 self._set_against(entry, holder, other)
         return holder
 
-    def plan(self, entries: Sequence[JournalEntry], cycle: int) -> ChangePlan:
+    def build_plan(self, entries: Sequence[JournalEntry], cycle: int) -> ChangePlan:
         changes = tuple(
             MemoryChange("add" if before is None else "update", self._now[one], before)
             for one in self._changed
@@ -121,9 +121,9 @@ class ChangePlanDraft:
             # The entry has a memory already: its mapping was lost, or taken back by hand.
             self._put(merge_entry(self._now[made.id], entry))
             return made.id
-        about = next((self._now[one].text for one in decision.against if one in self._now), None)
+        about = next((self._now[one].text for one in decision.superseded_ids if one in self._now), None)
         self._put(made if about is None else replace(made, text=restate_correction(made.text, about)))
-        self.learned += 1
+        self.learned_count += 1
         return made.id
 
     def _set_against(self, entry: JournalEntry, holder: str, other: str) -> None:
@@ -137,7 +137,7 @@ class ChangePlanDraft:
             return
         self._put(replace(former, until=since, superseded_by=by.id))
         self._superseded |= dict.fromkeys(former.entries, by_entry)
-        self.superseded += 1
+        self.superseded_count += 1
 
     def _put(self, memory: Memory) -> None:
         self._now[memory.id] = memory

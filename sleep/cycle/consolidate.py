@@ -45,10 +45,10 @@ class ConsolidationPhase:
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Make memories of what is pending. Raises `MemoryUnavailable` and `StoreError`; what was done stays."""
-        outcome.more |= dict.fromkeys((_LEARNED, _MERGED, _SUPERSEDED, _JUNK), 0)
-        if self._consolidations.planned() or self._consolidations.pending(limit=1):
+        outcome.details |= dict.fromkeys((_LEARNED, _MERGED, _SUPERSEDED, _JUNK), 0)
+        if self._consolidations.unapplied_plans() or self._consolidations.pending_entries(limit=1):
             await self._reembed()
-        await self.carry_out(now)
+        await self.apply_planned(now)
         judge = self._judge if self._judge is not None and self._judge.has_model else None
         for _ in range(_BATCHES):
             batch = self._next_batch()
@@ -56,36 +56,36 @@ class ConsolidationPhase:
                 return
             plan, usable = await self._decide(batch, cycle, judge, outcome)
             judge = judge if usable else None
-            self._consolidations.plan(plan, now)
+            self._consolidations.save_plan(plan, now)
             await self._carry_out(plan, now)
-            outcome.read += len(batch)
+            outcome.read_count += len(batch)
             outcome.rejected += [why for _, why in plan.rejected]
-            outcome.counted(_JUNK, len(plan.rejected))
-            outcome.going_on()
+            outcome.add_count(_JUNK, len(plan.rejected))
+            outcome.report_progress()
             await asyncio.sleep(0)
-        outcome.waiting = len(self._consolidations.pending(limit=_BATCH))
+        outcome.waiting_count = len(self._consolidations.pending_entries(limit=_BATCH))
 
-    async def carry_out(self, now: datetime) -> int:
+    async def apply_planned(self, now: datetime) -> int:
         """Make the changes that were decided on and not made; how many plans. Raises `MemoryUnavailable` and
         `StoreError`."""
-        planned = self._consolidations.planned()
+        planned = self._consolidations.unapplied_plans()
         for plan in planned:
             await self._carry_out(plan, now)
         return len(planned)
 
-    async def undo_night(self, cycle: int, now: datetime) -> int:
+    async def undo_cycle(self, cycle: int, now: datetime) -> int:
         """Take back what a sleep changed: how many changes. What somebody had forgotten since is not brought back.
         Killed and run again it goes on. Raises `UsageError` where a later change stands upon one of them,
         `MemoryUnavailable` and `StoreError`."""
-        await self.carry_out(now)
-        plans = self._consolidations.of_cycle(cycle)
+        await self.apply_planned(now)
+        plans = self._consolidations.applied_plans(cycle)
         back = [_taken_back(change) for plan in plans for change in reversed(plan.changes)]
         held = {one: await self._memories.get(one) for one in dict.fromkeys(change.memory.id for change in back)}
         _must_be_untouched(plans, back, held, cycle)
         due = [change for change in back if held[change.memory.id] is not None]
         if due:
             await self._memories.apply(due)
-        self._consolidations.undone([plan.key for plan in plans], now)
+        self._consolidations.mark_undone([plan.key for plan in plans], now)
         return len(due)
 
     # ----------------------------------------------------------------------------------------------------------- steps
@@ -104,13 +104,13 @@ class ConsolidationPhase:
 
     def _next_batch(self) -> list[JournalEntry]:
         """The oldest entry that waits, and what waits of its scope close behind it."""
-        pending = self._consolidations.pending(limit=_BATCH)
+        pending = self._consolidations.pending_entries(limit=_BATCH)
         return [entry for entry in pending if entry.scope == pending[0].scope]
 
     async def _carry_out(self, plan: ChangePlan, now: datetime) -> None:
         if plan.changes:
             await self._memories.apply(plan.changes)
-        self._consolidations.applied(plan.key, now)
+        self._consolidations.mark_applied(plan.key, now)
 
     async def _decide(
         self, batch: Sequence[JournalEntry], cycle: int, judge: EntryJudge | None, outcome: PhaseResult
@@ -133,17 +133,17 @@ class ConsolidationPhase:
         desk = _BatchDecider(known, readings, {number: [memory.id for memory in row] for number, row in former.items()})
         for entry, why in junk:
             desk.draft.reject(entry, why)
-        usable = await desk.settle(wanted, near, judge, outcome)
-        outcome.written += desk.draft.learned
-        outcome.counted(_LEARNED, desk.draft.learned)
-        outcome.counted(_MERGED, desk.draft.merged)
-        outcome.counted(_SUPERSEDED, desk.draft.superseded)
-        return desk.draft.plan(batch, cycle), usable
+        usable = await desk.decide_batch(wanted, near, judge, outcome)
+        outcome.written_count += desk.draft.learned_count
+        outcome.add_count(_LEARNED, desk.draft.learned_count)
+        outcome.add_count(_MERGED, desk.draft.merged_count)
+        outcome.add_count(_SUPERSEDED, desk.draft.superseded_count)
+        return desk.draft.build_plan(batch, cycle), usable
 
     async def _former(self, entries: Sequence[JournalEntry]) -> dict[int, list[Memory]]:
         """By entry, the memories of what it took the place of before any memory was made of it."""
         told = [entry.id or 0 for entry in entries if entry.source_type in _TOOK_A_PLACE]
-        replaced = self._consolidations.replaced_by(told) if told else {}
+        replaced = self._consolidations.memories_superseded_by(told) if told else {}
         return {
             number: [memory for one in ids if (memory := await self._memories.get(one)) is not None]
             for number, ids in replaced.items()
@@ -168,7 +168,7 @@ class _BatchDecider:
         self._former = {number: list(ids) for number, ids in former.items()}
         self._made: dict[str, None] = {}
 
-    async def settle(
+    async def decide_batch(
         self,
         entries: Sequence[JournalEntry],
         near: Sequence[Sequence[tuple[Memory, float]]],
@@ -177,12 +177,12 @@ class _BatchDecider:
     ) -> bool:
         """Decide on the entries one after another; whether the model was of use."""
         usable = True
-        step = judge.entries_a_call if judge is not None else 1
+        step = judge.entries_per_call if judge is not None else 1
         for start in range(0, len(entries), step):
             some, rows = entries[start : start + step], near[start : start + step]
             judged: Mapping[int, EntryDecision | None] = {}
             if judge is not None and usable:
-                judged = await judge.decisions(self._questions(some, rows), outcome)
+                judged = await judge.decide_entries(self._questions(some, rows), outcome)
                 usable = bool(judged)
             shown = tuple(self._made)
             for entry, row in zip(some, rows, strict=True):
@@ -208,9 +208,9 @@ class _BatchDecider:
     def _take(self, entry: JournalEntry, decision: EntryDecision) -> None:
         former = self._former.get(entry.id or 0, ())
         if former:
-            same = "" if decision.same in former else decision.same
-            decision = EntryDecision("supersedes", same, (*former, *decision.against))
-        holder = self.draft.take(entry, decision)
+            same = "" if decision.same_as in former else decision.same_as
+            decision = EntryDecision("supersedes", same, (*former, *decision.superseded_ids))
+        holder = self.draft.apply_decision(entry, decision)
         self._made[holder] = None
         if entry.superseded_by is not None:
             self._former.setdefault(entry.superseded_by, []).append(holder)
@@ -225,7 +225,7 @@ class _BatchDecider:
                 entry,
                 self._reading(entry.content),
                 tuple(self.draft.memory(memory.id) for memory, _ in row),
-                tuple((self.draft.memory(one.id), one.reading) for one in made),
+                tuple((self.draft.memory(one.id), one.parsed) for one in made),
             )
             for entry, row in zip(entries, rows, strict=True)
         ]

@@ -47,21 +47,21 @@ class CurationPhase:
         profiles: ProfilesPort,
         files: MemoryFilesPort,
         zone: tzinfo,
-        count: Callable[[str], int],
-        most: int,
+        count_tokens: Callable[[str], int],
+        max_tokens: int,
     ) -> None:
         """`count` gives the tokens of a text, `most` how many MEMORY.md may have."""
         self._journal = journal
         self._profiles = profiles
         self._files = files
         self._zone = zone
-        self._count = count
-        self._most = most
+        self._count = count_tokens
+        self._most = max_tokens
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Raises `StoreError` where even the journal cannot be read."""
         entries = list(self._unread())
-        outcome.read = len(entries)
+        outcome.read_count = len(entries)
         for step in (self._note, self._know, self._curate):
             step(entries, cycle, outcome, now)
             await asyncio.sleep(0)
@@ -69,30 +69,31 @@ class CurationPhase:
             self._journal.add((), now, reading=PhaseCursor(CURATE_PHASE, "", 0, entries[-1].id or 0))
 
     def _unread(self) -> Iterator[JournalEntry]:
-        last = self._journal.reading(CURATE_PHASE, "", 0)
-        while found := self._journal.after(last, limit=_AT_ONCE):
+        last = self._journal.read_position(CURATE_PHASE, "", 0)
+        while found := self._journal.entries_after(last, limit=_AT_ONCE):
             yield from found
             last = found[-1].id or 0
 
     def _note(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
         for note in build_day_notes(entries, self._zone):
             with _record_errors(outcome):
-                outcome.counted(
-                    "notes", self._files.note(note.scope, note.day, note.time, note.lines, note.key, cycle=cycle)
+                outcome.add_count(
+                    "notes",
+                    self._files.append_daily_note(note.scope, note.day, note.time, note.lines, note.key, cycle=cycle),
                 )
 
     def _know(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
         for scope in dict.fromkeys(entry.scope for entry in entries):
             mine = [entry for entry in entries if entry.scope == scope]
-            for change in find_profile_changes(mine, self._profiles.all(scope)):
+            for change in find_profile_changes(mine, self._profiles.list_profiles(scope)):
                 with _record_errors(outcome):
                     self._profiles.save(change.profile, "sleep", now, key=change.key, cycle=cycle)
-                    outcome.counted("profiles", 1)
+                    outcome.add_count("profiles", 1)
 
     def _curate(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
         with _record_errors(outcome):
-            stands = self._files.curated()
-            edits = self._files.edits(OWNER_SCOPE, target=_TARGET, limit=_MOST_EDITS)
+            stands = self._files.read_memory_file()
+            edits = self._files.list_edits(OWNER_SCOPE, target=_TARGET, limit=_MOST_EDITS)
             former = [
                 entry
                 for entry in self._journal.entries(OWNER_SCOPE, limit=_LOOKED_BACK)
@@ -104,8 +105,8 @@ class CurationPhase:
                 return
             wanted = propose_memory_md([*former, *mine], stands, edits, self._zone, self._count, self._most)
             if wanted != stands:
-                self._files.curate(wanted, stands, "sleep", now, key=f"curate:{cycle}", cycle=cycle)
-                outcome.counted("curated", 1)
+                self._files.replace_memory_file(wanted, stands, "sleep", now, key=f"curate:{cycle}", cycle=cycle)
+                outcome.add_count("curated", 1)
 
 
 class _record_errors:  # noqa: N801 - reads as what it does
@@ -158,8 +159,8 @@ def propose_memory_md(
     current: str,
     edits: Sequence[UndoableEdit],
     zone: tzinfo,
-    count: Callable[[str], int],
-    most: int,
+    count_tokens: Callable[[str], int],
+    max_tokens: int,
 ) -> str:
     """MEMORY.md as it should be: `current` with what `entries` tell, each dated by its day in `zone`.
 
@@ -167,17 +168,17 @@ def propose_memory_md(
     line of sleep's stays unless it is of an entry that is superseded, or more important ones need its place. The result
     has at most `most` tokens, or is `current` where what others wrote there leaves no room."""
     history = sorted(edits, key=lambda edit: edit.id or 0)
-    page = MemoryPage.of(current, _sleeps(history, current))
-    out = _removed(history, current) | {normalise_line(line) for line in page.kept()}
+    page = MemoryPage.parse(current, _sleeps(history, current))
+    out = _removed(history, current) | {normalise_line(line) for line in page.other_lines()}
     out |= _superseded(entries)
     told = [_line(entry, zone) for entry in entries if _is_standing(entry)]
     new = {normalise_line(line.text) for line in told}
-    stood = [_known(line, section) for line, section in page.ours if normalise_line(line) not in new]
+    stood = [_known(line, section) for line, section in page.own_lines if normalise_line(line) not in new]
     chosen: dict[str, MemoryLine] = {}
     for line in sorted((*told, *stood), key=lambda one: one.rank):
         if normalise_line(line.text) not in out:
             chosen.setdefault(normalise_line(line.text), line)
-    text = _fitting(page, list(chosen.values())[:_MOST_LINES], count, most)
+    text = _fitting(page, list(chosen.values())[:_MOST_LINES], count_tokens, max_tokens)
     return current if text is None else text
 
 
@@ -273,12 +274,12 @@ def _steps(history: Sequence[UndoableEdit], current: str) -> Iterable[tuple[str,
 def _fitting(page: MemoryPage, chosen: Sequence[MemoryLine], count: Callable[[str], int], most: int) -> str | None:
     """With as many lines as fit, the most important ones; None where what others wrote is too much already."""
     low, high = 0, len(chosen)
-    if count(page.text(())) > most:
+    if count(page.render(())) > most:
         return None
     while low < high:
         middle = (low + high + 1) // 2
-        if count(page.text(chosen[:middle])) <= most:
+        if count(page.render(chosen[:middle])) <= most:
             low = middle
         else:
             high = middle - 1
-    return page.text(chosen[:low])
+    return page.render(chosen[:low])

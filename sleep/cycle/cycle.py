@@ -56,7 +56,7 @@ PHASES = ("extract", "score", "consolidate", "curate", "compact")
 class CompactedSession:
     """What compacting one session came to, for the report; tokens of the whole prompt. `checkpoints` are those made."""
 
-    messages: int
+    message_count: int
     tokens_before: int
     tokens_after: int
     cost_usd: float | None
@@ -75,105 +75,107 @@ class SleepCycle:
     def __init__(
         self,
         conversation: Conversation,
-        unread: LogReaderPort,
+        log_reader: LogReaderPort,
         journal: Journal,
         breakers: BreakersPort,
         extractor: Extractor,
-        compact: Callable[[str, str], Awaitable[CompactedSession | None]],
+        compact_session: Callable[[str, str], Awaitable[CompactedSession | None]],
         *,
         failures: int,
         cool_down: timedelta,
         clock: Callable[[], datetime],
-        between: Sequence[tuple[str, PhaseFunction]] = (),
-        purse: SleepBudget | None = None,
+        extra_phases: Sequence[tuple[str, PhaseFunction]] = (),
+        sleep_budget: SleepBudget | None = None,
         tracer: Tracer = NULL_TRACER,
     ) -> None:
         """`compact` compacts one session for a trigger, where that is due; `between` are phases by their names, carried
         out between extracting and compacting, but for naps, which are for making room alone. After `failures` in a row
         no model reads for `cool_down`; then one try is let through. `purse` is opened and closed with each sleep."""
         self._conversation = conversation
-        self._unread = unread
+        self._unread = log_reader
         self._journal = journal
         self._breakers = breakers
         self._extractor = extractor
-        self._compact = compact
+        self._compact = compact_session
         self._failures = failures
         self._cool_down = cool_down
         self._clock = clock
-        self._between = tuple(between)
-        self._purse = purse
+        self._between = tuple(extra_phases)
+        self._purse = sleep_budget
         self._tracer = tracer
 
-    async def run_sleep_tick(
+    async def run(
         self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None, phase: str = ""
     ) -> SleepReport:
         """One sleep over all sessions, or those named; all its phases, or one of `PHASES` alone. Raises `StoreError`
         where not even the report can be kept."""
         with self._tracer.span("sleep", trigger=trigger) as span:
             report = await self._slept(now, trigger, sessions, phase)
-            span.tell(state=report.state)
+            span.set_attributes(state=report.state)
         return report
 
     async def _slept(self, now: datetime, trigger: str, sessions: Sequence[str] | None, phase: str) -> SleepReport:
         report = SleepReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
-        wanted = [info for info in self._conversation.sessions() if sessions is None or info.key in sessions]
-        former = [info for info in self._conversation.unread() if sessions is None or info.key in sessions]
+        wanted = [info for info in self._conversation.list_sessions() if sessions is None or info.key in sessions]
+        former = [
+            info for info in self._conversation.list_unread_generations() if sessions is None or info.key in sessions
+        ]
         ended = False
         try:
             if self._purse is not None:
-                self._purse.open(now)
+                self._purse.start(now)
             for name, step in self._phases(report.id, wanted, former, trigger):
                 if not phase or phase == name:
                     report = await self._carried_out(report, name, step, now)
             ended = True
         finally:
             if self._purse is not None:
-                self._purse.close()
+                self._purse.stop()
             if not ended:
                 self._note(replace(report, ended_at=self._clock(), state="interrupted"))
         failed = any(one["state"] == "failed" for one in report.phases.values())
         report = replace(report, ended_at=self._clock(), state="failed" if failed else "done")
-        self._journal.note_cycle(report)
+        self._journal.save_cycle(report)
         return report
 
     async def _carried_out(self, report: SleepReport, name: str, step: _Step, now: datetime) -> SleepReport:
         """The report with what came of one phase."""
 
         def follow(so_far: PhaseResult) -> None:
-            self._note(replace(report, phases={**report.phases, name: {**so_far.told(), "state": "running"}}))
+            self._note(replace(report, phases={**report.phases, name: {**so_far.as_json(), "state": "running"}}))
 
-        outcome = PhaseResult(follow=follow)
-        outcome.going_on()
+        outcome = PhaseResult(on_progress=follow)
+        outcome.report_progress()
         with self._tracer.span("phase", phase=name) as span:
             try:
                 await step(outcome, now)
             except AssistantError as error:
                 outcome.errors.append(str(error))
                 log.error("a phase of sleep failed", phase=name, error=str(error))
-            span.tell(state="failed" if outcome.errors else "done")
-        if self._purse is not None and self._purse.is_empty:
-            outcome.more["budget"] = self._purse.told
-        report = replace(report, phases={**report.phases, name: outcome.told()})
-        self._journal.note_cycle(report)
+            span.set_attributes(state="failed" if outcome.errors else "done")
+        if self._purse is not None and self._purse.is_exhausted:
+            outcome.details["budget"] = self._purse.exhausted_reason
+        report = replace(report, phases={**report.phases, name: outcome.as_json()})
+        self._journal.save_cycle(report)
         await asyncio.sleep(0)
         return report
 
     def _note(self, report: SleepReport) -> None:
         """What goes on is for those who look; where it cannot be written, what is worth keeping is none the worse."""
         with contextlib.suppress(StoreError):
-            self._journal.note_cycle(report)
+            self._journal.save_cycle(report)
 
     async def extract_session(self, session: str, now: datetime, until: datetime | None = None) -> dict[str, Any]:
         """Read one session to its end for the journal, or as far as that goes until then, as before a reset. What was
         not read, as where the model cannot be had, is left, and said so. Raises `StoreError`."""
         outcome = PhaseResult()
-        for info in self._conversation.sessions():
+        for info in self._conversation.list_sessions():
             if info.key == session:
                 await self._read_session(info, outcome, now, until=until)
                 # Once more, for a crash may have kept it from being noted.
-                seq = self._journal.reading(EXTRACT_PHASE, info.key, info.generation)
-                self._conversation.extracted(info.key, info.generation, seq, now)
-        return outcome.told()
+                seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
+                self._conversation.mark_extracted(info.key, info.generation, seq, now)
+        return outcome.as_json()
 
     # ----------------------------------------------------------------------------------------------------------- phases
 
@@ -188,8 +190,8 @@ class SleepCycle:
         yield "compact", partial(self._compact_all, sessions, trigger)
 
     async def _settle(self, outcome: PhaseResult, now: datetime) -> None:
-        settled = sync_journal(self._conversation, self._journal, now, self._extractor.learns)
-        outcome.read, outcome.written = settled.checkpoints, settled.entries
+        settled = sync_journal(self._conversation, self._journal, now, self._extractor.learns_from)
+        outcome.read_count, outcome.written_count = settled.checkpoint_count, settled.entry_count
 
     async def _extract(self, sessions: Sequence[SessionInfo], cycle: int, outcome: PhaseResult, now: datetime) -> None:
         for info in sessions:
@@ -199,35 +201,37 @@ class SleepCycle:
                 # The files of one conversation; the others can be read.
                 outcome.errors.append(f"{info.key}: {error}")
             await asyncio.sleep(0)
-        unsaved = outcome.read and not outcome.written and not outcome.repeated
-        if unsaved and (outcome.learnable or outcome.rejected or outcome.passed_over >= _MANY_STATEMENTS):
-            outcome.more["warning"] = f"{pluralize(outcome.read, 'message')} read, and nothing was saved from them"
+        unsaved = outcome.read_count and not outcome.written_count and not outcome.repeated_count
+        if unsaved and (outcome.had_learnable or outcome.rejected or outcome.unlearned_count >= _MANY_STATEMENTS):
+            outcome.details["warning"] = (
+                f"{pluralize(outcome.read_count, 'message')} read, and nothing was saved from them"
+            )
 
     async def _compact_all(
         self, sessions: Sequence[SessionInfo], trigger: str, outcome: PhaseResult, now: datetime
     ) -> None:
         done: dict[str, Any] = {}
-        outcome.more["compacted"] = done
+        outcome.details["compacted"] = done
         for info in sessions:
-            outcome.read += 1
+            outcome.read_count += 1
             try:
                 compacted = await self._compact(info.key, _COMPACTS_AS.get(trigger, trigger))
             except AssistantError as error:
                 outcome.errors.append(f"{info.key}: {error}")
                 continue
             if compacted is not None:
-                outcome.spent(compacted.cost_usd)
+                outcome.add_cost(compacted.cost_usd)
                 done[info.key] = {
-                    "messages": compacted.messages,
+                    "messages": compacted.message_count,
                     "tokens_before": compacted.tokens_before,
                     "tokens_after": compacted.tokens_after,
                     "tier": compacted.tier,
                     "cost_usd": compacted.cost_usd,
                     "checkpoints": list(compacted.checkpoints),
                 }
-                outcome.going_on()
+                outcome.report_progress()
             await asyncio.sleep(0)
-        outcome.written = len(done)
+        outcome.written_count = len(done)
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -240,44 +244,44 @@ class SleepCycle:
         cycle: int | None = None,
         until: datetime | None = None,
     ) -> None:
-        seq = self._journal.reading(EXTRACT_PHASE, info.key, info.generation)
+        seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
         if seq and info.unextracted:
             # A crash came between the commit of the journal and the note that it was read.
-            self._conversation.extracted(info.key, info.generation, seq, now)
+            self._conversation.mark_extracted(info.key, info.generation, seq, now)
         for _ in range(_BATCHES):
             if not await self._read_on(info, outcome, now, cycle):
                 return
             if until is not None and self._clock() >= until:
                 break
             await asyncio.sleep(0)
-        outcome.waiting += 1
+        outcome.waiting_count += 1
 
     async def _read_on(self, info: SessionInfo, outcome: PhaseResult, now: datetime, cycle: int | None) -> bool:
         """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
-        seq = self._journal.reading(EXTRACT_PHASE, info.key, info.generation)
-        records = self._unread.after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
-        batch = await self._extractor.batch(records, BATCH_RECORDS)
+        seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
+        records = self._unread.read_after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
+        batch = await self._extractor.next_batch(records, BATCH_RECORDS)
         if not batch:
             return False
         found = await self._learn(batch, now)
         outcome.calls += found.calls
         outcome.rejected += found.rejected
-        outcome.spent(found.cost_usd)
-        if found.passing and self._may_ask(now):
-            outcome.waiting += 1
+        outcome.add_cost(found.cost_usd)
+        if found.is_temporary_failure and self._may_ask(now):
+            outcome.waiting_count += 1
             outcome.errors.append(f"{info.key} is read at the next sleep: {found.rejected[0]}")
             return False
         last = batch[-1].seq
         reading = PhaseCursor(EXTRACT_PHASE, info.key, info.generation, last)
         written = len(self._kept(found, reading, now, cycle))
-        outcome.read += found.read
-        outcome.written += written
-        outcome.repeated += len(found.entries) - written
+        outcome.read_count += found.read_count
+        outcome.written_count += written
+        outcome.repeated_count += len(found.entries) - written
         if not found.entries:
-            outcome.passed_over += count_unlearned_statements(batch)
-            outcome.learnable |= bool(found.calls and self._extractor.plainly(batch, ()).entries)
-        self._conversation.extracted(info.key, info.generation, last, now)
-        outcome.going_on()
+            outcome.unlearned_count += count_unlearned_statements(batch)
+            outcome.had_learnable |= bool(found.calls and self._extractor.extract_without_model(batch, ()).entries)
+        self._conversation.mark_extracted(info.key, info.generation, last, now)
+        outcome.report_progress()
         return True
 
     async def _learn(self, batch: Sequence[LogRecord], now: datetime) -> ExtractionResult:
@@ -285,12 +289,12 @@ class SleepCycle:
         today = self._journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=_KNOWN)
         known = [entry.content for entry in today if entry.source_type != "context_synthesis"]
         if not self._may_ask(now):
-            return self._extractor.plainly(batch, known)
+            return self._extractor.extract_without_model(batch, known)
         found = await self._extractor.extract(batch, known)
         if found.failed:
-            self._breakers.failed(EXTRACTION_BREAKER, found.rejected[0], self._failures, now)
+            self._breakers.record_failure(EXTRACTION_BREAKER, found.rejected[0], self._failures, now)
         elif found.calls:
-            self._breakers.succeeded(EXTRACTION_BREAKER)
+            self._breakers.record_success(EXTRACTION_BREAKER)
         return found
 
     def _kept(
@@ -301,8 +305,8 @@ class SleepCycle:
         except StoreError as error:
             if found.calls:
                 # What was paid for is asked for again; not for ever.
-                self._breakers.failed(EXTRACTION_BREAKER, str(error), self._failures, now)
+                self._breakers.record_failure(EXTRACTION_BREAKER, str(error), self._failures, now)
             raise
 
     def _may_ask(self, now: datetime) -> bool:
-        return self._breakers.get(EXTRACTION_BREAKER).lets_through(now, self._cool_down)
+        return self._breakers.get(EXTRACTION_BREAKER).allows_call(now, self._cool_down)

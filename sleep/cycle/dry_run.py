@@ -85,22 +85,22 @@ class SleepDryRun:
     cost: CostFunction
     compaction: Callable[[str], Awaitable[tuple[CompactionPlan, SummaryEstimate | None] | None]]
 
-    async def foresee(self) -> SleepForecast:
+    async def run(self) -> SleepForecast:
         """Raises `StoreError`."""
-        sessions = self.conversation.sessions()
-        to_read = (*self.conversation.unread(), *sessions)
+        sessions = self.conversation.list_sessions()
+        to_read = (*self.conversation.list_unread_generations(), *sessions)
         unread = [one for info in to_read if (one := await self._unread(info)).messages]
         full = [found for info in sessions if (found := await self._full(info.key)) is not None]
-        pending = len(self.consolidations.pending(limit=_COUNT_LIMIT))
-        last = self.journal.reading(SCORE, "", 0)
-        unscored = len(self.consolidations.unscored(last, *UNCERTAIN_BAND, limit=_COUNT_LIMIT))
+        pending = len(self.consolidations.pending_entries(limit=_COUNT_LIMIT))
+        last = self.journal.read_position(SCORE, "", 0)
+        unscored = len(self.consolidations.unscored_entries(last, *UNCERTAIN_BAND, limit=_COUNT_LIMIT))
         calls, tokens, usd = self._asked(unread, unscored, pending, full)
         model = self.model()
         return SleepForecast(
             tuple(unread),
             pending,
             unscored,
-            len(self.consolidations.planned()),
+            len(self.consolidations.unapplied_plans()),
             tuple(full),
             "" if model.provider == OFFLINE else model.name,
             calls,
@@ -109,11 +109,11 @@ class SleepDryRun:
         )
 
     async def _unread(self, info: SessionInfo) -> UnreadSession:
-        seq = self.journal.reading(EXTRACT_PHASE, info.key, info.generation)
+        seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
         has_model = self.model().provider != OFFLINE
         messages = calls = tokens = 0
-        while records := self.log.after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1):
-            batch = await self.extractor.batch(records, BATCH_RECORDS)
+        while records := self.log.read_after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1):
+            batch = await self.extractor.next_batch(records, BATCH_RECORDS)
             spoken = [record for record in batch if is_readable(record)]
             messages += len(spoken)
             if spoken and has_model:

@@ -56,14 +56,14 @@ class ExtractionResult:
     because the model was of no use: `passing` if it may serve the next time. `cost_usd` is None where no price is
     known."""
 
-    read: int
+    read_count: int
     entries: tuple[JournalEntry, ...]
     rejected: tuple[str, ...] = ()
     model: str = ""
     calls: int = 0
     cost_usd: float | None = 0.0
     failed: bool = False
-    passing: bool = False
+    is_temporary_failure: bool = False
 
 
 def learn_from_all(session: str) -> bool:
@@ -83,15 +83,15 @@ class Extractor:
         *,
         batch_tokens: int,
         zone: tzinfo = UTC,
-        learns: Callable[[str], bool] = learn_from_all,
+        learns_from: Callable[[str], bool] = learn_from_all,
     ) -> None:
         self._model = model
         self._prompt = prompt
         self._batch_tokens = batch_tokens
         self._zone = zone
-        self.learns = learns
+        self.learns_from = learns_from
 
-    async def batch(self, records: Sequence[LogRecord], most: int | None = None) -> list[LogRecord]:
+    async def next_batch(self, records: Sequence[LogRecord], limit: int | None = None) -> list[LogRecord]:
         """The first of the records that fit one call, `most` of them; always one, however long it is. Where others
         follow, it ends with a turn if it can."""
         room = self._batch_tokens
@@ -100,7 +100,7 @@ class Extractor:
         fitting: list[LogRecord] = []
         for record in records:
             room -= estimate_tokens(record)
-            if fitting and (room < 0 or len(fitting) == most):
+            if fitting and (room < 0 or len(fitting) == limit):
                 return fitting[: _parted(fitting, record)]
             fitting.append(record)
         return fitting
@@ -113,17 +113,22 @@ class Extractor:
             return ExtractionResult(0, ())
         model = self._model()
         if model.provider == _OFFLINE:
-            return self.plainly(spoken, known)
+            return self.extract_without_model(spoken, known)
         try:
             reply = await self._ask(model, spoken, known)
         except ModelError as error:
             if self._model().provider == _OFFLINE:
                 # Nobody may be asked any more.
-                return self.plainly(spoken, known)
+                return self.extract_without_model(spoken, known)
             passing = error.kind in _PASSING
             reasons = (f"the model failed: {error}",)
             return ExtractionResult(
-                len(spoken), extract_by_rules(spoken, known, self._zone), reasons, calls=1, failed=True, passing=passing
+                len(spoken),
+                extract_by_rules(spoken, known, self._zone),
+                reasons,
+                calls=1,
+                failed=True,
+                is_temporary_failure=passing,
             )
         cost = reply.usage.cost_usd
         entries, rejected = parse_entries(reply.message.content, spoken, known)
@@ -137,13 +142,13 @@ class Extractor:
         name = reply.message.model or model.name
         return ExtractionResult(len(spoken), entries, rejected, name, 1, cost)
 
-    def plainly(self, records: Sequence[LogRecord], known: Sequence[str]) -> ExtractionResult:
+    def extract_without_model(self, records: Sequence[LogRecord], known: Sequence[str]) -> ExtractionResult:
         """By the rules, no model asked."""
         spoken = self._readable(records)
         return ExtractionResult(len(spoken), extract_by_rules(spoken, known, self._zone))
 
     def _readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
-        return [record for record in records if is_readable(record) and self.learns(record.session)]
+        return [record for record in records if is_readable(record) and self.learns_from(record.session)]
 
     async def _ask(self, model: Model, records: Sequence[LogRecord], known: Sequence[str]) -> ModelReply:
         told = "\n\n".join(_line(record, self._zone) for record in records)
@@ -193,15 +198,15 @@ def extract_by_rules(
     seen = KnownTexts(known)
     entries: list[JournalEntry] = []
     for one in extract_from_conversation(records, zone):
-        if not seen.has(one.found.content):
-            seen.add(one.found.content)
+        if not seen.contains(one.statement.content):
+            seen.add(one.statement.content)
             entries.append(_learned(one))
     return tuple(entries)
 
 
 def _learned(one: SourcedStatement) -> JournalEntry:
-    found = one.found
-    more = (CORRECTION_TAG,) if found.corrects else ()
+    found = one.statement
+    more = (CORRECTION_TAG,) if found.is_correction else ()
     return _entry(one.record, found.content, found.kind, found.importance, one.sources, more)
 
 

@@ -27,25 +27,25 @@ log = structlog.get_logger()
 class JournalSyncResult:
     """How many checkpoints were looked at, and how many entries were new."""
 
-    checkpoints: int
-    entries: int
+    checkpoint_count: int
+    entry_count: int
 
 
 def sync_journal(
     conversation: ConversationCompaction,
     journal: Journal,
     now: datetime,
-    learns: Callable[[str], bool] = learn_from_all,
+    learns_from: Callable[[str], bool] = learn_from_all,
 ) -> JournalSyncResult:
     """Write what finished compactions leave for the journal, and a crash may have kept from it: at start-up, after each
     compaction, and in every sleep; nothing of sessions from which nothing is learned. Raises `StoreError`; what was
     written stays."""
     looked_at = written = 0
-    while waiting := conversation.unjournaled():
+    while waiting := conversation.list_unjournaled_checkpoints():
         for checkpoint in waiting:
-            entries = list(_entries_of(checkpoint)) if learns(checkpoint.session) else []
+            entries = list(_entries_of(checkpoint)) if learns_from(checkpoint.session) else []
             written += len(journal.add(entries, now)) if entries else 0
-            conversation.journaled(checkpoint.id)
+            conversation.mark_journaled(checkpoint.id)
         looked_at += len(waiting)
     return JournalSyncResult(looked_at, written)
 
@@ -54,11 +54,11 @@ def sync_journal_or_log(
     conversation: ConversationCompaction,
     journal: Journal,
     now: datetime,
-    learns: Callable[[str], bool] = learn_from_all,
+    learns_from: Callable[[str], bool] = learn_from_all,
 ) -> None:
     """The same right after a compaction, which stands whether or not the journal can be written now."""
     try:
-        sync_journal(conversation, journal, now, learns)
+        sync_journal(conversation, journal, now, learns_from)
     except StoreError as error:
         log.error("the journal lacks a compaction until the next sleep", error=str(error))
 

@@ -32,41 +32,44 @@ class JudgeQuestion:
 
     entry: JournalEntry
     reading: ParsedStatement
-    near: tuple[Memory, ...]
-    made: tuple[tuple[Memory, ParsedStatement], ...]
+    nearest: tuple[Memory, ...]
+    made_this_cycle: tuple[tuple[Memory, ParsedStatement], ...]
 
-    def beside(self) -> tuple[Memory, ...]:
+    def memories_shown(self) -> tuple[Memory, ...]:
         """What the entry is shown with: the nearest, and those of the night that share a word with it."""
         mine = self.reading.statement
         shared = [
-            (len(mine.content & other.statement.content) + len(mine.values & other.statement.values), memory)
-            for memory, other in self.made
+            (
+                len(mine.content_stems & other.statement.content_stems) + len(mine.values & other.statement.values),
+                memory,
+            )
+            for memory, other in self.made_this_cycle
         ]
         close = [memory for count, memory in sorted(shared, key=lambda pair: -pair[0]) if count]
-        return tuple({memory.id: memory for memory in (*self.near, *close)}.values())[:_MOST_BESIDE]
+        return tuple({memory.id: memory for memory in (*self.nearest, *close)}.values())[:_MOST_BESIDE]
 
 
 class EntryJudge:
     """Asks about `entries_a_call` entries at once, dated in `zone`. The asker's prompt asks for <decisions>."""
 
-    def __init__(self, asker: JsonLinesModel, *, entries_a_call: int = 20, zone: tzinfo = UTC) -> None:
-        self._asker = asker
+    def __init__(self, json_model: JsonLinesModel, *, entries_per_call: int = 20, zone: tzinfo = UTC) -> None:
+        self._asker = json_model
         self._zone = zone
-        self.entries_a_call = entries_a_call
+        self.entries_per_call = entries_per_call
 
     @property
     def has_model(self) -> bool:
         return self._asker.has_model
 
-    async def decisions(
+    async def decide_entries(
         self, questions: Sequence[JudgeQuestion], outcome: PhaseResult
     ) -> Mapping[int, EntryDecision | None]:
         """Decisions by entry id, None for junk; those that are missing are the rules' to make. Empty where the model
         was of no use. Raises `StoreError` where the call cannot be metered."""
         sheet = _JudgePrompt(questions, self._zone)
         outcome.calls += 1
-        answered = await self._asker.ask(sheet.words, questions[0].entry.session)
-        outcome.spent(answered.cost_usd)
+        answered = await self._asker.request_items(sheet.words, questions[0].entry.session)
+        outcome.add_cost(answered.cost_usd)
         found: dict[int, EntryDecision | None] = {}
         for item in answered.items or ():
             question = sheet.by_label.get(str(item.get("entry")))
@@ -76,7 +79,7 @@ class EntryJudge:
             if decision is not None or _is_junk(item, question.entry):
                 found[question.entry.id or 0] = decision
         if not found:
-            outcome.more["model"] = answered.why or "the model decided nothing that can be used"
+            outcome.details["model"] = answered.failure or "the model decided nothing that can be used"
         return found
 
 
@@ -92,7 +95,7 @@ class _JudgePrompt:
 
     def _part(self, label: str, question: JudgeQuestion) -> str:
         lines = [f"{label} ({self._day(question.entry.timestamp)}): {_shown(question.entry.content)}"]
-        for memory in question.beside():
+        for memory in question.memories_shown():
             known = self._memories.setdefault(memory.id, f"M{len(self._memories) + 1}")
             over = f" until {self._day(memory.until)}" if memory.until is not None else ""
             lines.append(f"  {known} ({self._day(memory.said_at)}{over}): {_shown(memory.text)}")
@@ -104,7 +107,7 @@ class _JudgePrompt:
     def decision(self, item: dict[str, Any], question: JudgeQuestion) -> EntryDecision | None:
         """None for what cannot be used."""
         named = item.get("of", [])
-        shown = {self._memories[memory.id]: memory.id for memory in question.beside()}
+        shown = {self._memories[memory.id]: memory.id for memory in question.memories_shown()}
         of = tuple(dict.fromkeys(str(one) for one in named)) if isinstance(named, list) else ()
         if any(one not in shown for one in of):
             return None

@@ -30,7 +30,7 @@ class JsonAnswer:
 
     items: tuple[dict[str, Any], ...] | None
     cost_usd: float | None = 0.0
-    why: str = ""
+    failure: str = ""
 
 
 class JsonLinesModel:
@@ -49,7 +49,7 @@ class JsonLinesModel:
     def has_model(self) -> bool:
         return self._model().provider != OFFLINE
 
-    async def ask(self, words: str, session: str) -> JsonAnswer:
+    async def request_items(self, words: str, session: str) -> JsonAnswer:
         """Raises `StoreError` where the call cannot be metered."""
         model = self._model()
         limits = await model.limits()
@@ -65,9 +65,9 @@ class JsonLinesModel:
                     if isinstance(event, ModelReply):
                         reply = event
         except ModelError as error:
-            return JsonAnswer(None, why=f"the model failed: {error}")
+            return JsonAnswer(None, failure=f"the model failed: {error}")
         if reply is None:
-            return JsonAnswer(None, why="the model failed: the stream ended without an answer")
+            return JsonAnswer(None, failure="the model failed: the stream ended without an answer")
         by = reply.message.model or model.name
         billed = reply.usage.cost_usd
         cost = self._cost(model.provider, by, reply.usage) if billed is None else billed

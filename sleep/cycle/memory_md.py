@@ -99,11 +99,11 @@ class MemoryPage:
     """`ours` are sleep's lines as they stand, each with the section it stands in."""
 
     sections: tuple[_Section, ...]
-    ours: tuple[tuple[str, str], ...]
-    end: str  # of a line
+    own_lines: tuple[tuple[str, str], ...]
+    line_end: str  # of a line
 
     @classmethod
-    def of(cls, current: str, ours: Counter[str]) -> MemoryPage:
+    def parse(cls, current: str, ours: Counter[str]) -> MemoryPage:
         """`ours` are the lines, headings included, that sleep wrote, and how often: the first of those alike."""
         sections, found, left = [_Section(None, False)], [], Counter(ours)
         for line in split_lines(current):
@@ -119,15 +119,15 @@ class MemoryPage:
                 sections[-1].lines.append(line)
         return cls(tuple(sections), tuple(found), "\r\n" if "\r\n" in f"{current}\n" else "\n")
 
-    def kept(self) -> Iterator[str]:
+    def other_lines(self) -> Iterator[str]:
         """The lines that are not sleep's, with their ends, headings left out."""
         for section in self.sections:
             yield from section.lines
 
-    def text(self, chosen: Sequence[MemoryLine]) -> str:
+    def render(self, chosen: Sequence[MemoryLine]) -> str:
         """The page with these lines of sleep's, in their order, each behind what its section says already; sections
         that are not there come at the end."""
-        waiting = {name: [f"{one.text}{self.end}" for one in chosen if one.section == name] for name in SECTIONS}
+        waiting = {name: [f"{one.text}{self.line_end}" for one in chosen if one.section == name] for name in SECTIONS}
         made: list[str] = []
         for section in self.sections:
             new = waiting.pop(section.name, [])
@@ -143,14 +143,14 @@ class MemoryPage:
                 made += section.lines[said:]
         for name, new in waiting.items():
             if new:
-                between = [self.end] if made and made[-1].strip() else []
-                self._append(made, [*between, f"{_OURS}{name}{self.end}", *new])
+                between = [self.line_end] if made and made[-1].strip() else []
+                self._append(made, [*between, f"{_OURS}{name}{self.line_end}", *new])
         return "".join(made)
 
     def _append(self, made: list[str], lines: Sequence[str]) -> None:
         """A last line without an end gets one first."""
         if lines and made and not made[-1].endswith("\n"):
-            made[-1] += "\n" if made[-1].endswith("\r") else self.end
+            made[-1] += "\n" if made[-1].endswith("\r") else self.line_end
         made += lines
 
 

@@ -21,41 +21,41 @@ class PhaseResult:
     `passed_over` counts statements in what nothing was saved from, and `learnable` says that there was something to
     learn in it for sure (extract). `follow` is called with each step that is done."""
 
-    read: int = 0
-    written: int = 0
-    repeated: int = 0
-    waiting: int = 0
+    read_count: int = 0
+    written_count: int = 0
+    repeated_count: int = 0
+    waiting_count: int = 0
     calls: int = 0
     cost_usd: float | None = 0.0
     rejected: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    more: dict[str, Any] = field(default_factory=dict)
-    passed_over: int = 0
-    learnable: bool = False
-    follow: Callable[[PhaseResult], None] = field(default=_nobody, repr=False, compare=False)
+    details: dict[str, Any] = field(default_factory=dict)
+    unlearned_count: int = 0
+    had_learnable: bool = False
+    on_progress: Callable[[PhaseResult], None] = field(default=_nobody, repr=False, compare=False)
 
-    def going_on(self) -> None:
+    def report_progress(self) -> None:
         """A step of the phase is done, and more may follow."""
-        self.follow(self)
+        self.on_progress(self)
 
-    def spent(self, usd: float | None) -> None:
+    def add_cost(self, usd: float | None) -> None:
         self.cost_usd = None if self.cost_usd is None or usd is None else self.cost_usd + usd
 
-    def counted(self, name: str, by: int) -> None:
+    def add_count(self, name: str, by: int) -> None:
         """Add to one of the phase's own counts."""
-        self.more[name] = self.more.get(name, 0) + by
+        self.details[name] = self.details.get(name, 0) + by
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As JSON for the report."""
         return {
             "state": "failed" if self.errors else "done",
-            "read": self.read,
-            "written": self.written,
-            "repeated": self.repeated,
-            "waiting": self.waiting,
+            "read": self.read_count,
+            "written": self.written_count,
+            "repeated": self.repeated_count,
+            "waiting": self.waiting_count,
             "calls": self.calls,
             "cost_usd": self.cost_usd,
             "rejected": list(dict.fromkeys(self.rejected))[:_MOST_REASONS],
             "error": "; ".join(dict.fromkeys(self.errors)),
-            **self.more,
+            **self.details,
         }

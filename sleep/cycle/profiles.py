@@ -39,8 +39,8 @@ def find_profile_changes(entries: Sequence[JournalEntry], known: Sequence[Profil
     for entry in sorted(entries, key=lambda one: (one.timestamp, one.id or 0, one.key)):
         if _tells(entry):
             for sentence in split_sentences(entry.content[:_LONGEST_ENTRY]):
-                if not sentence.is_question and len(sentence.own) <= _LONGEST_SENTENCE:
-                    desk.read(sentence.own, entry)
+                if not sentence.is_question and len(sentence.own_text) <= _LONGEST_SENTENCE:
+                    desk.read(sentence.own_text, entry)
     before = {fold_name(one.name): one for one in known}
     changed = [(name, one) for name, one in sorted(desk.profiles.items()) if one != before.get(name)]
     return [ProfileChange(one, f"profile:{name}:{desk.last[name]}") for name, one in changed]
@@ -73,10 +73,12 @@ class _ProfileBuilder:
             profile = self._related(profile, about, entry)
         sources = () if entry.id is None else (entry.id,)
         for one in said:
-            if one.over:
+            if one.is_ended:
                 profile = end_attribute(profile, one.name, one.value, entry.timestamp)
             elif len(profile.attributes) < _MOST_ATTRIBUTES:
-                profile = add_attribute(profile, one.name, one.value, entry.timestamp, sources, several=one.several)
+                profile = add_attribute(
+                    profile, one.name, one.value, entry.timestamp, sources, allow_multiple=one.is_multi_valued
+                )
         self._put(profile, entry)
 
     def _profile(self, about: Mention, entry: JournalEntry) -> Profile | None:

@@ -37,7 +37,7 @@ _AT_ONCE = 100
 async def rebuild_memories(consolidations: ConsolidationsPort, memories: Memories, now: datetime) -> int:
     """Make semantic memory what the journal says; how many memories were added, changed or taken out. Raises
     `MemoryUnavailable` and `StoreError`."""
-    await ConsolidationPhase(consolidations, memories).carry_out(now)
+    await ConsolidationPhase(consolidations, memories).apply_planned(now)
     wanted = {memory.id: memory for memory in derive_memories(consolidations)}
     there = {memory.id: memory for memory in await memories.all()}
     changes = [MemoryChange("delete", memory, memory) for one, memory in there.items() if one not in wanted]
@@ -54,7 +54,7 @@ async def rebuild_memories(consolidations: ConsolidationsPort, memories: Memorie
 
 def derive_memories(consolidations: ConsolidationsPort, scope: str | None = None) -> Iterator[Memory]:
     """The memories of all scopes or one as the journal has them, oldest first. Raises `StoreError`."""
-    groups = {one: consolidations.entries_of(one) for one in consolidations.memory_ids(scope)}
+    groups = {one: consolidations.entries_of_memory(one) for one in consolidations.memory_ids(scope)}
     by_entry = {entry.id: entry for entries in groups.values() for entry in entries}
     into = {entry.id: one for one, entries in groups.items() for entry in entries}
     replaced: dict[int, list[str]] = {}
@@ -91,28 +91,30 @@ _EVERYTHING = 1_000_000_000
 class ReextractionResult:
     """`read` messages with words in them, `learned` entries that are new, and per session what went wrong."""
 
-    read: int = 0
-    learned: int = 0
+    read_count: int = 0
+    learned_count: int = 0
     notes: tuple[str, ...] = ()
 
 
 class Reextraction:
     def __init__(
-        self, conversation: Conversation, unread: LogReaderPort, journal: Journal, extractor: Extractor
+        self, conversation: Conversation, log_reader: LogReaderPort, journal: Journal, extractor: Extractor
     ) -> None:
         self._conversation = conversation
-        self._unread = unread
+        self._unread = log_reader
         self._journal = journal
         self._extractor = extractor
 
-    async def read_again(self, now: datetime) -> ReextractionResult:
+    async def run(self, now: datetime) -> ReextractionResult:
         """Read every session to its end. Raises `StoreError`; what was learned until then stays."""
         done = ReextractionResult()
-        for info in self._conversation.sessions():
+        for info in self._conversation.list_sessions():
             known = _by_source(self._journal.entries(info.scope, limit=_EVERYTHING))
             for generation in range(1, info.generation + 1):
                 one = await self._read_session(info, generation, known, now)
-                done = ReextractionResult(done.read + one.read, done.learned + one.learned, (*done.notes, *one.notes))
+                done = ReextractionResult(
+                    done.read_count + one.read_count, done.learned_count + one.learned_count, (*done.notes, *one.notes)
+                )
         return done
 
     async def _read_session(
@@ -121,19 +123,19 @@ class Reextraction:
         seq = read = learned = 0
         while True:
             try:
-                records = self._unread.after(info.key, generation, seq, limit=BATCH_RECORDS + 1)
+                records = self._unread.read_after(info.key, generation, seq, limit=BATCH_RECORDS + 1)
             except CorruptStore as error:
                 # The files of one conversation; the others can be read.
                 return ReextractionResult(read, learned, (f"{info.key}: {error}",))
-            batch = await self._extractor.batch(records, BATCH_RECORDS)
+            batch = await self._extractor.next_batch(records, BATCH_RECORDS)
             if not batch:
                 return ReextractionResult(read, learned)
             found = await self._extractor.extract(batch, _known_of(batch, known))
-            if found.passing:
+            if found.is_temporary_failure:
                 return ReextractionResult(read, learned, (f"{info.key}: {found.rejected[0]}. Run it again later.",))
             seq = batch[-1].seq
             new = self._journal.add(found.entries, now, reading=PhaseCursor(EXTRACT_PHASE, info.key, generation, seq))
-            read, learned = read + found.read, learned + len(new)
+            read, learned = read + found.read_count, learned + len(new)
             await asyncio.sleep(0)
 
 

@@ -25,7 +25,7 @@ class SleepSchedule:
     at: str
     zone: tzinfo
 
-    def due(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
+    def find_due_night(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
         """The night that should have begun by now and was not slept. `slept_at` is when the last whole sleep began,
         `since` when the home was begun: before that there were no nights, and none where it is None."""
         if not self.at or since is None:
@@ -34,7 +34,7 @@ class SleepSchedule:
         awake = [one for one in (slept_at, since) if one is not None and not _is_of_a_wrong_clock(one, now)]
         return slot if all(one < slot for one in awake) else None
 
-    def missed(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
+    def find_missed_night(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
         """The first night that was not slept, where that is more than a day ago."""
         if slept_at is not None and _is_of_a_wrong_clock(slept_at, now):
             slept_at = None
@@ -47,9 +47,9 @@ class SleepSchedule:
     def _around(self, moment: datetime) -> Iterator[datetime]:
         """The nights close to a moment, in UTC."""
         day = moment.astimezone(self.zone).date()
-        return (self._of(day + timedelta(days=days)) for days in range(-2, 3))
+        return (self._night_of_day(day + timedelta(days=days)) for days in range(-2, 3))
 
-    def _of(self, day: date) -> datetime:
+    def _night_of_day(self, day: date) -> datetime:
         return datetime.combine(day, time.fromisoformat(self.at), self.zone).astimezone(UTC)
 
 

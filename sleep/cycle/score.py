@@ -30,18 +30,18 @@ _KINDS = ("decision", "task", "preference", "summary")
 
 
 class ScoringPhase:
-    def __init__(self, journal: Journal, consolidations: ConsolidationsPort, asker: JsonLinesModel) -> None:
+    def __init__(self, journal: Journal, consolidations: ConsolidationsPort, json_model: JsonLinesModel) -> None:
         """The asker's prompt asks for <scores>."""
         self._journal = journal
         self._consolidations = consolidations
-        self._asker = asker
+        self._asker = json_model
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Raises `StoreError`."""
         low, high = UNCERTAIN_BAND
         for _ in range(_CALLS):
-            after = self._journal.reading(SCORE_PHASE, _EVERYWHERE, 0)
-            batch = self._consolidations.unscored(after, low, high, limit=_A_CALL)
+            after = self._journal.read_position(SCORE_PHASE, _EVERYWHERE, 0)
+            batch = self._consolidations.unscored_entries(after, low, high, limit=_A_CALL)
             if not batch or not self._asker.has_model:
                 return
             open_ones = [entry for entry in batch if _is_by_rules(entry)]
@@ -52,10 +52,10 @@ class ScoringPhase:
                 found = await self._weigh(asked, outcome)
                 usable = usable and found is not None
                 weights |= found or {}
-            outcome.read += len(open_ones)
-            outcome.written += len(weights)
+            outcome.read_count += len(open_ones)
+            outcome.written_count += len(weights)
             reading = PhaseCursor(SCORE_PHASE, _EVERYWHERE, 0, max(entry.id or 0 for entry in batch))
-            self._consolidations.scored(weights, reading, now)
+            self._consolidations.save_scores(weights, reading, now)
             if not usable:
                 return
 
@@ -63,8 +63,10 @@ class ScoringPhase:
         """Weights by entry id; None where the model was of no use."""
         listed = "\n".join(f"E{number}: {_shown(entry)}" for number, entry in enumerate(entries, 1))
         outcome.calls += 1
-        answered = await self._asker.ask(f"The entries:\n{quote_in_tag(RECORD_TAG, listed)}", entries[0].session)
-        outcome.spent(answered.cost_usd)
+        answered = await self._asker.request_items(
+            f"The entries:\n{quote_in_tag(RECORD_TAG, listed)}", entries[0].session
+        )
+        outcome.add_cost(answered.cost_usd)
         by_label = {f"E{number}": entry for number, entry in enumerate(entries, 1)}
         found = {
             entry.id or 0: float(item["importance"])
@@ -72,7 +74,7 @@ class ScoringPhase:
             if (entry := by_label.get(str(item.get("entry")))) is not None and _is_share(item.get("importance"))
         }
         if not found:
-            outcome.rejected.append(answered.why or "the model weighed nothing")
+            outcome.rejected.append(answered.failure or "the model weighed nothing")
             return None
         return found
 

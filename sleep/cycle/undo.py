@@ -29,12 +29,12 @@ class SleepUndoResult:
     """What taking a sleep back came to: how many changes of memories and how many journal entries, the targets of the
     edits (see `Edit`), the sessions whose compactions are undone, and a line for each thing that was left."""
 
-    of: SleepReport
-    memories: int
-    entries: int
+    cycle: SleepReport
+    memory_count: int
+    entry_count: int
     edits: tuple[str, ...]
     sessions: tuple[str, ...]
-    left: tuple[str, ...]
+    not_undone: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +49,34 @@ class SleepUndo:
     conversation: Conversation
     undo_compaction: Callable[[str, int], Awaitable[object]]
 
-    async def take_back(self, now: datetime) -> SleepUndoResult:
+    async def undo_last_sleep(self, now: datetime) -> SleepUndoResult:
         """Take back the newest sleep that changed something and was not taken back. Raises `UsageError` where there is
         none, or a later change stands upon its memories; `MemoryUnavailable` and `StoreError`: then it goes on when
         asked again."""
         report = self._newest()
         begun = replace(report, state="undoing")
-        self.journal.note_cycle(begun)
-        learned = {entry.id: entry for entry in self.consolidations.learned(report.id)}
+        self.journal.save_cycle(begun)
+        learned = {entry.id: entry for entry in self.consolidations.entries_of_cycle(report.id)}
         memories = await self._memories(report, now)
         left: list[str] = []
         sessions = [session async for session in self._compactions(report, left)]
-        learned |= {entry.id: entry for entry in self.consolidations.learned(report.id, self._undone(report))}
-        self.consolidations.take_back(list(learned.values()), now)
+        learned |= {entry.id: entry for entry in self.consolidations.entries_of_cycle(report.id, self._undone(report))}
+        self.consolidations.withdraw_entries(list(learned.values()), now)
         edits = tuple(self._edits(report, left, now))
-        self.journal.note_cycle(replace(begun, state="undone"))
+        self.journal.save_cycle(replace(begun, state="undone"))
         return SleepUndoResult(report, memories, len(learned), edits, tuple(sessions), tuple(left))
 
     async def _memories(self, report: SleepReport, now: datetime) -> int:
         try:
-            return await ConsolidationPhase(self.consolidations, self.memories).undo_night(report.id, now)
+            return await ConsolidationPhase(self.consolidations, self.memories).undo_cycle(report.id, now)
         except UsageError:
-            self.journal.note_cycle(report)
+            self.journal.save_cycle(report)
             raise
         finally:
             await self.memories.aclose()
 
     def _newest(self) -> SleepReport:
-        known = self.journal.cycles(limit=_LOOKED_BACK)
+        known = self.journal.list_cycles(limit=_LOOKED_BACK)
         found = next((one for one in known if one.state != "undone" and self._changed(one)), None)
         if found is None:
             raise UsageError("There is no sleep to take back: none changed anything that still stands.")
@@ -86,11 +86,11 @@ class SleepUndo:
         """Whether anything that the sleep did stands."""
         if report.state == "undoing":
             return True
-        plans = [*self.consolidations.of_cycle(report.id), *self.consolidations.planned()]
+        plans = [*self.consolidations.applied_plans(report.id), *self.consolidations.unapplied_plans()]
         return (
             any(plan.changes for plan in plans if plan.cycle == report.id)
-            or bool(self.consolidations.learned(report.id))
-            or bool(self.files.of_cycle(report.id))
+            or bool(self.consolidations.entries_of_cycle(report.id))
+            or bool(self.files.edits_of_cycle(report.id))
             or any(self._standing(session, ids) for session, ids in _made(report))
         )
 
@@ -102,7 +102,7 @@ class SleepUndo:
             if not standing:
                 continue
             try:
-                chain = self.conversation.restorable(session, min(standing)).checkpoint_ids
+                chain = self.conversation.plan_uncompact(session, min(standing)).checkpoint_ids
                 if set(chain) - set(ids):
                     left.append(f"{session}: it was compacted again since; `/compact --undo` takes that back first")
                     continue
@@ -127,9 +127,9 @@ class SleepUndo:
     # ------------------------------------------------------------------------------------------------------------ edits
 
     def _edits(self, report: SleepReport, left: list[str], now: datetime) -> Iterator[str]:
-        for edit in self.files.of_cycle(report.id):
+        for edit in self.files.edits_of_cycle(report.id):
             try:
-                self.files.undo(edit.id or 0, edit.scope, now)
+                self.files.undo_edit(edit.id or 0, edit.scope, now)
             except AssistantError as error:
                 left.append(f"{_name(edit)}: {error}")
             else:

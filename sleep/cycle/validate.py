@@ -68,7 +68,7 @@ class KnownTexts:
             self._by_word.setdefault(word, set()).add(len(self._kept))
         self._kept.append(words)
 
-    def has(self, text: str) -> bool:
+    def contains(self, text: str) -> bool:
         """Whether some text says it in the same words, in their order, and maybe more."""
         if normalise_text(text) in self._same:
             return True
@@ -80,14 +80,14 @@ class KnownTexts:
 
 
 def find_refusal_reason(
-    content: str, kind: str, given: float, sources: Sequence[LogRecord], shown: str, known: KnownTexts
+    content: str, kind: str, model_importance: float, sources: Sequence[LogRecord], shown: str, known: KnownTexts
 ) -> str:
     """Why an entry is not taken; "" where it is. `shown` is all that the model had before it."""
-    if known.has(content):
+    if known.contains(content):
         return "known already"
     if not any(record.role == "user" for record in sources):
         return "said by nobody but the assistant"
-    if given < _MIN_MODEL_IMPORTANCE or score_importance(kind, content) <= _OVER_SOON:
+    if model_importance < _MIN_MODEL_IMPORTANCE or score_importance(kind, content) <= _OVER_SOON:
         return "of no importance"
     if _is_over_soon(_AS_FIRST.sub("I", content)):
         return "over soon"
@@ -149,7 +149,7 @@ def find_junk_reason(entry: JournalEntry, reading: ParsedStatement) -> str:
     if is_small_talk(entry.content):
         return "small talk"
     said = reading.statement
-    if not (said.content or said.values or said.old or reading.slots):
+    if not (said.content_stems or said.values or said.replaced or reading.slots):
         return "it names nothing"
     return "of little importance" if entry.importance < MIN_MEMORY_IMPORTANCE else ""
 
@@ -166,7 +166,7 @@ def count_unlearned_statements(records: Sequence[LogRecord]) -> int:
 
 
 def _states(one: Sentence) -> bool:
-    return not (one.is_question or is_too_short(one.own) or asks_for_action(one) or is_small_talk(one.own))
+    return not (one.is_question or is_too_short(one.own_text) or asks_for_action(one) or is_small_talk(one.own_text))
 
 
 def is_readable(record: LogRecord) -> bool:

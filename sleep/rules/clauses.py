@@ -259,8 +259,8 @@ def join_fragments(sentences: Sequence[Sentence]) -> list[Sentence]:
     topic = False
     for one in sentences:
         last = found[-1] if found else None
-        if last is not None and _belongs(last, one, topic=topic) and len(last.words) + len(one.words) < _LONGEST:
-            found[-1] = Sentence(f"{last.words} {one.words}", f"{last.own} {one.own}")
+        if last is not None and _belongs(last, one, topic=topic) and len(last.text) + len(one.text) < _LONGEST:
+            found[-1] = Sentence(f"{last.text} {one.text}", f"{last.own_text} {one.own_text}")
             topic = False
         else:
             found.append(one)
@@ -269,22 +269,28 @@ def join_fragments(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def _belongs(last: Sentence, one: Sentence, *, topic: bool) -> bool:
-    if not (_states(last) and _states(one)) or len(last.words) != len(last.own) or len(one.words) != len(one.own):
+    if (
+        not (_states(last) and _states(one))
+        or len(last.text) != len(last.own_text)
+        or len(one.text) != len(one.own_text)
+    ):
         return False
-    return is_fragment(one) or (topic and bool(_GOES_ON.match(expand_shorthand(one.own))))
+    return is_fragment(one) or (topic and bool(_GOES_ON.match(expand_shorthand(one.own_text))))
 
 
 def _states(one: Sentence) -> bool:
-    return not (one.is_question or is_order(one.own) or is_small_talk_clause(one.own) or is_hypothetical(one.own))
+    return not (
+        one.is_question or is_order(one.own_text) or is_small_talk_clause(one.own_text) or is_hypothetical(one.own_text)
+    )
 
 
 def is_fragment(one: Sentence) -> bool:
     """Whether it has neither a verb nor a subject of its own and is no outcry."""
-    own = expand_shorthand(one.own)
+    own = expand_shorthand(one.own_text)
     if len(own.split()) > _MOST_WORDS or _OUTCRY.match(own) or is_joke(own):
         return False
     return not _FINITE.search(own) and not _PERSON.match(own)
 
 
 def _is_topic(one: Sentence) -> bool:
-    return len(one.own.split()) <= _MOST_OF_A_TOPIC and is_fragment(one) and _states(one)
+    return len(one.own_text.split()) <= _MOST_OF_A_TOPIC and is_fragment(one) and _states(one)

@@ -126,7 +126,9 @@ def describes_replacement(said: str) -> bool:
 def is_retraction(message: str) -> bool:
     """Whether a whole message is about what has changed: most of its sentences say so."""
     said = split_sentences(blank_foreign_text(message[:_LOOKED_AT]))
-    return bool(said) and 2 * sum(is_correction(one.own) or announces_correction(one.own) for one in said) >= len(said)
+    return bool(said) and 2 * sum(
+        is_correction(one.own_text) or announces_correction(one.own_text) for one in said
+    ) >= len(said)
 
 
 def announces_correction(own: str) -> bool:
@@ -184,29 +186,29 @@ week day date plan home house room door street town city back away round down ov
 _OF_ANYTHING = frozenset(map(stem_word, _OF_ANYTHING_WORDS.split()))
 
 
-def find_corrected(new: Statement, known: Sequence[tuple[str, Statement]], *, only_over: bool = False) -> list[str]:
+def find_corrected(new: Statement, known: Sequence[tuple[str, Statement]], *, only_ended: bool = False) -> list[str]:
     """The ids of the statements, of those that are `known` in the order they were said, that are no longer so: all that
     say what the new one says is over, or else, unless `only_over`, the one it shares most with."""
     if not describes_change(new.text):
         return []
     over = [one for one, old in known if _is_over(new, old)]
-    if over or only_over or new.adds or len(new.content) > _RAMBLING:
+    if over or only_ended or new.says_additional or len(new.content_stems) > _RAMBLING:
         return over
     movers = _movers(new)
-    shared = {one: _shared(new.content, old) - _of_other_things(new, old) - movers for one, old in known}
+    shared = {one: _shared(new.content_stems, old) - _of_other_things(new, old) - movers for one, old in known}
     often = Counter(word for words in shared.values() for word in words)
     found, most = "", (CORRECTION_THRESHOLD, -_LONGEST)
     for one, old in known:
         told = sum(_WEIGHT_OF[min(often[word], len(_WEIGHT_OF)) - 1] for word in shared[one])
-        differing = any(_differ(new.of_kind(kind), old.of_kind(kind)) for kind in _KINDS)
+        differing = any(_differ(new.values_of_kind(kind), old.values_of_kind(kind)) for kind in _KINDS)
         score = told + _ANOTHER_VALUE * differing + _IN_PLACE_OF * describes_replacement(new.text)
-        if shared[one] and (score, -len(old.content)) >= most:
-            found, most = one, (score, -len(old.content))
+        if shared[one] and (score, -len(old.content_stems)) >= most:
+            found, most = one, (score, -len(old.content_stems))
     return [found] if found else []
 
 
 def _shared(words: frozenset[str], old: Statement) -> set[str]:
-    return {word for word in old.content - _OF_ANYTHING if any(is_same_stem(word, other) for other in words)}
+    return {word for word in old.content_stems - _OF_ANYTHING if any(is_same_stem(word, other) for other in words)}
 
 
 def _of_other_things(new: Statement, old: Statement) -> set[str]:
@@ -221,7 +223,7 @@ def _of_other_things(new: Statement, old: Statement) -> set[str]:
 
 def _things(one: Statement) -> dict[str, str]:
     """Of whom, or of what, what is named."""
-    text, telling = fold_text(one.text), one.content - _OF_ANYTHING
+    text, telling = fold_text(one.text), one.content_stems - _OF_ANYTHING
     parts = [part for form in _COMPOUNDS for part in form.findall(text) if {*map(stem_word, part)} <= telling]
     return dict([*parts, *_OWNED.findall(text)])
 
@@ -238,11 +240,11 @@ def _movers(new: Statement) -> set[str]:
 
 def _is_over(new: Statement, old: Statement) -> bool:
     """Whether it says what the new one says is no longer so, of the same."""
-    for gone in (*new.old, *map(parse_statement, _DONE_WITH.findall(fold_text(new.text)))):
-        if (gone.content & old.content or gone.values & old.values) and (
-            gone.content <= old.content and gone.values <= old.values
+    for gone in (*new.replaced, *map(parse_statement, _DONE_WITH.findall(fold_text(new.text)))):
+        if (gone.content_stems & old.content_stems or gone.values & old.values) and (
+            gone.content_stems <= old.content_stems and gone.values <= old.values
         ):
-            return bool(_shared(new.content | gone.content, old) or new.values & (old.values - gone.values))
+            return bool(_shared(new.content_stems | gone.content_stems, old) or new.values & (old.values - gone.values))
     return False
 
 

@@ -81,23 +81,23 @@ class SentenceContext:
     """What stands around a sentence. `announced`: the sentence before said that this is a correction; `follows`: it
     told something, which "she" or "it" may go on with; `noted`: whoever was told took note."""
 
-    announced: bool = False
-    follows: bool = False
-    noted: bool = False
+    after_announcement: bool = False
+    after_statement: bool = False
+    was_acknowledged: bool = False
 
 
 def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
     """The part of a sentence that lasts, word for word; "" where nothing does."""
-    own = sentence.own[:_LONGEST]
+    own = sentence.own_text[:_LONGEST]
     if is_too_short(own) or is_small_talk_clause(own) or is_joke(own):
         return ""
-    correcting = (beside.announced or is_correction(own)) and mentions_entity(own)
+    correcting = (beside.after_announcement or is_correction(own)) and mentions_entity(own)
     need = (
         DURABLE_THRESHOLD - _FOR_CORRECTING * correcting - _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
     )
-    if depends_on_previous(strip_opening_words(own)) and (correcting or beside.follows):
+    if depends_on_previous(strip_opening_words(own)) and (correcting or beside.after_statement):
         need -= _FOR_GOING_ON
-    need -= _FOR_BEING_NOTED * beside.noted
+    need -= _FOR_BEING_NOTED * beside.was_acknowledged
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
         return _beside(sentence, own, parts, need)
@@ -131,7 +131,7 @@ def _parts(own: str, sentence: Sentence) -> list[_Clause]:
         clause = own[start:end]
         last = index == len(spans) - 1
         supposes = is_hypothetical(clause)
-        begins = _asks(clause, index, sentence) or (last and sentence.has_mark) or is_order(clause) or supposes
+        begins = _asks(clause, index, sentence) or (last and sentence.has_question_mark) or is_order(clause) or supposes
         own_weight = score_clause(strip_opening_words(clause)) + (
             DURABLE_THRESHOLD if is_standing_instruction(clause) else 0.0
         )
@@ -153,7 +153,9 @@ def _parts(own: str, sentence: Sentence) -> list[_Clause]:
 
 def _asks(clause: str, index: int, sentence: Sentence) -> bool:
     """Whether it asks: "who is eight", behind a name, only says more of it."""
-    return is_question_clause(clause) and not (index and not sentence.has_mark and _OF_SOMEBODY_NAMED.match(clause))
+    return is_question_clause(clause) and not (
+        index and not sentence.has_question_mark and _OF_SOMEBODY_NAMED.match(clause)
+    )
 
 
 def _most(own: str, parts: list[_Clause]) -> float:
@@ -198,10 +200,10 @@ def _without_edges(parts: list[_Clause], need: float, *, correcting: bool) -> li
 
 def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
     start, end = parts[0].start, parts[-1].end
-    if len(sentence.words) != len(sentence.own):
-        return sentence.words
+    if len(sentence.text) != len(sentence.own_text):
+        return sentence.text
     whole = start == 0 and end >= len(own.rstrip(" .!"))
-    words = sentence.words[: len(own)] if whole else sentence.words[start:end].strip(" ,;:–—-()")
+    words = sentence.text[: len(own)] if whole else sentence.text[start:end].strip(" ,;:–—-()")
     found = _JOINT.match(words)
     rest = words[found.end() :] if found else words
     return rest or words

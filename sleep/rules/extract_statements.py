@@ -109,29 +109,29 @@ _ABOUT_HAVING = lazy_regex(
 )
 
 
-def find_personal_question(said: str, *, after_telling: bool = False) -> str:
+def find_personal_question(said: str, *, after_statement: bool = False) -> str:
     """The question about the person's life that a message of the assistant ends with; "" where there is none. Asked
     back in a few words `after_telling`, it is about what was told."""
     own = blank_foreign_text(said)
-    asked = [one for one in split_sentences(own) if one.has_mark]
+    asked = [one for one in split_sentences(own) if one.has_question_mark]
     if not asked or not said.rstrip().endswith(("?", "？", '?"', "?)")):
         return ""
     question = asked[-1]
-    back = after_telling and bool(_ASKED_BACK.match(question.own)) and not _OFFERS.match(question.own)
-    return question.words if back or _is_lasting(question) else ""
+    back = after_statement and bool(_ASKED_BACK.match(question.own_text)) and not _OFFERS.match(question.own_text)
+    return question.text if back or _is_lasting(question) else ""
 
 
 def find_answered_offer(said: str, answer: Sentence) -> str:
     """The offer that a message of the assistant ends with, where it is answered with how it is to be done; else ""."""
-    asked = [one for one in split_sentences(blank_foreign_text(said)) if one.has_mark]
-    if not asked or not said.rstrip().endswith("?") or not _OFFERS.match(asked[-1].own):
+    asked = [one for one in split_sentences(blank_foreign_text(said)) if one.has_question_mark]
+    if not asked or not said.rstrip().endswith("?") or not _OFFERS.match(asked[-1].own_text):
         return ""
-    return asked[-1].words if _HOW.match(answer.own) and not answer.is_question else ""
+    return asked[-1].text if _HOW.match(answer.own_text) and not answer.is_question else ""
 
 
 def join_answer(question: str, answer: Sentence) -> str:
     """Question and answer as one text; "" where the answer says nothing that lasts."""
-    own = answer.own
+    own = answer.own_text
     if answer.is_question or is_disclaimer(own) or is_order(own) or is_hypothetical(own):
         return ""
     if len(own.split()) > _LONGEST_ANSWER:
@@ -144,11 +144,11 @@ def join_answer(question: str, answer: Sentence) -> str:
         and (score_clause(strip_opening_words(own)) < _ENOUGH_FOR_YES)
     ):
         return ""
-    return f"{question} {answer.words}"
+    return f"{question} {answer.text}"
 
 
 def _is_lasting(question: Sentence) -> bool:
-    own = question.own
+    own = question.own_text
     if _CALLED.search(own):
         return True
     if len(own) > _LONGEST_QUESTION or _OFFERS.match(own):
@@ -177,14 +177,14 @@ class ExtractedStatement:
     kind: StatementKind
     content: str
     importance: float
-    corrects: bool = False
-    hangs: bool = False
+    is_correction: bool = False
+    needs_context: bool = False
 
 
-def extract_statements(text: str, *, noted: bool = False) -> list[ExtractedStatement]:
+def extract_statements(text: str, *, was_acknowledged: bool = False) -> list[ExtractedStatement]:
     """What a user's message tells, in its order, each sentence once. `noted`: whoever was told took note of it."""
     said = join_fragments(split_sentences(blank_foreign_text(text[:_LONGEST_TEXT])))
-    found = {one.content: one for one in _joined(said, noted=noted)}
+    found = {one.content: one for one in _joined(said, noted=was_acknowledged)}
     return list(found.values())
 
 
@@ -194,18 +194,24 @@ def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[ExtractedState
     before, asked, announced = "", "", False
     for sentence in said:
         one = _statement_of_sentence(
-            sentence, SentenceContext(announced=announced, follows=last is not None, noted=noted)
+            sentence,
+            SentenceContext(after_announcement=announced, after_statement=last is not None, was_acknowledged=noted),
         )
-        if one is not None and last is not None and one.hangs and len(last.content) + len(one.content) < _LONGEST:
+        if (
+            one is not None
+            and last is not None
+            and one.needs_context
+            and len(last.content) + len(one.content) < _LONGEST
+        ):
             last = _of_one(last, one)
         else:
             if last is not None:
                 yield last
-            last = _behind(before, asked, one) if one is not None and one.hangs else one
-        small = is_small_talk_clause(sentence.own)
-        states = not (sentence.is_question or is_order(sentence.own) or small)
-        before, asked = f"{sentence.words} " * states, f"{sentence.words} " * (not states and not small)
-        announced = announces_correction(sentence.own) or (one is not None and one.corrects)
+            last = _behind(before, asked, one) if one is not None and one.needs_context else one
+        small = is_small_talk_clause(sentence.own_text)
+        states = not (sentence.is_question or is_order(sentence.own_text) or small)
+        before, asked = f"{sentence.text} " * states, f"{sentence.text} " * (not states and not small)
+        announced = announces_correction(sentence.own_text) or (one is not None and one.is_correction)
     if last is not None:
         yield last
 
@@ -213,30 +219,33 @@ def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[ExtractedState
 def _behind(before: str, asked: str, one: ExtractedStatement) -> ExtractedStatement:
     """What hangs on the sentence before it, with that; with a question or an order only where it names nothing."""
     context = before or ("" if mentions_entity(one.content) else asked)
-    return replace(one, content=f"{context}{one.content}"[:_LONGEST], hangs=not context)
+    return replace(one, content=f"{context}{one.content}"[:_LONGEST], needs_context=not context)
 
 
 def _of_one(first: ExtractedStatement, second: ExtractedStatement) -> ExtractedStatement:
     content = f"{first.content} {second.content}"
     weight = score_importance(first.kind, content)
-    return replace(first, content=content, importance=weight, corrects=first.corrects or second.corrects)
+    return replace(first, content=content, importance=weight, is_correction=first.is_correction or second.is_correction)
 
 
 def _statement_of_sentence(sentence: Sentence, beside: SentenceContext) -> ExtractedStatement | None:
-    own = sentence.own[:_LONGEST]
+    own = sentence.own_text[:_LONGEST]
     if asks_for_action(sentence) and mentions_reminder(own) and names_date(own):
-        return _new_statement("task", sentence.words, own)
+        return _new_statement("task", sentence.text, own)
     spaceless = _CJK.search(own) is not None
     content = "" if spaceless else extract_durable_part(sentence, beside)
     if content:
         shown = content.replace("’", "'")
         return _new_statement(
-            classify_kind(shown, standing=is_standing_instruction(shown)), content, shown, announced=beside.announced
+            classify_kind(shown, standing=is_standing_instruction(shown)),
+            content,
+            shown,
+            announced=beside.after_announcement,
         )
     if sentence.is_question or (len(own) < _SHORTEST_CJK if spaceless else is_too_short(own)):
         return None
     kind = classify_other_language(own)
-    return _new_statement(kind, sentence.words, own) if kind else None
+    return _new_statement(kind, sentence.text, own) if kind else None
 
 
 def _new_statement(kind: StatementKind, words: str, own: str, *, announced: bool = False) -> ExtractedStatement:
@@ -267,7 +276,7 @@ _TOOK_NOTE = lazy_regex(
 class SourcedStatement:
     """`found` with its text as it is to be kept, and the messages that it is from, the person's own first."""
 
-    found: ExtractedStatement
+    statement: ExtractedStatement
     record: LogRecord
     sources: tuple[int, ...]
 
@@ -324,12 +333,12 @@ def _of_message(record: LogRecord, heard: _ConversationState) -> Iterator[Source
     if answered is not None:
         yield answered
     said = record.content
-    for one in extract_statements(said, noted=heard.noted):
-        if answered is not None and one.content in answered.found.content:
+    for one in extract_statements(said, was_acknowledged=heard.noted):
+        if answered is not None and one.content in answered.statement.content:
             continue
-        if one.hangs and one.corrects:
+        if one.needs_context and one.is_correction:
             yield from _with_what_it_corrects(one, record, heard)
-        elif not one.hangs or _names_something(one.content):
+        elif not one.needs_context or _names_something(one.content):
             yield SourcedStatement(one, record, (record.id,))
 
 
@@ -337,12 +346,12 @@ def _answer(record: LogRecord, heard: _ConversationState) -> SourcedStatement | 
     asked = heard.assistant
     if asked is None or record.ts - asked.ts > _ANSWERED_WITHIN:
         return None
-    question = find_personal_question(asked.content, after_telling=heard.told)
+    question = find_personal_question(asked.content, after_statement=heard.told)
     first = next(iter(split_sentences(blank_foreign_text(record.content[:_FIRST]))), None)
     if first is None:
         return None
     offer = "" if question else find_answered_offer(asked.content, first)
-    content = join_answer(question, first) if question else f"{offer} {first.words}" if offer else ""
+    content = join_answer(question, first) if question else f"{offer} {first.text}" if offer else ""
     if not content:
         return None
     content = content[:_LONGEST]
@@ -362,11 +371,11 @@ def _with_what_it_corrects(
         if before is None:
             continue
         named = [
-            said.words for said in split_sentences(blank_foreign_text(before.content)) if _names_something(said.own)
+            said.text for said in split_sentences(blank_foreign_text(before.content)) if _names_something(said.own_text)
         ]
         if named:
             content = f'{one.content} (of: "{named[-1]}")'[:_LONGEST]
-            yield SourcedStatement(replace(one, content=content, hangs=False), record, (record.id, before.id))
+            yield SourcedStatement(replace(one, content=content, needs_context=False), record, (record.id, before.id))
             return
 
 
@@ -377,5 +386,5 @@ def _names_something(text: str) -> bool:
 
 
 def _dated(one: SourcedStatement, zone: tzinfo) -> SourcedStatement:
-    content = append_dates(one.found.content, one.record.ts.astimezone(zone).date())
-    return replace(one, found=replace(one.found, content=content))
+    content = append_dates(one.statement.content, one.record.ts.astimezone(zone).date())
+    return replace(one, statement=replace(one.statement, content=content))

@@ -111,17 +111,17 @@ def classify_request(text: str) -> RequestKind:
 
 
 def _only_reminds(sentence: Sentence) -> bool:
-    parts = [part.strip() for part in _PART.split(sentence.own)]
+    parts = [part.strip() for part in _PART.split(sentence.own_text)]
     others = [part for part in parts if not _REMINDS.match(part)]
     return len(others) < len(parts) and not any(asks_for_action(Sentence(part, part)) for part in others)
 
 
 def asks_for_action(sentence: Sentence) -> bool:
-    own = sentence.own
+    own = sentence.own_text
     if len(own) < _SHORTEST or _SAID_AT_ONCE.match(own):
         return False
     if _KINDLY.match(own):
         return True
-    if sentence.has_mark:
+    if sentence.has_question_mark:
         return False
     return bool(_ORDER_CJK.search(own) or _ORDER.match(own) or _ORDER_CYRILLIC.match(own))

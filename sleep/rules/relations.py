@@ -87,10 +87,10 @@ class Mention:
 
     name: str
     kind: EntityKind | None
-    rest: str
+    said_of_it: str
     relation: str = ""
     alias: str = ""
-    owns: bool = False
+    is_possessive: bool = False
 
 
 def find_mention(sentence: str) -> Mention | None:
@@ -119,10 +119,10 @@ def _in_words(said: str) -> Mention | None:
             return Mention(found["name"] or found["other"], "project", rest)
     found = _BY_RELATION.fullmatch(said)
     if found:
-        return Mention("", None, found["rest"], alias=_alias(found), owns=bool(found["owns"]))
+        return Mention("", None, found["rest"], alias=_alias(found), is_possessive=bool(found["owns"]))
     found = _KNOWN.fullmatch(said)
     if found and not _is_no_name(found["name"]):
-        return Mention(found["name"], None, found["rest"], owns=bool(found["owns"]))
+        return Mention(found["name"], None, found["rest"], is_possessive=bool(found["owns"]))
     return None
 
 
@@ -197,14 +197,14 @@ class AttributeClaim:
 
     name: str
     value: str
-    several: bool = False
-    over: bool = False
+    is_multi_valued: bool = False
+    is_ended: bool = False
 
 
-def find_attributes(about: Mention) -> list[AttributeClaim]:
+def find_attributes(mention: Mention) -> list[AttributeClaim]:
     """What the rest of the sentence says of it, in its order."""
-    rest = re.sub(r"^[, ]+(?:who |which )?", "", about.rest)
-    if about.owns:
+    rest = re.sub(r"^[, ]+(?:who |which )?", "", mention.said_of_it)
+    if mention.is_possessive:
         found = _OWNED.fullmatch(rest)
         if found is None or not (value := _value(found["value"])):
             return []
@@ -218,7 +218,7 @@ def _claim_in_clause(part: str) -> AttributeClaim | None:
     part = _TRAILING_CLAUSE.sub("", part.strip(" ,"))
     gone = _NO_LONGER.fullmatch(part)
     if gone:
-        return AttributeClaim("works at" if gone["works"] else "lives in", _value(gone["value"]), over=True)
+        return AttributeClaim("works at" if gone["works"] else "lives in", _value(gone["value"]), is_ended=True)
     for pattern, name, several in _PATTERNS:
         found = pattern.fullmatch(part)
         if found:

@@ -183,18 +183,18 @@ _MARK = lazy_regex(r"[?？]\W*$")
 class Sentence:
     """`words` as they were written, `own` as long as that, without what is quoted in it."""
 
-    words: str
-    own: str
+    text: str
+    own_text: str
 
     @property
     def is_question(self) -> bool:
         """With its mark, or without it in the order of words that asks."""
-        bare = self.own.rstrip(".!。！… ")
-        return bool(_MARK.search(self.own) or _ASKS.match(self.own) or _ASKS_CJK.search(bare))
+        bare = self.own_text.rstrip(".!。！… ")
+        return bool(_MARK.search(self.own_text) or _ASKS.match(self.own_text) or _ASKS_CJK.search(bare))
 
     @property
-    def has_mark(self) -> bool:
-        return bool(_MARK.search(self.own))
+    def has_question_mark(self) -> bool:
+        return bool(_MARK.search(self.own_text))
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -205,7 +205,7 @@ def split_sentences(text: str) -> list[Sentence]:
         listed = _LISTED.match(own, start, end)
         start = listed.end() if listed else start
         words = Sentence(" ".join(text[start:end].split()), " ".join(own[start:end].replace("’", "'").split()))
-        if any(map(str.isalpha, words.own)):
+        if any(map(str.isalpha, words.own_text)):
             found.append(words)
     return found
 

@@ -121,7 +121,7 @@ _OF_TIME = lazy_regex(
 class AttributeSlot:
     """`value` is what is said of the `matter` of `subject`, folded."""
 
-    matter: str
+    attribute: str
     subject: str
     value: str
 
@@ -135,7 +135,7 @@ def find_slots(text: str) -> list[AttributeSlot]:
 
 def _is_no_name(slot: AttributeSlot, text: str) -> bool:
     """Whether it says of somebody how they are, not who they are: "Dad's on the mend" names no father."""
-    if slot.matter.removeprefix("of ") not in SINGLE_RELATIONS:
+    if slot.attribute.removeprefix("of ") not in SINGLE_RELATIONS:
         return False
     first = slot.value.split(" ")[0]
     named = re.search(rf"(?<!\w){re.escape(first)}(?!\w)", text, re.IGNORECASE)

@@ -197,21 +197,21 @@ class Statement:
 
     text: str
     words: tuple[str, ...]
-    content: frozenset[str]
-    main: frozenset[str]
+    content_stems: frozenset[str]
+    main_stems: frozenset[str]
     names: frozenset[str]
     values: frozenset[tuple[str, str]]
     main_values: frozenset[tuple[str, str]]
-    old: tuple[Statement, ...]
-    likes: int
-    ends: bool
-    denies: bool
-    changes: bool
-    adds: bool
-    happened: bool
-    indefinite: bool
+    replaced: tuple[Statement, ...]
+    sentiment: int
+    says_ended: bool
+    is_negated: bool
+    says_changed: bool
+    says_additional: bool
+    is_past_event: bool
+    is_indefinite: bool
 
-    def of_kind(self, kind: str, *, main: bool = False) -> frozenset[str]:
+    def values_of_kind(self, kind: str, *, main: bool = False) -> frozenset[str]:
         """Its values of a kind; `main`: where something changes, those that stand there."""
         return frozenset(value for found, value in (self.main_values if main else self.values) if found == kind)
 
@@ -226,7 +226,7 @@ def _statement(text: str, *, with_old: bool) -> Statement:
     bare = _DATED.sub("", folded)
     clause = _REASON.split(bare, maxsplit=1)[0]
     old = tuple(_statement(said, with_old=False) for said in _corrected(bare)) if with_old else ()
-    gone = frozenset[str]().union(*(one.content for one in old))
+    gone = frozenset[str]().union(*(one.content_stems for one in old))
     content, main = frozenset(_stems(folded)), frozenset(_stems(_changed(clause)))
     values = frozenset(_values(bare)) or frozenset(_values(folded))
     for one in old:
@@ -234,20 +234,20 @@ def _statement(text: str, *, with_old: bool) -> Statement:
     return Statement(
         text=text,
         words=tuple(word for word in WORD.findall(_POSSESSIVE.sub("", folded)) if word not in _WHO),
-        content=content - gone,
-        main=(main - gone) or (content - gone),
+        content_stems=content - gone,
+        main_stems=(main - gone) or (content - gone),
         names=frozenset(stem_word(fold_text(found["name"])) for found in _CAPITAL.finditer(f". {text}"))
         & (content - gone),
         values=values,
         main_values=values & frozenset(_values(_changed(clause))) or values,
-        old=old,
-        likes=-1 if _HATES.search(folded) else 1 if _LIKES.search(folded) else 0,
-        ends=not old and bool(_ENDS.search(folded)),
-        denies=not old and bool(_DENIES.search(folded) or _ENDS.search(folded)),
-        changes=bool(_CHANGES.search(folded)) or bool(old),
-        adds=bool(_ADDS.search(folded)),
-        happened=bool(_HAPPENED.search(folded)),
-        indefinite=bool(_INDEFINITE.search(folded)),
+        replaced=old,
+        sentiment=-1 if _HATES.search(folded) else 1 if _LIKES.search(folded) else 0,
+        says_ended=not old and bool(_ENDS.search(folded)),
+        is_negated=not old and bool(_DENIES.search(folded) or _ENDS.search(folded)),
+        says_changed=bool(_CHANGES.search(folded)) or bool(old),
+        says_additional=bool(_ADDS.search(folded)),
+        is_past_event=bool(_HAPPENED.search(folded)),
+        is_indefinite=bool(_INDEFINITE.search(folded)),
     )
 
 

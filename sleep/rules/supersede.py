@@ -50,7 +50,7 @@ class MemoryCandidate:
     """A memory that may have to do with a new entry: `cosine` is how close in meaning, None where nobody measured."""
 
     id: str
-    reading: ParsedStatement
+    parsed: ParsedStatement
     said_at: datetime
     until: datetime | None = None
     cosine: float | None = None
@@ -62,8 +62,8 @@ class EntryDecision:
     it, whichever was said first."""
 
     verdict: Verdict
-    same: str = ""
-    against: tuple[str, ...] = ()
+    same_as: str = ""
+    superseded_ids: tuple[str, ...] = ()
 
 
 def parse_entry(text: str) -> ParsedStatement:
@@ -80,7 +80,7 @@ def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence
         found = _relation(entry, said_at, one)
         alike = alike or found != "separate" or (one.cosine or 0.0) >= _CLOSE
         if found == "same" and _held_then(one, said_at):
-            same.append((_jaccard(entry.statement.content, one.reading.statement.content), one))
+            same.append((_jaccard(entry.statement.content_stems, one.parsed.statement.content_stems), one))
         elif found == "supersedes":
             against.append(one.id)
     if same:
@@ -89,7 +89,7 @@ def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence
     earlier = sorted((one for one in candidates if one.said_at <= said_at), key=lambda one: one.said_at)
     standing = [one for one in earlier if one.until is None and one.id not in against]
     against += find_corrected(
-        entry.statement, [(one.id, one.reading.statement) for one in standing], only_over=bool(against)
+        entry.statement, [(one.id, one.parsed.statement) for one in standing], only_ended=bool(against)
     )
     if against:
         return EntryDecision("supersedes", "", tuple(against))
@@ -98,9 +98,9 @@ def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence
 
 def _relation(entry: ParsedStatement, said_at: datetime, one: MemoryCandidate) -> StatementRelation:
     if said_at < one.said_at:
-        return compare_statements(one.reading, entry)
+        return compare_statements(one.parsed, entry)
     just_said = said_at - one.said_at <= _JUST_SAID
-    return compare_statements(entry, one.reading, just_said=just_said)
+    return compare_statements(entry, one.parsed, is_recent=just_said)
 
 
 def _held_then(one: MemoryCandidate, said_at: datetime) -> bool:
@@ -109,20 +109,20 @@ def _held_then(one: MemoryCandidate, said_at: datetime) -> bool:
 
 
 def compare_statements(
-    later: ParsedStatement, earlier: ParsedStatement, *, just_said: bool = False
+    later: ParsedStatement, earlier: ParsedStatement, *, is_recent: bool = False
 ) -> StatementRelation:
     """What the later statement is to the earlier one; `just_said`: the later one may say "it" for what the earlier one
     is about."""
     new, old = later.statement, earlier.statement
     if new.words == old.words:
         return "same"
-    if _puts_right(new, old, just_said=just_said):
+    if _puts_right(new, old, just_said=is_recent):
         return "supersedes"
     filled = _by_slots(later, earlier)
     if filled is not None:
         return filled
-    stands_beside = new.adds or (old.adds and not new.changes)
-    if _other_subjects(later, earlier) or (stands_beside and not new.old):
+    stands_beside = new.says_additional or (old.says_additional and not new.says_changed)
+    if _other_subjects(later, earlier) or (stands_beside and not new.replaced):
         return _same(later, earlier)
     if _ends(new, old) or _flips(later, earlier) or _revalues(new, old) or _renames(new, old):
         return "supersedes"
@@ -133,10 +133,10 @@ def restate_correction(said: str, about: str) -> str:
     """What was put right without a word of what it is about ("it's 900, not 750"), said in full: the earlier text with
     the new value in place of the old, and then the words themselves. Other texts stay as they are."""
     new = parse_statement(said)
-    if new.content or not new.old:
+    if new.content_stems or not new.replaced:
         return said
     value = _NEW_VALUE.search(said)
-    for one in new.old:
+    for one in new.replaced:
         place = re.search(rf"(?<!\w){re.escape(one.text.strip())}(?!\w)", about, re.IGNORECASE)
         if value is not None and place is not None:
             return f"{about[: place.start()]}{value['value']}{about[place.end() :]} ({said.strip()})"
@@ -154,16 +154,16 @@ _NEW_VALUE = lazy_regex(
 
 def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
     """It names what is no longer so, that stands in the earlier one, and both are about the same."""
-    for gone in new.old:
-        named = gone.content & old.content or gone.values & old.values
-        if not named or not (gone.content <= old.content and gone.values <= old.values):
+    for gone in new.replaced:
+        named = gone.content_stems & old.content_stems or gone.values & old.values
+        if not named or not (gone.content_stems <= old.content_stems and gone.values <= old.values):
             continue
-        about = old.content - gone.content
-        if new.content & about:
-            return not (_names_differ(new, old, beside=gone.content))
-        if not new.content:
+        about = old.content_stems - gone.content_stems
+        if new.content_stems & about:
+            return not (_names_differ(new, old, beside=gone.content_stems))
+        if not new.content_stems:
             return just_said
-        if gone.content and not about:
+        if gone.content_stems and not about:
             return True
     return False
 
@@ -171,24 +171,24 @@ def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
 def _by_slots(later: ParsedStatement, earlier: ParsedStatement) -> StatementRelation | None:
     for new in later.slots:
         for old in earlier.slots:
-            if not _is_one_matter(new, old, changes=later.statement.changes):
+            if not _is_one_matter(new, old, changes=later.statement.says_changed):
                 continue
-            if later.statement.adds or (earlier.statement.ends and not later.statement.ends):
+            if later.statement.says_additional or (earlier.statement.says_ended and not later.statement.says_ended):
                 continue
             agrees = _agree(new.value, old.value)
-            if later.statement.ends and not earlier.statement.ends:
+            if later.statement.says_ended and not earlier.statement.says_ended:
                 return "supersedes" if agrees else None
             if not agrees:
-                return None if later.statement.denies else "supersedes"
-            if later.statement.denies != earlier.statement.denies:
+                return None if later.statement.is_negated else "supersedes"
+            if later.statement.is_negated != earlier.statement.is_negated:
                 return "supersedes"
     return None
 
 
 def _is_one_matter(new: AttributeSlot, old: AttributeSlot, *, changes: bool) -> bool:
-    if new.matter != old.matter:
+    if new.attribute != old.attribute:
         return False
-    if new.matter != PLACE_ATTRIBUTE:
+    if new.attribute != PLACE_ATTRIBUTE:
         return new.subject == old.subject
     # Things may be in several places, one after another, unless it is said that this changed.
     mine, theirs = set(new.subject.split()), set(old.subject.split())
@@ -208,52 +208,68 @@ def _bare_words(text: str) -> frozenset[str]:
 
 def _ends(new: Statement, old: Statement) -> bool:
     """One says that it is over, the other that it is so."""
-    if new.ends == old.ends:
+    if new.says_ended == old.says_ended:
         return False
-    over, so = (new, old) if new.ends else (old, new)
-    if so.happened or so.denies or not so.content or not _values_agree(over, so) or _names_differ(over, so):
+    over, so = (new, old) if new.says_ended else (old, new)
+    if (
+        so.is_past_event
+        or so.is_negated
+        or not so.content_stems
+        or not _values_agree(over, so)
+        or _names_differ(over, so)
+    ):
         return False
-    shared = len(over.main & so.content)
-    return bool(shared) and shared >= _MOST * min(len(over.main), len(so.content))
+    shared = len(over.main_stems & so.content_stems)
+    return bool(shared) and shared >= _MOST * min(len(over.main_stems), len(so.content_stems))
 
 
 def _flips(later: ParsedStatement, earlier: ParsedStatement) -> bool:
     """Liked and not liked, so and not so, of the same thing."""
     new, old = later.statement, earlier.statement
-    if new.likes * old.likes < 0:
+    if new.sentiment * old.sentiment < 0:
         if later.about != earlier.about:
             return False
-        return _jaccard(new.main, old.main) >= _HALF or (bool(new.main) and new.main <= old.content)
-    if new.denies == old.denies or new.happened or old.happened or new.likes != old.likes:
+        return _jaccard(new.main_stems, old.main_stems) >= _HALF or (
+            bool(new.main_stems) and new.main_stems <= old.content_stems
+        )
+    if new.is_negated == old.is_negated or new.is_past_event or old.is_past_event or new.sentiment != old.sentiment:
         return False
-    return _jaccard(new.main, old.main) >= _MOST and _values_agree(new, old)
+    return _jaccard(new.main_stems, old.main_stems) >= _MOST and _values_agree(new, old)
 
 
 def _revalues(new: Statement, old: Statement) -> bool:
     """The same statement with another number, time or day in it."""
-    differing = [kind for kind in _KINDS if _differ(new.of_kind(kind, main=new.changes), old.of_kind(kind))]
-    if not differing or _names_differ(new, old) or (new.denies != old.denies and not new.changes):
+    differing = [
+        kind for kind in _KINDS if _differ(new.values_of_kind(kind, main=new.says_changed), old.values_of_kind(kind))
+    ]
+    if not differing or _names_differ(new, old) or (new.is_negated != old.is_negated and not new.says_changed):
         return False
-    if (new.happened or new.indefinite or old.indefinite or old.happened) and not new.changes:
+    if (new.is_past_event or new.is_indefinite or old.is_indefinite or old.is_past_event) and not new.says_changed:
         return False
-    if new.old and not any(gone.content & old.content or gone.values & old.values for gone in new.old):
+    if new.replaced and not any(
+        gone.content_stems & old.content_stems or gone.values & old.values for gone in new.replaced
+    ):
         # It says itself what it is put in place of.
         return False
-    if new.changes:
-        shared = len(new.main & old.content)
-        return bool(shared) and shared >= _MOST * min(len(new.main), len(old.main))
-    return bool(new.content) and _jaccard(new.content, old.content) >= _NEARLY_ALL
+    if new.says_changed:
+        shared = len(new.main_stems & old.content_stems)
+        return bool(shared) and shared >= _MOST * min(len(new.main_stems), len(old.main_stems))
+    return bool(new.content_stems) and _jaccard(new.content_stems, old.content_stems) >= _NEARLY_ALL
 
 
 def _renames(new: Statement, old: Statement) -> bool:
     """The same statement, said to have changed, with another name or colour in it."""
-    if not new.changes or new.denies != old.denies or old.happened or not _values_agree(new, old):
+    if not new.says_changed or new.is_negated != old.is_negated or old.is_past_event or not _values_agree(new, old):
         return False
-    shared, added, gone = new.main & old.content, new.main - old.content, old.content - new.content
+    shared, added, gone = (
+        new.main_stems & old.content_stems,
+        new.main_stems - old.content_stems,
+        old.content_stems - new.content_stems,
+    )
     if not shared or not added or not gone or len(added) > 2:
         return False
     other = bool(added & new.names and gone & old.names) or bool(added & _COLOURS and gone & _COLOURS)
-    return other and len(shared) >= _HALF * len(new.main) and not (new.names & old.names and len(shared) < 2)
+    return other and len(shared) >= _HALF * len(new.main_stems) and not (new.names & old.names and len(shared) < 2)
 
 
 # ----------------------------------------------------------------------------------------------------------------- same
@@ -261,7 +277,7 @@ def _renames(new: Statement, old: Statement) -> bool:
 
 def _same(later: ParsedStatement, earlier: ParsedStatement) -> StatementRelation:
     new, old = later.statement, earlier.statement
-    if new.denies != old.denies or new.likes * old.likes < 0 or _other_subjects(later, earlier):
+    if new.is_negated != old.is_negated or new.sentiment * old.sentiment < 0 or _other_subjects(later, earlier):
         return "separate"
     if not _values_agree(new, old) or _names_differ(new, old):
         return "separate"
@@ -270,11 +286,11 @@ def _same(later: ParsedStatement, earlier: ParsedStatement) -> StatementRelation
 
 def _contains(more: Statement, less: Statement) -> bool:
     """Nothing is said in the shorter one that is not in the longer one, which is not much longer."""
-    if not less.content or not less.values <= more.values or more.adds != less.adds:
+    if not less.content_stems or not less.values <= more.values or more.says_additional != less.says_additional:
         return False
-    if not all(any(is_same_stem(word, other) for other in more.content) for word in less.content):
+    if not all(any(is_same_stem(word, other) for other in more.content_stems) for word in less.content_stems):
         return False
-    told, in_all = len(less.content) + len(less.values), len(more.content) + len(more.values)
+    told, in_all = len(less.content_stems) + len(less.values), len(more.content_stems) + len(more.values)
     return told >= in_all or (told >= 2 and told >= _HALF * in_all)
 
 
@@ -301,7 +317,10 @@ def _other_subjects(later: ParsedStatement, earlier: ParsedStatement) -> bool:
     if new & old:
         # The north gate, the south gate.
         return later.about[-1] == earlier.about[-1] and bool(new - old and old - new)
-    return not ({*map(stem_word, new)} & earlier.statement.content or {*map(stem_word, old)} & later.statement.content)
+    return not (
+        {*map(stem_word, new)} & earlier.statement.content_stems
+        or {*map(stem_word, old)} & later.statement.content_stems
+    )
 
 
 def _about(text: str) -> tuple[str, ...]:
@@ -315,7 +334,7 @@ def _about(text: str) -> tuple[str, ...]:
 
 def _names_differ(new: Statement, old: Statement, *, beside: frozenset[str] = frozenset()) -> bool:
     """Each names somebody or something that the other does not."""
-    mine, theirs = new.names - old.content, old.names - new.content - beside
+    mine, theirs = new.names - old.content_stems, old.names - new.content_stems - beside
     return bool(mine and theirs)
 
 
@@ -324,7 +343,7 @@ def _differ(new: frozenset[str], old: frozenset[str]) -> bool:
 
 
 def _values_agree(new: Statement, old: Statement) -> bool:
-    return not any(_differ(new.of_kind(kind), old.of_kind(kind)) for kind in _KINDS)
+    return not any(_differ(new.values_of_kind(kind), old.values_of_kind(kind)) for kind in _KINDS)
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:

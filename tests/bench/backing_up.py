@@ -54,7 +54,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 
 async def _child(path: Path) -> None:
     stores = opened(path, datetime.now(UTC))
-    stores.conversation.reconcile(datetime.now(UTC))
+    stores.conversation.recover_after_crash(datetime.now(UTC))
     chance, prose = random.Random(1), Prose(1)
     topic = prose.topic(chance)
     number = 0

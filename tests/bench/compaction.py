@@ -74,7 +74,7 @@ def _fill(home: Path) -> None:
             rows.append(Message("tool", "a line of notes\n" * 40, tool_call_id=call.id, name=call.name, ts=at))
         rows.append(Message("assistant", f"{text}, I see.", ts=at, model="m"))
     stores = opened(home, _BEGUN)
-    stores.conversation.ingest(MAIN_SESSION, OWNER_SCOPE, rows[:VIEW], _BEGUN, keep=VIEW)
+    stores.conversation.import_messages(MAIN_SESSION, OWNER_SCOPE, rows[:VIEW], _BEGUN, keep=VIEW)
     stores.close()
 
 
@@ -91,8 +91,8 @@ def _child(home: Path) -> None:
 
 
 def _planned(stores: OpenHome) -> tuple[float, CompactionPlan]:
-    view = stores.conversation.view(MAIN_SESSION)
-    places = stores.conversation.places([message.id for message in view.messages if message.id is not None])
+    view = stores.conversation.load_view(MAIN_SESSION)
+    places = stores.conversation.find_log_places([message.id for message in view.messages if message.id is not None])
     terms = CompactionLimits(RequestBudgets(160_000, 20_000, 32_000_000, 100), _COUNTER, fixed=PromptSize(2_000, 8_000))
     began = time.perf_counter()
     found = plan_compaction(
@@ -103,12 +103,14 @@ def _planned(stores: OpenHome) -> tuple[float, CompactionPlan]:
 
 def _committed(stores: OpenHome, found: CompactionPlan) -> float:
     """Committed and taken back, for the next round."""
-    assert found.outline is not None
-    compaction = found.outline.finished(Summary("They talked.", "full", 3), datetime.now(UTC))
+    assert found.pending_summary is not None
+    compaction = found.pending_summary.complete(Summary("They talked.", "full", 3), datetime.now(UTC))
     began = time.perf_counter()
-    stores.conversation.compact(compaction, datetime.now(UTC))
+    stores.conversation.commit_compaction(compaction, datetime.now(UTC))
     seconds = time.perf_counter() - began
-    stores.conversation.uncompact(stores.conversation.restorable(MAIN_SESSION), MAIN_SESSION, datetime.now(UTC))
+    stores.conversation.undo_compaction(
+        stores.conversation.plan_uncompact(MAIN_SESSION), MAIN_SESSION, datetime.now(UTC)
+    )
     return seconds
 
 

@@ -93,7 +93,7 @@ class OpenHome:
 def opened(path: Path, now: datetime) -> OpenHome:
     """The home's stores, for writing; views hold messages whole, tokens are estimated at four characters each."""
     db, log = Database.open(path / "script.db", script_migrations, now), MessageLog(path)
-    return OpenHome(db, log, StoredConversation(db, log, as_viewed=_whole, count=_estimate))
+    return OpenHome(db, log, StoredConversation(db, log, to_view_message=_whole, count_tokens=_estimate))
 
 
 def _whole(message: Message, place: LogLocation) -> Message:
@@ -136,7 +136,7 @@ def _build(target: Path, size: int, seed: int, facts: int) -> None:
     try:
         for made, (session, batch) in enumerate(_batches(size, seed, facts)):
             scope = session_scope(session)
-            kept = stores.conversation.ingest(
+            kept = stores.conversation.import_messages(
                 session, scope, [message for message, _ in batch], batch[-1][0].ts or START, keep=_KEEP
             )
             for message, (_, fact) in zip(kept, batch, strict=True):

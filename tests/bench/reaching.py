@@ -151,9 +151,9 @@ class InstantNetwork:
     async def check(self) -> str:
         return self.name
 
-    async def run(self, door: InboundPort) -> None:
-        self.door = door
-        door.connected(self.name)
+    async def run(self, inbound: InboundPort) -> None:
+        self.door = inbound
+        inbound.mark_connected(self.name)
         await asyncio.get_running_loop().create_future()
 
     async def send(self, part: OutgoingPart) -> None:
@@ -189,7 +189,7 @@ async def _child(path: Path) -> None:
     people = [f"person-{number}" for number in range(_PEOPLE)]
     house.stores.people.link_owner(Identity("bench", people[0]), datetime.now(UTC))
     for sender in people[1:]:
-        house.stores.people.let_in(Identity("bench", sender), sender, "allowed", datetime.now(UTC))
+        house.stores.people.admit_guest(Identity("bench", sender), sender, "allowed", datetime.now(UTC))
     await house.runtime.start()
     worker = asyncio.create_task(house.runtime.run())
     taken, sent = await _one_by_one(house, network, answered, people[0])
@@ -211,7 +211,7 @@ async def _one_by_one(
         await network.came.wait()
         taken.append(network.taken - began)
         sent.append(max(times[-1] for times in network.sent.values()) - answered[0])
-        await house.runtime.idle()
+        await house.runtime.wait_until_idle()
     return taken[_WARM_UP:], sent[_WARM_UP:]
 
 

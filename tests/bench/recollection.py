@@ -57,7 +57,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 def archived_view(history: StoredHistory) -> ContextView:
     """The owner's conversation with all but its last messages compacted."""
     summary = Message("system", "[CONTEXT SUMMARY]\n", metadata={"type": "compaction"})
-    tail = [record.message() for record in history.recent(OWNER_SCOPE, session=MAIN_SESSION, limit=TAIL)]
+    tail = [record.to_message() for record in history.recent(OWNER_SCOPE, session=MAIN_SESSION, limit=TAIL)]
     return ContextView(MAIN_SESSION, 1, OWNER_SCOPE, 1, (summary, *tail), 0, 0, 0)
 
 
@@ -100,7 +100,7 @@ def _plant(path: Path, facts: Sequence[str]) -> None:
                 text = fact if number % 2 else ". ".join(sentences)
             said.append(Message(roles[place % 2], text, ts=at + timedelta(minutes=len(said))))
     stores = opened(path, at)
-    stores.conversation.ingest(MAIN_SESSION, OWNER_SCOPE, said, said[-1].ts or at)
+    stores.conversation.import_messages(MAIN_SESSION, OWNER_SCOPE, said, said[-1].ts or at)
     stores.close()
 
 

@@ -62,9 +62,9 @@ async def _child(home: Path, how: str) -> None:
     steps = []
     for _ in range(VIEW // 500 + 1):
         began = time.perf_counter()
-        house.stores.conversation.upkeep()
+        house.stores.conversation.run_maintenance()
         steps.append(time.perf_counter() - began)
-    await house.sleeping.sleeper.stop()
+    await house.sleep_setup.scheduler.stop()
     await house.runtime.stop(5)
     house.close()
     print(json.dumps({"reset": seconds, "upkeep": steps}))

@@ -71,11 +71,11 @@ def _anew(text: str, times: int) -> str:
 
 async def _child(path: Path) -> None:
     house = build_app(load_settings(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
-    house.stores.conversation.ingest(MAIN_SESSION, OWNER_SCOPE, day(), _ENDS)
+    house.stores.conversation.import_messages(MAIN_SESSION, OWNER_SCOPE, day(), _ENDS)
     phases = {}
     for phase in PHASES:
         began = time.perf_counter()
-        await house.sleeping.cycle.run_sleep_tick(_ENDS, phase=phase)
+        await house.sleep_setup.cycle.run(_ENDS, phase=phase)
         phases[phase] = time.perf_counter() - began
     entries = len(house.stores.journal.entries(OWNER_SCOPE, limit=100_000))
     memories = len(await house.stores.memories.all(OWNER_SCOPE))

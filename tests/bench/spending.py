@@ -61,7 +61,7 @@ def _measured(path: Path, size: int) -> dict[str, float]:
         settings = BudgetSettings.model_validate({**budget, "background_share": 0.5, "runaway_calls": 5})
         ledger = Ledger(db, settings, ZoneInfo("Europe/Oslo"))
         told = {f"reserve and settle ({kind})": _median(lambda n, kind=kind: _call(ledger, kind, n)) for kind in _KINDS}
-        return {**told, "how the budget stands": _median(lambda n: ledger.standing(_NOW))}
+        return {**told, "how the budget stands": _median(lambda n: ledger.budget_status(_NOW))}
     finally:
         db.close()
 
@@ -70,7 +70,7 @@ def _call(ledger: Ledger, kind: CallPurpose, number: int) -> None:
     at = _NOW + timedelta(seconds=number)
     same = f"{number}" if kind != "chat" else ""
     call = ModelCall(kind, "anthropic", "m1", 3000, 500, 0.02, "main", f"t{number}", same)
-    ledger.settle(ledger.reserve(call, at), Usage(3000, 400, cost_usd=0.004), at)
+    ledger.settle_reservation(ledger.reserve(call, at), Usage(3000, 400, cost_usd=0.004), at)
 
 
 def _median(once: Callable[[int], object]) -> float:

@@ -112,8 +112,8 @@ async def prompt_tokens(path: Path) -> int:
     try:
         await house.runtime.start()
         await house.runtime.accept(owner_message("hi", external_id="1"))
-        await house.runtime.idle()
+        await house.runtime.wait_until_idle()
         await house.runtime.stop(1)
-        return house.context.request_tokens(model.requests[0], "claude-sonnet-5-5")
+        return house.context_window.request_tokens(model.requests[0], "claude-sonnet-5-5")
     finally:
         house.close()

@@ -32,7 +32,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 
 def _child(path: Path, number: int) -> None:
     stores = opened(path, datetime.now(UTC))
-    stores.conversation.reconcile(datetime.now(UTC))
+    stores.conversation.recover_after_crash(datetime.now(UTC))
     chance, prose = random.Random(number), Prose(1)
     topic = prose.topic(chance)
     seconds, processor_seconds = [], []
@@ -52,14 +52,14 @@ def one_turn(stores: OpenHome, key: str, asked: str, answered: str) -> None:
     now = datetime.now(UTC)
     conversation, outbox = stores.conversation, StoredOutbox(stores.db)
     conversation.accept(IncomingMessage("terminal", key, MAIN_SESSION, OWNER_SCOPE, "me", "owner", asked), now)
-    (item,) = conversation.inbox(MAIN_SESSION)
+    (item,) = conversation.list_accepted(MAIN_SESSION)
     turn = conversation.begin_turn(item, "It is Friday.", now)
-    conversation.view(MAIN_SESSION)
+    conversation.load_view(MAIN_SESSION)
     reply = OutgoingMessage(f"reply-{key}", MAIN_SESSION, OWNER_SCOPE, "terminal", "", answered)
     conversation.finish_turn(turn, "answered", Message("assistant", answered), [reply], now)
-    (sent,) = outbox.pending("terminal")
-    outbox.mark(sent.id, "sending", now)
-    outbox.mark(sent.id, "sent", now)
+    (sent,) = outbox.pending_items("terminal")
+    outbox.set_state(sent.id, "sending", now)
+    outbox.set_state(sent.id, "sent", now)
 
 
 if __name__ == "__main__":

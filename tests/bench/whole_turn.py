@@ -52,8 +52,8 @@ async def _child(path: Path, number: int) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
     house = build_app(settings, _now, bridges={"kept": bridge}, model=model)
-    metered = MeteredModel(model, house.stores.ledger, Prices(), house.context.request_tokens, _now)
-    house.turns.model = FailoverModel([metered], RetryPolicy())
+    metered = MeteredModel(model, house.stores.ledger, Prices(), house.context_window.request_tokens, _now)
+    house.turn_runner.model = FailoverModel([metered], RetryPolicy())
     await house.runtime.start()
     worker = asyncio.create_task(house.runtime.run())
     seconds = []
@@ -64,7 +64,7 @@ async def _child(path: Path, number: int) -> None:
         await house.runtime.accept(owner_message(text, external_id=f"{number}-{turn}"))
         await bridge.delivered.wait()
         seconds.append(time.perf_counter() - began)
-        await house.delivery.flush()
+        await house.dispatcher.flush()
     print(json.dumps({"seconds": seconds[_WARM_UP:], "resident_mb": resident_mb()}))
     await house.runtime.stop(5)
     await worker

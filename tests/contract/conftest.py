@@ -30,7 +30,7 @@ async def bridge(server: StrictTelegram) -> AsyncIterator[TelegramBridge]:
 
 @pytest.fixture
 async def bot(homeserver: Synapse, tmp_path: Path) -> MatrixBot:
-    return MatrixBot(homeserver, *homeserver.device("nocturne"), tmp_path / "matrix")
+    return MatrixBot(homeserver, *homeserver.register_device("nocturne"), tmp_path / "matrix")
 
 
 @pytest.fixture

@@ -62,11 +62,11 @@ class ArchiveErasureHome(StoreHome):
         return self.archive
 
     async def forget(self, text: str = SECRET) -> ErasureResult:
-        return await self.forgetting.forget(ErasureRequest("owner", text=text), NOW)
+        return await self.forgetting.erase(ErasureRequest("owner", text=text), NOW)
 
     def object(self) -> bytes:
         """What the archive says, unpacked without our help."""
-        url = self.archive.listed()[0].url
+        url = self.archive.list_archives()[0].url
         if url.startswith(FAULTY_URL):
             return gzip.decompress(FaultyFileSystem(skip_instance_cache=True).cat_file(url))
         path = Path(url) if url.startswith("/") else self.path / url
@@ -76,7 +76,7 @@ class ArchiveErasureHome(StoreHome):
 
 @pytest.fixture(params=["", FAULTY_URL], ids=["home", "elsewhere"])
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ArchiveErasureHome]:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     opened = ArchiveErasureHome(tmp_path / "home", url=request.param).open()
     yield opened
     opened.close()
@@ -84,7 +84,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ArchiveEras
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Iterator[ArchiveErasureHome]:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     opened = ArchiveErasureHome(tmp_path / "home", url=FAULTY_URL).open()
     yield opened
     opened.close()
@@ -102,14 +102,14 @@ async def test_forgotten_words_go_from_records_and_header_and_the_archive_proves
     assert RARE not in home.object()
     assert b"The boat." in home.object()
     assert archive.verify("main", 1) == []
-    assert [record.content for record in archive.read("main", 1)][:4] == [
+    assert [record.content for record in archive.read_records("main", 1)][:4] == [
         "question 0",
         "answer 0",
         "question 1",
         "answer 1",
     ]
     assert not read_plan_files(home.path)
-    assert not (await home.forgetting.find(ErasureRequest("owner", text=SECRET)))
+    assert not (await home.forgetting.preview(ErasureRequest("owner", text=SECRET)))
 
 
 async def test_forgotten_words_go_from_an_encrypted_archive(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ async def test_a_message_that_is_forgotten_goes_by_its_id(home: ArchiveErasureHo
     home.say(SECRET, "noted")
     home.say("other", "yes")
     archive = home.archived()
-    await home.forgetting.forget(ErasureRequest("owner", messages=(1,)), NOW)
+    await home.forgetting.erase(ErasureRequest("owner", messages=(1,)), NOW)
     assert RARE not in home.object()
     assert archive.verify("main", 1) == []
 
@@ -133,7 +133,7 @@ async def test_a_message_that_is_forgotten_goes_by_its_id(home: ArchiveErasureHo
 async def test_words_of_the_header_alone_are_found_and_go(home: ArchiveErasureHome) -> None:
     home.chat(1)
     home.archived(f"Open: {SECRET}.")
-    found = await home.forgetting.find(ErasureRequest("owner", text=SECRET))
+    found = await home.forgetting.preview(ErasureRequest("owner", text=SECRET))
     assert "archives" in {place.kind for place in found.places}
     assert (await home.forget()).complete
     assert RARE not in home.object()
@@ -142,9 +142,9 @@ async def test_words_of_the_header_alone_are_found_and_go(home: ArchiveErasureHo
 
 async def test_what_would_go_names_the_archive(home: ArchiveErasureHome) -> None:
     home.say(SECRET, "noted")
-    url = home.archived().listed()[0].url
-    found = await home.forgetting.find(ErasureRequest("owner", text=SECRET))
-    assert next(place.shown for place in found.places if place.kind == "archives") == (url,)
+    url = home.archived().list_archives()[0].url
+    found = await home.forgetting.preview(ErasureRequest("owner", text=SECRET))
+    assert next(place.examples for place in found.places if place.kind == "archives") == (url,)
 
 
 async def test_an_archive_that_cannot_be_reached_is_left_and_rewritten_at_the_next_start(
@@ -155,20 +155,20 @@ async def test_an_archive_that_cannot_be_reached_is_left_and_rewritten_at_the_ne
     FaultyFileSystem.faults["read"] = permission_denied
     done = await remote.forget()
     assert not done.complete
-    assert [(left.where, left.why[:9]) for left in done.left] == [(archive.listed()[0].url, "not done:")]
-    assert RARE not in remote.raw()
+    assert [(left.where, left.why[:9]) for left in done.leftovers] == [(archive.list_archives()[0].url, "not done:")]
+    assert RARE not in remote.log_bytes()
     assert len(read_plan_files(remote.path)) == 1
     FaultyFileSystem.faults.clear()
-    for reads in (archive.read, archive.notes, partial(restore_to_log, archive, remote.path)):
+    for reads in (archive.read_records, archive.read_notes, partial(restore_to_log, archive, remote.path)):
         with pytest.raises(ArchiveUnavailable, match="still has words that were forgotten"):
             reads("main", 1)
     FaultyFileSystem.faults["read"] = permission_denied
     remote.close()
     remote.open()
-    (again,) = await remote.forgetting.settle(NOW)
+    (again,) = await remote.forgetting.finish_interrupted(NOW)
     assert not again.complete
     FaultyFileSystem.faults.clear()
-    (again,) = await remote.forgetting.settle(NOW)
+    (again,) = await remote.forgetting.finish_interrupted(NOW)
     assert again.complete
     assert RARE not in remote.object()
     assert remote.archive.verify("main", 1) == []
@@ -183,7 +183,7 @@ async def test_a_place_that_fails_between_keeps_the_archive_before_and_the_note(
         assert not (await remote.forget()).complete
         assert RARE in remote.object()
         FaultyFileSystem.faults.clear()
-        await remote.forgetting.settle(NOW)
+        await remote.forgetting.finish_interrupted(NOW)
         assert RARE not in remote.object()
         assert remote.archive.verify("main", 1) == []
 
@@ -194,10 +194,10 @@ async def test_a_place_that_is_silent_is_asked_once(remote: ArchiveErasureHome) 
     remote.say(SECRET, "again", "thread:boat")
     remote.archive.store("thread:boat", 1, NOW, handover="", summary="", reason="manual")
     FaultyFileSystem.faults["read"] = permission_denied
-    FaultyFileSystem.seen.clear()
+    FaultyFileSystem.calls.clear()
     done = await remote.forget()
-    assert len(done.left) == 2
-    assert sum(step == "read" for step, _ in FaultyFileSystem.seen) == 1
+    assert len(done.leftovers) == 2
+    assert sum(step == "read" for step, _ in FaultyFileSystem.calls) == 1
 
 
 async def test_an_archive_that_is_gone_has_no_words(remote: ArchiveErasureHome) -> None:
@@ -211,36 +211,36 @@ async def test_an_archive_that_nothing_of_it_concerns_is_not_touched(remote: Arc
     remote.chat(2)
     remote.archived()
     remote.say(SECRET, "noted", "thread:boat")
-    FaultyFileSystem.seen.clear()
+    FaultyFileSystem.calls.clear()
     assert (await remote.forget()).complete
-    assert FaultyFileSystem.seen == []
+    assert FaultyFileSystem.calls == []
 
 
 async def test_i10_what_a_guest_had_archived_stays_when_the_owner_forgets_the_same_words(
     home: ArchiveErasureHome,
 ) -> None:
     guest = "peer:telegram:7"
-    home.conversation.ingest(guest, guest, [Message("user", SECRET, ts=NOW)], NOW)
+    home.conversation.import_messages(guest, guest, [Message("user", SECRET, ts=NOW)], NOW)
     theirs = home.archive.store(guest, 1, NOW, handover=SECRET, summary="", reason="manual")
     home.say(SECRET, "noted")
     home.archived()
-    found = await home.forgetting.find(ErasureRequest("owner", text=SECRET))
-    assert theirs.url not in {shown for place in found.places for shown in place.shown}
+    found = await home.forgetting.preview(ErasureRequest("owner", text=SECRET))
+    assert theirs.url not in {shown for place in found.places for shown in place.examples}
     await home.forget()
-    assert [record.content for record in home.archive.read(guest, 1)] == [SECRET]
-    assert home.archive.notes(guest, 1).handover == SECRET
+    assert [record.content for record in home.archive.read_records(guest, 1)] == [SECRET]
+    assert home.archive.read_notes(guest, 1).handover == SECRET
 
 
 async def test_an_archive_made_while_something_was_forgotten_never_keeps_it(tmp_path: Path) -> None:
     """The words leave the log between the reading of it and the row: the archive is made again."""
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     home = ArchiveErasureHome(tmp_path / "home", url=FAULTY_URL).open()
     home.say(SECRET, "noted")
-    marked = home.copies.begin(home.copies.mark(ErasureRequest("owner", text=SECRET)))
+    marked = home.copies.write_plan(home.copies.plan_erasure(ErasureRequest("owner", text=SECRET)))
 
     def forgets(path: str, given: object) -> object:
         FaultyFileSystem.faults.clear()
-        home.copies.carry_out(marked, NOW, again=False)
+        home.copies.execute(marked, NOW, is_retry=False)
         return given
 
     FaultyFileSystem.faults["move"] = forgets
@@ -268,10 +268,10 @@ async def test_of_an_unpacked_backup_the_archives_elsewhere_are_left_alone(remot
     remote.copies = ErasureStore(
         remote.path, remote.db, remote.people, remote.log, remote.conversation, None, None, copy
     )
-    FaultyFileSystem.seen.clear()
-    done = await ErasureService(remote.copies, None).forget(ErasureRequest("owner", text=SECRET), NOW)
+    FaultyFileSystem.calls.clear()
+    done = await ErasureService(remote.copies, None).erase(ErasureRequest("owner", text=SECRET), NOW)
     assert done.complete
-    assert FaultyFileSystem.seen == []
+    assert FaultyFileSystem.calls == []
 
 
 async def test_an_archive_that_the_index_does_not_know_loses_the_words_as_well(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.support.store_home import NOW, StoreHome, blank_words
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[StoreHome]:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     with_stores = StoreHome(tmp_path / "home").open()
     yield with_stores
     with_stores.close()
@@ -49,29 +49,29 @@ def lines(data: bytes) -> list[bytes]:
 @pytest.mark.parametrize("kept", [None, 0, 1, 2, 5])
 def test_a_log_that_lost_its_end_has_it_again(home: StoreHome, kept: int | None) -> None:
     archive = archived(home)
-    whole = home.raw()
+    whole = home.log_bytes()
     lose(home, None if kept is None else b"".join(lines(whole)[:kept]))
     assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(kept or 0, 6 - (kept or 0))
-    assert home.raw() == whole
+    assert home.log_bytes() == whole
     assert home.log.path("main").stat().st_mode & 0o777 in (0o600, 0o644)
     assert home.verify().ok
 
 
 def test_a_record_that_was_cut_off_is_whole_again(home: StoreHome) -> None:
     archive = archived(home)
-    whole = home.raw()
+    whole = home.log_bytes()
     lose(home, whole[:-40])
     assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(5, 1)
-    assert home.raw() == whole
+    assert home.log_bytes() == whole
 
 
 def test_a_log_that_lost_nothing_is_not_touched(home: StoreHome) -> None:
     archive = archived(home)
     home.say("later", "yes")
     path = home.log.path("main")
-    before, touched = home.raw(), path.stat().st_mtime_ns
+    before, touched = home.log_bytes(), path.stat().st_mtime_ns
     assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
-    assert (home.raw(), path.stat().st_mtime_ns) == (before, touched)
+    assert (home.log_bytes(), path.stat().st_mtime_ns) == (before, touched)
 
 
 @pytest.mark.parametrize(
@@ -87,33 +87,33 @@ def test_a_log_that_lost_nothing_is_not_touched(home: StoreHome) -> None:
 def test_a_damaged_record_in_the_middle_is_put_right(home: StoreHome, damage: object) -> None:
     archive = archived(home)
     home.say("later", "yes")
-    whole = home.raw()
+    whole = home.log_bytes()
     broken = lines(whole)
     broken[3] = damage(broken[3])  # type: ignore[operator]
     lose(home, b"".join(broken))
     assert not home.verify().ok
     assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(5, 1)
-    assert home.raw() == whole
+    assert home.log_bytes() == whole
     assert home.verify().ok
 
 
 def test_what_was_forgotten_since_stays_forgotten(home: StoreHome) -> None:
     archive = archived(home)
     blank_words(home, 3, "question 1")
-    forgotten = home.raw()
+    forgotten = home.log_bytes()
     assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(6, 0)
-    assert home.raw() == forgotten
+    assert home.log_bytes() == forgotten
 
 
 def test_another_record_in_its_place_is_never_changed(home: StoreHome, tmp_path: Path) -> None:
     archive = archived(home)
     other = StoreHome(tmp_path / "other").open()
     other.chat(3)
-    theirs = other.raw()
+    theirs = other.log_bytes()
     lose(home, theirs)
     with pytest.raises(UsageError, match=r"Another record stands at byte 0.* Nothing was changed"):
         restore_to_log(archive, home.path, "main", 1)
-    assert home.raw() == theirs
+    assert home.log_bytes() == theirs
     other.close()
 
 
@@ -123,19 +123,19 @@ def test_generations_come_back_in_their_order(home: StoreHome) -> None:
         session_rows.insert_session(db, "main", 2, "owner", NOW)
     home.say("a new day", "good morning")
     archive.store("main", 2, NOW, handover="", summary="", reason="daily")
-    whole = home.raw()
+    whole = home.log_bytes()
     lose(home, None)
     with pytest.raises(UsageError, match=r"ends before generation 2 begins .*restore the generations before it first"):
         restore_to_log(archive, home.path, "main", 2)
     assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(0, 6)
     assert restore_to_log(archive, home.path, "main", 2) == LogRestoreResult(0, 2)
-    assert home.raw() == whole
+    assert home.log_bytes() == whole
     assert home.verify().ok
 
 
 def test_an_archive_under_another_name_is_not_taken_for_it(home: StoreHome) -> None:
     archive = archived(home)
-    path = home.path / archive.listed()[0].url
+    path = home.path / archive.list_archives()[0].url
     path.rename(path.with_name("2.jsonl.gz"))
     with pytest.raises(ArchiveUnavailable, match="does not prove right"):
         restore_to_log(archive, home.path, "main", 2)
@@ -143,22 +143,22 @@ def test_an_archive_under_another_name_is_not_taken_for_it(home: StoreHome) -> N
 
 def test_an_archive_that_does_not_prove_brings_nothing_back(home: StoreHome) -> None:
     archive = archived(home)
-    path = home.path / archive.listed()[0].url
+    path = home.path / archive.list_archives()[0].url
     path.write_bytes(path.read_bytes()[:-8])
     lose(home, b"")
     with pytest.raises(ArchiveUnavailable, match=re.escape("damaged or cut off")):
         restore_to_log(archive, home.path, "main", 1)
-    assert home.raw() == b""
+    assert home.log_bytes() == b""
 
 
 def test_words_that_were_changed_in_an_archive_are_not_brought_back(home: StoreHome) -> None:
     archive = archived(home)
-    path = home.path / archive.listed()[0].url
+    path = home.path / archive.list_archives()[0].url
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b"question 1", b"question 7")))
     lose(home, b"")
     with pytest.raises(ArchiveUnavailable, match="does not prove right"):
         restore_to_log(archive, home.path, "main", 1)
-    assert home.raw() == b""
+    assert home.log_bytes() == b""
 
 
 def test_a_new_home_gets_its_log_from_the_archive_alone(home: StoreHome, tmp_path: Path) -> None:
@@ -166,11 +166,11 @@ def test_a_new_home_gets_its_log_from_the_archive_alone(home: StoreHome, tmp_pat
     one = open_archive(home, FAULTY_URL).store("main", 1, NOW, handover="", summary="", reason="manual")
     new = StoreHome(tmp_path / "new").open()
     archive = open_archive(new, FAULTY_URL)
-    assert archive.listed() == []
-    assert [record.content for record in archive.read("main", 1)] == home.said()
+    assert archive.list_archives() == []
+    assert [record.content for record in archive.read_records("main", 1)] == home.add_message()
     assert restore_to_log(archive, new.path, "main", 1) == LogRestoreResult(0, 6)
-    assert archive.listed() == [one]
-    new.conversation.reconcile(NOW)
-    assert new.said() == home.said()
+    assert archive.list_archives() == [one]
+    new.conversation.recover_after_crash(NOW)
+    assert new.add_message() == home.add_message()
     assert new.verify().ok
     new.close()

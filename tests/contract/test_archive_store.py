@@ -38,7 +38,7 @@ HOSTILE = "peer:telegram:../../etc/passwd\n/../*?[a]"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[StoreHome]:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     with_stores = StoreHome(tmp_path).open()
     yield with_stores
     with_stores.close()
@@ -57,7 +57,7 @@ def test_an_archive_holds_a_header_and_the_logs_own_lines(home: StoreHome) -> No
     home.chat(3)
     one = stored(open_archive(home))
     header, *lines = archived_lines(home, one)
-    assert b"".join(lines) == home.raw()
+    assert b"".join(lines) == home.log_bytes()
     told = json.loads(header)
     assert (told["kind"], told["v"], told["session"], told["generation"], told["scope"]) == (
         "archive",
@@ -77,10 +77,10 @@ def test_the_same_generation_again_finds_what_is_there(home: StoreHome) -> None:
     home.chat(2)
     archive = open_archive(home, FAULTY_URL)
     first = stored(archive)
-    FaultyFileSystem.seen.clear()
+    FaultyFileSystem.calls.clear()
     assert stored(open_archive(home, FAULTY_URL)) == first
-    assert "write" not in {step for step, _ in FaultyFileSystem.seen}
-    assert archive.listed() == [archive.find("main", 1)] == [first]
+    assert "write" not in {step for step, _ in FaultyFileSystem.calls}
+    assert archive.list_archives() == [archive.find_entry("main", 1)] == [first]
 
 
 def test_a_generation_that_went_on_replaces_its_archive(home: StoreHome) -> None:
@@ -89,7 +89,7 @@ def test_a_generation_that_went_on_replaces_its_archive(home: StoreHome) -> None
     home.say("one more", "yes")
     second = stored(open_archive(home))
     assert (first.records, second.records) == (4, 6)
-    assert open_archive(home).listed() == [second]
+    assert open_archive(home).list_archives() == [second]
     assert open_archive(home).verify("main", 1) == []
 
 
@@ -98,9 +98,9 @@ def test_an_archive_whose_row_a_crash_took_is_found_again(home: StoreHome) -> No
     first = stored(open_archive(home, FAULTY_URL))
     with home.db.write() as db:
         db.execute("DELETE FROM archives")
-    FaultyFileSystem.seen.clear()
+    FaultyFileSystem.calls.clear()
     assert stored(open_archive(home, FAULTY_URL)) == first
-    assert "write" not in {step for step, _ in FaultyFileSystem.seen}
+    assert "write" not in {step for step, _ in FaultyFileSystem.calls}
 
 
 def test_an_archive_that_was_spoiled_meanwhile_is_made_again(home: StoreHome) -> None:
@@ -116,7 +116,7 @@ def test_a_generation_without_a_record_has_no_archive(home: StoreHome) -> None:
     home.chat(1)
     archive = open_archive(home)
     assert archive.store("main", 2, NOW, handover="", summary="", reason="manual").url == ""
-    assert archive.listed() == []
+    assert archive.list_archives() == []
     assert not (home.path / "archive").exists()
 
 
@@ -126,12 +126,12 @@ def test_what_does_not_come_back_as_it_was_meant_has_no_row(
     home: StoreHome, step: str, fault: Callable[[str, Any], Any]
 ) -> None:
     home.chat(2)
-    before = home.raw()
+    before = home.log_bytes()
     FaultyFileSystem.faults[step] = permission_denied if step == "move" else fault
     with pytest.raises(ArchiveUnavailable, match=r"Nothing was (cleared|changed)"):
         stored(open_archive(home, FAULTY_URL))
-    assert open_archive(home, FAULTY_URL).listed() == []
-    assert home.raw() == before
+    assert open_archive(home, FAULTY_URL).list_archives() == []
+    assert home.log_bytes() == before
     FaultyFileSystem.faults.clear()
     assert stored(open_archive(home, FAULTY_URL)).records == 4
 
@@ -176,16 +176,16 @@ def test_what_a_crash_left_in_the_homes_own_folder_is_tidied_away(home: StoreHom
     one = stored(archive)
     left = home.path / "archive" / ".part" / "main.2.jsonl.gz"
     left.write_bytes(b"half")
-    archive.tidy()
+    archive.remove_partial()
     assert sorted(path for path in (home.path / "archive").rglob("*") if path.is_file()) == [home.path / one.url]
 
 
 def test_a_log_that_is_not_whole_is_not_archived(home: StoreHome) -> None:
     home.chat(2)
-    home.log.path("main").write_bytes(home.raw().replace(b"question 1", b"question 7"))
+    home.log.path("main").write_bytes(home.log_bytes().replace(b"question 1", b"question 7"))
     with pytest.raises(CorruptStore, match=r"the words of record 3 were changed. Nothing was archived or cleared"):
         stored(open_archive(home))
-    assert open_archive(home).listed() == []
+    assert open_archive(home).list_archives() == []
 
 
 def test_another_homes_archive_is_never_replaced(home: StoreHome, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_another_homes_archive_is_never_replaced(home: StoreHome, tmp_path: Path
 
 def reset(home: StoreHome, archive: StoredArchive, generation: int) -> ArchiveEntry:
     one = archive.store("main", generation, NOW, handover="", summary="", reason="manual")
-    home.conversation.turn_over(GenerationEnd("main", generation, one.to_seq, "It ended.", "manual"), NOW)
+    home.conversation.begin_next_generation(GenerationEnd("main", generation, one.to_seq, "It ended.", "manual"), NOW)
     return one
 
 
@@ -223,10 +223,10 @@ def test_a_home_that_was_set_back_goes_on_beside_what_it_had_archived_later(home
     back.chat(1)
     kept.append(reset(back, archive, 2))
     assert [one.url for one in kept] == [f"{FAULTY_URL}/main/1-2.jsonl.gz", f"{FAULTY_URL}/main/2-2.jsonl.gz"]
-    assert archive.check(remote=True) == [] and open_archive(home, FAULTY_URL).check(remote=True) == []
+    assert archive.verify_all(remote=True) == [] and open_archive(home, FAULTY_URL).verify_all(remote=True) == []
     assert all(FaultyFileSystem.store[name].getvalue() == one.getvalue() for name, one in before.items())
-    assert "mango" in [record.content for record in archive.read("main", 1)]
-    with archive.writing() as db:
+    assert "mango" in [record.content for record in archive.read_records("main", 1)]
+    with archive.open_writer() as db:
         db.execute("DELETE FROM archives WHERE generation = 2")
     assert archive.store("main", 2, NOW, handover="", summary="", reason="manual").url == kept[1].url
     back.close()
@@ -249,37 +249,37 @@ def test_an_archive_moved_to_a_place_where_another_homes_stands_does_not_replace
 @pytest.mark.parametrize("session", [HOSTILE, "peer:x:" + "ü" * 500, "thread:.part", "thread:Ümläut", "room:a:b"])
 def test_no_sessions_name_leads_out_of_the_archive(home: StoreHome, session: str) -> None:
     home.accept("hello", session, scope=session if session.startswith(("peer", "room")) else "owner")
-    home.conversation.ingest(
+    home.conversation.import_messages(
         session, session if session.startswith(("peer", "room")) else "owner", [Message("user", "hi", ts=NOW)], NOW
     )
     archive = open_archive(home)
     one = stored(archive, session)
     assert (home.path / one.url).resolve().is_relative_to(home.path / "archive")
-    assert [record.content for record in archive.read(session, 1)] == ["hi"]
+    assert [record.content for record in archive.read_records(session, 1)] == ["hi"]
     assert archive.verify(session, 1) == []
     assert one.url == f"archive/{session_folder_name(session)}/1.jsonl.gz"
-    assert archive.listed(one.scope) == [one]
+    assert archive.list_archives(one.scope) == [one]
 
 
 def test_records_are_read_with_their_places_in_the_log(home: StoreHome) -> None:
     home.chat(3)
     archive = open_archive(home)
     stored(archive)
-    assert archive.read("main", 1) == list(home.log.scan("main"))
+    assert archive.read_records("main", 1) == list(home.log.scan("main"))
 
 
 def test_a_record_of_many_megabytes_is_archived_whole(home: StoreHome) -> None:
-    home.conversation.ingest("main", "owner", [Message("user", "x" * 20_000_000, ts=NOW)], NOW)
+    home.conversation.import_messages("main", "owner", [Message("user", "x" * 20_000_000, ts=NOW)], NOW)
     archive = open_archive(home)
     one = stored(archive)
     assert one.bytes < 100_000
-    assert len(archive.read("main", 1)[0].content) == 20_000_000
+    assert len(archive.read_records("main", 1)[0].content) == 20_000_000
 
 
 def test_what_was_never_archived_is_told_as_such(home: StoreHome) -> None:
     home.chat(1)
     archive = open_archive(home)
-    for ask in (archive.read, archive.verify):
+    for ask in (archive.read_records, archive.verify):
         with pytest.raises(UsageError, match="Generation 1 of 'main' is not archived"):
             ask("main", 1)
     archive.remove("main", 1)
@@ -290,7 +290,7 @@ def test_an_archive_is_removed_with_its_row(home: StoreHome) -> None:
     archive = open_archive(home)
     one = stored(archive)
     archive.remove("main", 1)
-    assert archive.listed() == []
+    assert archive.list_archives() == []
     assert not (home.path / one.url).exists()
 
 
@@ -300,7 +300,7 @@ def test_an_encrypted_archive_reads_as_any_other(home: StoreHome, tmp_path: Path
     one = stored(archive)
     assert one.encrypted
     assert one.url.endswith("/main/1.jsonl.gz.age")
-    assert archive.read("main", 1) == list(home.log.scan("main"))
+    assert archive.read_records("main", 1) == list(home.log.scan("main"))
 
 
 # ------------------------------------------------------------------------------------------------------------ checking
@@ -332,7 +332,7 @@ def test_what_was_changed_in_an_archive_is_found(
     with home.db.write() as db:
         db.execute("UPDATE archives SET bytes = ?, sha256 = ''", (path.stat().st_size,))
     assert says in " ".join(problem.text for problem in archive.verify("main", 1))
-    assert archive.check(remote=False) == archive.verify("main", 1)
+    assert archive.verify_all(remote=False) == archive.verify("main", 1)
 
 
 @pytest.mark.parametrize("left", [b"", b"\x1f\x8b", None])
@@ -347,7 +347,7 @@ def test_an_archive_that_is_cut_off_or_gone_is_found(home: StoreHome, left: byte
     (problem,) = archive.verify("main", 1)
     assert problem.where == "archive/main/1.jsonl.gz"
     with pytest.raises(ArchiveUnavailable):
-        archive.read("main", 1)
+        archive.read_records("main", 1)
 
 
 def test_an_archive_that_says_otherwise_than_the_log_is_found(home: StoreHome) -> None:
@@ -373,8 +373,8 @@ def test_archives_away_from_the_machine_are_checked_only_when_asked(home: StoreH
     archive = open_archive(home, FAULTY_URL)
     stored(archive)
     FaultyFileSystem.store.clear()
-    assert archive.check(remote=False) == []
-    assert len(archive.check(remote=True)) == 1
+    assert archive.verify_all(remote=False) == []
+    assert len(archive.verify_all(remote=True)) == 1
 
 
 # ----------------------------------------------------------------------------------------------------------------- form
@@ -391,11 +391,11 @@ def test_the_same_lines_and_header_make_the_same_bytes(home: StoreHome) -> None:
     header, walk = check_archive(first)
     assert not walk.problems
     assert replace(header, reason="") == replace(read_header(first), reason="")
-    assert b"".join(read_lines(first)) == home.raw()
+    assert b"".join(read_lines(first)) == home.log_bytes()
 
 
 def test_the_first_problems_alone_are_told() -> None:
     walk = ArchiveCheck("main", 1)
     for _ in range(1000):
-        walk.take(b"junk\n")
+        walk.add_line(b"junk\n")
     assert len(walk.problems) == 20

@@ -21,7 +21,7 @@ from tests.support.store_home import NOW, StoreHome
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[BackupHome]:
-    made = BackupHome(tmp_path / "home").open().furnish()
+    made = BackupHome(tmp_path / "home").open().write_files()
     yield made
     made.close()
 
@@ -40,7 +40,7 @@ def test_everything_of_a_home_is_in_it_and_nothing_else(home: BackupHome, tmp_pa
     assert {name: found[name] for name in BACKED_UP_FILES} == {
         name: text.encode() for name, text in BACKED_UP_FILES.items()
     }
-    assert found["log/main/conversation.jsonl"] == home.raw()
+    assert found["log/main/conversation.jsonl"] == home.log_bytes()
     assert not {*EXCLUDED_FILES} & set(found)
     assert list(manifest.left_out) == ["secrets.toml"]
 
@@ -49,7 +49,7 @@ def test_the_manifest_tells_versions_sizes_hashes_and_log_lengths(home: BackupHo
     made = home.back_up()
     manifest = home.unpack(made, tmp_path / "out")
     assert manifest.made_at == NOW and manifest.kind == "manual" and manifest.rewritten_at is None
-    assert manifest.logs == {"log/main/conversation.jsonl": len(home.raw())}
+    assert manifest.logs == {"log/main/conversation.jsonl": len(home.log_bytes())}
     assert manifest.schemas["script.db"][0] == "0001_initial" and set(manifest.schemas) == {
         "script.db",
         "character.db",
@@ -94,7 +94,7 @@ def test_without_the_workspace_it_says_so(home: BackupHome, tmp_path: Path) -> N
 
 def test_backups_in_the_workspace_are_not_backed_up(tmp_path: Path) -> None:
     chosen = tmp_path / "home" / "workspace" / "kept"
-    home = BackupHome(tmp_path / "home", chosen=str(chosen)).open().furnish()
+    home = BackupHome(tmp_path / "home", backup_path=str(chosen)).open().write_files()
     try:
         chosen.mkdir()
         home.back_up()
@@ -122,8 +122,8 @@ def test_what_is_said_while_it_is_made_is_not_in_it(home: BackupHome, tmp_path: 
     home.unpack(made, tmp_path / "out")
     copy = restored(tmp_path / "out")
     try:
-        assert copy.conversation.reconcile(NOW).adopted == 0
-        assert copy.said()[-1] == "A long one." and copy.verify().problems == ()
+        assert copy.conversation.recover_after_crash(NOW).adopted_records == 0
+        assert copy.add_message()[-1] == "A long one." and copy.verify().problems == ()
         assert (tmp_path / "out" / "MEMORY.md").read_text(encoding="utf-8") == BACKED_UP_FILES["MEMORY.md"]
     finally:
         copy.close()
@@ -140,9 +140,9 @@ def test_a_record_that_is_logged_and_not_indexed_yet_is_adopted(home: BackupHome
     home.unpack(home.back_up(), tmp_path / "out")
     copy = restored(tmp_path / "out")
     try:
-        found = copy.conversation.reconcile(NOW)
-        assert (found.adopted, found.torn) == (1, ())
-        assert copy.said()[-1] == "answer 0"
+        found = copy.conversation.recover_after_crash(NOW)
+        assert (found.adopted_records, found.torn_files) == (1, ())
+        assert copy.add_message()[-1] == "answer 0"
     finally:
         copy.close()
 
@@ -170,7 +170,7 @@ def test_a_damaged_database_is_not_backed_up_and_the_earlier_backup_stays(home: 
 
 
 def test_damaged_memories_are_left_out_because_the_journal_has_them(home: BackupHome, tmp_path: Path) -> None:
-    home.remembered.close()
+    home.memory_db.close()
     _damage(home.path / "memory.db")
     made = home.back_up()
     manifest = home.unpack(made, tmp_path / "out")
@@ -202,30 +202,30 @@ def test_what_nobody_wants_any_more_is_given_up(home: BackupHome) -> None:
 
 
 def test_what_a_crash_left_goes_and_two_of_a_second_are_told_apart(home: BackupHome) -> None:
-    home.folder.ready()
-    home.folder.partial("databases").mkdir()
-    (home.folder.partial("databases") / "script.db").touch()
-    home.folder.partial("nocturne-20261120T100000Z-daily.tar.gz").touch()
+    home.folder.ensure_exists()
+    home.folder.partial_path("databases").mkdir()
+    (home.folder.partial_path("databases") / "script.db").touch()
+    home.folder.partial_path("nocturne-20261120T100000Z-daily.tar.gz").touch()
     names = [home.back_up().backup.name for _ in range(2)]
     assert home.backup_files() == sorted(names) and len({*names}) == 2
-    assert [one.name for one in home.folder.all()] == names
+    assert [one.name for one in home.folder.list_backups()] == names
 
 
 def test_one_is_made_at_a_time(home: BackupHome) -> None:
-    with BackupFolder(home.path).alone(), pytest.raises(UsageError, match="just now"):
+    with BackupFolder(home.path).lock(), pytest.raises(UsageError, match="just now"):
         home.back_up()
     home.back_up()
 
 
 def test_a_folder_elsewhere_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    home = BackupHome(tmp_path / "home", chosen=str(tmp_path / "usb")).open()
+    home = BackupHome(tmp_path / "home", backup_path=str(tmp_path / "usb")).open()
     try:
-        for attempt in (home.back_up, home.folder.all):
+        for attempt in (home.back_up, home.folder.list_backups):
             with pytest.raises(StoreError, match="usb is not there"):
                 attempt()
         assert not (tmp_path / "usb").exists()
         (tmp_path / "usb").mkdir()
-        assert home.folder.all() == []
-        assert home.back_up().backup == home.folder.all()[0]
+        assert home.folder.list_backups() == []
+        assert home.back_up().backup == home.folder.list_backups()[0]
     finally:
         home.close()

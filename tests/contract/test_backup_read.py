@@ -20,7 +20,7 @@ EMPTY = manifest_to_json(BackupManifest("1", NOW, "manual", (), {}, {}, {}))
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    home = BackupHome(tmp_path_factory.mktemp("of") / "home").open().furnish()
+    home = BackupHome(tmp_path_factory.mktemp("of") / "home").open().write_files()
     yield home.folder.path / home.back_up().backup.name
     home.close()
 

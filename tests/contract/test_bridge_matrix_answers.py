@@ -52,7 +52,7 @@ async def asking(server: FixedAnswer) -> AsyncIterator[MatrixClient]:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     client = MatrixClient(site.name, None)
-    client.signed_in(USER, "DEVICE", "token")
+    client.restore_session(USER, "DEVICE", "token")
     try:
         yield client
     finally:
@@ -80,7 +80,7 @@ NO_ANSWERS = {
 async def test_what_is_no_answer_of_matrix_is_trouble_of_the_server_and_never_a_yes(server: FixedAnswer) -> None:
     async with asking(server) as client:
         for request in (
-            client.ask("GET", "/_matrix/client/v3/account/whoami"),
+            client.request_json("GET", "/_matrix/client/v3/account/whoami"),
             client.room_typing("!room:test.example", True, 1000),
             client.sync(1000),
             client.room_send("!room:test.example", "m.room.message", {"body": "hi"}, "t1"),
@@ -94,7 +94,7 @@ async def test_what_is_no_answer_of_matrix_is_trouble_of_the_server_and_never_a_
 
 async def test_what_the_server_itself_says_is_read_whatever_it_says_it_is() -> None:
     async with asking(FixedAnswer(200, b'{"user_id": "@a:b"}', "text/plain")) as client:
-        assert await client.ask("GET", "/_matrix/client/v3/account/whoami") == {"user_id": "@a:b"}
+        assert await client.request_json("GET", "/_matrix/client/v3/account/whoami") == {"user_id": "@a:b"}
 
 
 async def test_an_answer_without_end_is_given_up_before_it_fills_the_memory() -> None:
@@ -107,11 +107,11 @@ async def test_an_answer_without_end_is_given_up_before_it_fills_the_memory() ->
 
 
 class ShortTimeoutInbound(MatrixReceiver):
-    patience = 0.1
+    sync_timeout_seconds = 0.1
 
 
 class NoDrafts:
-    def found(self, drafts: Mapping[str, str]) -> None:
+    def note_existing_drafts(self, drafts: Mapping[str, str]) -> None:
         """There are no drafts."""
 
 

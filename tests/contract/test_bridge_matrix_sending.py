@@ -23,7 +23,7 @@ async def test_an_answer_is_formatted_and_calls_nobody(bot: MatrixBot, erik: Mat
     await bridge.send(outgoing_part(room, "A **bold** <b>claim</b>\n\n- one", key="a"))
     await bridge.send(outgoing_part(room, "plain", key="b"))
     await bridge.aclose()
-    await erik.until(lambda: len(erik.messages(room, bot.user)) == 2)
+    await erik.sync_until(lambda: len(erik.messages(room, bot.user)) == 2)
     bold, plain = (one["content"] for one in erik.messages(room, bot.user))
     assert "<strong>bold</strong> &lt;b&gt;claim&lt;/b&gt;" in bold["formatted_body"]
     assert "formatted_body" not in plain and plain["m.mentions"] == {}
@@ -39,7 +39,7 @@ async def test_f36_a_resend_is_shown_once_after_a_restart_too(bot: MatrixBot, er
     await bridge.send(outgoing_part(room, "the answer", key="reply:2"))
     await bridge.send(outgoing_part(room, "another home's answer"))
     await bridge.aclose()
-    await erik.until(lambda: "another home's answer" in erik.texts(room, bot.user))
+    await erik.sync_until(lambda: "another home's answer" in erik.texts(room, bot.user))
     assert erik.texts(room, bot.user) == ["the answer", "the answer", "another home's answer"]
 
 
@@ -54,7 +54,7 @@ async def test_a_file_goes_out_once_under_its_name(bot: MatrixBot, erik: MatrixU
         bridge = bot.bridge()
         await bridge.send(one)
         await bridge.aclose()
-    await erik.until(lambda: "the end" in erik.texts(room, bot.user))
+    await erik.sync_until(lambda: "the end" in erik.texts(room, bot.user))
     sent, _ = erik.messages(room, bot.user)
     assert (sent["content"]["msgtype"], sent["content"]["body"]) == ("m.file", "list.txt")
     server, media_id = sent["content"]["url"].removeprefix("mxc://").split("/")
@@ -65,34 +65,34 @@ async def test_a_file_goes_out_once_under_its_name(bot: MatrixBot, erik: MatrixU
 async def test_live_text_becomes_the_answer(bot: MatrixBot, erik: MatrixUser) -> None:
     door = MatrixInboundRecorder()
     room = await open_direct_room(bot, erik, door)
-    async with bot.running(door) as bridge:
+    async with bot.run_bridge(door) as bridge:
         bridge.show(turn_event("turn", state="started"), room)
-        await erik.until(lambda: erik.typing.get(room))
+        await erik.sync_until(lambda: erik.typing.get(room))
         bridge.show(turn_event("delta", text="Let me"), room)
-        await erik.until(lambda: erik.texts(room, bot.user) == ["Let me"])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["Let me"])
         bridge.show(turn_event("discard"), room)
-        await erik.until(lambda: erik.texts(room, bot.user) == ["…"])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["…"])
         bridge.show(turn_event("delta", text="It is **nine**"), room)
-        await erik.until(lambda: erik.texts(room, bot.user) == ["It is **nine**"])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["It is **nine**"])
         await bridge.send(outgoing_part(room, "A reminder", key="n", kind="notice"))
         bridge.show(turn_event("turn", state="answered"), room)
         await bridge.send(outgoing_part(room, "It is **nine** o'clock."))
         await bridge.send(outgoing_part(room, "Second part", number=2))
-        await erik.until(lambda: "Second part" in erik.texts(room, bot.user))
+        await erik.sync_until(lambda: "Second part" in erik.texts(room, bot.user))
     assert erik.texts(room, bot.user) == ["It is **nine** o'clock.", "A reminder", "Second part"]
 
 
 async def test_a_turn_that_was_stopped_leaves_no_text(bot: MatrixBot, erik: MatrixUser) -> None:
     door = MatrixInboundRecorder()
     room = await open_direct_room(bot, erik, door)
-    async with bot.running(door) as bridge:
+    async with bot.run_bridge(door) as bridge:
         bridge.show(turn_event("turn", state="started"), room)
         bridge.show(turn_event("delta", text="Once upon"), room)
-        await erik.until(lambda: erik.texts(room, bot.user) == ["Once upon"])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["Once upon"])
         bridge.show(turn_event("turn", state="aborted"), room)
-        await erik.until(lambda: erik.texts(room, bot.user) == [])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == [])
         await bridge.send(outgoing_part(room, "Another time."))
-        await erik.until(lambda: bool(erik.texts(room, bot.user)))
+        await erik.sync_until(lambda: bool(erik.texts(room, bot.user)))
     assert erik.texts(room, bot.user) == ["Another time."]
 
 
@@ -102,27 +102,27 @@ async def test_live_text_of_a_killed_process_is_replaced_by_the_answer(
 ) -> None:
     door = MatrixInboundRecorder()
     room = await open_direct_room(bot, erik, door)
-    async with bot.running(door) as bridge:
+    async with bot.run_bridge(door) as bridge:
         bridge.show(turn_event("delta", text="Once upon"), room)
-        await erik.until(lambda: erik.texts(room, bot.user) == ["Once upon"])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["Once upon"])
         # Nothing is told to a process that is killed: its client is just gone.
-    async with bot.running(door) as bridge:
+    async with bot.run_bridge(door) as bridge:
         if resumed:
             bridge.show(turn_event("delta", text="Twice upon"), room)
-            await erik.until(lambda: erik.texts(room, bot.user) == ["Twice upon"])
+            await erik.sync_until(lambda: erik.texts(room, bot.user) == ["Twice upon"])
         await bridge.send(outgoing_part(room, "The end."))
-        await erik.until(lambda: "The end." in erik.texts(room, bot.user))
+        await erik.sync_until(lambda: "The end." in erik.texts(room, bot.user))
     assert erik.texts(room, bot.user) == ["The end."]
-    async with bot.running(door) as bridge:
+    async with bot.run_bridge(door) as bridge:
         await bridge.send(outgoing_part(room, "More.", key="reply:2"))
-    await erik.until(lambda: "More." in erik.texts(room, bot.user))
+    await erik.sync_until(lambda: "More." in erik.texts(room, bot.user))
     assert erik.texts(room, bot.user) == ["The end.", "More."]
 
 
 async def test_a_rate_limit_says_how_long_to_wait(bot: MatrixBot, erik: MatrixUser) -> None:
     room = await open_direct_room(bot, erik, MatrixInboundRecorder())
     limit = {"messages_per_second": 1, "burst_count": 1}
-    await erik.ask("POST", f"/v1/users/{bot.user}/override_ratelimit", limit, base="/_synapse/admin")
+    await erik.request("POST", f"/v1/users/{bot.user}/override_ratelimit", limit, base="/_synapse/admin")
     bridge = bot.bridge()
     with pytest.raises(BridgeError) as refused:
         for number in range(10):
@@ -148,7 +148,7 @@ async def test_the_account_tells_who_it_is(bot: MatrixBot) -> None:
 
 
 async def test_what_a_room_never_takes_is_told_apart(bot: MatrixBot, erik: MatrixUser) -> None:
-    mine = await erik.room()
+    mine = await erik.create_room()
     there = await open_direct_room(bot, erik, MatrixInboundRecorder())
     bridge = bot.bridge()
     for room, text in ((mine, "hello"), ("!nowhere:test.example", "hello"), (there, "x" * 70_000)):
@@ -188,15 +188,15 @@ async def test_live_text_waits_for_an_answer_that_was_refused_at_first(
 ) -> None:
     door = MatrixInboundRecorder()
     room = await open_direct_room(bot, erik, door)
-    async with bot.running(door, bot.bridge(proxy.url)) as bridge:
+    async with bot.run_bridge(door, bot.bridge(proxy.url)) as bridge:
         bridge.show(turn_event("delta", text="It is"), room)
-        await erik.until(lambda: erik.texts(room, bot.user) == ["It is"])
-        proxy.refuse(1, 0.5)
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["It is"])
+        proxy.refuse_sends(1, 0.5)
         with pytest.raises(BridgeError) as refused:
             await bridge.send(outgoing_part(room, "It is nine."))
         assert refused.value.retry_after == 0.5
         await bridge.send(outgoing_part(room, "It is nine."))
-        await erik.until(lambda: erik.texts(room, bot.user) == ["It is nine."])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["It is nine."])
 
 
 @pytest.mark.parametrize("path", ["/draft-", "/notice-"])
@@ -205,14 +205,14 @@ async def test_live_text_of_which_nobody_knows_never_covers_the_answer(
 ) -> None:
     door = MatrixInboundRecorder()
     room = await open_direct_room(bot, erik, door)
-    proxy.cut("after", path=path)
-    async with bot.running(door, bot.bridge(proxy.url)) as bridge:
+    proxy.cut_connections("after", path=path)
+    async with bot.run_bridge(door, bot.bridge(proxy.url)) as bridge:
         bridge.show(turn_event("delta", text="It is"), room)
-        await erik.until(lambda: erik.texts(room, bot.user) == ["It is"])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["It is"])
         if path == "/notice-":
             bridge.show(turn_event("delta", text=" about"), room)
-            await erik.until(lambda: erik.texts(room, bot.user) == ["It is about"])
+            await erik.sync_until(lambda: erik.texts(room, bot.user) == ["It is about"])
         await bridge.send(outgoing_part(room, "It is nine."))
-        await erik.until(lambda: erik.texts(room, bot.user) == ["It is nine."])
+        await erik.sync_until(lambda: erik.texts(room, bot.user) == ["It is nine."])
     (answer,) = erik.messages(room, bot.user)
     assert answer["content"]["body"] == "It is nine."

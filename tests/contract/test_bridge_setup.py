@@ -58,7 +58,7 @@ async def test_a_token_that_was_replaced_holds_once_the_bridge_is_reloaded(
     with use_keyring(ring()):
         secret_store(home).put("telegram.token", "123456:the-one-before")
         networks = ConfiguredBridges(load_settings(home, {}), None)
-        (bridge,) = networks.bridges().values()
+        (bridge,) = networks.open_all().values()
         await lines.put("telegram", bridge)
         with pytest.raises(BridgeError, match="does not accept the bot's token"):
             await lines.there["telegram"].check()
@@ -75,7 +75,7 @@ async def test_the_keyring_is_asked_again_whenever_a_bridge_is_made(home: Home, 
         secret_store(home).put("telegram.token", "123456:the-one-before")
         networks = ConfiguredBridges(load_settings(home, {}), None)
         secret_store(home).put("telegram.token", server.token)
-        assert await networks.one("telegram").check() == "@nocturne_bot"
+        assert await networks.open_one("telegram").check() == "@nocturne_bot"
 
 
 async def test_settings_that_are_found_changed_meanwhile_are_taken_up_one_after_the_other(home: Home) -> None:
@@ -84,7 +84,7 @@ async def test_settings_that_are_found_changed_meanwhile_are_taken_up_one_after_
     await networks.reload("telegram", lines)
     home.config.write_text("[telegram]\nenabled = false\n")
     changed = load_settings(home, {})
-    await asyncio.gather(networks.renew(changed, lines), networks.reload("telegram", lines))
+    await asyncio.gather(networks.apply_settings(changed, lines), networks.reload("telegram", lines))
     assert lines.there == {}
 
 
@@ -106,10 +106,10 @@ async def test_f39_a_bridge_that_the_disk_refused_is_taken_up_later(home: Home, 
     settings = load_settings(home, {"ASSISTANT_TELEGRAM__ENABLED": "false"})
     networks = ConfiguredBridges(settings, None)
     wanted = load_settings(home, {"ASSISTANT_TELEGRAM__TOKEN": server.token})
-    await networks.renew(wanted, lines)
-    assert (lines.there, networks.behind) == ({}, True)
-    await networks.catch_up(lines)
-    assert (await lines.there["telegram"].check(), networks.behind) == ("@nocturne_bot", False)
+    await networks.apply_settings(wanted, lines)
+    assert (lines.there, networks.has_pending) == ({}, True)
+    await networks.retry_pending(lines)
+    assert (await lines.there["telegram"].check(), networks.has_pending) == ("@nocturne_bot", False)
 
 
 async def test_what_was_typed_is_tried_without_being_kept(home: Home, server: StrictTelegram) -> None:

@@ -29,7 +29,7 @@ async def handed_in(server: StrictTelegram, bridge: TelegramBridge) -> InboundMe
     """What becomes of the one message that waits."""
     door = TelegramInboundRecorder()
     async with run_telegram_bridge(bridge, door):
-        return await door.arrival()
+        return await door.last_arrival()
 
 
 async def test_a_message_arrives_with_who_and_where(server: StrictTelegram, bridge: TelegramBridge) -> None:
@@ -51,14 +51,14 @@ async def test_another_bot_that_counts_from_the_beginning_is_not_taken_for_the_f
     door = TelegramInboundRecorder()
     bridge = make_telegram_bridge(server)
     async with run_telegram_bridge(bridge, door):
-        await door.until(1)
+        await door.wait_for_count(1)
     await bridge.aclose()
     async with StrictTelegram("654321:of-another-bot") as other:
         other.say("to the new one")
         bridge = make_telegram_bridge(other)
-        door.at = ""
+        door.stored_position = ""
         async with run_telegram_bridge(bridge, door):
-            first, second = await door.until(2)
+            first, second = await door.wait_for_count(2)
         await bridge.aclose()
     assert (first.content, second.content) == ("to the old one", "to the new one")
     assert first.external_id != second.external_id
@@ -68,9 +68,9 @@ async def test_i10_a_file_of_somebody_who_was_not_let_in_is_not_fetched(
     server: StrictTelegram, bridge: TelegramBridge
 ) -> None:
     server.say(document={**server.keep_file(b"words"), "file_name": "a.txt"}, caption="look")
-    door = TelegramInboundRecorder(strangers=(str(OWNER),))
+    door = TelegramInboundRecorder(unexpected_senders=(str(OWNER),))
     async with run_telegram_bridge(bridge, door):
-        arrival = await door.arrival()
+        arrival = await door.last_arrival()
     assert (arrival.media, arrival.content) == ((), "look\n[file a.txt, 0.1 MB: nobody expects it]")
     assert "getfile" not in [method for method, _ in server.calls]
 
@@ -78,13 +78,13 @@ async def test_i10_a_file_of_somebody_who_was_not_let_in_is_not_fetched(
 async def test_telegram_is_asked_for_more_only_once_the_door_kept_what_came(server: StrictTelegram) -> None:
     server.say("one")
     server.say("two")
-    door = TelegramInboundRecorder(full=True)
+    door = TelegramInboundRecorder(disk_full=True)
     bridge = make_telegram_bridge(server)
     with pytest.raises(StoreError):
         await bridge.run(door)
     assert [update["update_id"] for update in server.updates] == [500, 501]
     async with run_telegram_bridge(bridge, door):
-        assert [one.content for one in await door.until(2)] == ["one", "two"]
+        assert [one.content for one in await door.wait_for_count(2)] == ["one", "two"]
         await server.until(lambda: not server.updates)
     await bridge.aclose()
     assert server.offsets == [0, 0, 502]
@@ -93,21 +93,21 @@ async def test_telegram_is_asked_for_more_only_once_the_door_kept_what_came(serv
 async def test_receiving_goes_on_where_it_was_left(server: StrictTelegram, bridge: TelegramBridge) -> None:
     server.say("kept before")
     server.say("new")
-    door = TelegramInboundRecorder(at="501")
+    door = TelegramInboundRecorder(stored_position="501")
     async with run_telegram_bridge(bridge, door):
-        assert (await door.arrival()).content == "new"
+        assert (await door.last_arrival()).content == "new"
     assert server.offsets[0] == 501
 
 
 async def test_counting_on_from_anywhere_loses_nothing(server: StrictTelegram, bridge: TelegramBridge) -> None:
-    door = TelegramInboundRecorder(at="90000")
+    door = TelegramInboundRecorder(stored_position="90000")
     server.say("after a quiet week")
     async with run_telegram_bridge(bridge, door):
-        await door.until(1)
+        await door.wait_for_count(1)
         server.say("and another")
-        assert [one.content for one in await door.until(2)] == ["after a quiet week", "and another"]
+        assert [one.content for one in await door.wait_for_count(2)] == ["after a quiet week", "and another"]
         await server.until(lambda: not server.updates)
-    assert door.at == "502"
+    assert door.stored_position == "502"
 
 
 async def test_what_holds_nothing_to_keep_is_passed_over(server: StrictTelegram, bridge: TelegramBridge) -> None:
@@ -118,7 +118,7 @@ async def test_what_holds_nothing_to_keep_is_passed_over(server: StrictTelegram,
     door = TelegramInboundRecorder()
     async with run_telegram_bridge(bridge, door):
         await server.until(lambda: not server.updates)
-    assert (door.kept, door.at, door.connections) == ([], "504", 1)
+    assert (door.received, door.stored_position, door.connections) == ([], "504", 1)
 
 
 async def test_an_edit_is_a_change_of_its_message(server: StrictTelegram, bridge: TelegramBridge) -> None:
@@ -126,7 +126,7 @@ async def test_an_edit_is_a_change_of_its_message(server: StrictTelegram, bridge
     server.edit(message, "see you at 5")
     door = TelegramInboundRecorder()
     async with run_telegram_bridge(bridge, door):
-        change = (await door.until(2))[1]
+        change = (await door.wait_for_count(2))[1]
     number = f"{BOT['id']}:{OWNER}:{message}"
     assert change == MessageChange("telegram", number, "501", "edit", str(OWNER), "see you at 5", position="502")
 
@@ -140,7 +140,7 @@ async def test_a_place_that_is_shared_for_a_while_is_no_stream_of_edits(
     door = TelegramInboundRecorder()
     async with run_telegram_bridge(bridge, door):
         await server.until(lambda: not server.updates)
-    assert [one.content for one in door.kept] == ["[location: 52.10000, 4.30000]"]
+    assert [one.content for one in door.received] == ["[location: 52.10000, 4.30000]"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ async def test_another_bots_command_is_nothing_to_us(server: StrictTelegram, bri
     door = TelegramInboundRecorder()
     async with run_telegram_bridge(bridge, door):
         await server.until(lambda: not server.updates)
-    assert door.kept == []
+    assert door.received == []
 
 
 async def test_a_reply_to_the_bot_is_for_it_and_names_what_it_replies_to(
@@ -284,9 +284,9 @@ async def test_a_file_that_fails_is_asked_for_again_and_then_named(server: Stric
     for _ in range(2):
         with pytest.raises(BridgeError):
             await bridge.run(door)
-        assert door.kept == []
+        assert door.received == []
     async with run_telegram_bridge(bridge, door):
-        words = [one.content for one in await door.until(2)]
+        words = [one.content for one in await door.wait_for_count(2)]
     await bridge.aclose()
     assert words == ["[file a.txt, 0.1 MB: Telegram does not hand it out]", "what came after"]
 
@@ -299,7 +299,7 @@ async def test_a_button_comes_in_as_its_command_and_is_let_go(server: StrictTele
     server.press(server.sent[0], "Yes")
     door = TelegramInboundRecorder()
     async with run_telegram_bridge(bridge, door):
-        arrival = await door.arrival()
+        arrival = await door.last_arrival()
         await server.until(lambda: bool(server.answered))
     assert (arrival.content, arrival.sender, arrival.target) == ("/pair ABCD", str(OWNER), str(OWNER))
     assert arrival.external_id.startswith("press:")

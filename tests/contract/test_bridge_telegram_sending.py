@@ -153,11 +153,11 @@ async def test_f36_an_answer_that_does_not_come_in_time_may_have_arrived(server:
 
 
 async def test_where_nothing_connects_nothing_arrived(server: StrictTelegram, bridge: TelegramBridge) -> None:
-    await server.go()
+    await server.go_offline()
     with pytest.raises(BridgeError) as caught:
         await bridge.send(outgoing_telegram_part())
     assert not caught.value.ambiguous
-    await server.come_back()
+    await server.go_online()
     await bridge.send(outgoing_telegram_part("back"))
     assert server.texts() == ["back"]
 

@@ -37,7 +37,7 @@ def item(key: str = "reply:t1", body: str = "hello", *, session: str = "main", i
 
 
 async def test_a_message_is_answered_with_its_ids_once_it_is_accepted(served: ControlServer) -> None:
-    response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
+    response = await served.request("POST", "/messages", json={"text": "hi", "external_id": "a"})
     assert response.status_code == 202
     assert response.json() == {"inbox_id": 1, "message_id": 101, "duplicate": False}
     incoming = served.control.accepted["a"]
@@ -46,36 +46,36 @@ async def test_a_message_is_answered_with_its_ids_once_it_is_accepted(served: Co
 
 
 async def test_the_same_external_id_is_accepted_once(served: ControlServer) -> None:
-    first = await served.link.say("hi", "a", "main")
-    again = await served.link.say("hi", "a", "main")
+    first = await served.link.send_message("hi", "a", "main")
+    again = await served.link.send_message("hi", "a", "main")
     assert (again.inbox_id, again.duplicate) == (first.inbox_id, True)
 
 
 async def test_a_message_that_could_not_be_kept_is_refused_with_the_reason(served: ControlServer) -> None:
     served.control.failure = StoreError("The disk is full. Nothing was kept;\nmake room.")
-    response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
+    response = await served.request("POST", "/messages", json={"text": "hi", "external_id": "a"})
     assert response.status_code == 503
     assert response.json() == {"error": "The disk is full. Nothing was kept; make room."}
 
 
 async def test_a_defect_is_told_in_one_line_and_the_next_request_is_served(served: ControlServer) -> None:
     served.control.failure = RuntimeError("boom")
-    response = await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a"})
+    response = await served.request("POST", "/messages", json={"text": "hi", "external_id": "a"})
     assert response.status_code == 500
     assert "RuntimeError" in response.json()["error"]
     served.control.failure = None
-    assert (await served.link.say("hi", "a", "main")).inbox_id == 1
+    assert (await served.link.send_message("hi", "a", "main")).inbox_id == 1
 
 
 async def test_ten_megabytes_nul_and_every_script_arrive_unchanged(served: ControlServer) -> None:
     text = "\x00 é 日本語 🙂 \u202e " + "x" * 10_000_000
-    await served.link.say(text, "big", "main")
+    await served.link.send_message(text, "big", "main")
     assert served.control.accepted["big"].content == text
 
 
 async def test_a_picture_comes_with_its_size(served: ControlServer) -> None:
     picture = {"mime": "image/png", "name": "a.png", "data": "aGVsbG8="}
-    await served.raw("POST", "/messages", json={"text": "", "external_id": "a", "media": [picture]})
+    await served.request("POST", "/messages", json={"text": "", "external_id": "a", "media": [picture]})
     (media,) = served.control.accepted["a"].media
     assert (media.kind, media.mime, media.size, media.data) == ("image", "image/png", 5, "aGVsbG8=")
 
@@ -101,7 +101,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 async def test_a_message_is_refused_in_one_line_with(served: ControlServer, case: str) -> None:
     body, named = REFUSED[case]
-    response = await served.raw("POST", "/messages", json=body)
+    response = await served.request("POST", "/messages", json=body)
     assert response.status_code == 400
     error = response.json()["error"]
     assert named in error and "\n" not in error and ("Nothing was changed" in error or "Sessions:" in error)
@@ -109,7 +109,7 @@ async def test_a_message_is_refused_in_one_line_with(served: ControlServer, case
 
 
 async def test_a_session_is_called_as_everywhere_else(served: ControlServer) -> None:
-    await served.raw("POST", "/messages", json={"text": "hi", "external_id": "a", "session": "thread:Ärger"})
+    await served.request("POST", "/messages", json={"text": "hi", "external_id": "a", "session": "thread:Ärger"})
     assert served.control.accepted["a"].session == "thread:ärger"
 
 
@@ -124,14 +124,14 @@ UNSAID = {
 @pytest.mark.parametrize("case", UNSAID)
 async def test_what_a_body_lacks_is_told_of_one_with(served: ControlServer, case: str) -> None:
     request, named = UNSAID[case]
-    response = await served.raw("POST", "/messages", **request)
+    response = await served.request("POST", "/messages", **request)
     assert response.status_code == 400
     assert named in response.json()["error"]
 
 
 async def test_of_many_faults_the_first_are_told(served: ControlServer) -> None:
     body = {"text": "hi", "external_id": "a", "media": [1] * 10_000, "x" * 100_000: 1}
-    response = await served.raw("POST", "/messages", json=body)
+    response = await served.request("POST", "/messages", json=body)
     error = response.json()["error"]
     assert response.status_code == 400 and len(error) < 2000
     assert "`media.0`" in error and "and 9996 more" in error
@@ -141,7 +141,7 @@ async def test_of_many_faults_the_first_are_told(served: ControlServer) -> None:
     "body", [b'{"text": "\xff\xfe", "external_id": "a"}', b"{", b"", b'{"text": "\\ud800", "external_id": "a"}']
 )
 async def test_a_body_that_is_no_text_is_refused_in_one_line(served: ControlServer, body: bytes) -> None:
-    response = await served.raw("POST", "/messages", content=body, headers={"content-type": "application/json"})
+    response = await served.request("POST", "/messages", content=body, headers={"content-type": "application/json"})
     assert response.status_code == 400
     assert set(response.json()) == {"error"}
     assert "\n" not in response.json()["error"]
@@ -154,14 +154,16 @@ async def test_a_body_over_64_megabytes_is_refused_however_it_is_sent(served: Co
             yield b" " * 2**20
 
     for content in (b" " * (65 * 2**20), pieces()):
-        response = await served.raw("POST", "/messages", content=content, headers={"content-type": "application/json"})
+        response = await served.request(
+            "POST", "/messages", content=content, headers={"content-type": "application/json"}
+        )
         assert response.status_code == 413
         assert response.json() == {"error": "The body is larger than 64 MB. Nothing was accepted."}
 
 
 async def test_an_unknown_address_and_method_are_refused_as_json(served: ControlServer) -> None:
     for method, address, status in (("GET", "/nothing", 404), ("PUT", "/messages", 405), ("GET", "/docs", 404)):
-        response = await served.raw(method, address)
+        response = await served.request(method, address)
         assert response.status_code == status
         assert set(response.json()) == {"error"}
 
@@ -170,12 +172,12 @@ async def test_an_unknown_address_and_method_are_refused_as_json(served: Control
 
 
 async def test_a_command_gives_what_to_show(served: ControlServer) -> None:
-    assert await served.link.command("/todo add milk", "main") == "**/todo add milk** in main from terminal"
+    assert await served.link.run_command("/todo add milk", "main") == "**/todo add milk** in main from terminal"
 
 
 async def test_a_command_that_is_not_understood_raises_its_line(served: ControlServer) -> None:
     with pytest.raises(UsageError, match=r"There is no command /nonsense\. Nothing was changed\."):
-        await served.link.command("/nonsense", "main")
+        await served.link.run_command("/nonsense", "main")
 
 
 async def test_stop_tells_whether_a_turn_ran(served: ControlServer) -> None:
@@ -184,10 +186,10 @@ async def test_stop_tells_whether_a_turn_ran(served: ControlServer) -> None:
 
 
 async def test_a_result_is_given_by_inbox_id_and_an_unknown_one_is_404(served: ControlServer) -> None:
-    await served.link.say("hi", "a", "main")
+    await served.link.send_message("hi", "a", "main")
     assert (await served.link.result(1))["reply"] == "yes"
-    assert (await served.raw("GET", "/results/9")).status_code == 404
-    assert (await served.raw("GET", "/results/nine")).status_code == 400
+    assert (await served.request("GET", "/results/9")).status_code == 404
+    assert (await served.request("GET", "/results/nine")).status_code == 400
 
 
 async def test_status_is_served(served: ControlServer) -> None:
@@ -212,7 +214,7 @@ async def test_a_delivery_is_made_when_a_terminal_confirms_its_key(served: Contr
         name, data = await anext(events)
         assert (name, data["key"], data["body"], data["inbox_id"]) == ("deliver", "reply:t1", "hello", 1)
         assert not sending.done()
-        await served.link.shown("reply:t1")
+        await served.link.acknowledge("reply:t1")
         await sending
 
 
@@ -236,7 +238,7 @@ async def test_a_terminal_that_asked_for_one_answer_gets_no_other(served: Contro
             await served.terminal.send(item(inbox_id=1))
         sending = asyncio.create_task(served.terminal.send(item("reply:t2", inbox_id=2)))
         assert (await anext(events))[1]["key"] == "reply:t2"
-        await served.link.shown("reply:t2")
+        await served.link.acknowledge("reply:t2")
         await sending
 
 
@@ -247,7 +249,7 @@ async def test_a_delivery_whose_terminal_leaves_unconfirmed_waits_for_the_next(s
         await anext(events)
     with pytest.raises(RecipientNotConnected):
         await sending
-    assert served.terminal.attached("main") == 0
+    assert served.terminal.count_attached("main") == 0
 
 
 async def test_a_terminal_that_does_not_confirm_is_detached_and_the_item_waits(tmp_path: Path) -> None:
@@ -259,7 +261,7 @@ async def test_a_terminal_that_does_not_confirm_is_detached_and_the_item_waits(t
             assert caught.value.ambiguous
             rest = [name async for name, _ in events]
         assert rest[-1] == "notice"
-        assert served.terminal.attached("main") == 0
+        assert served.terminal.count_attached("main") == 0
 
 
 async def test_a_terminal_that_falls_behind_is_detached_and_blocks_nobody(tmp_path: Path) -> None:
@@ -270,7 +272,7 @@ async def test_a_terminal_that_falls_behind_is_detached_and_blocks_nobody(tmp_pa
                 other.queue.get_nowait()
             terminal.show(TurnEvent("delta", "main", "t1", {"text": str(n)}), "")
         assert [name async for name, _ in slow.events()] == ["notice"]
-        assert terminal.attached("main") == 1
+        assert terminal.count_attached("main") == 1
 
 
 async def test_stopping_the_bridge_ends_the_streams(served: ControlServer) -> None:
@@ -292,5 +294,5 @@ async def test_a_client_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
 
 
 async def test_errors_are_json_with_one_key(served: ControlServer) -> None:
-    response = await served.raw("POST", "/stop", json={"session": "main", "now": True})
+    response = await served.request("POST", "/stop", json={"session": "main", "now": True})
     assert json.loads(response.content).keys() == {"error"}

@@ -49,19 +49,19 @@ async def test_a_forgetting_killed_anywhere_is_finished_at_the_next_start(filled
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     begun = list(path.glob(PLAN_FILES))
     home = ErasureHome(path).open()
-    home.conversation.reconcile(NOW)
+    home.conversation.recover_after_crash(NOW)
     assert home.verify().problems == (), "whole before it is finished"
-    settled = await home.forgetting.settle(NOW)
+    settled = await home.erasure.finish_interrupted(NOW)
     assert len(settled) == len(begun)
-    [done] = settled or [await home.forgetting.forget(erasure_request(), NOW)]
-    assert [(one.where, one.why) for one in done.left] == []
-    assert home.bytes_with() == []
+    [done] = settled or [await home.erasure.erase(erasure_request(), NOW)]
+    assert [(one.where, one.why) for one in done.leftovers] == []
+    assert home.files_containing() == []
     assert home.verify().problems == ()
     assert len(home.verify().redactions) == 6
     assert [one.name for one in path.rglob("*forgetting*")] == []
     contents = {entry.content for entry in home.journal.entries("owner")}
     assert contents == {"The gate has a word.", "The boat is red.", "They met.\nThey left.", "The word was changed."}
-    assert set(home.found("boat")) >= {1, 2}
-    assert home.found("zanzibarquux") == []
+    assert set(home.search_ids("boat")) >= {1, 2}
+    assert home.search_ids("zanzibarquux") == []
     assert sum(record.kind == "redaction" for record in home.log.scan("main")) == 1
     home.close()

@@ -273,7 +273,7 @@ async def test_another_embedder_answers_once_all_are_embedded_again(
         vectors = await house.nearest(["dessert"], "main")
     async with open_memories(after, warm_child_command()) as house:
         assert await house.nearest(["dessert"], "main") == vectors
-        assert letters.asked == []
+        assert letters.request_bodies == []
         changed = replace(kept[0], text="Pie is what I like.")
         assert await house.reembed(2) == 2
         await house.apply([*update_changes(changed), *add_changes(make_memory("Snow is what I like.", number=9))])

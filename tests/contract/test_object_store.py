@@ -60,7 +60,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "s3":
         return str(request.getfixturevalue("s3"))
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     elsewhere = tmp_path / "else where"
     return {"home": "", "folder": str(elsewhere), "file": f"file://{elsewhere}", "memory": FAULTY_URL}[request.param]
 
@@ -74,13 +74,13 @@ def test_what_is_put_is_got_and_removed(tmp_path: Path, url: str) -> None:
     kept = shelf.put(NAME, DATA, fine)
     assert (kept.bytes, kept.sha256, kept.encrypted) == (len(DATA), hashlib.sha256(DATA).hexdigest(), False)
     assert kept.url == shelf.url_of(NAME) == f"{url or 'archive'}/{NAME}"
-    assert shelf.has(kept.url)
+    assert shelf.exists(kept.url)
     assert shelf.get(kept.url).data == DATA
     again = shelf.put(NAME, OTHER, lambda data: None)
     assert make_object_store(tmp_path, url).get(again.url).data == OTHER
     shelf.remove(kept.url)
     shelf.remove(kept.url)
-    assert not shelf.has(kept.url)
+    assert not shelf.exists(kept.url)
     with pytest.raises(ArchiveMissing):
         shelf.get(kept.url)
 
@@ -95,27 +95,27 @@ def test_what_does_not_prove_right_never_gets_its_name(tmp_path: Path, url: str)
     with pytest.raises(ArchiveUnavailable, match="It is wrong"):
         shelf.put(NAME, DATA, wrong)
     assert shelf.get(kept.url).data == OTHER
-    shelf.tidy()
+    shelf.remove_partial()
     shelf.put(NAME, DATA, fine)
     shelf.remove(kept.url)
 
 
 def test_what_was_half_written_is_tidied_away(tmp_path: Path) -> None:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     shelf = make_object_store(tmp_path, FAULTY_URL)
     shelf.put(NAME, OTHER, lambda data: None)
     FaultyFileSystem.faults["move"] = permission_denied
     with pytest.raises(ArchiveUnavailable, match="Permission denied"):
         shelf.put(NAME, DATA, fine)
     assert len(FaultyFileSystem.store) == 2
-    make_object_store(tmp_path, FAULTY_URL).tidy()
+    make_object_store(tmp_path, FAULTY_URL).remove_partial()
     assert [path.rpartition("shelf/")[2] for path in FaultyFileSystem.store] == [NAME]
     assert shelf.get(shelf.url_of(NAME)).data == OTHER
 
 
 @pytest.mark.parametrize("step", ["write", "read", "move"])
 def test_a_place_that_refuses_a_step_is_told_in_a_line_and_keeps_what_it_had(tmp_path: Path, step: str) -> None:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     shelf = make_object_store(tmp_path, FAULTY_URL)
     kept = shelf.put(NAME, OTHER, lambda data: None)
     FaultyFileSystem.faults[step] = permission_denied
@@ -131,20 +131,20 @@ def test_a_place_that_refuses_a_step_is_told_in_a_line_and_keeps_what_it_had(tmp
 def test_a_place_that_gives_other_bytes_is_found_out_before_anything_has_its_name(
     tmp_path: Path, step: str, fault: object
 ) -> None:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     shelf = make_object_store(tmp_path, FAULTY_URL)
     kept = shelf.put(NAME, OTHER, lambda data: None)
-    FaultyFileSystem.seen.clear()
+    FaultyFileSystem.calls.clear()
     FaultyFileSystem.faults[step] = fault  # type: ignore[assignment]
     with pytest.raises(ArchiveUnavailable, match="other bytes came back"):
         shelf.put(NAME, DATA, lambda data: None)
-    assert "move" not in {done for done, _ in FaultyFileSystem.seen}
+    assert "move" not in {done for done, _ in FaultyFileSystem.calls}
     FaultyFileSystem.faults.clear()
     assert shelf.get(kept.url).data == OTHER
 
 
 def test_a_place_that_spoils_what_it_moves_is_found_out(tmp_path: Path) -> None:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     shelf = make_object_store(tmp_path, FAULTY_URL)
     FaultyFileSystem.faults["read"] = lambda path, given: given if ".part" in path else bit_flipped(path, given)
     with pytest.raises(ArchiveUnavailable, match="other bytes came back"):
@@ -153,7 +153,7 @@ def test_a_place_that_spoils_what_it_moves_is_found_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["write", "read", "move"])
 def test_a_place_that_hangs_is_left_when_its_time_is_over(tmp_path: Path, step: str) -> None:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
     shelf = make_object_store(tmp_path, FAULTY_URL, timeout_seconds=0.05)
     with hanging_step() as hang:
         FaultyFileSystem.faults[step] = hang
@@ -176,7 +176,7 @@ def test_an_address_that_leads_nowhere_is_told(tmp_path: Path, s3: str, url: str
 
 
 def test_what_opens_an_address_is_never_told(tmp_path: Path) -> None:
-    FaultyFileSystem.fresh()
+    FaultyFileSystem.reset()
 
     def talkative(path: str, given: object) -> object:
         raise RuntimeError("login of alice with hunter2hunter2 at ?token=t0ps3cret failed")
@@ -247,10 +247,10 @@ def test_a_generation_goes_to_s3_and_comes_back(tmp_path: Path, s3: str) -> None
     one = archive.store("main", 1, NOW, handover="Open: the boat.", summary="", reason="manual")
     assert one.url == f"{s3}/one/main/1.jsonl.gz"
     assert archive.store("main", 1, NOW, handover="Open: the boat.", summary="", reason="manual") == one
-    assert archive.read("main", 1) == list(home.log.scan("main"))
+    assert archive.read_records("main", 1) == list(home.log.scan("main"))
     assert archive.verify("main", 1) == []
     archive.remove("main", 1)
-    assert archive.listed() == []
+    assert archive.list_archives() == []
     home.close()
 
 

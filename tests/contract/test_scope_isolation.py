@@ -97,9 +97,9 @@ async def test_what_is_planted_is_found_by_whom_it_belongs_to(home: Path) -> Non
                 ("manage_todo_list", {"action": "list"}),
                 ("read_history", {"start": 0, "end": 10**9}),
             ):
-                text, _ = await it.house.toolbox.run(ToolCall("own", name, arguments), asked, session_role(session))
+                text, _ = await it.app.toolbox.run(ToolCall("own", name, arguments), asked, session_role(session))
                 assert SECRETS[session] in text, name
-        assert [archive.session for archive in it.house.stores.archive.listed("owner")] == [BOAT_THREAD]
+        assert [archive.session for archive in it.app.stores.archive.list_archives("owner")] == [BOAT_THREAD]
 
 
 # --------------------------------------------------------------------------------------------------------------- tools
@@ -158,12 +158,12 @@ async def test_f33_no_tool_gives_or_changes_anything_of_anybody_elses(home: Path
     async with open_with_grants(home) as it:
         visit = IntrusionAttempt(home, session)
         attempts = tool_attempts(visit.loot, session)
-        assert attempts.keys() == it.house.toolbox.admitted.keys(), "each tool is tried"
+        assert attempts.keys() == it.app.toolbox.allowed_roles.keys(), "each tool is tried"
         numbers = itertools.count()
         for name, arguments in ((name, one) for name, several in attempts.items() for one in several):
             key = f"visit:{next(numbers)}"
             context = ToolContext(session, session_scope(session), "t-visit", key, it.clock.now)
-            text, _ = await it.house.toolbox.run(ToolCall(key, name, arguments), context, session_role(session))
+            text, _ = await it.app.toolbox.run(ToolCall(key, name, arguments), context, session_role(session))
             visit.look(f"{name} {arguments}", own_words(arguments, text))
             if name in TABLE["tools"]["owner"]:
                 assert "may not be used in this conversation" in text
@@ -193,20 +193,20 @@ async def test_f33_no_command_gives_or_changes_anything_of_anybody_elses(home: P
     async with open_with_grants(home) as it:
         visit = IntrusionAttempt(home, session)
         attempts = command_attempts(visit.loot)
-        for name, roles in it.house.commands.admitted().items():
+        for name, roles in it.app.commands.allowed_roles().items():
             admitted = session_role(session) in roles
             assert not admitted or name in attempts, f"/{name} is tried"
             for rest in attempts[name] if admitted else ["", *foreign_secrets(session), "1", "main", ANN_SESSION]:
                 answer = await typed(it, f"/{name} {rest}", session)
                 visit.look(f"/{name} {rest}", answer.replace(rest, "") if rest else answer)
                 assert admitted or answer.startswith(f"/{name} cannot be used here.")
-        await it.answered()
+        await it.wait_idle()
         visit.nothing_changed()
 
 
 async def typed(it: LiveApp, text: str, session: str) -> str:
     try:
-        return await it.house.commands.run(text, session, bridge="kept", target=ANN, sender=ANN)
+        return await it.app.commands.run(text, session, bridge="kept", target=ANN, sender=ANN)
     except AssistantError as error:
         return str(error)
 
@@ -255,7 +255,7 @@ WRITING = {"ingest", "note", "add", "accept", "begin", "take_in"}
 
 def scoped(it: LiveApp, session: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Every method of the table that takes a scope itself; those that start a process, for a guest alone."""
-    things = reach.reachable_methods(it.house)
+    things = reach.reachable_methods(it.app)
     for thing, kinds in TABLE["methods"].items():
         for name in kinds.get("scope", ()):
             method = things[thing][name]
@@ -293,7 +293,7 @@ async def test_f33_no_store_gives_or_changes_anything_beyond_the_scope(home: Pat
                     result = str(error)
                 visit.look(f"{name} {call}", own_words(call, result_text(result)))
         assert {"stores.history.search", "stores.todos.remove", "stores.files.undo", "memory.why"} <= tried
-        await it.house.stores.memories.aclose()
+        await it.app.stores.memories.aclose()
         visit.nothing_changed()
 
 
@@ -307,13 +307,13 @@ async def test_f33_nothing_can_be_marked_to_be_forgotten_beyond_the_scope(home: 
             *(ErasureRequest(scope, memories=(one,)) for one in visit.loot.memories),
         ):
             try:
-                found, code = await it.house.forgetting.ask(wanted, it.clock.now)
+                found, code = await it.app.erasure.request_code(wanted, it.clock.now)
             except AssistantError as error:
                 visit.look(str(wanted), str(error).replace(wanted.text or "\0", ""))
                 continue
             visit.look(str(wanted), result_text(found).replace(wanted.text or "\0", ""))
             assert not code, "there is nothing to forget"
-        await it.house.stores.memories.aclose()
+        await it.app.stores.memories.aclose()
         visit.nothing_changed()
 
 
@@ -332,14 +332,14 @@ async def test_f33_no_prompt_has_anything_of_anybody_elses(home: Path, session: 
             await them.write(text, ANN, room=room)
             visit.look(text, it.model.requests[-1])
         assert SECRETS[session] in result_text(it.model.requests[-1]), "what is theirs is there"
-        await it.house.sleep("manual")
+        await it.app.sleep_now("manual")
         visit.nothing_changed()
 
 
 async def test_f33_the_owner_reads_nothing_of_others_in_their_own_conversation(home: Path) -> None:
     async with open_with_grants(home) as it:
         them = BridgePeople(it, itertools.count(1000))
-        it.house.stores.places.choose("kept", "100", MAIN_SESSION, it.clock.now)
+        it.app.stores.places.choose_session("kept", "100", MAIN_SESSION, it.clock.now)
         for text in (ASKED, "Do you know saffron, walnut, cardamom, juniper?"):
             await them.write(text, "100")
             said = result_text(it.model.requests[-1])
@@ -359,5 +359,5 @@ async def test_f33_a_message_cannot_name_the_scope_of_another_session(home: Path
             (ANN_SESSION, "owner"),
         ):
             with pytest.raises(AssistantError, match="is not of scope"):
-                await it.house.runtime.accept(IncomingMessage("kept", "x", session, scope, ANN, "guest", "hello"))
+                await it.app.runtime.accept(IncomingMessage("kept", "x", session, scope, ANN, "guest", "hello"))
         visit.nothing_changed()

@@ -38,11 +38,11 @@ def listed(table: dict[str, list[str]]) -> dict[str, str]:
 
 
 def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(house: App) -> None:
-    assert {name: ROLES[kind] for name, kind in listed(TABLE["tools"]).items()} == house.toolbox.admitted
+    assert {name: ROLES[kind] for name, kind in listed(TABLE["tools"]).items()} == house.toolbox.allowed_roles
 
 
 def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(house: App) -> None:
-    assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == house.commands.admitted()
+    assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == house.commands.allowed_roles()
 
 
 def test_f33_every_command_line_is_listed() -> None:
@@ -73,7 +73,7 @@ def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: App) -
 
 @pytest.mark.parametrize("session", ["peer:kept:7", "room:kept:-200", "peer:", "room:", "guest", "", "main:x"])
 def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: App, session: str) -> None:
-    client = TestClient(build_web_app(house.web.behind))
+    client = TestClient(build_web_app(house.web.deps))
     bodies = {
         "POST /v1/messages": {"text": "hi", "external_id": "1", "session": session},
         "POST /v1/commands": {"text": "/status", "session": session},
@@ -85,4 +85,4 @@ def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: App, ses
         params = {} if body or named else {"session": session, "q": "hi"}
         answer = client.request(method, path.replace("{session}", session), json=body, params=params)
         assert answer.status_code == (400 if session or not named else 404), route
-    assert house.stores.conversation.sessions() == []
+    assert house.stores.conversation.list_sessions() == []

@@ -25,7 +25,7 @@ def killed(path: Path, what: str, steps: int) -> StoreHome:
     command = [sys.executable, "-m", "tests.support.processes.killed_compaction", str(path), what, str(steps)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    home.open().conversation.reconcile(NOW)
+    home.open().conversation.recover_after_crash(NOW)
     return home
 
 
@@ -46,11 +46,11 @@ def test_f15_a_compaction_killed_anywhere_is_there_or_has_failed(
     tmp_path: Path, what: str, steps: int, state: str | None
 ) -> None:
     home = killed(tmp_path / "home", what, steps)
-    assert home.shown() == (AFTER if state == "live" else BEFORE)
+    assert home.view_contents() == (AFTER if state == "live" else BEFORE)
     assert [one.state for one in home.conversation.checkpoints("main")] == ([] if state is None else [state])
     assert home.verify().ok
-    home.conversation.compact(plan_compaction(home, 0, 1, summary_message("goes on")), NOW)
-    assert home.shown()[0] == "goes on"
+    home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message("goes on")), NOW)
+    assert home.view_contents()[0] == "goes on"
     assert home.db.rows("SELECT 1 FROM sessions WHERE lease_holder IS NOT NULL") == []
     home.close()
 
@@ -58,7 +58,7 @@ def test_f15_a_compaction_killed_anywhere_is_there_or_has_failed(
 @pytest.mark.parametrize(("steps", "state"), [(40, "live"), (900, "live"), (1800, "live"), (0, "undone")])
 def test_f15_a_compaction_whose_undoing_is_killed_is_undone_or_not(tmp_path: Path, steps: int, state: str) -> None:
     home = killed(tmp_path / "home", "undo", steps)
-    assert home.shown() == (AFTER if state == "live" else BEFORE)
+    assert home.view_contents() == (AFTER if state == "live" else BEFORE)
     assert [one.state for one in home.conversation.checkpoints("main")] == [state]
     assert home.verify().ok
     home.close()

@@ -38,8 +38,8 @@ def test_the_same_external_id_is_accepted_once(home: StoreHome) -> None:
     again = home.conversation.accept(incoming(), NOW)
     assert again == InboxReceipt(first.inbox_id, first.message_id, duplicate=True)
     other = home.conversation.accept(incoming("other words"), NOW)
-    assert other == InboxReceipt(first.inbox_id, first.message_id, duplicate=True, differs=True)
-    assert [item.incoming.content for item in home.conversation.inbox("main")] == ["hi"]
+    assert other == InboxReceipt(first.inbox_id, first.message_id, duplicate=True, conflicts=True)
+    assert [item.incoming.content for item in home.conversation.list_accepted("main")] == ["hi"]
 
 
 def test_another_message_under_the_same_external_id_is_told_from_a_repeat(home: StoreHome) -> None:
@@ -47,7 +47,7 @@ def test_another_message_under_the_same_external_id_is_told_from_a_repeat(home: 
         return replace(incoming(**changes), media=(Media("image", "image/png", "boat.png", 1, data),))
 
     def differs(again: IncomingMessage) -> bool:
-        return home.conversation.accept(again, NOW).differs
+        return home.conversation.accept(again, NOW).conflicts
 
     item = home.conversation.inbox_item(home.conversation.accept(picture(), NOW).inbox_id)
     others = (incoming(), picture(text="hi "), picture(session="thread:trip"), replace(picture(), name="Ada"))
@@ -84,11 +84,11 @@ def test_an_accepted_message_comes_back_as_it_came(home: StoreHome) -> None:
 def test_sessions_wait_oldest_first(home: StoreHome) -> None:
     for session in ("peer:b", "main", "peer:b", "peer:a"):
         home.accept("hi", session)
-    assert home.conversation.waiting() == ["peer:b", "main", "peer:a"]
-    item = home.conversation.inbox("peer:b")[0]
+    assert home.conversation.sessions_waiting() == ["peer:b", "main", "peer:a"]
+    item = home.conversation.list_accepted("peer:b")[0]
     home.conversation.begin_turn(item, "", NOW)
-    assert home.conversation.waiting() == ["main", "peer:b", "peer:a"]
-    assert len(home.conversation.inbox("peer:b", limit=1)) == 1
+    assert home.conversation.sessions_waiting() == ["main", "peer:b", "peer:a"]
+    assert len(home.conversation.list_accepted("peer:b", limit=1)) == 1
 
 
 def test_message_ids_grow_over_sessions_and_restarts(home: StoreHome) -> None:
@@ -110,12 +110,12 @@ def test_a_session_of_another_scope_takes_no_words(home: StoreHome) -> None:
 
 
 def test_a_turn_shows_question_and_answer(home: StoreHome) -> None:
-    turn = home.begin("what is six times seven?")
-    assert home.shown() == ["what is six times seven?"]
+    turn = home.begin_turn("what is six times seven?")
+    assert home.view_contents() == ["what is six times seven?"]
     reply = home.conversation.finish_turn(
         turn, "answered", Message("assistant", "42", model="m"), [reply_item(turn, "42")], NOW
     )
-    view = home.conversation.view("main")
+    view = home.conversation.load_view("main")
     assert view.messages[-1] == reply
     assert (view.messages[1].role, view.messages[1].content, view.messages[1].model) == ("assistant", "42", "m")
     assert view.tokens == sum(count_tokens(message) for message in view.messages)
@@ -123,7 +123,7 @@ def test_a_turn_shows_question_and_answer(home: StoreHome) -> None:
 
 
 def test_a_turn_carries_its_item_and_volatile_block(home: StoreHome) -> None:
-    turn = home.begin("hi")
+    turn = home.begin_turn("hi")
     assert (turn.state, turn.volatile, turn.session, turn.scope) == ("running", "it is ten o'clock", "main", "owner")
     assert [(item.state, item.turn) for item in turn.items] == [("running", turn.id)]
 
@@ -140,103 +140,105 @@ def test_the_answer_ends_the_inbox_row_and_fills_the_outbox(home: StoreHome) -> 
     item = home.conversation.inbox_item(turn.items[0].id)
     assert item is not None
     assert item.state == "answered"
-    (sent,) = home.outbox.by_turn(turn.id)
+    (sent,) = home.outbox.list_by_turn(turn.id)
     assert (sent.outgoing.body, sent.state) == ("hello", "pending")
-    assert sent.outgoing.message_id == home.conversation.view("main").messages[-1].id
+    assert sent.outgoing.message_id == home.conversation.load_view("main").messages[-1].id
 
 
 @pytest.mark.parametrize("state", ["failed", "aborted"])
 def test_a_turn_without_answer_fails_its_items_and_tools(home: StoreHome, state: str) -> None:
-    turn = home.begin("hi")
+    turn = home.begin_turn("hi")
     home.conversation.start_tool(turn, ToolCall("c1", "look"), NOW)
     home.conversation.finish_turn(turn, state, None, [reply_item(turn, "sorry")], NOW, error="no model")  # type: ignore[arg-type]
     item = home.conversation.inbox_item(turn.items[0].id)
     assert item is not None
     assert item.state == "failed"
-    assert [run.state for run in home.conversation.tool_runs(turn)] == ["interrupted"]
-    assert home.outbox.by_turn(turn.id)[0].outgoing.message_id is None
+    assert [run.state for run in home.conversation.list_tool_runs(turn)] == ["interrupted"]
+    assert home.outbox.list_by_turn(turn.id)[0].outgoing.message_id is None
 
 
 def test_a_turn_that_ended_takes_no_more_words(home: StoreHome) -> None:
     turn = home.say("hi", "hello")
     for write in (
-        lambda: home.conversation.record(turn, [Message("assistant", "more")], NOW),
+        lambda: home.conversation.record_messages(turn, [Message("assistant", "more")], NOW),
         lambda: home.conversation.finish_turn(turn, "answered", Message("assistant", "twice"), [], NOW),
-        lambda: home.conversation.steer(turn, home.item("late"), NOW),
+        lambda: home.conversation.join_turn(turn, home.inbox_item("late"), NOW),
     ):
         with pytest.raises(StoreError, match="has ended"):
             write()
-    assert home.said() == ["hi", "hello"]
+    assert home.add_message() == ["hi", "hello"]
 
 
 def test_a_turn_that_begins_twice_is_one_turn(home: StoreHome) -> None:
-    item = home.item("hi")
+    item = home.inbox_item("hi")
     first = home.conversation.begin_turn(item, "ten", NOW)
     again = home.conversation.begin_turn(item, "eleven", NOW)
     assert again == first
-    assert home.said() == ["hi"]
+    assert home.add_message() == ["hi"]
 
 
 def test_tool_rounds_are_logged_and_end_their_runs(home: StoreHome) -> None:
-    turn = home.begin("look")
+    turn = home.begin_turn("look")
     call, result = tool_round()
-    home.conversation.record(turn, [call], NOW)
+    home.conversation.record_messages(turn, [call], NOW)
     home.conversation.start_tool(turn, call.tool_calls[0], NOW)
     home.conversation.start_tool(turn, call.tool_calls[0], NOW)
-    assert [(run.call, run.state) for run in home.conversation.tool_runs(turn)] == [(call.tool_calls[0], "started")]
-    home.conversation.record(turn, [result], NOW)
-    assert [run.state for run in home.conversation.tool_runs(turn)] == ["done"]
+    assert [(run.call, run.state) for run in home.conversation.list_tool_runs(turn)] == [
+        (call.tool_calls[0], "started")
+    ]
+    home.conversation.record_messages(turn, [result], NOW)
+    assert [run.state for run in home.conversation.list_tool_runs(turn)] == ["done"]
     assert [message.role for message in home.conversation.turn_messages(turn)] == ["user", "assistant", "tool"]
     assert home.conversation.turn_messages(turn)[1].tool_calls == call.tool_calls
 
 
 def test_a_long_tool_result_is_whole_in_the_log_and_cut_in_the_view(home: StoreHome) -> None:
-    turn = home.begin("look")
+    turn = home.begin_turn("look")
     call, result = tool_round(result="x" * 5000)
-    shown = home.conversation.record(turn, [call, result], NOW)
-    assert home.said()[-1] == "x" * 5000
-    assert home.shown()[-1] == shown[-1].content
+    shown = home.conversation.record_messages(turn, [call, result], NOW)
+    assert home.add_message()[-1] == "x" * 5000
+    assert home.view_contents()[-1] == shown[-1].content
     place = f"log/main/conversation.jsonl {[one.span for one in home.log.scan('main')][-1].start}-"
     assert place in shown[-1].content
-    assert home.restart().conversation.view("main").messages[-1] == replace(shown[-1])
+    assert home.restart().conversation.load_view("main").messages[-1] == replace(shown[-1])
 
 
 def test_what_has_an_id_is_not_logged_again(home: StoreHome) -> None:
-    turn = home.begin("look")
+    turn = home.begin_turn("look")
     call, result = tool_round()
-    shown = home.conversation.record(turn, [call], NOW)
-    again = home.conversation.record(turn, [*shown, result], NOW)
+    shown = home.conversation.record_messages(turn, [call], NOW)
+    again = home.conversation.record_messages(turn, [*shown, result], NOW)
     assert again[0] == shown[0]
-    assert home.said() == ["look", "", "done"]
+    assert home.add_message() == ["look", "", "done"]
 
 
 def test_metadata_is_of_the_view_and_not_of_the_log(home: StoreHome) -> None:
-    turn = home.begin("hi")
-    home.conversation.record(turn, [Message("system", "note", metadata={"internal": True})], NOW)
-    assert home.conversation.view("main").messages[-1].metadata == {"turn": turn.id, "internal": True}
-    assert b"internal" not in home.raw()
+    turn = home.begin_turn("hi")
+    home.conversation.record_messages(turn, [Message("system", "note", metadata={"internal": True})], NOW)
+    assert home.conversation.load_view("main").messages[-1].metadata == {"turn": turn.id, "internal": True}
+    assert b"internal" not in home.log_bytes()
 
 
 def test_a_waiting_message_joins_a_turn(home: StoreHome) -> None:
-    turn = home.begin("one")
-    turn = home.conversation.steer(turn, home.item("and two"), NOW)
+    turn = home.begin_turn("one")
+    turn = home.conversation.join_turn(turn, home.inbox_item("and two"), NOW)
     assert [item.state for item in turn.items] == ["running", "running"]
-    assert home.shown() == ["one", "and two"]
+    assert home.view_contents() == ["one", "and two"]
     home.conversation.finish_turn(turn, "answered", Message("assistant", "both"), [], NOW)
     states = [home.conversation.inbox_item(item.id) for item in turn.items]
     assert [item.state for item in states if item] == ["answered", "answered"]
 
 
 def test_superseded_messages_are_kept_and_shown(home: StoreHome) -> None:
-    items = [home.item("never mind"), home.item("hello?", "peer:x")]
+    items = [home.inbox_item("never mind"), home.inbox_item("hello?", "peer:x")]
     outgoing = [
         OutgoingMessage(f"n:{item.id}", item.incoming.session, "owner", "terminal", "", "skipped") for item in items
     ]
-    home.conversation.supersede(items, outgoing, NOW)
-    assert (home.said(), home.said("peer:x")) == (["never mind"], ["hello?"])
-    assert home.shown("peer:x") == ["hello?"]
-    assert home.conversation.waiting() == []
-    assert len(home.outbox.pending("terminal")) == 2
+    home.conversation.supersede_items(items, outgoing, NOW)
+    assert (home.add_message(), home.add_message("peer:x")) == (["never mind"], ["hello?"])
+    assert home.view_contents("peer:x") == ["hello?"]
+    assert home.conversation.sessions_waiting() == []
+    assert len(home.outbox.pending_items("terminal")) == 2
 
 
 # ------------------------------------------------------------------------------------------------------------ the view
@@ -244,33 +246,33 @@ def test_superseded_messages_are_kept_and_shown(home: StoreHome) -> None:
 
 def test_a_view_is_the_same_after_a_restart(home: StoreHome) -> None:
     home.chat(3)
-    turn = home.begin("look")
-    home.conversation.record(turn, tool_round(result="y" * 3000), NOW)
-    before = home.conversation.view("main")
-    assert home.restart().conversation.view("main") == before
+    turn = home.begin_turn("look")
+    home.conversation.record_messages(turn, tool_round(result="y" * 3000), NOW)
+    before = home.conversation.load_view("main")
+    assert home.restart().conversation.load_view("main") == before
     home.conversation.finish_turn(turn, "answered", Message("assistant", "seen"), [], NOW)
 
 
 def test_an_unknown_session_has_an_empty_view(home: StoreHome) -> None:
-    assert home.conversation.view("peer:nobody") == ContextView("peer:nobody", 1, "", 0, (), 0, 0, 0)
-    assert home.conversation.sessions() == []
+    assert home.conversation.load_view("peer:nobody") == ContextView("peer:nobody", 1, "", 0, (), 0, 0, 0)
+    assert home.conversation.list_sessions() == []
 
 
 def test_a_view_read_before_a_failed_write_stays_as_it_was(home: StoreHome) -> None:
     home.chat(1)
-    before = home.conversation.view("main")
-    turn = home.begin("second")
+    before = home.conversation.load_view("main")
+    turn = home.begin_turn("second")
     home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
     with pytest.raises(StoreError):
-        home.conversation.record(turn, [Message("assistant", "z" * 200_000)], NOW)
-    assert home.shown() == [*(message.content for message in before.messages), "second"]
+        home.conversation.record_messages(turn, [Message("assistant", "z" * 200_000)], NOW)
+    assert home.view_contents() == [*(message.content for message in before.messages), "second"]
     home.db.rows("PRAGMA max_page_count = 1000000")
-    home.conversation.reconcile(NOW)
-    assert home.shown()[-1] == "z" * 200_000
+    home.conversation.recover_after_crash(NOW)
+    assert home.view_contents()[-1] == "z" * 200_000
 
 
 def test_a_call_that_is_repeated_after_a_full_disk_is_logged_once(home: StoreHome) -> None:
-    turn = home.begin("hi")
+    turn = home.begin_turn("hi")
     long = Message("assistant", "z" * 200_000)
     home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
     for _ in range(2):
@@ -278,52 +280,54 @@ def test_a_call_that_is_repeated_after_a_full_disk_is_logged_once(home: StoreHom
             home.conversation.finish_turn(turn, "answered", long, [reply_item(turn, "z")], NOW)
     home.db.rows("PRAGMA max_page_count = 1000000")
     home.conversation.finish_turn(turn, "answered", long, [reply_item(turn, "z")], NOW + timedelta(seconds=5))
-    assert home.said() == ["hi", long.content]
-    assert home.shown() == ["hi", long.content]
+    assert home.add_message() == ["hi", long.content]
+    assert home.view_contents() == ["hi", long.content]
 
 
 def test_another_call_after_a_full_disk_finds_what_the_log_has(home: StoreHome) -> None:
-    turn = home.begin("hi")
+    turn = home.begin_turn("hi")
     home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
     with pytest.raises(StoreError, match="disk is full"):
-        home.conversation.record(turn, [Message("assistant", "z" * 200_000)], NOW)
+        home.conversation.record_messages(turn, [Message("assistant", "z" * 200_000)], NOW)
     home.db.rows("PRAGMA max_page_count = 1000000")
     home.conversation.finish_turn(turn, "answered", Message("assistant", "ho"), [], NOW)
-    assert home.said() == home.shown() == ["hi", "z" * 200_000, "ho"]
+    assert home.add_message() == home.view_contents() == ["hi", "z" * 200_000, "ho"]
 
 
 def test_a_failed_call_that_start_has_settled_is_not_taken_for_unwritten(home: StoreHome) -> None:
-    turn = home.begin("hi")
+    turn = home.begin_turn("hi")
     long = Message("assistant", "z" * 200_000)
     home.db.rows(f"PRAGMA max_page_count = {home.db.rows('PRAGMA page_count')[0][0]}")
     with pytest.raises(StoreError, match="disk is full"):
-        home.conversation.record(turn, [long], NOW)
+        home.conversation.record_messages(turn, [long], NOW)
     home.db.rows("PRAGMA max_page_count = 1000000")
-    home.conversation.reconcile(NOW)
-    home.conversation.record(turn, [long], NOW)
-    assert home.said() == home.shown() == ["hi", long.content, long.content]
+    home.conversation.recover_after_crash(NOW)
+    home.conversation.record_messages(turn, [long], NOW)
+    assert home.add_message() == home.view_contents() == ["hi", long.content, long.content]
 
 
 def test_a_reader_beside_the_writer_sees_what_is_added(home: StoreHome) -> None:
     home.chat(1)
-    reader = Database.reader(home.path / "script.db")
-    beside = StoredConversation(reader, MessageLog(home.path), as_viewed=cut_tool_output, count=count_tokens)
-    assert len(beside.view("main").messages) == 2
+    reader = Database.open_reader(home.path / "script.db")
+    beside = StoredConversation(
+        reader, MessageLog(home.path), to_view_message=cut_tool_output, count_tokens=count_tokens
+    )
+    assert len(beside.load_view("main").messages) == 2
     home.chat(1)
-    assert beside.view("main") == home.conversation.view("main")
+    assert beside.load_view("main") == home.conversation.load_view("main")
     reader.close()
 
 
 def test_reported_usage_stands_in_the_view(home: StoreHome) -> None:
     home.chat(1)
-    assert home.conversation.view("main").reported is None
+    assert home.conversation.load_view("main").reported is None
     home.conversation.report_usage("main", 0, 1234, 2)
-    assert home.conversation.view("main").reported == (0, 1234, 2)
+    assert home.conversation.load_view("main").reported == (0, 1234, 2)
 
 
 def test_appending_does_not_bump_the_revision(home: StoreHome) -> None:
     home.chat(3)
-    assert home.conversation.view("main").prefix_rev == 0
+    assert home.conversation.load_view("main").prefix_rev == 0
 
 
 # ----------------------------------------------------------------------------------------------------- undo and notes
@@ -331,13 +335,13 @@ def test_appending_does_not_bump_the_revision(home: StoreHome) -> None:
 
 def test_undo_hides_from_the_view_and_says_so_in_the_log(home: StoreHome) -> None:
     home.chat(2)
-    ids = [message.id for message in home.conversation.view("main").messages[2:]]
-    before = home.raw()
-    record = home.conversation.undo("main", [one for one in ids if one], NOW)
+    ids = [message.id for message in home.conversation.load_view("main").messages[2:]]
+    before = home.log_bytes()
+    record = home.conversation.hide_messages("main", [one for one in ids if one], NOW)
     assert (record.kind, list(record.refs), record.sender) == ("undo", ids, "owner")
-    assert home.raw().startswith(before)
-    assert home.shown() == ["question 0", "answer 0"]
-    view = home.conversation.view("main")
+    assert home.log_bytes().startswith(before)
+    assert home.view_contents() == ["question 0", "answer 0"]
+    view = home.conversation.load_view("main")
     assert (view.prefix_rev, view.tokens) == (1, sum(count_tokens(message) for message in view.messages))
     rows = home.db.rows("SELECT id, hidden_by FROM messages WHERE hidden_by IS NOT NULL")
     assert [tuple(row) for row in rows] == [(ids[0], record.id), (ids[1], record.id)]
@@ -346,49 +350,49 @@ def test_undo_hides_from_the_view_and_says_so_in_the_log(home: StoreHome) -> Non
 def test_undo_of_what_is_not_there_changes_nothing(home: StoreHome) -> None:
     home.chat(1)
     home.say("hi", "ho", "peer:x")
-    theirs = home.conversation.view("peer:x").messages[0].id
+    theirs = home.conversation.load_view("peer:x").messages[0].id
     assert theirs is not None
     for wrong in ([999], [1, theirs]):
         with pytest.raises(StoreError, match="Nothing was changed"):
-            home.conversation.undo("main", wrong, NOW)
-    assert len(home.said()) == 2
+            home.conversation.hide_messages("main", wrong, NOW)
+    assert len(home.add_message()) == 2
     with pytest.raises(StoreError, match="no session"):
-        home.conversation.undo("nowhere", [1], NOW)
+        home.conversation.hide_messages("nowhere", [1], NOW)
 
 
 def test_an_edit_on_a_bridge_is_a_note_and_changes_nothing_else(home: StoreHome) -> None:
     home.chat(1)
     record = home.conversation.annotate("main", "edit", [1], "edited to: question zero", NOW)
     assert (record.kind, record.refs) == ("edit", (1,))
-    note = home.conversation.view("main").messages[-1]
+    note = home.conversation.load_view("main").messages[-1]
     assert (note.role, note.content, note.metadata) == (
         "system",
         "edited to: question zero",
         {"type": "edit", "refs": [1]},
     )
-    assert home.shown()[0] == "question 0"
+    assert home.view_contents()[0] == "question 0"
 
 
 def test_sessions_are_listed_latest_first(home: StoreHome) -> None:
     home.say("a", "b")
     home.say("c", "d", "peer:x")
-    first, second = sorted(home.conversation.sessions(), key=lambda info: info.key)
+    first, second = sorted(home.conversation.list_sessions(), key=lambda info: info.key)
     assert (first.key, first.messages, first.view_messages, first.checkpoints) == ("main", 2, 2, 0)
     assert (second.key, second.last_at, second.generation) == ("peer:x", NOW, 1)
 
 
 def test_ingested_messages_are_as_if_said(home: StoreHome) -> None:
     said = [Message("user", f"m{number}", ts=NOW - timedelta(days=1)) for number in range(10)]
-    placed = home.conversation.ingest("main", "owner", said, NOW)
-    assert [message.content for message in placed] == home.shown() == home.said()
+    placed = home.conversation.import_messages("main", "owner", said, NOW)
+    assert [message.content for message in placed] == home.view_contents() == home.add_message()
     assert all(record.ts == NOW - timedelta(days=1) for record in home.log.scan("main"))
 
 
 def test_bulk_ingest_keeps_the_view_small_and_covered(home: StoreHome) -> None:
     for batch in range(10):
         roles = [Message("user" if n % 2 == 0 else "assistant", f"m{batch}-{n}") for n in range(20)]
-        home.conversation.ingest("main", "owner", roles, NOW, keep=15)
-    view = home.conversation.view("main")
+        home.conversation.import_messages("main", "owner", roles, NOW, keep=15)
+    view = home.conversation.load_view("main")
     assert len(view.messages) <= 30
     assert view.messages[0].role == "user"
     assert view.messages[-1].content == "m9-19"

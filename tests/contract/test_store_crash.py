@@ -77,7 +77,7 @@ class CrashingHome:
     # --------------------------------------------------------------------------------------------------- operations
 
     def _begin(self, step: CrashStep) -> None:
-        waiting = self.home.conversation.inbox(step.session)
+        waiting = self.home.conversation.list_accepted(step.session)
         if waiting and step.session not in self.turns:
             self.turns[step.session] = self.home.conversation.begin_turn(waiting[0], "", NOW)
 
@@ -86,7 +86,7 @@ class CrashingHome:
         if turn is not None:
             call, result = tool_round(f"c{step.number}", "r" * (step.number * 3))
             self.home.conversation.start_tool(turn, call.tool_calls[0], NOW)
-            self.home.conversation.record(turn, [call, result], NOW)
+            self.home.conversation.record_messages(turn, [call, result], NOW)
 
     def _finish(self, step: CrashStep) -> None:
         turn = self.turns.pop(step.session, None)
@@ -97,7 +97,7 @@ class CrashingHome:
     def _undo(self, step: CrashStep) -> None:
         rows = live_messages(self.home, step.session)
         if rows:
-            self.home.conversation.undo(step.session, [rows[step.number % len(rows)].id or 0], NOW)
+            self.home.conversation.hide_messages(step.session, [rows[step.number % len(rows)].id or 0], NOW)
 
     def _annotate(self, step: CrashStep) -> None:
         rows = live_messages(self.home, step.session)
@@ -109,19 +109,23 @@ class CrashingHome:
         if len(rows) >= 2:
             last = step.number % (len(rows) - 1)
             prefix = (summary_message(), kept_copy(rows[0]))
-            self.home.conversation.compact(plan_compaction(self.home, 0, last, *prefix, session=step.session), NOW)
+            self.home.conversation.commit_compaction(
+                plan_compaction(self.home, 0, last, *prefix, session=step.session), NOW
+            )
 
     def _shorten(self, step: CrashStep) -> None:
         if live_messages(self.home, step.session):
-            self.home.conversation.compact(plan_masking(self.home, 0, text="short", session=step.session), NOW)
+            self.home.conversation.commit_compaction(
+                plan_masking(self.home, 0, text="short", session=step.session), NOW
+            )
 
     def _ingest(self, step: CrashStep) -> None:
         said = [Message("user" if n % 2 == 0 else "assistant", f"old {n}") for n in range(step.number % 9)]
         if said:
-            self.home.conversation.ingest(step.session, "owner", said, NOW, keep=5)
+            self.home.conversation.import_messages(step.session, "owner", said, NOW, keep=5)
 
     def _supersede(self, step: CrashStep) -> None:
-        self.home.conversation.supersede(self.home.conversation.inbox(step.session), [], NOW)
+        self.home.conversation.supersede_items(self.home.conversation.list_accepted(step.session), [], NOW)
 
     # ------------------------------------------------------------------------------------------------------ crashing
 
@@ -153,20 +157,22 @@ class CrashingHome:
         self._come_back()
 
     def _come_back(self) -> None:
-        found = self.home.conversation.reconcile(NOW)
-        self.turns = {turn.session: turn for turn in found.running}
+        found = self.home.conversation.recover_after_crash(NOW)
+        self.turns = {turn.session: turn for turn in found.running_turns}
 
     def _check(self) -> None:
         assert self.home.verify().problems == ()
         logged = [record.id for session in SESSIONS for record in self.home.log.scan(session)]
         assert len(logged) == len(set(logged))
         waiting = {
-            item.message_id for session in SESSIONS for item in self.home.conversation.inbox(session, limit=1000)
+            item.message_id
+            for session in SESSIONS
+            for item in self.home.conversation.list_accepted(session, limit=1000)
         }
         self.there = waiting | set(logged)
         assert self.accepted <= self.there
         for session in SESSIONS:
-            view = self.home.conversation.view(session)
+            view = self.home.conversation.load_view(session)
             assert view.tokens == sum(count_tokens(message) for message in view.messages)
 
 
@@ -205,60 +211,60 @@ def crash_after(home: StoreHome, act: Callable[[], object]) -> None:
 def test_f35_an_acknowledged_message_waits_after_a_restart(home: StoreHome) -> None:
     home.accept("do not lose me")
     home.restart()
-    assert [item.incoming.content for item in home.conversation.inbox("main")] == ["do not lose me"]
-    assert home.conversation.waiting() == ["main"]
+    assert [item.incoming.content for item in home.conversation.list_accepted("main")] == ["do not lose me"]
+    assert home.conversation.sessions_waiting() == ["main"]
 
 
 def test_f35_a_message_killed_between_log_and_index_is_answered_once(home: StoreHome) -> None:
-    item = home.item("hi")
+    item = home.inbox_item("hi")
     crash_after(home, lambda: home.conversation.begin_turn(item, "", NOW))
-    assert home.conversation.waiting() == ["main"]
-    assert home.shown() == ["hi"]
-    turn = home.conversation.begin_turn(home.conversation.inbox("main")[0], "", NOW)
+    assert home.conversation.sessions_waiting() == ["main"]
+    assert home.view_contents() == ["hi"]
+    turn = home.conversation.begin_turn(home.conversation.list_accepted("main")[0], "", NOW)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "ho"), [], NOW)
-    assert home.said() == home.shown() == ["hi", "ho"]
+    assert home.add_message() == home.view_contents() == ["hi", "ho"]
 
 
 def test_a_reply_that_only_the_log_has_is_adopted_and_not_logged_again(home: StoreHome) -> None:
-    turn = home.begin("hi")
+    turn = home.begin_turn("hi")
     reply = Message("assistant", "ho")
     crash_after(home, lambda: home.conversation.finish_turn(turn, "answered", reply, [], NOW))
-    (turn,) = home.conversation.reconcile(NOW).running
+    (turn,) = home.conversation.recover_after_crash(NOW).running_turns
     said = home.conversation.turn_messages(turn)
     assert [message.content for message in said] == ["hi", "ho"]
     home.conversation.finish_turn(turn, "answered", said[-1], [reply_item(turn, "ho")], NOW)
-    assert home.said() == ["hi", "ho"]
-    assert home.outbox.pending("terminal")[0].outgoing.message_id == said[-1].id
+    assert home.add_message() == ["hi", "ho"]
+    assert home.outbox.pending_items("terminal")[0].outgoing.message_id == said[-1].id
 
 
 def test_an_adopted_tool_result_ends_its_run(home: StoreHome) -> None:
-    turn = home.begin("look")
+    turn = home.begin_turn("look")
     call, result = tool_round(result="z" * 4000)
-    home.conversation.record(turn, [call], NOW)
+    home.conversation.record_messages(turn, [call], NOW)
     home.conversation.start_tool(turn, call.tool_calls[0], NOW)
-    crash_after(home, lambda: home.conversation.record(turn, [result], NOW))
-    assert [run.state for run in home.conversation.tool_runs(turn)] == ["done"]
-    assert home.conversation.view("main").messages[-1].metadata["truncated"] is True
+    crash_after(home, lambda: home.conversation.record_messages(turn, [result], NOW))
+    assert [run.state for run in home.conversation.list_tool_runs(turn)] == ["done"]
+    assert home.conversation.load_view("main").messages[-1].metadata["truncated"] is True
 
 
 def test_an_adopted_undo_hides_again(home: StoreHome) -> None:
     home.chat(2)
-    crash_after(home, lambda: home.conversation.undo("main", [3, 4], NOW))
-    assert home.shown() == ["question 0", "answer 0"]
+    crash_after(home, lambda: home.conversation.hide_messages("main", [3, 4], NOW))
+    assert home.view_contents() == ["question 0", "answer 0"]
 
 
 def test_start_tells_what_it_settled(home: StoreHome) -> None:
     home.chat(2)
-    turn = home.begin("running")
+    turn = home.begin_turn("running")
     home.close()
     with home.log.path("main").open("ab") as file:
         file.write(b'{"v":1')
     home.open()
-    found = home.conversation.reconcile(NOW)
-    assert (found.adopted, [one.id for one in found.running]) == (0, [turn.id])
-    (torn,) = found.torn
+    found = home.conversation.recover_after_crash(NOW)
+    assert (found.adopted_records, [one.id for one in found.running_turns]) == (0, [turn.id])
+    (torn,) = found.torn_files
     assert Path(torn).read_bytes() == b'{"v":1'
-    assert home.conversation.reconcile(NOW).torn == ()
+    assert home.conversation.recover_after_crash(NOW).torn_files == ()
 
 
 def test_a_torn_first_line_of_an_unknown_session_is_set_aside(home: StoreHome) -> None:
@@ -266,7 +272,7 @@ def test_a_torn_first_line_of_an_unknown_session_is_set_aside(home: StoreHome) -
     stump = home.log.path("peer:new")
     stump.parent.mkdir(parents=True)
     stump.write_bytes(b'{"v":1,"kind":"mess')
-    (torn,) = home.conversation.reconcile(NOW).torn
+    (torn,) = home.conversation.recover_after_crash(NOW).torn_files
     assert Path(torn).read_bytes() == b'{"v":1,"kind":"mess'
     assert not stump.exists()
     home.say("first words", "of a new session", "peer:new")
@@ -275,21 +281,21 @@ def test_a_torn_first_line_of_an_unknown_session_is_set_aside(home: StoreHome) -
 def test_start_reads_only_what_is_not_indexed(home: StoreHome) -> None:
     home.chat(3)
     home.close()
-    whole = home.raw()
+    whole = home.log_bytes()
     data = bytearray(whole)
     data[20:30] = b"?" * 10
     home.log.path("main").write_bytes(data)
     home.open()
-    assert home.conversation.reconcile(NOW).adopted == 0
+    assert home.conversation.recover_after_crash(NOW).adopted_records == 0
     assert home.verify().problems != ()
     home.log.path("main").write_bytes(whole)
 
 
 def test_a_log_that_lost_what_was_indexed_stops_the_start(home: StoreHome) -> None:
     home.chat(2)
-    whole = home.raw()
+    whole = home.log_bytes()
     home.log.path("main").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(CorruptStore, match="Nothing was changed"):
-        home.restart().conversation.reconcile(NOW)
+        home.restart().conversation.recover_after_crash(NOW)
     home.log.path("main").write_bytes(whole)
-    home.conversation.reconcile(NOW)
+    home.conversation.recover_after_crash(NOW)

@@ -31,49 +31,53 @@ def queue(home: StoreHome, session: str = "main") -> list[tuple[int, int, str]]:
 
 
 def unextracted(home: StoreHome, session: str = "main") -> int:
-    return next(info.unextracted for info in home.conversation.sessions() if info.key == session)
+    return next(info.unextracted for info in home.conversation.list_sessions() if info.key == session)
 
 
 def read(home: StoreHome, seq: int = 0, limit: int = 200) -> list[str]:
-    return [record.content for record in UnreadMessages(home.db, home.log).after("main", 1, seq, limit=limit)]
+    return [record.content for record in UnreadMessages(home.db, home.log).read_after("main", 1, seq, limit=limit)]
 
 
 # ------------------------------------------------------------------------------------------------------------- queued
 
 
 def _compacted(home: StoreHome) -> None:
-    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
 
 
 def _begun(home: StoreHome) -> None:
     started = home.conversation.begin_compaction("main", 0, "nap", (1, 6), "a", NOW + timedelta(minutes=1), NOW)
-    home.conversation.compact(replace(plan_compaction(home, 0, 5, summary_message()), started=started), NOW)
+    home.conversation.commit_compaction(
+        replace(plan_compaction(home, 0, 5, summary_message()), started_id=started), NOW
+    )
 
 
 def _with_shorter_rows(home: StoreHome) -> None:
-    home.conversation.compact(
-        replace(plan_compaction(home, 0, 5, summary_message()), shorten=plan_masking(home, 7).shorten), NOW
+    home.conversation.commit_compaction(
+        replace(plan_compaction(home, 0, 5, summary_message()), shortened=plan_masking(home, 7).shortened), NOW
     )
 
 
 def _in_two(home: StoreHome) -> None:
     for _ in range(2):
-        home.conversation.compact(plan_compaction(home, 0, 2, summary_message()), NOW)
+        home.conversation.commit_compaction(plan_compaction(home, 0, 2, summary_message()), NOW)
 
 
 def _taken_over(home: StoreHome) -> None:
-    first = home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
-    home.conversation.compact(replace(plan_compaction(home, 0, 1, summary_message()), absorbs=(first.id,)), NOW)
+    first = home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
+    home.conversation.commit_compaction(
+        replace(plan_compaction(home, 0, 1, summary_message()), absorbed_ids=(first.id,)), NOW
+    )
 
 
 def _undone_and_again(home: StoreHome) -> None:
-    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
-    home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
-    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
+    home.conversation.undo_compaction(home.conversation.plan_uncompact("main"), "main", NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
 
 
 def _imported(home: StoreHome) -> None:
-    home.conversation.ingest("main", "owner", [Message("user", "m"), Message("assistant", "n")], NOW, keep=4)
+    home.conversation.import_messages("main", "owner", [Message("user", "m"), Message("assistant", "n")], NOW, keep=4)
 
 
 PATHS: list[Callable[[StoreHome], None]] = [
@@ -99,22 +103,22 @@ def test_f28_whatever_covers_messages_queues_them_once(home: StoreHome, path: Ca
 
 def test_f28_a_lost_database_made_again_queues_what_it_refers_to(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "long").open()
-    home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW)
+    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW)
     home.close()
     for path in home.path.glob("script.db*"):
         path.unlink()
     assert home.open().repair().ok
-    assert unextracted(home) + len(home.shown()) == 3_000
+    assert unextracted(home) + len(home.view_contents()) == 3_000
     home.close()
 
 
 def test_f28_what_the_journal_has_read_is_not_queued_again(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.extracted("main", 1, 4, NOW)
-    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
+    home.conversation.mark_extracted("main", 1, 4, NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
     assert queue(home) == [(5, 6, "waiting")]
-    home.conversation.extracted("main", 1, 8, NOW)
-    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
+    home.conversation.mark_extracted("main", 1, 8, NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message()), NOW)
     assert queue(home) == [(5, 6, "done")]
     assert unextracted(home) == 0
 
@@ -124,24 +128,24 @@ def test_f28_a_commit_that_is_refused_queues_nothing(home: StoreHome) -> None:
     with home.db.write() as db:
         db.execute("DELETE FROM conversation_history WHERE message_id = 8")
     with pytest.raises(Exception, match="refused"):
-        home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
+        home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
     assert queue(home) == []
     home.repair()
 
 
 def test_masks_and_merges_have_nothing_new_to_read(home: StoreHome) -> None:
     home.chat(4)
-    done = [home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW) for _ in range(2)]
+    done = [home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message()), NOW) for _ in range(2)]
     before = queue(home)
-    home.conversation.compact(plan_masking(home, 0, 1), NOW)
-    home.conversation.compact(plan_merge(home, done, summary_message("merged")), NOW)
+    home.conversation.commit_compaction(plan_masking(home, 0, 1), NOW)
+    home.conversation.commit_compaction(plan_merge(home, done, summary_message("merged")), NOW)
     assert queue(home) == before == [(1, 2, "waiting"), (3, 4, "waiting")]
 
 
 def test_f28_what_no_one_would_read_is_found_and_queued(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
-    home.conversation.extracted("main", 1, 2, NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
+    home.conversation.mark_extracted("main", 1, 2, NOW)
     with home.db.write() as db:
         db.execute("DELETE FROM extraction_queue")
     (problem,) = home.verify().problems
@@ -155,24 +159,24 @@ def test_f28_what_no_one_would_read_is_found_and_queued(home: StoreHome) -> None
 
 def test_reading_only_goes_forward(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.compact(plan_compaction(home, 0, 1, summary_message()), NOW)
-    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
-    home.conversation.extracted("main", 1, 3, NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message()), NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
+    home.conversation.mark_extracted("main", 1, 3, NOW)
     assert (queue(home), unextracted(home)) == ([(1, 2, "done"), (3, 6, "waiting")], 3)
-    home.conversation.extracted("main", 1, 1, NOW)
+    home.conversation.mark_extracted("main", 1, 1, NOW)
     assert unextracted(home) == 3
-    home.conversation.extracted("main", 1, 6, NOW)
+    home.conversation.mark_extracted("main", 1, 6, NOW)
     assert (queue(home), unextracted(home)) == ([(1, 2, "done"), (3, 6, "done")], 0)
 
 
 def test_nobody_can_have_read_what_was_not_said(home: StoreHome) -> None:
     home.chat(2)
-    home.conversation.extracted("main", 1, 500, NOW)
+    home.conversation.mark_extracted("main", 1, 500, NOW)
     home.chat(3)
-    home.conversation.compact(plan_compaction(home, 0, 5, summary_message()), NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
     assert queue(home) == [(5, 6, "waiting")]
-    home.conversation.extracted("main", 2, 9, NOW)
-    home.conversation.extracted("nowhere", 1, 9, NOW)
+    home.conversation.mark_extracted("main", 2, 9, NOW)
+    home.conversation.mark_extracted("nowhere", 1, 9, NOW)
     assert unextracted(home) == 2
 
 
@@ -181,9 +185,9 @@ def test_what_has_no_message_left_to_read_waits_no_longer(home: StoreHome) -> No
     home.chat(2)
     home.conversation.annotate("main", "edit", [1], "edited", NOW)
     home.chat(1)
-    home.conversation.compact(plan_compaction(home, 0, 4, summary_message()), NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 4, summary_message()), NOW)
     assert queue(home) == [(1, 5, "waiting")]
-    home.conversation.extracted("main", 1, UnreadMessages(home.db, home.log).after("main", 1, 0)[3].seq, NOW)
+    home.conversation.mark_extracted("main", 1, UnreadMessages(home.db, home.log).read_after("main", 1, 0)[3].seq, NOW)
     assert queue(home) == [(1, 5, "done")]
 
 
@@ -191,20 +195,20 @@ def test_the_log_is_read_in_order_from_a_cursor(home: StoreHome) -> None:
     home.chat(3)
     home.chat(2, "peer:x")
     home.conversation.annotate("main", "edit", [1], "a note", NOW)
-    home.conversation.undo("main", [3], NOW)
+    home.conversation.hide_messages("main", [3], NOW)
     assert read(home) == ["question 0", "answer 0", "answer 1", "question 2", "answer 2"]
     assert read(home, 2, limit=2) == ["answer 1", "question 2"]
     assert read(home, 6) == []
-    assert UnreadMessages(home.db, home.log).after("main", 2, 0) == []
-    first = UnreadMessages(home.db, home.log).after("main", 1, 0)[0]
+    assert UnreadMessages(home.db, home.log).read_after("main", 2, 0) == []
+    first = UnreadMessages(home.db, home.log).read_after("main", 1, 0)[0]
     assert (first.seq, first.role, first.trust, first.id) == (1, "user", "owner", live_messages(home)[0].id)
 
 
 def test_a_turn_is_read_when_it_has_ended(home: StoreHome) -> None:
     home.chat(1)
-    turn = home.begin("look")
-    home.conversation.record(turn, tool_round(), NOW)
-    home.conversation.steer(turn, home.item("and there"), NOW)
+    turn = home.begin_turn("look")
+    home.conversation.record_messages(turn, tool_round(), NOW)
+    home.conversation.join_turn(turn, home.inbox_item("and there"), NOW)
     home.conversation.annotate("main", "edit", [1], "a note", NOW)
     assert read(home) == ["question 0", "answer 0"]
     assert read(home, 3) == []
@@ -214,6 +218,6 @@ def test_a_turn_is_read_when_it_has_ended(home: StoreHome) -> None:
 
 def test_what_was_covered_is_read_as_it_was_said(home: StoreHome) -> None:
     home.chat(3)
-    home.conversation.compact(plan_masking(home, 1), NOW)
-    home.conversation.compact(plan_compaction(home, 0, 3, summary_message()), NOW)
+    home.conversation.commit_compaction(plan_masking(home, 1), NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
     assert read(home)[:2] == ["question 0", "answer 0"]

@@ -56,9 +56,9 @@ def live_through(path: Path, *, prefix: tuple[str, ...] = (), limit: int = 0) ->
     assert outcome["logged"] == expected
     assert all("\n" not in error and "kept" in error for error in outcome["errors"])
     after = StoreHome(path).open()
-    assert after.conversation.reconcile(NOW).running == ()
+    assert after.conversation.recover_after_crash(NOW).running_turns == ()
     assert after.verify().problems == ()
-    assert len(after.outbox.recent("main")) == TURNS
+    assert len(after.outbox.recent_items("main")) == TURNS
     after.close()
     return list(outcome["errors"])
 
@@ -125,11 +125,11 @@ def _fill_and_go_on(home: StoreHome, filler: Path) -> None:
     assert errors
     assert all("disk" in error.lower() or "space" in error.lower() for error in errors)
     filler.unlink()
-    for turn in home.conversation.reconcile(NOW).running:
+    for turn in home.conversation.recover_after_crash(NOW).running_turns:
         home.conversation.finish_turn(turn, "failed", None, [reply_item(turn, "sorry")], NOW)
     home.say("space again", "good")
-    assert home.shown()[-2:] == ["space again", "good"]
-    logged = home.said()
+    assert home.view_contents()[-2:] == ["space again", "good"]
+    logged = home.add_message()
     assert all(f"late {number} " * 40 in logged for number in said)
     assert home.verify().problems == ()
 
@@ -141,15 +141,15 @@ def test_a_message_of_ten_megabytes_is_kept_whole(home: StoreHome) -> None:
     big = "woord " * (10 * (1 << 20) // 6)
     home.say(big, "that is long")
     home.restart()
-    assert home.said()[0] == big
-    assert home.shown()[0] == big
+    assert home.add_message()[0] == big
+    assert home.view_contents()[0] == big
 
 
 def test_a_tool_result_of_fifty_megabytes_is_whole_in_the_log_alone(home: StoreHome) -> None:
-    turn = home.begin("look")
+    turn = home.begin_turn("look")
     big = "first " + "".join([f"{number:06x} " for number in range(50 * (1 << 20) // 7)]) + "last"
     call = Message("assistant", "", tool_calls=(ToolCall("c1", "look"),))
-    shown = home.conversation.record(turn, [call, Message("tool", big, tool_call_id="c1", name="look")], NOW)
+    shown = home.conversation.record_messages(turn, [call, Message("tool", big, tool_call_id="c1", name="look")], NOW)
     assert len(shown[-1].content) < 2000
     assert list(home.log.scan("main"))[-1].content == big
     assert home.db.path.stat().st_size + home.db.path.with_name("script.db-wal").stat().st_size < 8 << 20
@@ -165,20 +165,20 @@ def test_broken_text_is_kept_as_text(home: StoreHome) -> None:
     assert item is not None
     turn = home.conversation.begin_turn(item, "now \udc80", NOW)
     call = ToolCall("c\ud800", "look", {"path": "a\udcff", "deep": [{"k\ud800": "v\ud800"}]})
-    shown = home.conversation.record(turn, [Message("assistant", "hm\udfff", tool_calls=(call,))], NOW)
+    shown = home.conversation.record_messages(turn, [Message("assistant", "hm\udfff", tool_calls=(call,))], NOW)
     home.conversation.start_tool(turn, shown[-1].tool_calls[0], NOW)
     result = Message("tool", "r\x00\udc00", tool_call_id=shown[-1].tool_calls[0].id)
-    home.conversation.record(turn, [result], NOW)
+    home.conversation.record_messages(turn, [result], NOW)
     home.conversation.finish_turn(
         turn, "answered", Message("assistant", "ok\ud800"), [reply_item(turn, "ok\ud800")], NOW, error="e\ud800"
     )
     clean = "café \ufffd\ufffd end\x00 \ufffd \U0001f600"
-    before = home.conversation.view("main")
-    assert home.said() == home.shown() == [clean, "hm\ufffd", "r\x00\ufffd", "ok\ufffd"]
+    before = home.conversation.load_view("main")
+    assert home.add_message() == home.view_contents() == [clean, "hm\ufffd", "r\x00\ufffd", "ok\ufffd"]
     assert shown[-1].tool_calls[0].arguments == {"path": "a\ufffd", "deep": [{"k\ufffd": "v\ufffd"}]}
-    assert [run.state for run in home.conversation.tool_runs(turn)] == ["done"]
-    assert home.restart().conversation.view("main") == before
-    assert home.raw().decode("utf-8")
+    assert [run.state for run in home.conversation.list_tool_runs(turn)] == ["done"]
+    assert home.restart().conversation.load_view("main") == before
+    assert home.log_bytes().decode("utf-8")
 
 
 def test_a_network_id_that_is_broken_is_still_accepted_once(home: StoreHome) -> None:
@@ -192,9 +192,9 @@ def test_ten_thousand_messages_at_once_all_wait_their_turn() -> None:
         home = StoreHome(directory / "home").open()
         ids = [home.accept(f"m{number}").message_id for number in range(10_000)]
         home.restart()
-        home.conversation.reconcile(NOW)
-        assert home.conversation.waiting() == ["main"]
-        assert [item.message_id for item in home.conversation.inbox("main", limit=20_000)] == ids
-        home.conversation.begin_turn(home.conversation.inbox("main", limit=1)[0], "", NOW)
-        assert len(home.conversation.inbox("main", limit=20_000)) == 9_999
+        home.conversation.recover_after_crash(NOW)
+        assert home.conversation.sessions_waiting() == ["main"]
+        assert [item.message_id for item in home.conversation.list_accepted("main", limit=20_000)] == ids
+        home.conversation.begin_turn(home.conversation.list_accepted("main", limit=1)[0], "", NOW)
+        assert len(home.conversation.list_accepted("main", limit=20_000)) == 9_999
         home.close()

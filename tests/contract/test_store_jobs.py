@@ -27,12 +27,12 @@ async def test_the_same_call_sets_a_reminder_once(home: AgendaHome) -> None:
     first = await home.remind("call mum", "in 20 minutes", key="turn:1")
     home.now += timedelta(hours=5)
     assert await home.remind("call mum", "in 20 minutes", key="turn:1") == first
-    assert [job.id for job in home.jobs.waiting("owner", "reminder")] == [first.id]
+    assert [job.id for job in home.jobs.list_waiting("owner", "reminder")] == [first.id]
 
 
 async def test_the_same_call_finds_its_reminder_when_the_time_is_past(home: AgendaHome) -> None:
     first = await home.remind("call mum", "2026-11-20 12:00", key="turn:1")
-    await home.after(hours=5)
+    await home.fire_after(hours=5)
     assert (await home.remind("call mum", "2026-11-20 12:00", key="turn:1")).id == first.id
 
 
@@ -42,23 +42,23 @@ async def test_the_same_call_cancels_once_and_another_is_told_that_none_waits(ho
         assert home.agenda.cancel_reminder(job.id, "owner", "turn:2", home.now).text == "call mum"
     with pytest.raises(UsageError, match="No reminder 1 is waiting"):
         home.agenda.cancel_reminder(job.id, "owner", "turn:3", home.now)
-    assert await home.after(hours=1) == 0
-    assert home.jobs.waiting("owner", "reminder") == []
+    assert await home.fire_after(hours=1) == 0
+    assert home.jobs.list_waiting("owner", "reminder") == []
 
 
 async def test_nobody_sees_or_cancels_what_is_anothers(home: AgendaHome) -> None:
     mine = await home.remind("mine", "in 20 minutes")
     theirs = await home.remind("theirs", "in 20 minutes", place=GUEST)
-    assert [job.text for job in home.jobs.waiting("owner", "reminder")] == ["mine"]
-    assert [job.text for job in home.jobs.waiting(GUEST.scope, "reminder")] == ["theirs"]
-    assert home.jobs.get(theirs.id, "owner", "reminder") is None
-    assert home.jobs.made_under("k0", GUEST.scope) is None
+    assert [job.text for job in home.jobs.list_waiting("owner", "reminder")] == ["mine"]
+    assert [job.text for job in home.jobs.list_waiting(GUEST.scope, "reminder")] == ["theirs"]
+    assert home.jobs.get_job(theirs.id, "owner", "reminder") is None
+    assert home.jobs.find_by_key("k0", GUEST.scope) is None
     with pytest.raises(UsageError):
         home.agenda.cancel_reminder(mine.id, GUEST.scope, "x", home.now)
-    await home.after(hours=1)
-    assert [slot.text for slot in home.jobs.slots("owner")] == ["mine"]
-    assert [slot.text for slot in home.jobs.slots(GUEST.scope)] == ["theirs"]
-    assert home.bodies("kept")[0].startswith("Reminder: theirs")
+    await home.fire_after(hours=1)
+    assert [slot.text for slot in home.jobs.ended_slots("owner")] == ["mine"]
+    assert [slot.text for slot in home.jobs.ended_slots(GUEST.scope)] == ["theirs"]
+    assert home.pending_bodies("kept")[0].startswith("Reminder: theirs")
 
 
 async def test_no_more_may_wait_than_the_settings_say() -> None:
@@ -68,7 +68,7 @@ async def test_no_more_may_wait_than_the_settings_say() -> None:
         with pytest.raises(UsageError, match="Nothing was set"):
             await home.remind("three", "in 20 minutes")
         await home.remind("elsewhere", "in 20 minutes", place=GUEST)
-        await home.after(hours=1)
+        await home.fire_after(hours=1)
         assert (await home.remind("three", "in 20 minutes")).text == "three"
 
 
@@ -76,33 +76,33 @@ async def test_two_schedules_of_one_name_cannot_wait(home: AgendaHome) -> None:
     first = await home.schedule("news", "What is new?", "", repeat="every day at 8")
     with pytest.raises(UsageError, match="Nothing was set"):
         await home.schedule("news", "Again?", "", repeat="every day at 9")
-    home.agenda.remove(first, "x", home.now)
+    home.agenda.remove_schedule(first, "x", home.now)
     assert (await home.schedule("news", "Again?", "", repeat="every day at 9")).name == "news"
 
 
 async def test_a_paused_schedule_is_not_due_and_goes_on_with_its_next_time(home: AgendaHome) -> None:
     job = await home.schedule("news", "What is new?", "", repeat="every day at 8")
-    home.agenda.pause(job)
-    assert await home.after(days=3) == 0
-    assert home.jobs.overdue(home.now) == 0
-    resumed = home.agenda.resume(home.agenda.schedule_named("news", "owner"), home.now)
+    home.agenda.pause_schedule(job)
+    assert await home.fire_after(days=3) == 0
+    assert home.jobs.count_overdue(home.now) == 0
+    resumed = home.agenda.resume_schedule(home.agenda.find_schedule("news", "owner"), home.now)
     assert resumed.due is not None
     assert resumed.due.key == "2026-11-24T08:00"
-    assert await home.after(hours=22) == 1
-    assert home.ends() == ["late"]
+    assert await home.fire_after(hours=22) == 1
+    assert home.slot_states() == ["late"]
 
 
 async def test_the_conversation_knows_what_was_told_once(home: AgendaHome) -> None:
     home.home.say("remind me", "I will")
     await home.remind("call mum", "in 20 minutes")
-    await home.after(minutes=20)
-    last = home.home.conversation.view("main").messages[-1]
+    await home.fire_after(minutes=20)
+    last = home.home.conversation.load_view("main").messages[-1]
     assert (last.role, last.metadata["type"]) == ("system", "reminder")
     assert last.content.endswith("Reminder: call mum")
-    assert home.sent()[-1].outgoing.message_id == last.id
-    before = len(home.home.said())
+    assert home.pending_items()[-1].outgoing.message_id == last.id
+    before = len(home.home.add_message())
     home.restart()
-    assert len(home.home.said()) == before
+    assert len(home.home.add_message()) == before
     assert home.home.verify().ok
 
 
@@ -112,21 +112,21 @@ async def test_f37_a_crash_before_the_log_knows_is_settled_at_start(home: Agenda
     await home.remind("call mum", "in 20 minutes")
     home.now = SOON
     _fire_only(home)
-    said = len(home.home.said())
+    said = len(home.home.add_message())
     home.restart()
-    assert len(home.home.said()) == said + 1
+    assert len(home.home.add_message()) == said + 1
     await home.remind("feed the cat", "in 20 minutes")
     home.now += timedelta(minutes=20)
     _fire_only(home)
     _log_only(home)
     home.restart()
-    assert sum("Reminder: feed the cat" in text for text in home.home.said()) == 1
-    assert [text.rpartition("\n")[2] for text in home.home.shown()[-2:]] == [
+    assert sum("Reminder: feed the cat" in text for text in home.home.add_message()) == 1
+    assert [text.rpartition("\n")[2] for text in home.home.view_contents()[-2:]] == [
         "Reminder: call mum",
         "Reminder: feed the cat",
     ]
-    assert home.jobs.log_told(home.now) == 0
-    assert await home.alarm.fire() == 0
+    assert home.jobs.log_sent_reminders(home.now) == 0
+    assert await home.alarm.fire_due() == 0
     assert home.home.verify().ok
 
 
@@ -141,8 +141,8 @@ async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_wi
         db.execute("DROP TRIGGER temp.stop")
     home.now += timedelta(minutes=10)
     _fire_only(home)
-    home.jobs.log_told(home.now)
-    assert [text.rpartition("\n")[2] for text in home.home.said()[2:]] == [
+    home.jobs.log_sent_reminders(home.now)
+    assert [text.rpartition("\n")[2] for text in home.home.add_message()[2:]] == [
         "Reminder: call mum",
         "Reminder: feed the cat",
     ]
@@ -151,9 +151,9 @@ async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_wi
 
 def _fire_only(home: AgendaHome) -> None:
     """What `Alarm.fire` commits, and then nothing more."""
-    due = home.jobs.due(None, home.now, limit=100)
+    due = home.jobs.list_due(None, home.now, limit=100)
     ended = end_due_slots_of_jobs(iter(due), home.now, LatenessPolicy(timedelta(minutes=1)), 100)
-    home.jobs.fire(build_firing(ended, BERLIN, home.now), home.now)
+    home.jobs.apply_firing(build_firing(ended, BERLIN, home.now), home.now)
 
 
 def _log_only(home: AgendaHome) -> None:
@@ -162,18 +162,18 @@ def _log_only(home: AgendaHome) -> None:
     with db.write():
         db.execute("CREATE TEMP TRIGGER stop BEFORE UPDATE ON slots BEGIN SELECT RAISE(ABORT, 'killed'); END")
     with pytest.raises(StoreError):
-        home.jobs.log_told(home.now)
+        home.jobs.log_sent_reminders(home.now)
 
 
 async def test_a_reminder_within_a_tool_loop_leaves_the_turn_as_it_is(home: AgendaHome) -> None:
     await home.remind("call mum", "in 20 minutes")
     store = home.home.conversation
-    turn = home.home.begin("look it up")
-    store.record(turn, [Message("assistant", "", tool_calls=(ToolCall("c1", "look", {}),))], home.now)
-    await home.at(SOON)
-    store.record(turn, [Message("tool", "found", tool_call_id="c1", name="look")], home.now)
+    turn = home.home.begin_turn("look it up")
+    store.record_messages(turn, [Message("assistant", "", tool_calls=(ToolCall("c1", "look", {}),))], home.now)
+    await home.fire_at(SOON)
+    store.record_messages(turn, [Message("tool", "found", tool_call_id="c1", name="look")], home.now)
     assert [message.role for message in store.turn_messages(turn)] == ["user", "assistant", "tool"]
-    sent = normalise(store.view("main").messages)
+    sent = normalise(store.load_view("main").messages)
     assert [message.role for message in sent] == ["user", "assistant", "tool", "user"]
     assert "Reminder: call mum" in sent[-1].content
     assert sent[-1].metadata["note"]
@@ -181,15 +181,15 @@ async def test_a_reminder_within_a_tool_loop_leaves_the_turn_as_it_is(home: Agen
 
 async def test_what_was_missed_is_counted_until_somebody_looks(home: AgendaHome) -> None:
     await home.remind("stretch", "", repeat="every day at 8")
-    await home.after(days=4)
-    assert home.jobs.missed() == {"owner": 3}
-    home.jobs.seen(home.now)
-    assert home.jobs.missed() == {}
-    assert all(slot.seen_at for slot in home.jobs.slots("owner") if slot.state == "missed")
+    await home.fire_after(days=4)
+    assert home.jobs.count_missed() == {"owner": 3}
+    home.jobs.mark_missed_seen(home.now)
+    assert home.jobs.count_missed() == {}
+    assert all(slot.seen_at for slot in home.jobs.ended_slots("owner") if slot.state == "missed")
 
 
 async def test_times_are_kept_in_utc(home: AgendaHome) -> None:
     job = await home.remind("call mum", "2026-11-21 09:00")
     assert job.due is not None
     assert job.due.at == datetime(2026, 11, 21, 8, tzinfo=UTC)
-    assert home.jobs.next_at() == job.due.at
+    assert home.jobs.next_due_at() == job.due.at

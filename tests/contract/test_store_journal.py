@@ -140,12 +140,12 @@ def test_no_question_is_read_as_syntax(journal: StoredJournal, query: str) -> No
 
 
 def test_reading_is_of_a_phase_a_session_and_a_generation(journal: StoredJournal) -> None:
-    assert journal.reading("extract", "main", 1) == 0
+    assert journal.read_position("extract", "main", 1) == 0
     journal.add([entry("a")], NOW, reading=PhaseCursor("extract", "main", 1, 12))
-    assert journal.reading("extract", "main", 1) == 12
-    assert [journal.reading(*of) for of in (("extract", "main", 2), ("score", "main", 1), ("extract", "x", 1))] == [
-        0
-    ] * 3
+    assert journal.read_position("extract", "main", 1) == 12
+    assert [
+        journal.read_position(*of) for of in (("extract", "main", 2), ("score", "main", 1), ("extract", "x", 1))
+    ] == [0] * 3
 
 
 def test_where_an_entry_cannot_be_written_nothing_is_read(journal: StoredJournal, db: Database) -> None:
@@ -156,7 +156,7 @@ def test_where_an_entry_cannot_be_written_nothing_is_read(journal: StoredJournal
         )
     with pytest.raises(StoreError):
         journal.add([entry("first", "a"), entry("second", "b")], NOW, reading=PhaseCursor("extract", "main", 1, 9))
-    assert (journal.entries("owner"), journal.reading("extract", "main", 1)) == ([], 0)
+    assert (journal.entries("owner"), journal.read_position("extract", "main", 1)) == ([], 0)
     assert journal.search("first", "owner") == []
 
 
@@ -164,7 +164,7 @@ def test_reading_only_goes_forward_and_stands_after_a_restart(journal: StoredJou
     journal.add([], NOW, reading=PhaseCursor("extract", "main", 1, 9))
     journal.add([], LATER, reading=PhaseCursor("extract", "main", 1, 4))
     again = Database.open(path, character_migrations, LATER)
-    assert StoredJournal(again).reading("extract", "main", 1) == 9
+    assert StoredJournal(again).read_position("extract", "main", 1) == 9
     again.close()
 
 
@@ -173,33 +173,33 @@ def test_reading_only_goes_forward_and_stands_after_a_restart(journal: StoredJou
 
 def test_a_cycle_is_kept_as_it_was_last_noted(journal: StoredJournal) -> None:
     first = journal.begin_cycle("nap", NOW)
-    assert journal.cycles() == [SleepReport(first, "nap", NOW, None, "running")]
+    assert journal.list_cycles() == [SleepReport(first, "nap", NOW, None, "running")]
     done = SleepReport(first, "nap", NOW, LATER, "done", {"extract": {"read": 3, "cost_usd": None, "rejected": ["x"]}})
-    journal.note_cycle(done)
+    journal.save_cycle(done)
     second = journal.begin_cycle("manual", LATER)
-    assert journal.cycles() == [SleepReport(second, "manual", LATER, None, "running"), done]
-    assert [cycle.id for cycle in journal.cycles(limit=1)] == [second]
+    assert journal.list_cycles() == [SleepReport(second, "manual", LATER, None, "running"), done]
+    assert [cycle.id for cycle in journal.list_cycles(limit=1)] == [second]
 
 
 def test_f15_a_cycle_that_a_crash_cut_off_is_interrupted(journal: StoredJournal, path: Path) -> None:
     cut = journal.begin_cycle("sleep", NOW)
-    journal.note_cycle(SleepReport(cut, "sleep", NOW, None, "running", {"settle": {"written": 1}}))
+    journal.save_cycle(SleepReport(cut, "sleep", NOW, None, "running", {"settle": {"written": 1}}))
     again = Database.open(path, character_migrations, LATER)
     restarted = StoredJournal(again)
-    assert [(one.state, one.phases) for one in restarted.cycles()] == [("interrupted", {"settle": {"written": 1}})]
+    assert [(one.state, one.phases) for one in restarted.list_cycles()] == [("interrupted", {"settle": {"written": 1}})]
     restarted.begin_cycle("sleep", LATER)
-    assert [one.state for one in restarted.cycles()] == ["running", "interrupted"]
+    assert [one.state for one in restarted.list_cycles()] == ["running", "interrupted"]
     again.close()
 
 
 def test_the_last_sleep_is_the_one_begun_last_though_a_wrong_clock_dated_another_later(journal: StoredJournal) -> None:
     for when in (LATER, NOW):
-        journal.note_cycle(SleepReport(journal.begin_cycle("sleep", when), "sleep", when, when, "done", {}))
-    journal.note_cycle(SleepReport(journal.begin_cycle("nap", LATER), "nap", LATER, LATER, "done", {}))
-    assert journal.slept_at() == NOW
+        journal.save_cycle(SleepReport(journal.begin_cycle("sleep", when), "sleep", when, when, "done", {}))
+    journal.save_cycle(SleepReport(journal.begin_cycle("nap", LATER), "nap", LATER, LATER, "done", {}))
+    assert journal.last_sleep_at() == NOW
 
 
 def test_one_cycle_runs_at_a_time(journal: StoredJournal) -> None:
     journal.begin_cycle("sleep", NOW)
     journal.begin_cycle("manual", LATER)
-    assert [one.state for one in journal.cycles()] == ["running", "interrupted"]
+    assert [one.state for one in journal.list_cycles()] == ["running", "interrupted"]

@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 
 
 def begin(home: StoreHome, holder: str = "a", now: datetime = NOW, session: str = "main") -> int | None:
-    rev = home.conversation.view(session).prefix_rev
+    rev = home.conversation.load_view(session).prefix_rev
     until = now + timedelta(minutes=5)
     ids = plan_compaction(home, 0, 3, session=session)
     named = (ids.from_message_id, ids.to_message_id)
@@ -52,7 +52,9 @@ def test_a_compaction_is_noted_before_its_slow_part_and_committed_under_the_same
     note = only(home)
     assert (note.id, note.num, note.state, note.trigger) == (started, 1, "started", "nap")
     assert (note.from_message_id, note.to_message_id) == (1, 4)
-    done = home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message()), started=started), NOW)
+    done = home.conversation.commit_compaction(
+        replace(plan_compaction(home, 0, 3, summary_message()), started_id=started), NOW
+    )
     assert (done.id, done.num, done.state) == (started, 1, "live")
     assert leases(home) == 0
 
@@ -74,44 +76,48 @@ def test_f14_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(ho
     assert states(home) == ["failed", "started"]
     assert "ran out" in home.conversation.checkpoints("main")[0].note
     with pytest.raises(StaleView):
-        home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message("slow")), started=slow), later)
+        home.conversation.commit_compaction(
+            replace(plan_compaction(home, 0, 3, summary_message("slow")), started_id=slow), later
+        )
     home.conversation.abandon_compaction(slow or 0, "too late", later)
     assert begin(home, "c", later) is None
-    home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message("quick")), started=quick), later)
+    home.conversation.commit_compaction(
+        replace(plan_compaction(home, 0, 3, summary_message("quick")), started_id=quick), later
+    )
     assert states(home) == ["failed", "live"]
-    assert home.shown()[0] == "quick"
+    assert home.view_contents()[0] == "quick"
 
 
 def test_a_lease_that_ran_out_and_was_not_taken_still_commits(home: StoreHome) -> None:
     started = begin(home)
-    late = replace(plan_compaction(home, 0, 3, summary_message()), started=started)
-    assert home.conversation.compact(late, UNTIL + timedelta(hours=1)).state == "live"
+    late = replace(plan_compaction(home, 0, 3, summary_message()), started_id=started)
+    assert home.conversation.commit_compaction(late, UNTIL + timedelta(hours=1)).state == "live"
 
 
 def test_f13_a_message_that_arrives_between_begin_and_commit_stays(home: StoreHome) -> None:
-    planned = replace(plan_compaction(home, 0, 3, summary_message()), started=begin(home))
+    planned = replace(plan_compaction(home, 0, 3, summary_message()), started_id=begin(home))
     home.say("meanwhile", "answered")
-    home.conversation.compact(planned, NOW)
-    assert home.shown()[-2:] == ["meanwhile", "answered"]
-    assert len(home.shown()) == 7
+    home.conversation.commit_compaction(planned, NOW)
+    assert home.view_contents()[-2:] == ["meanwhile", "answered"]
+    assert len(home.view_contents()) == 7
 
 
 def test_what_changed_before_the_commit_makes_it_stale(home: StoreHome) -> None:
-    planned = replace(plan_compaction(home, 0, 3, summary_message()), started=begin(home))
-    home.conversation.undo("main", [7, 8], NOW)
+    planned = replace(plan_compaction(home, 0, 3, summary_message()), started_id=begin(home))
+    home.conversation.hide_messages("main", [7, 8], NOW)
     with pytest.raises(StaleView):
-        home.conversation.compact(planned, NOW)
-    home.conversation.abandon_compaction(planned.started or 0, "the view changed", NOW)
+        home.conversation.commit_compaction(planned, NOW)
+    home.conversation.abandon_compaction(planned.started_id or 0, "the view changed", NOW)
     assert only(home).note == "the view changed"
 
 
 def test_one_without_a_lease_goes_first_and_the_one_begun_before_it_fails(home: StoreHome) -> None:
     """The floor does not wait for a summary; the summary was planned on what stood there before."""
     started = begin(home)
-    home.conversation.compact(plan_compaction(home, 0, 1, summary_message("floor")), NOW)
-    planned = replace(plan_compaction(home, 0, 1, summary_message("late")), started=started)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message("floor")), NOW)
+    planned = replace(plan_compaction(home, 0, 1, summary_message("late")), started_id=started)
     with pytest.raises(StaleView):
-        home.conversation.compact(planned, NOW)
+        home.conversation.commit_compaction(planned, NOW)
     home.conversation.abandon_compaction(started or 0, "overtaken", NOW)
     assert states(home) == ["failed", "live"]
 
@@ -119,7 +125,9 @@ def test_one_without_a_lease_goes_first_and_the_one_begun_before_it_fails(home: 
 def test_a_refused_commit_leaves_it_started_with_its_lease(home: StoreHome) -> None:
     started = begin(home)
     with pytest.raises(CorruptStore):
-        home.conversation.compact(replace(plan_compaction(home, 2, 3, summary_message()), started=started), NOW)
+        home.conversation.commit_compaction(
+            replace(plan_compaction(home, 2, 3, summary_message()), started_id=started), NOW
+        )
     assert (states(home), leases(home)) == (["started"], 1)
     home.conversation.abandon_compaction(started or 0, "refused", NOW)
     assert leases(home) == 0
@@ -137,7 +145,9 @@ def test_one_that_was_given_up_frees_the_session(home: StoreHome) -> None:
 
 def test_giving_up_what_was_committed_changes_nothing(home: StoreHome) -> None:
     started = begin(home)
-    home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message()), started=started), NOW)
+    home.conversation.commit_compaction(
+        replace(plan_compaction(home, 0, 3, summary_message()), started_id=started), NOW
+    )
     home.conversation.abandon_compaction(started or 0, "late", NOW)
     assert (only(home).state, only(home).note) == ("live", "")
 
@@ -147,7 +157,7 @@ def test_nothing_is_begun_on_an_old_revision_or_over_strangers(home: StoreHome) 
     for ids, wrong in (((1, 10), CorruptStore), ((3, 1), CorruptStore), ((1, 99), CorruptStore)):
         with pytest.raises(wrong):
             home.conversation.begin_compaction("main", 0, "nap", ids, "a", UNTIL, NOW)
-    home.conversation.undo("main", [7, 8], NOW)
+    home.conversation.hide_messages("main", [7, 8], NOW)
     with pytest.raises(StaleView):
         home.conversation.begin_compaction("main", 0, "nap", (1, 4), "a", UNTIL, NOW)
     assert states(home) == []
@@ -155,20 +165,22 @@ def test_nothing_is_begun_on_an_old_revision_or_over_strangers(home: StoreHome) 
 
 def test_f15_what_an_earlier_process_left_started_has_failed_after_a_start(home: StoreHome) -> None:
     begin(home)
-    before = home.conversation.view("main")
-    home.restart().conversation.reconcile(NOW)
+    before = home.conversation.load_view("main")
+    home.restart().conversation.recover_after_crash(NOW)
     assert (states(home), leases(home)) == (["failed"], 0)
     assert "cut off" in only(home).note
-    assert home.conversation.view("main") == before
+    assert home.conversation.load_view("main") == before
     assert begin(home, "b") is not None
 
 
 def test_a_process_that_looks_again_keeps_what_it_has_begun_itself(home: StoreHome) -> None:
     started = begin(home)
-    home.conversation.reconcile(NOW)
+    home.conversation.recover_after_crash(NOW)
     assert states(home) == ["started"]
     assert (
-        home.conversation.compact(replace(plan_compaction(home, 0, 3, summary_message()), started=started), NOW).state
+        home.conversation.commit_compaction(
+            replace(plan_compaction(home, 0, 3, summary_message()), started_id=started), NOW
+        ).state
         == "live"
     )
 
@@ -183,5 +195,5 @@ def test_a_lease_without_a_compaction_is_found_and_given_back(home: StoreHome, t
     if through == "repair":
         assert home.repair().ok
     else:
-        home.conversation.reconcile(NOW)
+        home.conversation.recover_after_crash(NOW)
     assert begin(home) is not None

@@ -52,7 +52,7 @@ def test_a_reservation_counts_until_it_is_settled(db: Database) -> None:
     ledger.reserve(call(), NOW)
     with pytest.raises(BudgetExceeded, match=r"daily budget.*\$2\.00 of \$2\.50.*\$1\.00.*budget\.daily_usd.*next day"):
         ledger.reserve(call(), NOW)
-    ledger.settle(first, Usage(10, 5, cost_usd=0.01), NOW)
+    ledger.settle_reservation(first, Usage(10, 5, cost_usd=0.01), NOW)
     ledger.reserve(call(), NOW)
 
 
@@ -60,7 +60,7 @@ def test_a_refused_call_writes_nothing(db: Database) -> None:
     ledger = Ledger(db, budget(daily=0.5), OSLO)
     with pytest.raises(BudgetExceeded):
         ledger.reserve(call(), NOW)
-    assert ledger.spent(NOW - timedelta(days=1), NOW + timedelta(days=1)).calls == 0
+    assert ledger.total_spent(NOW - timedelta(days=1), NOW + timedelta(days=1)).calls == 0
     assert db.rows("SELECT * FROM usage_totals") == []
 
 
@@ -85,7 +85,7 @@ def test_days_and_months_are_those_of_the_home(db: Database) -> None:
 def test_settling_after_midnight_settles_the_day_of_the_call(db: Database) -> None:
     ledger = Ledger(db, budget(daily=1), OSLO)
     reservation = ledger.reserve(call(), datetime(2026, 11, 20, 22, 59, tzinfo=UTC))
-    ledger.settle(reservation, Usage(1, 1, cost_usd=0.25), datetime(2026, 11, 20, 23, 1, tzinfo=UTC))
+    ledger.settle_reservation(reservation, Usage(1, 1, cost_usd=0.25), datetime(2026, 11, 20, 23, 1, tzinfo=UTC))
     totals = {row["period"]: row["usd"] for row in db.rows("SELECT period, usd FROM usage_totals")}
     assert totals == {"2026-11-20": 0.25, "2026-11": 0.25}
 
@@ -94,23 +94,23 @@ def test_settling_twice_settles_once(db: Database) -> None:
     ledger = Ledger(db, budget(daily=5), OSLO)
     reservation = ledger.reserve(call(), NOW)
     for cost in (0.5, 0.9):
-        ledger.settle(reservation, Usage(10, 10, cost_usd=cost), NOW)
-    assert ledger.spent(NOW, NOW + timedelta(seconds=1)).usd == 0.5
+        ledger.settle_reservation(reservation, Usage(10, 10, cost_usd=cost), NOW)
+    assert ledger.total_spent(NOW, NOW + timedelta(seconds=1)).usd == 0.5
 
 
 def test_what_failed_before_it_was_billed_costs_nothing(db: Database) -> None:
     ledger = Ledger(db, budget(daily=1, daily_tokens=100), OSLO)
     for usd in (1.0, None):
-        ledger.settle(ledger.reserve(call(usd), NOW), Usage(), NOW)
-        ledger.settle(ledger.reserve(call(usd), NOW), Usage(), NOW)
-    spent = ledger.spent(NOW, NOW + timedelta(seconds=1))
+        ledger.settle_reservation(ledger.reserve(call(usd), NOW), Usage(), NOW)
+        ledger.settle_reservation(ledger.reserve(call(usd), NOW), Usage(), NOW)
+    spent = ledger.total_spent(NOW, NOW + timedelta(seconds=1))
     assert (spent.calls, spent.usd, spent.tokens, spent.unpriced_tokens) == (4, 0, 0, 0)
 
 
 def test_where_no_price_is_known_tokens_are_capped(db: Database) -> None:
     ledger = Ledger(db, budget(daily=0.01, daily_tokens=250), OSLO)
     ledger.reserve(call(None), NOW)
-    ledger.settle(ledger.reserve(call(None), NOW), Usage(60, 40), NOW)
+    ledger.settle_reservation(ledger.reserve(call(None), NOW), Usage(60, 40), NOW)
     with pytest.raises(BudgetExceeded, match=r"200 tokens of 250.*100 tokens.*budget\.daily_tokens"):
         ledger.reserve(call(None), NOW)
     ledger.reserve(call(0.001, tokens=10_000), NOW)
@@ -120,12 +120,12 @@ def test_without_caps_nothing_is_refused(db: Database) -> None:
     ledger = Ledger(db, budget(), OSLO)
     for usd in (1e6, None, 1e6):
         ledger.reserve(call(usd, tokens=10**9), NOW)
-    assert ledger.spent(NOW, NOW + timedelta(seconds=1)).calls == 3
+    assert ledger.total_spent(NOW, NOW + timedelta(seconds=1)).calls == 3
 
 
 def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Database) -> None:
     ledger = Ledger(db, budget(daily=1), OSLO)
-    ledger.settle(ledger.reserve(call(), NOW), Usage(1, 1, cost_usd=3.0), NOW)
+    ledger.settle_reservation(ledger.reserve(call(), NOW), Usage(1, 1, cost_usd=3.0), NOW)
     ledger.reserve(call(0.0), NOW)
     with pytest.raises(BudgetExceeded):
         ledger.reserve(call(0.01), NOW)
@@ -141,19 +141,19 @@ def test_sums_by_day_model_kind_and_session(db: Database) -> None:
     ]
     costs = (0.5, 0.25, None)
     for (one, at), cost in zip(made, costs, strict=True):
-        ledger.settle(ledger.reserve(one, at), Usage(7, 3, 20, 1, cost_usd=cost), at)
+        ledger.settle_reservation(ledger.reserve(one, at), Usage(7, 3, 20, 1, cost_usd=cost), at)
     since = NOW - timedelta(days=1)
-    assert [(name, spent.calls, spent.usd) for name, spent in ledger.by("day", since)] == [
+    assert [(name, spent.calls, spent.usd) for name, spent in ledger.spent_by("day", since)] == [
         ("2026-11-20", 1, 0.5),
         ("2026-11-21", 2, 0.25),
     ]
-    assert [(name, spent.usd) for name, spent in ledger.by("kind", since)] == [("chat", 0.5), ("summary", 0.25)]
-    assert [name for name, _ in ledger.by("model", since)] == ["big", "local", "small"]
-    local = dict(ledger.by("model", since))["local"]
+    assert [(name, spent.usd) for name, spent in ledger.spent_by("kind", since)] == [("chat", 0.5), ("summary", 0.25)]
+    assert [name for name, _ in ledger.spent_by("model", since)] == ["big", "local", "small"]
+    local = dict(ledger.spent_by("model", since))["local"]
     assert (local.unpriced_tokens, local.usage) == (31, Usage(7, 3, 20, 1))
-    mine = ledger.spent(since, NOW + timedelta(days=2), session="main")
+    mine = ledger.total_spent(since, NOW + timedelta(days=2), session="main")
     assert (mine.calls, mine.usd, mine.tokens, mine.usage.cost_usd) == (2, 0.75, 62, 0.75)
-    assert ledger.spent(NOW + timedelta(seconds=1), NOW + timedelta(hours=13)).calls == 0
+    assert ledger.total_spent(NOW + timedelta(seconds=1), NOW + timedelta(hours=13)).calls == 0
 
 
 @settings(deadline=None, max_examples=50)
@@ -176,7 +176,7 @@ def test_i9_the_worst_case_never_passes_a_cap(steps: list[tuple[bool, float, flo
                     pass
             else:
                 reservation, made = open_ones.pop(0)
-                ledger.settle(reservation, Usage(1, 1, cost_usd=(reservation.usd or 0) * share), made)
+                ledger.settle_reservation(reservation, Usage(1, 1, cost_usd=(reservation.usd or 0) * share), made)
             for row in db.rows("SELECT period, usd FROM usage_totals"):
                 assert row["usd"] <= (5 if len(row["period"]) == 10 else 12) + 1e-9
         summed = db.rows("SELECT sum(iif(state = 'reserved', reserved_usd, usd)) FROM usage")[0][0] or 0.0

@@ -23,8 +23,8 @@ DONE = STEPS[-1]
 def killed(path: Path, what: str, step: int) -> MemoryFilesHome:
     """A home whose MEMORY.md was changed from "zero" to "one", where a process was then killed; opened, not settled."""
     home = MemoryFilesHome(path).open()
-    home.files.curate("zero\n", "", "user", NOW)
-    home.files.curate("one\n", "zero\n", "sleep", NOW)
+    home.files.replace_memory_file("zero\n", "", "user", NOW)
+    home.files.replace_memory_file("one\n", "zero\n", "sleep", NOW)
     home.close()
     command = [sys.executable, "-m", "tests.support.processes.killed_memory_file_change", str(path), what, str(step)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -37,29 +37,37 @@ def killed(path: Path, what: str, step: int) -> MemoryFilesHome:
 def test_f15_a_change_killed_anywhere_and_made_again_is_made_once(tmp_path: Path, step: int, settled: bool) -> None:
     home = killed(tmp_path / "home", "curate", step)
     if settled:
-        assert home.files.reconcile() == [] and home.leftovers() == []
-        made = [edit.after for edit in home.files.edits("owner")].count(WANTED)
-        assert home.files.curated() == (WANTED if made else "one\n")
+        assert home.files.recover_after_crash() == [] and home.partial_files() == []
+        made = [edit.after for edit in home.files.list_edits("owner")].count(WANTED)
+        assert home.files.read_memory_file() == (WANTED if made else "one\n")
         assert made == (step >= DONE - 1)
     # The next sleep makes it for what it reads: under its key it is made already, or it is made now.
-    edit = home.files.curate(WANTED, home.files.curated(), "sleep", NOW, key=KEY)
-    assert (edit.before, edit.after, edit.id) == ("one\n", WANTED, home.files.edits("owner")[0].id)
-    assert home.files.curated() == WANTED and len(home.files.edits("owner")) == 3 and home.leftovers() == []
-    home.files.undo(edit.id or 0, "owner", NOW)
-    assert home.files.curated() == "one\n"
+    edit = home.files.replace_memory_file(WANTED, home.files.read_memory_file(), "sleep", NOW, key=KEY)
+    assert (edit.before, edit.after, edit.id) == ("one\n", WANTED, home.files.list_edits("owner")[0].id)
+    assert (
+        home.files.read_memory_file() == WANTED
+        and len(home.files.list_edits("owner")) == 3
+        and home.partial_files() == []
+    )
+    home.files.undo_edit(edit.id or 0, "owner", NOW)
+    assert home.files.read_memory_file() == "one\n"
     home.close()
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_f15_a_person_who_edits_after_the_crash_keeps_their_text(tmp_path: Path, step: int) -> None:
     home = killed(tmp_path / "home", "curate", step)
-    home.curated.write_text("mine\n")
-    assert home.files.reconcile() == [] and home.files.curated() == "mine\n" and home.leftovers() == []
+    home.memory_md.write_text("mine\n")
+    assert (
+        home.files.recover_after_crash() == []
+        and home.files.read_memory_file() == "mine\n"
+        and home.partial_files() == []
+    )
     if step < DONE:
-        assert [edit.after for edit in home.files.edits("owner")] == ["one\n", "zero\n"]
+        assert [edit.after for edit in home.files.list_edits("owner")] == ["one\n", "zero\n"]
         with pytest.raises(StaleView):
             act(home, "curate")
-    assert home.files.curated() == "mine\n"
+    assert home.files.read_memory_file() == "mine\n"
     home.close()
 
 
@@ -68,36 +76,40 @@ def test_f15_a_person_who_edits_after_the_crash_keeps_their_text(tmp_path: Path,
 def test_f15_a_note_killed_anywhere_and_written_again_is_there_once(tmp_path: Path, step: int, edited: bool) -> None:
     home = killed(tmp_path / "home", "note", step)
     if edited:
-        home.day().parent.mkdir(exist_ok=True)
-        stood = home.day().read_text() if home.day().exists() else ""
-        home.day().write_text(f"{stood}mine\n")
+        home.day_file().parent.mkdir(exist_ok=True)
+        stood = home.day_file().read_text() if home.day_file().exists() else ""
+        home.day_file().write_text(f"{stood}mine\n")
     act(home, "note")
     act(home, "note")
-    assert home.day().read_text().count(LINE) == 1 and home.leftovers() == []
-    assert ("mine\n" in home.day().read_text()) == edited
-    assert [edit.target for edit in home.files.edits("owner")].count("file:memory/2026-11-20.md") == 1
+    assert home.day_file().read_text().count(LINE) == 1 and home.partial_files() == []
+    assert ("mine\n" in home.day_file().read_text()) == edited
+    assert [edit.target for edit in home.files.list_edits("owner")].count("file:memory/2026-11-20.md") == 1
     home.close()
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_f15_a_change_whose_undoing_is_killed_is_taken_back_or_stands(tmp_path: Path, step: int) -> None:
     home = killed(tmp_path / "home", "undo", step)
-    assert home.files.reconcile() == [] and home.leftovers() == []
-    undone = home.files.edits("owner")[0].undone_at is not None
-    assert home.files.curated() == ("zero\n" if undone else "one\n")
+    assert home.files.recover_after_crash() == [] and home.partial_files() == []
+    undone = home.files.list_edits("owner")[0].undone_at is not None
+    assert home.files.read_memory_file() == ("zero\n" if undone else "one\n")
     assert undone == (step >= DONE - 1)
     if not undone:
         act(home, "undo")
-    assert home.files.curated() == "zero\n"
+    assert home.files.read_memory_file() == "zero\n"
     home.close()
 
 
 @pytest.mark.parametrize("step", [DONE - 1])
 def test_f15_a_person_who_edits_after_an_undoing_was_cut_off_keeps_their_text(tmp_path: Path, step: int) -> None:
     home = killed(tmp_path / "home", "undo", step)
-    home.curated.write_text("mine\n")
-    assert home.files.reconcile() == [] and home.files.curated() == "mine\n" and home.leftovers() == []
-    assert home.files.edits("owner")[0].undone_at is None
+    home.memory_md.write_text("mine\n")
+    assert (
+        home.files.recover_after_crash() == []
+        and home.files.read_memory_file() == "mine\n"
+        and home.partial_files() == []
+    )
+    assert home.files.list_edits("owner")[0].undone_at is None
     home.close()
 
 
@@ -105,13 +117,13 @@ def test_f15_a_person_who_edits_after_an_undoing_was_cut_off_keeps_their_text(tm
 def test_a_text_that_waits_without_its_change_is_taken_away(tmp_path: Path, mark: str) -> None:
     """Torn while it was written: the change was never committed."""
     home = MemoryFilesHome(tmp_path / "home").open()
-    home.day().parent.mkdir()
-    home.curated.write_text("mine\n")
-    others = [home.files.note("peer:x:ann", DAY, "14:03", ["theirs"], key) for key in "ab"]
+    home.day_file().parent.mkdir()
+    home.memory_md.write_text("mine\n")
+    others = [home.files.append_daily_note("peer:x:ann", DAY, "14:03", ["theirs"], key) for key in "ab"]
     assert others == [True, True]
     (home.path / f".MEMORY.md.{mark}.partial").write_text("to")
-    (home.day().parent / f".2026-11-20.md.{mark}.partial").write_bytes(b"\xff")
-    assert home.files.reconcile() == [] and home.leftovers() == []
-    assert home.curated.read_text() == "mine\n" and not home.day().exists()
-    assert [edit.undone_at for edit in home.files.edits("peer:x:ann")] == [None, None]
+    (home.day_file().parent / f".2026-11-20.md.{mark}.partial").write_bytes(b"\xff")
+    assert home.files.recover_after_crash() == [] and home.partial_files() == []
+    assert home.memory_md.read_text() == "mine\n" and not home.day_file().exists()
+    assert [edit.undone_at for edit in home.files.list_edits("peer:x:ann")] == [None, None]
     home.close()

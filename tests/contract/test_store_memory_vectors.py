@@ -50,14 +50,14 @@ def put(store: MemoryVectors, **texts: str) -> None:
 
 
 def found(store: MemoryVectors, query: str, scope: str | None = "main", **rest: Any) -> list[str]:
-    return [name for name, _ in store.worded(query, scope, **rest)]
+    return [name for name, _ in store.search_text(query, scope, **rest)]
 
 
 def test_words_are_found_by_their_stems_best_first(store: MemoryVectors) -> None:
     put(store, a="She likes swimming in lakes.", b="A lake, a lake, a lake!", c="Nothing of it.")
     assert found(store, "swim lake") == ["a", "b"]
     assert found(store, "lakes", limit=1) == ["b"]
-    assert all(score > 0 for _, score in store.worded("lake", "main"))
+    assert all(score > 0 for _, score in store.search_text("lake", "main"))
 
 
 @pytest.mark.parametrize("query", ["东京", "京", "喜欢吃寿", "住在东", "寿司"])
@@ -82,7 +82,7 @@ def test_a_scope_sees_its_own_alone(store: MemoryVectors) -> None:
     store.put("a", payload("The code is 1234.", "main"), "e", ONE)
     store.put("b", payload("The code is 9999.", "peer:x"), "e", OTHER)
     assert found(store, "code", "peer:x") == ["b"]
-    assert [name for name, _ in store.all("peer:x")] == ["b"]
+    assert [name for name, _ in store.list_memories("peer:x")] == ["b"]
     assert list(store.vectors("e", "peer:x")) == [("b", OTHER)]
     assert sorted(found(store, "code", None)) == ["a", "b"]
 
@@ -90,10 +90,10 @@ def test_a_scope_sees_its_own_alone(store: MemoryVectors) -> None:
 def test_values_of_a_payload_narrow_a_search(store: MemoryVectors) -> None:
     store.put("a", payload("Tea.", kind="fact", until=None), "e", ONE)
     store.put("b", payload("Tea!", kind="task", until="2026"), "e", ONE)
-    assert [name for name, _ in store.all("main", {"kind": "task"})] == ["b"]
+    assert [name for name, _ in store.list_memories("main", {"kind": "task"})] == ["b"]
     assert found(store, "tea", equal={"until": None}) == ["a"]
     assert [name for name, _ in store.vectors("e", None, {"kind": "fact"})] == ["a"]
-    assert store.all("main", {"kind' OR 1": "x"}) == []
+    assert store.list_memories("main", {"kind' OR 1": "x"}) == []
 
 
 def test_what_is_replaced_is_found_no_longer(store: MemoryVectors) -> None:
@@ -102,7 +102,7 @@ def test_what_is_replaced_is_found_no_longer(store: MemoryVectors) -> None:
     assert (found(store, "Oslo", None), found(store, "Bergen", "elsewhere")) == ([], ["a"])
     assert list(store.vectors("e")) == [("a", OTHER)]
     store.remove(["a", "never was"])
-    assert (found(store, "Bergen", None), store.all(), list(store.vectors("e"))) == ([], [], [])
+    assert (found(store, "Bergen", None), store.list_memories(), list(store.vectors("e"))) == ([], [], [])
 
 
 def test_a_payload_alone_leaves_the_vector(store: MemoryVectors) -> None:
@@ -120,7 +120,7 @@ def test_what_is_written_together_is_there_as_a_whole_or_not_at_all(
         put(store, a="I live in Oslo.")
         history.add([{"memory_id": "a", "event": "ADD", "new_memory": "I live in Oslo."}])
         raise LookupError
-    assert (store.get("a"), history.of("a")) == (None, [])
+    assert (store.get("a"), history.history_of_memory("a")) == (None, [])
     put(store, b="Cake is nice.")
     assert store.get("b") is not None
 
@@ -129,24 +129,24 @@ def test_another_process_reads_what_was_committed_while_one_writes(
     batch: MemoryTransaction, store: MemoryVectors, tmp_path: Path
 ) -> None:
     put(store, a="I live in Oslo.")
-    beside = MemoryVectors(MemoryTransaction(Database.reader(tmp_path / "memory.db")))
+    beside = MemoryVectors(MemoryTransaction(Database.open_reader(tmp_path / "memory.db")))
     with batch.writing():
         put(store, b="Cake is nice.")
-        assert [name for name, _ in beside.all()] == ["a"]
-    assert [name for name, _ in beside.all()] == ["a", "b"]
+        assert [name for name, _ in beside.list_memories()] == ["a"]
+    assert [name for name, _ in beside.list_memories()] == ["a", "b"]
 
 
 def test_vectors_of_another_embedder_wait_beside_those_that_answer(store: MemoryVectors) -> None:
     put(store, a="one", b="two", c="three")
-    store.answer_with("e", {"kind": "e"})
-    assert store.without("f", limit=2) == ([("a", "one"), ("b", "two")], 3)
+    store.activate_embedder("e", {"kind": "e"})
+    assert store.memories_without_vector("f", limit=2) == ([("a", "one"), ("b", "two")], 3)
     store.add_vectors("f", [("a", "one", OTHER), ("b", "words that were changed", OTHER), ("gone", "x", OTHER)])
     assert (list(store.vectors("f")), len(list(store.vectors("e")))) == ([("a", OTHER)], 3)
-    assert store.without("f", limit=9) == ([("b", "two"), ("c", "three")], 2)
+    assert store.memories_without_vector("f", limit=9) == ([("b", "two"), ("c", "three")], 2)
     put(store, a="one, changed")
     assert list(store.vectors("f")) == []
-    store.answer_with("f", {"kind": "f"})
-    assert (store.answering(), list(store.vectors("e"))) == (("f", {"kind": "f"}), [])
+    store.activate_embedder("f", {"kind": "f"})
+    assert (store.active_embedder(), list(store.vectors("e"))) == (("f", {"kind": "f"}), [])
 
 
 def test_what_is_erased_is_gone_from_file_and_log(
@@ -157,12 +157,12 @@ def test_what_is_erased_is_gone_from_file_and_log(
     history.add([{"memory_id": name, "event": "ADD", "new_memory": f"{name}: marlin{name}"} for name in "ab"])
     store.erase(["a"])
     assert words_in_files(tmp_path, "swordfish", "marlina", "Cake", "marlinb") == ["Cake", "marlinb"]
-    assert (history.of("a"), found(store, "password", None), found(store, "cake")) == ([], [], ["b"])
+    assert (history.history_of_memory("a"), found(store, "password", None), found(store, "cake")) == ([], [], ["b"])
 
 
 def test_a_reader_in_the_way_of_forgetting_is_told(store: MemoryVectors, tmp_path: Path) -> None:
     put(store, a="The password is swordfish.")
-    reader = Database.reader(tmp_path / "memory.db")
+    reader = Database.open_reader(tmp_path / "memory.db")
     store._db.rows("PRAGMA busy_timeout = 1")
     with reader.snapshot():
         reader.rows("SELECT * FROM memories")

@@ -41,16 +41,20 @@ class EditedHome(StoreHome):
 
     def answer(self, text: str = "answer") -> None:
         """The oldest message that waits, from its turn's beginning to its end."""
-        turn = self.conversation.begin_turn(self.conversation.inbox("main")[0], "", NOW)
+        turn = self.conversation.begin_turn(self.conversation.list_accepted("main")[0], "", NOW)
         self.conversation.finish_turn(turn, "answered", Message("assistant", text), [reply_item(turn, text)], NOW)
 
     def edit(
         self, words: str, change: str = "c1", *, name: str = "1", sender: str = "me", position: str = ""
     ) -> str | None:
-        return self.changes.record(MessageChange("net", name, change, "edit", sender, words, position=position), LATER)
+        return self.changes.record_change(
+            MessageChange("net", name, change, "edit", sender, words, position=position), LATER
+        )
 
     def delete(self, change: str = "d1", *, name: str = "1", sender: str = "me", position: str = "") -> str | None:
-        return self.changes.record(MessageChange("net", name, change, "delete", sender, position=position), LATER)
+        return self.changes.record_change(
+            MessageChange("net", name, change, "delete", sender, position=position), LATER
+        )
 
     def logged(self) -> list[tuple[str, str]]:
         return [(record.kind, record.content) for record in self.log.scan("main")]
@@ -86,35 +90,35 @@ def test_what_is_edited_while_it_waits_is_answered_as_it_is_now_and_the_log_has_
     edits = list(home.log.scan("main"))[:2]
     assert {(edit.refs, edit.turn, edit.sender) for edit in edits} == {((item.message_id,), "t00000001", "me")}
     assert home.words_kept() == ["", ""] and home.verify().ok
-    assert home.repair().ok and home.shown()[-2:] == ["at seven", "see you at seven"]
+    assert home.repair().ok and home.view_contents()[-2:] == ["at seven", "see you at seven"]
 
 
 def test_what_is_deleted_while_it_waits_is_logged_and_neither_answered_nor_shown(home: EditedHome) -> None:
     home.arrive("my secret")
     home.edit("my other secret")
     assert home.delete() == "main"
-    assert home.conversation.waiting() == [] and home.state() == "superseded"
+    assert home.conversation.sessions_waiting() == [] and home.state() == "superseded"
     assert home.logged() == [("message", "my secret"), ("edit", "my other secret"), ("delete", "")]
-    assert home.shown() == [""] and home.words_kept() == ["", ""]
-    assert UnreadMessages(home.db, home.log).after("main", 1, 0) == []
+    assert home.view_contents() == [""] and home.words_kept() == ["", ""]
+    assert UnreadMessages(home.db, home.log).read_after("main", 1, 0) == []
     assert home.verify().ok and home.repair().ok
-    assert home.shown() == [""]
+    assert home.view_contents() == [""]
 
 
 def test_what_is_superseded_stands_as_it_was_said_with_its_edit_behind(home: EditedHome) -> None:
     item = home.arrive("at five")
     home.edit("at six")
-    home.conversation.supersede([item], [], NOW)
+    home.conversation.supersede_items([item], [], NOW)
     assert home.logged() == [("message", "at five"), ("edit", "at six")]
     assert home.verify().ok
 
 
 def test_a_message_that_steers_a_turn_comes_as_it_is_now(home: EditedHome) -> None:
     home.arrive("first", "0")
-    turn = home.conversation.begin_turn(home.conversation.inbox("main")[0], "", NOW)
+    turn = home.conversation.begin_turn(home.conversation.list_accepted("main")[0], "", NOW)
     home.arrive("and at five")
     home.edit("and at six")
-    home.conversation.steer(turn, home.conversation.inbox("main")[0], NOW)
+    home.conversation.join_turn(turn, home.conversation.list_accepted("main")[0], NOW)
     assert home.logged() == [("message", "first"), ("edit", "and at five"), ("message", "and at six")]
 
 
@@ -129,15 +133,15 @@ def test_what_is_changed_once_a_turn_has_it_is_a_fact_beside_it(home: EditedHome
         home.conversation.finish_turn(turn, "answered", Message("assistant", "fine"), [], NOW)
     before = home.state()
     assert home.edit("at six") == "main" and home.delete() == "main"
-    assert home.state() == before and home.conversation.waiting() == []
+    assert home.state() == before and home.conversation.sessions_waiting() == []
     said = [("message", "at five"), *([("message", "fine")] if ended else [])]
     assert home.logged() == [*said, ("edit", "at six"), ("delete", "")]
-    notes = home.conversation.view("main").messages[-2:]
+    notes = home.conversation.load_view("main").messages[-2:]
     assert [(note.role, note.content, note.metadata["refs"]) for note in notes] == [
         ("system", "at six", [item.message_id]),
         ("system", "", [item.message_id]),
     ]
-    assert home.shown()[0] == "at five" and home.verify().ok
+    assert home.view_contents()[0] == "at five" and home.verify().ok
     if not ended:
         home.conversation.finish_turn(turn, "answered", Message("assistant", "fine"), [], NOW)
     assert home.verify().ok and home.repair().ok
@@ -158,11 +162,11 @@ def test_a_change_counts_once_across_a_restart(home: EditedHome) -> None:
     for _ in range(2):
         assert home.edit("at six", position="8") == "main"
         home.restart()
-        home.changes.settle(LATER)
+        home.changes.recover_after_crash(LATER)
     home.delete("d1")
     assert home.edit("at nine", "c2") is None and home.delete("d2") is None
     assert [kind for kind, _ in home.logged()] == ["message", "message", "edit", "delete"]
-    assert BridgeStates(home.db).position("net") == "8"
+    assert BridgeStates(home.db).load_position("net") == "8"
 
 
 def test_only_the_account_that_sent_it_changes_it_and_of_what_is_unknown_nothing_is_kept(home: EditedHome) -> None:
@@ -172,7 +176,7 @@ def test_only_the_account_that_sent_it_changes_it_and_of_what_is_unknown_nothing
     assert home.delete(sender="", position="8") is None
     assert home.edit("hello", name="unknown", position="9") is None
     assert len(home.logged()) == 2 and home.words_kept() == []
-    assert BridgeStates(home.db).position("net") == "9"
+    assert BridgeStates(home.db).load_position("net") == "9"
 
 
 # ------------------------------------------------------------------------------------------------------ learning, ids
@@ -186,7 +190,9 @@ def test_what_is_not_learned_yet_is_learned_as_corrected_and_not_at_all_where_ta
         home.answer()
     home.edit("I live in Oslo", name="0")
     home.delete(name="1")
-    read = [record.content for record in UnreadMessages(home.db, home.log).after("main", 1, 0) if record.role == "user"]
+    read = [
+        record.content for record in UnreadMessages(home.db, home.log).read_after("main", 1, 0) if record.role == "user"
+    ]
     assert read == ["I live in Oslo", "", "I have a cat"]
 
 
@@ -225,9 +231,9 @@ def test_f35_a_change_that_was_cut_off_is_in_the_log_once_after_the_restart(
         _ = home.edit("at six", "c1") if kind == "edit" else home.delete("c1")
     home.db.utils.execute("DROP TRIGGER IF EXISTS fault")
     home.db.utils.conn.commit()
-    home.restart().conversation.reconcile(LATER)
+    home.restart().conversation.recover_after_crash(LATER)
     for _ in range(2):
-        home.changes.settle(LATER)
+        home.changes.recover_after_crash(LATER)
         assert home.edit("at six", "c1") == "main" if kind == "edit" else home.delete("c1") == "main"
     if whole:
         home.answer()
@@ -256,4 +262,4 @@ def test_pictures_stand_in_the_log_and_not_in_the_inbox_once_it_has_them(home: E
     kept = [json.loads(row["body"])["media"] for row in home.db.rows("SELECT body FROM inbox ORDER BY id")]
     assert kept == [[{"kind": "image", "mime": "image/png", "name": "boat.png", "size": 3}]] * 2
     assert [record.media for record in home.log.scan("main") if record.media] == [(picture,)] * 2
-    assert home.conversation.view("main").messages[1].media == (picture,)
+    assert home.conversation.load_view("main").messages[1].media == (picture,)

@@ -52,31 +52,31 @@ def test_i8_a_key_keeps_its_first_body(db: Database) -> None:
 def test_pending_are_in_order_and_of_one_bridge(db: Database) -> None:
     outbox = StoredOutbox(db)
     items = [outbox.push(notice(f"k{n}", bridge="terminal" if n % 2 else "matrix"), NOW) for n in range(6)]
-    outbox.mark(items[1].id, "sent", NOW)
-    outbox.mark(items[3].id, "sending", NOW)
-    assert [(item.outgoing.key, item.state, item.attempts) for item in outbox.pending("terminal")] == [
+    outbox.set_state(items[1].id, "sent", NOW)
+    outbox.set_state(items[3].id, "sending", NOW)
+    assert [(item.outgoing.key, item.state, item.attempts) for item in outbox.pending_items("terminal")] == [
         ("k3", "sending", 1),
         ("k5", "pending", 0),
     ]
-    assert [item.outgoing.key for item in outbox.pending("matrix", limit=2)] == ["k0", "k2"]
+    assert [item.outgoing.key for item in outbox.pending_items("matrix", limit=2)] == ["k0", "k2"]
 
 
 def test_each_attempt_is_counted(db: Database) -> None:
     outbox = StoredOutbox(db)
     item = outbox.push(notice("k"), NOW)
     for state in ("sending", "pending", "sending", "sent"):
-        outbox.mark(item.id, state, NOW, error="no network" if state == "pending" else "")  # type: ignore[arg-type]
-    (after,) = outbox.recent("main")
+        outbox.set_state(item.id, state, NOW, error="no network" if state == "pending" else "")  # type: ignore[arg-type]
+    (after,) = outbox.recent_items("main")
     assert (after.state, after.attempts, after.created_at) == ("sent", 2, NOW)
 
 
 def test_counts_are_by_state(db: Database) -> None:
     outbox = StoredOutbox(db)
-    assert outbox.counts() == {}
+    assert outbox.count_by_state() == {}
     items = [outbox.push(notice(f"k{n}"), NOW) for n in range(4)]
-    outbox.mark(items[0].id, "sent", NOW)
-    outbox.mark(items[1].id, "ambiguous", NOW)
-    assert outbox.counts() == {"pending": 2, "ambiguous": 1, "sent": 1}
+    outbox.set_state(items[0].id, "sent", NOW)
+    outbox.set_state(items[1].id, "ambiguous", NOW)
+    assert outbox.count_by_state() == {"pending": 2, "ambiguous": 1, "sent": 1}
 
 
 def test_recent_are_the_newest_oldest_first(db: Database) -> None:
@@ -84,7 +84,7 @@ def test_recent_are_the_newest_oldest_first(db: Database) -> None:
     for n in range(5):
         outbox.push(notice(f"k{n}"), NOW)
         outbox.push(notice(f"other{n}", session="peer:x"), NOW)
-    assert [item.outgoing.key for item in outbox.recent("main", limit=2)] == ["k3", "k4"]
+    assert [item.outgoing.key for item in outbox.recent_items("main", limit=2)] == ["k3", "k4"]
 
 
 # --------------------------------------------------------------------------------------------------------------- to-dos
@@ -94,10 +94,10 @@ def test_a_todo_is_added_done_and_removed(todos: StoredTodos) -> None:
     milk, bread = todos.add("owner", ["milk", "bread"], "k1", NOW)
     (done,) = todos.complete("owner", [milk.id], "k2", NOW + timedelta(hours=1))
     assert (done.done, done.done_at) == (True, NOW + timedelta(hours=1))
-    assert [todo.text for todo in todos.all("owner")] == ["bread"]
-    assert [todo.text for todo in todos.all("owner", include_done=True)] == ["milk", "bread"]
+    assert [todo.text for todo in todos.list_todos("owner")] == ["bread"]
+    assert [todo.text for todo in todos.list_todos("owner", include_done=True)] == ["milk", "bread"]
     todos.remove("owner", [bread.id], "k3", NOW)
-    assert [todo.text for todo in todos.all("owner", include_done=True)] == ["milk"]
+    assert [todo.text for todo in todos.list_todos("owner", include_done=True)] == ["milk"]
 
 
 def test_a_change_under_the_same_key_is_made_once(todos: StoredTodos) -> None:
@@ -105,14 +105,14 @@ def test_a_change_under_the_same_key_is_made_once(todos: StoredTodos) -> None:
     assert todos.add("owner", ["milk"], "t1:c1", NOW + timedelta(days=1)) == first
     done = todos.complete("owner", [first[0].id], "t1:c2", NOW)
     assert todos.complete("owner", [first[0].id], "t1:c2", NOW + timedelta(days=1)) == done
-    assert len(todos.all("owner", include_done=True)) == 1
+    assert len(todos.list_todos("owner", include_done=True)) == 1
 
 
 def test_unknown_todos_are_named_and_none_is_changed(todos: StoredTodos) -> None:
     (milk,) = todos.add("owner", ["milk"], "k1", NOW)
     with pytest.raises(ToolError, match=r"no to-do 98, 99\."):
         todos.complete("owner", [milk.id, 98, 99], "k2", NOW)
-    assert len(todos.all("owner")) == 1
+    assert len(todos.list_todos("owner")) == 1
     (done,) = todos.complete("owner", [milk.id], "k2", NOW)
     assert done.done
 
@@ -120,12 +120,12 @@ def test_unknown_todos_are_named_and_none_is_changed(todos: StoredTodos) -> None
 def test_i10_a_scope_sees_and_changes_its_own_alone(todos: StoredTodos) -> None:
     (mine,) = todos.add("owner", ["secret"], "k1", NOW)
     (theirs,) = todos.add("guest", ["theirs"], "k1", NOW)
-    assert [todo.text for todo in todos.all("guest")] == ["theirs"]
+    assert [todo.text for todo in todos.list_todos("guest")] == ["theirs"]
     for change in (todos.complete, todos.remove):
         with pytest.raises(ToolError):
             change("guest", [mine.id], "k2", NOW)
     assert theirs.id != mine.id
-    assert not todos.all("owner")[0].done
+    assert not todos.list_todos("owner")[0].done
 
 
 # ---------------------------------------------------------------------------------------------------------------- facts

@@ -35,9 +35,9 @@ def test_f21_pins_stand_until_they_are_removed(pins: Pins, path: Path) -> None:
     second = pins.add("main", "owner", "We speak Norwegian.", "user", None, LATER)
     assert first == Pin(first.id, "main", "owner", "Never mail Karin.", "user", 7, NOW)
     reopened = Database.open(path, character_migrations, LATER)
-    assert Pins(reopened).all("main") == [first, second]
+    assert Pins(reopened).list_pins("main") == [first, second]
     assert Pins(reopened).remove("main", [first.id]) == [first]
-    assert Pins(reopened).all("main") == [second]
+    assert Pins(reopened).list_pins("main") == [second]
     reopened.close()
 
 
@@ -45,7 +45,7 @@ def test_a_message_is_pinned_once_and_keeps_its_pin(pins: Pins) -> None:
     first = pins.add("main", "owner", "as it was", "user", 7, NOW)
     assert pins.add("main", "owner", "edited", "assistant", 7, LATER) == first
     elsewhere = pins.add("branch:1", "owner", "as it was", "user", 7, LATER)
-    assert (pins.all("main"), pins.all("branch:1")) == ([first], [elsewhere])
+    assert (pins.list_pins("main"), pins.list_pins("branch:1")) == ([first], [elsewhere])
 
 
 def test_a_text_is_pinned_as_often_as_somebody_pins_it(pins: Pins) -> None:
@@ -57,14 +57,14 @@ def test_a_pin_of_another_session_is_out_of_reach(pins: Pins) -> None:
     other = pins.add("peer:x:ann", "peer:x:ann", "theirs", "user", None, NOW)
     with pytest.raises(UsageError, match=f"no pin {mine.id}"):
         pins.remove("peer:x:ann", [other.id, mine.id])
-    assert (pins.all("main"), pins.all("peer:x:ann")) == ([mine], [other])
+    assert (pins.list_pins("main"), pins.list_pins("peer:x:ann")) == ([mine], [other])
 
 
 def test_where_one_does_not_exist_none_is_removed(pins: Pins) -> None:
     kept = pins.add("main", "owner", "kept", "user", None, NOW)
     with pytest.raises(UsageError, match=r"no pin 98, 99 here\. Nothing was changed"):
         pins.remove("main", [98, kept.id, 99])
-    assert pins.all("main") == [kept]
+    assert pins.list_pins("main") == [kept]
     assert pins.remove("main", [kept.id, kept.id]) == [kept]
     assert pins.remove("main", []) == []
 
@@ -77,4 +77,4 @@ def test_a_number_is_never_given_twice(pins: Pins) -> None:
 
 def test_broken_characters_are_mended(pins: Pins) -> None:
     pinned = pins.add("main", "owner", "half \ud83d", "user", None, NOW)
-    assert (pinned.text, pins.all("main")) == ("half \ufffd", [pinned])
+    assert (pinned.text, pins.list_pins("main")) == ("half \ufffd", [pinned])

@@ -69,26 +69,28 @@ def test_a_turn_reads_no_table_from_end_to_end(home: StoreHome) -> None:
         ZoneInfo("UTC"),
     )
     statements = traced(home)
-    turn = home.begin("look")
+    turn = home.begin_turn("look")
     call, result = tool_round()
-    home.conversation.view("main")
-    ledger.settle(ledger.reserve(ModelCall("chat", "p", "m", 1, 1, 0.1), NOW), Usage(1, 1, cost_usd=0.1), NOW)
-    home.conversation.record(turn, [call], NOW)
+    home.conversation.load_view("main")
+    ledger.settle_reservation(
+        ledger.reserve(ModelCall("chat", "p", "m", 1, 1, 0.1), NOW), Usage(1, 1, cost_usd=0.1), NOW
+    )
+    home.conversation.record_messages(turn, [call], NOW)
     home.conversation.start_tool(turn, call.tool_calls[0], NOW)
-    home.conversation.record(turn, [result], NOW)
-    home.conversation.tool_runs(turn)
+    home.conversation.record_messages(turn, [result], NOW)
+    home.conversation.list_tool_runs(turn)
     home.conversation.turn_messages(turn)
-    home.conversation.steer(turn, home.item("and"), NOW)
+    home.conversation.join_turn(turn, home.inbox_item("and"), NOW)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "ok"), [reply_item(turn, "ok")], NOW)
     home.conversation.report_usage("main", 0, 10, 1)
     ModelFacts(home.db).set_calibration(TokenCalibration("m", 1.0, 1), NOW)
-    home.conversation.waiting()
-    for item in home.outbox.pending("terminal"):
-        home.outbox.mark(item.id, "sending", NOW)
-        home.outbox.mark(item.id, "sent", NOW)
-    home.outbox.by_turn(turn.id)
-    home.outbox.recent("main")
-    home.conversation.undo("main", [1], NOW)
+    home.conversation.sessions_waiting()
+    for item in home.outbox.pending_items("terminal"):
+        home.outbox.set_state(item.id, "sending", NOW)
+        home.outbox.set_state(item.id, "sent", NOW)
+    home.outbox.list_by_turn(turn.id)
+    home.outbox.recent_items("main")
+    home.conversation.hide_messages("main", [1], NOW)
     home.conversation.annotate("main", "edit", [2], "x", NOW)
     assert len(statements) > 60
     assert scans(home, statements) == []
@@ -103,20 +105,20 @@ def test_compactions_and_what_belongs_to_them_read_no_table_from_end_to_end(home
     )
     statements = traced(home)
     first, second = (compacted(home) for _ in range(2))
-    home.conversation.compact(plan_merge(home, [first, second], summary_message()), NOW)
-    home.conversation.compact(plan_masking(home, 0, 1), NOW)
-    home.conversation.uncompact(home.conversation.restorable("main", second.id), "main", NOW)
-    home.conversation.extracted("main", 1, reader.after("main", 1, 0, limit=3)[-1].seq, NOW)
+    home.conversation.commit_compaction(plan_merge(home, [first, second], summary_message()), NOW)
+    home.conversation.commit_compaction(plan_masking(home, 0, 1), NOW)
+    home.conversation.undo_compaction(home.conversation.plan_uncompact("main", second.id), "main", NOW)
+    home.conversation.mark_extracted("main", 1, reader.read_after("main", 1, 0, limit=3)[-1].seq, NOW)
     home.conversation.checkpoints("main")
-    requests.open("main")
-    requests.all("owner")
-    requests.close("main", [1], "open", "user", [], NOW)
+    requests.list_open("main")
+    requests.list_requests("owner")
+    requests.close_requests("main", [1], "open", "user", [], NOW)
     (one,) = delegations.begin("k", "t", "main", "owner", ["look"], NOW)
     delegations.end(one.id, "done", "seen", 0.0, NOW)
-    delegations.of("main")
-    delegations.interrupt(NOW)
-    CircuitBreakers(home.db).failed("summary", "x", 3, NOW)
-    CircuitBreakers(home.db).succeeded("summary")
+    delegations.list_for_session("main")
+    delegations.interrupt_running(NOW)
+    CircuitBreakers(home.db).record_failure("summary", "x", 3, NOW)
+    CircuitBreakers(home.db).record_success("summary")
     assert len(statements) > 150
     assert scans(home, statements) == []
 
@@ -126,27 +128,27 @@ def compacted(home: StoreHome) -> Checkpoint:
     named = (planned.from_message_id, planned.to_message_id)
     until = NOW + timedelta(minutes=5)
     started = home.conversation.begin_compaction("main", planned.prefix_rev, "nap", named, "a", until, NOW)
-    return home.conversation.compact(replace(planned, started=started), NOW)
+    return home.conversation.commit_compaction(replace(planned, started_id=started), NOW)
 
 
 def test_a_start_reads_no_history_from_end_to_end(home: StoreHome) -> None:
     home.chat(3)
     home.restart()
     statements = traced(home)
-    home.conversation.reconcile(NOW)
+    home.conversation.recover_after_crash(NOW)
     allowed = [scan for scan in scans(home, statements) if " sessions " not in f"{scan.split(':')[0]} "]
     assert allowed == []
 
 
 def test_the_view_is_read_once_and_extended_after_that(home: StoreHome) -> None:
     home.chat(3)
-    home.conversation.view("main")
+    home.conversation.load_view("main")
     statements = traced(home)
     home.say("more", "and more")
-    home.conversation.view("main")
+    home.conversation.load_view("main")
     assert not [sql for sql in statements if "ORDER BY position" in sql and "LIMIT" not in sql]
     home.db.utils.conn.set_trace_callback(None)
-    assert home.shown()[-1] == "and more"
+    assert home.view_contents()[-1] == "and more"
 
 
 @contextmanager
@@ -167,15 +169,15 @@ def counted_steps(home: StoreHome) -> Iterator[list[int]]:
 
 
 def a_turn(home: StoreHome) -> None:
-    turn = home.begin("look")
-    home.conversation.record(turn, tool_round(), NOW)
+    turn = home.begin_turn("look")
+    home.conversation.record_messages(turn, tool_round(), NOW)
     home.conversation.turn_messages(turn)
-    home.conversation.view("main")
-    home.conversation.waiting()
+    home.conversation.load_view("main")
+    home.conversation.sessions_waiting()
     home.conversation.finish_turn(turn, "answered", Message("assistant", "ok"), [reply_item(turn, "ok")], NOW)
-    for item in home.outbox.pending("terminal"):
-        home.outbox.mark(item.id, "sending", NOW)
-        home.outbox.mark(item.id, "sent", NOW)
+    for item in home.outbox.pending_items("terminal"):
+        home.outbox.set_state(item.id, "sending", NOW)
+        home.outbox.set_state(item.id, "sent", NOW)
 
 
 def test_a_turn_takes_as_many_steps_after_three_thousand_messages(home: StoreHome) -> None:
@@ -184,7 +186,7 @@ def test_a_turn_takes_as_many_steps_after_three_thousand_messages(home: StoreHom
     with counted_steps(home) as few:
         a_turn(home)
     said = [Message("user" if n % 2 == 0 else "assistant", f"m{n}") for n in range(3_000)]
-    home.conversation.ingest("main", "owner", said, NOW, keep=20)
+    home.conversation.import_messages("main", "owner", said, NOW, keep=20)
     for _ in range(100):
         a_turn(home)
     with counted_steps(home) as many:
@@ -199,17 +201,17 @@ def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome
         home.chat(2)
         with counted_steps(home) as counted:
             done = compacted(home)
-            home.conversation.extracted("main", 1, 1 << 40, NOW)
+            home.conversation.mark_extracted("main", 1, 1 << 40, NOW)
         live = [one for one in home.conversation.checkpoints("main") if one.state == "live"]
         if len(live) > 4:
             oldest = sorted(live, key=lambda one: one.from_message_id)[:2]
-            home.conversation.compact(plan_merge(home, oldest, summary_message()), NOW)
+            home.conversation.commit_compaction(plan_merge(home, oldest, summary_message()), NOW)
         assert done.messages_compressed == 4
         return counted[0]
 
     home.chat(4)
     few = max(steps() for _ in range(15))
-    home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW, keep=8)
+    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW, keep=8)
     for _ in range(85):
         steps()
     assert max(steps() for _ in range(4)) <= few * 1.2
@@ -217,7 +219,7 @@ def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome
 
 def test_idle_work_empties_the_write_ahead_log(home: StoreHome) -> None:
     home.chat(5)
-    home.conversation.upkeep()
+    home.conversation.run_maintenance()
     busy, in_log, moved = home.db.rows("PRAGMA wal_checkpoint(PASSIVE)")[0]
     assert (busy, in_log) == (0, moved)
     size = home.db.path.stat().st_size
@@ -228,5 +230,5 @@ def test_the_waiting_are_found_without_reading_those_that_wait(home: StoreHome) 
     for number in range(300):
         home.accept("hi", f"peer:{number % 3}")
     with counted_steps(home) as steps:
-        assert len(home.conversation.waiting()) == 3
+        assert len(home.conversation.sessions_waiting()) == 3
     assert steps[0] < 600

@@ -33,41 +33,43 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 
 def end(home: StoreHome, *, resumes: int | None = None, words: str = WORDS, reason: str = "manual") -> SessionInfo:
     known = StoredGenerations(home.db, home.log)
-    spoken = known.spoken("main")
+    spoken = known.current_activity("main")
     assert spoken is not None
     ending = GenerationEnd("main", spoken.generation, known.last_seq("main"), words, reason, resumes=resumes)
-    return home.conversation.turn_over(ending, NOW + LATER)
+    return home.conversation.begin_next_generation(ending, NOW + LATER)
 
 
 def test_the_next_generation_begins_with_the_note_and_counters_of_its_own(home: StoreHome) -> None:
     home.conversation.report_usage("main", 0, 900, 6)
-    before = home.raw()
-    (was,) = home.conversation.sessions()
+    before = home.log_bytes()
+    (was,) = home.conversation.list_sessions()
     info = end(home)
     assert (info.generation, info.messages, info.view_messages) == (2, 7, 1)
     assert (info.started_at, info.last_at) == (was.started_at, NOW + LATER)
-    view = home.conversation.view("main")
+    view = home.conversation.load_view("main")
     (note,) = view.messages
     assert (note.role, note.content, note.metadata) == ("system", WORDS, {"type": "handover", "refs": []})
     assert (view.tokens, view.reported) == (view.sizes[0][0], None)
-    assert home.raw().startswith(before)
-    first, second = StoredGenerations(home.db, home.log).all("main")
+    assert home.log_bytes().startswith(before)
+    first, second = StoredGenerations(home.db, home.log).list_generations("main")
     assert (first.number, first.messages, first.ended_at, first.end_reason) == (1, 6, NOW + LATER, "manual")
     assert (second.number, second.messages, second.from_seq, second.ended_at) == (2, 0, 7, None)
     home.say("after", "yes")
-    assert home.shown() == [WORDS, "after", "yes"]
-    assert home.restart().shown() == [WORDS, "after", "yes"]
+    assert home.view_contents() == [WORDS, "after", "yes"]
+    assert home.restart().view_contents() == [WORDS, "after", "yes"]
 
 
 def test_what_was_planned_on_the_old_view_is_not_committed_to_the_new_one(home: StoreHome) -> None:
     planned = plan_compaction(home, 0, 3, summary_message())
     end(home)
     with pytest.raises(StaleView):
-        home.conversation.compact(planned, NOW)
+        home.conversation.commit_compaction(planned, NOW)
     home.say("after", "yes")
-    done = home.conversation.compact(plan_compaction(home, 0, 1, summary_message("[CONTEXT SUMMARY] new")), NOW)
+    done = home.conversation.commit_compaction(
+        plan_compaction(home, 0, 1, summary_message("[CONTEXT SUMMARY] new")), NOW
+    )
     assert done.generation == 2
-    assert home.shown() == ["[CONTEXT SUMMARY] new", "yes"]
+    assert home.view_contents() == ["[CONTEXT SUMMARY] new", "yes"]
 
 
 def test_what_was_written_since_the_archive_voids_the_ending(home: StoreHome) -> None:
@@ -75,15 +77,15 @@ def test_what_was_written_since_the_archive_voids_the_ending(home: StoreHome) ->
     ending = GenerationEnd("main", 1, known.last_seq("main"), WORDS, "manual")
     home.say("late", "yes")
     with pytest.raises(StaleView):
-        home.conversation.turn_over(ending, NOW)
-    home.conversation.turn_over(GenerationEnd("main", 1, known.last_seq("main"), WORDS, "manual"), NOW)
+        home.conversation.begin_next_generation(ending, NOW)
+    home.conversation.begin_next_generation(GenerationEnd("main", 1, known.last_seq("main"), WORDS, "manual"), NOW)
     with pytest.raises(StaleView):
-        home.conversation.turn_over(GenerationEnd("main", 1, known.last_seq("main"), WORDS, "manual"), NOW)
-    assert home.shown() == [WORDS]
+        home.conversation.begin_next_generation(GenerationEnd("main", 1, known.last_seq("main"), WORDS, "manual"), NOW)
+    assert home.view_contents() == [WORDS]
 
 
 def test_no_generation_ends_while_a_turn_of_it_is_open(home: StoreHome) -> None:
-    turn = home.begin("a question")
+    turn = home.begin_turn("a question")
     with pytest.raises(UsageError, match="still being answered"):
         end(home)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "so"), [reply_item(turn, "so")], NOW)
@@ -91,27 +93,27 @@ def test_no_generation_ends_while_a_turn_of_it_is_open(home: StoreHome) -> None:
 
 
 def test_what_was_accepted_before_is_answered_in_the_next_generation(home: StoreHome) -> None:
-    item = home.item("waits")
+    item = home.inbox_item("waits")
     end(home)
     turn = home.conversation.begin_turn(item, "", NOW)
-    assert (turn.generation, home.shown()) == (2, [WORDS, "waits"])
+    assert (turn.generation, home.view_contents()) == (2, [WORDS, "waits"])
     home.conversation.finish_turn(turn, "answered", Message("assistant", "so"), [reply_item(turn, "so")], NOW)
 
 
 def test_what_the_journal_has_not_read_waits_to_be_read(home: StoreHome) -> None:
-    home.conversation.extracted("main", 1, 2, NOW)
+    home.conversation.mark_extracted("main", 1, 2, NOW)
     end(home)
-    (info,) = home.conversation.unread()
+    (info,) = home.conversation.list_unread_generations()
     assert (info.key, info.generation, info.unextracted) == ("main", 1, 4)
-    assert [one.seq for one in UnreadMessages(home.db, home.log).after("main", 1, 2)] == [3, 4, 5, 6]
-    home.conversation.extracted("main", 1, 6, NOW)
-    assert home.conversation.unread() == []
+    assert [one.seq for one in UnreadMessages(home.db, home.log).read_after("main", 1, 2)] == [3, 4, 5, 6]
+    home.conversation.mark_extracted("main", 1, 6, NOW)
+    assert home.conversation.list_unread_generations() == []
 
 
 def test_what_was_read_is_not_queued_again(home: StoreHome) -> None:
-    home.conversation.extracted("main", 1, 6, NOW)
+    home.conversation.mark_extracted("main", 1, 6, NOW)
     end(home)
-    assert home.conversation.unread() == []
+    assert home.conversation.list_unread_generations() == []
     assert home.db.rows("SELECT * FROM extraction_queue WHERE state = 'waiting'") == []
 
 
@@ -122,15 +124,15 @@ def test_a_crash_after_the_line_is_logged_leaves_the_new_generation_whole(home: 
     resets = StoredResets(home.db)
     resets.begin(SessionReset("main", 2, "owner", "manual", "begun", NOW))
     crash_after(home, lambda: end(home, resumes=resumes))
-    again = StoredGenerations(home.db, home.log).all("main")
+    again = StoredGenerations(home.db, home.log).list_generations("main")
     assert [(one.number, one.end_reason, one.resumed) for one in again] == [
         (1, "manual", None),
         (2, "manual", None),
         (3, "", resumes),
     ]
     said = [] if resumes is None else ["question 0", "answer 0", "question 1", "answer 1", "question 2", "answer 2"]
-    assert home.shown() == [*said, WORDS]
-    assert [one.state for one in StoredResets(home.db).of("main")] == ["done"]
+    assert home.view_contents() == [*said, WORDS]
+    assert [one.state for one in StoredResets(home.db).list_for_session("main")] == ["done"]
 
 
 def test_a_database_that_refuses_leaves_one_whole_generation_to_the_next_message(home: StoreHome) -> None:
@@ -139,45 +141,45 @@ def test_a_database_that_refuses_leaves_one_whole_generation_to_the_next_message
     with pytest.raises(StoreError):
         end(home)
     home.db.rows("DROP TRIGGER full")
-    assert home.shown()[0] == "question 0"
+    assert home.view_contents()[0] == "question 0"
     home.say("after", "yes")
-    assert home.shown() == [WORDS, "after", "yes"]
+    assert home.view_contents() == [WORDS, "after", "yes"]
     assert [record.generation for record in home.log.scan("main")] == [1] * 6 + [2] * 3
 
 
 def test_an_earlier_conversation_goes_on(home: StoreHome) -> None:
     first = live_messages(home)[0]
-    home.conversation.compact(plan_compaction(home, 0, 3, summary_message(), kept_copy(first)), NOW)
-    home.conversation.compact(plan_masking(home, 1), NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message(), kept_copy(first)), NOW)
+    home.conversation.commit_compaction(plan_masking(home, 1), NOW)
     home.say("more", "so")
-    home.conversation.undo("main", [7], NOW)
+    home.conversation.hide_messages("main", [7], NOW)
     end(home)
     home.say("other", "things")
     for _ in range(3):
-        home.conversation.upkeep()
+        home.conversation.run_maintenance()
     end(home, resumes=1, words="It goes on.")
     shown = ["[CONTEXT SUMMARY] earlier", "question 0", "question 2", "answer 2", "so", "It goes on."]
-    assert home.shown() == shown
-    rows = home.conversation.view("main").messages
+    assert home.view_contents() == shown
+    rows = home.conversation.load_view("main").messages
     assert all(row.metadata["inherited"] and row.id is None for row in rows[:-1])
     assert [row.metadata.get("carried_from") for row in rows] == [None, 1, 5, 6, 8, None]
-    view = home.conversation.view("main")
+    view = home.conversation.load_view("main")
     assert view.tokens == sum(size[0] for size in view.sizes)
-    assert home.restart().shown() == shown
+    assert home.restart().view_contents() == shown
     home.say("and", "on")
-    home.conversation.compact(plan_compaction(home, 0, 1, summary_message("[CONTEXT SUMMARY] both")), NOW)
-    assert home.shown()[-1] == "on"
+    home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message("[CONTEXT SUMMARY] both")), NOW)
+    assert home.view_contents()[-1] == "on"
 
 
 def test_what_was_forgotten_does_not_come_back_with_an_earlier_conversation(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "home").open()
     home.chat(3)
     end(home)
-    home.conversation.upkeep()
+    home.conversation.run_maintenance()
     blank_words(home, 1, "question 0")
     home.restart()
     end(home, resumes=1)
-    assert home.shown()[:2] == ["[forgotten]", "answer 0"]
+    assert home.view_contents()[:2] == ["[forgotten]", "answer 0"]
     home.close()
 
 
@@ -185,21 +187,21 @@ def test_only_an_earlier_conversation_can_be_resumed(home: StoreHome) -> None:
     for generation in (1, 2, 0):
         with pytest.raises(UsageError, match="no earlier conversation"):
             end(home, resumes=generation)
-    assert home.shown()[0] == "question 0"
+    assert home.view_contents()[0] == "question 0"
 
 
 def test_an_ended_generation_is_cleared_in_small_steps(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "home").open()
-    home.conversation.ingest("main", "owner", [Message("user", f"m{n}", ts=NOW) for n in range(1200)], NOW)
-    home.conversation.compact(plan_compaction(home, 0, 99, summary_message()), NOW)
+    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}", ts=NOW) for n in range(1200)], NOW)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 99, summary_message()), NOW)
     end(home)
     left = []
     for _ in range(4):
-        home.conversation.upkeep()
+        home.conversation.run_maintenance()
         rows = home.db.row("SELECT count(*) FROM conversation_history WHERE generation = 1")
         left.append(0 if rows is None else rows[0])
     assert left == [701, 201, 1, 1]
-    assert home.shown() == [WORDS]
+    assert home.view_contents() == [WORDS]
     assert home.verify().problems == ()
     home.close()
 
@@ -208,33 +210,33 @@ def test_the_index_is_made_again_with_its_generations(home: StoreHome) -> None:
     end(home)
     home.say("after", "yes")
     end(home, resumes=1, reason="resume")
-    shown = home.shown()
+    shown = home.view_contents()
     with home.db.write() as db:
         for table in ("conversation_history", "requests", "turns", "outbox", "inbox", "sessions"):
             db.execute("DELETE FROM sessions" if table == "sessions" else f"DELETE FROM {table}")
     assert home.repair().problems == ()
-    again = StoredGenerations(home.db, home.log).all("main")
+    again = StoredGenerations(home.db, home.log).list_generations("main")
     assert [(one.number, one.from_seq, one.end_reason, one.resumed) for one in again] == [
         (1, 1, "manual", None),
         (2, 7, "resume", None),
         (3, 10, "", 1),
     ]
-    assert home.shown() == shown
+    assert home.view_contents() == shown
 
 
 def test_a_reset_that_waits_is_found_until_it_is_done_or_withdrawn(home: StoreHome) -> None:
     resets, later = StoredResets(home.db), NOW + timedelta(minutes=5)
     resets.begin(SessionReset("main", 1, "owner", "daily", "begun", NOW, pressure=0.25))
-    waits = resets.wait("main", 1, "no route", later)
+    waits = resets.postpone("main", 1, "no route", later)
     assert (waits.state, waits.attempts, waits.note, waits.retry_at) == ("waiting", 1, "no route", later)
     again = resets.begin(SessionReset("main", 1, "owner", "manual", "begun", later, pressure=0.5))
     assert (again.state, again.attempts, again.reason, again.begun_at) == ("begun", 1, "manual", NOW)
-    assert resets.unfinished() == [again]
-    resets.archived("main", 1)
+    assert resets.unfinished_resets() == [again]
+    resets.mark_archived("main", 1)
     end(home)
-    assert resets.unfinished() == []
-    assert StoredGenerations(home.db, home.log).all("main")[0].pressure == 0.5
+    assert resets.unfinished_resets() == []
+    assert StoredGenerations(home.db, home.log).list_generations("main")[0].pressure == 0.5
     resets.begin(SessionReset("main", 2, "owner", "daily", "begun", NOW))
     assert resets.withdraw("main", 2, NOW)
     assert not resets.withdraw("main", 2, NOW)
-    assert resets.unfinished() == []
+    assert resets.unfinished_resets() == []

@@ -51,11 +51,11 @@ def call(
 
 
 def spend(ledger: Ledger, usd: float, purpose: CallPurpose = "chat", at: datetime = NOW) -> None:
-    ledger.settle(ledger.reserve(call(purpose, usd), at), Usage(10, 10, cost_usd=usd), at)
+    ledger.settle_reservation(ledger.reserve(call(purpose, usd), at), Usage(10, 10, cost_usd=usd), at)
 
 
 def told(db: Database) -> list[str]:
-    return [item.outgoing.body for item in StoredOutbox(db).recent("main", limit=100)]
+    return [item.outgoing.body for item in StoredOutbox(db).recent_items("main", limit=100)]
 
 
 # ----------------------------------------------------------------------------------------------------------- background
@@ -79,7 +79,7 @@ def test_answers_take_nothing_from_the_part_of_the_background(db: Database) -> N
     ledger = ledger_of(db)
     spend(ledger, 5.0, "summary")
     spend(ledger, 4.9, "sleep_summary")
-    assert [cap.used for cap in ledger.standing(NOW).background] == [4.9]
+    assert [cap.used for cap in ledger.budget_status(NOW).background] == [4.9]
 
 
 def test_what_settles_for_less_is_there_for_the_background_again(db: Database) -> None:
@@ -87,8 +87,8 @@ def test_what_settles_for_less_is_there_for_the_background_again(db: Database) -
     held = ledger.reserve(call("extraction", 5.0), NOW)
     with pytest.raises(BudgetExceeded):
         ledger.reserve(call("scoring", 0.5), NOW)
-    ledger.settle(held, Usage(10, 10, cost_usd=1.0), NOW)
-    ledger.settle(held, Usage(10, 10, cost_usd=1.0), NOW)
+    ledger.settle_reservation(held, Usage(10, 10, cost_usd=1.0), NOW)
+    ledger.settle_reservation(held, Usage(10, 10, cost_usd=1.0), NOW)
     ledger.reserve(call("scoring", 4.0), NOW)
 
 
@@ -120,7 +120,7 @@ def test_what_a_guests_day_teaches_counts_against_both_parts_and_names_no_sums(d
     with pytest.raises(BudgetExceeded) as refused:
         ledger.reserve(call("extraction", 0.1, "peer:a:ann"), NOW)
     assert not any(digit in str(refused.value) for digit in "0123456789$")
-    assert ledger.shares.used("guest", "2026-11-20").usd == 1.0
+    assert ledger.role_budgets.read_used("guest", "2026-11-20").usd == 1.0
 
 
 # -------------------------------------------------------------------------------------------------------------- notices
@@ -133,8 +133,8 @@ def test_f43_a_cap_takes_what_just_fits_is_near_at_80_percent_and_used_up_to_the
     ledger, times = ledger_of(db, daily_usd=most), round(most / each)
     for number in range(1, times + 1):
         spend(ledger, each)
-        (cap,) = ledger.standing(NOW).caps
-        assert (cap.is_near, cap.is_used_up) == (number * 10 >= times * 8, number == times)
+        (cap,) = ledger.budget_status(NOW).caps
+        assert (cap.is_near_limit, cap.is_used_up) == (number * 10 >= times * 8, number == times)
     assert told(db)[-1].startswith("The daily budget is used up")
     with pytest.raises(BudgetExceeded):
         ledger.reserve(call(usd=0.000_001), NOW)
@@ -188,7 +188,7 @@ def test_that_the_background_has_used_its_part_is_told_once_and_not_as_the_end_o
     (notice,) = told(db)
     assert notice.startswith("The part of the daily budget that work in the background may use is used up")
     assert "Sleep goes on by rules" in notice and "you are answered as before" in notice
-    standing = ledger.standing(NOW)
+    standing = ledger.budget_status(NOW)
     assert [cap.is_used_up for cap in standing.caps] == [False]
     assert [cap.is_used_up for cap in standing.background] == [True]
 
@@ -199,10 +199,10 @@ def test_a_notice_and_its_mark_are_stored_together_or_not_at_all(db: Database) -
     # The disk takes no notice.
     db.utils.conn.execute("CREATE TRIGGER no_room BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'full'); END")
     with pytest.raises((StoreError, sqlite3.Error)):
-        ledger.settle(held, Usage(10, 10, cost_usd=9.0), NOW)
+        ledger.settle_reservation(held, Usage(10, 10, cost_usd=9.0), NOW)
     assert db.rows("SELECT * FROM spending_marks") == []
     db.utils.conn.execute("DROP TRIGGER no_room")
-    ledger.settle(held, Usage(10, 10, cost_usd=9.0), NOW)
+    ledger.settle_reservation(held, Usage(10, 10, cost_usd=9.0), NOW)
     assert len(told(db)) == 1
 
 
@@ -218,7 +218,7 @@ def test_f43_a_raised_cap_holds_for_the_call_that_the_old_one_would_have_refused
         looked.append(1)
         ledger.budget = budget(daily_usd=2.0)
 
-    ledger.look_again = look
+    ledger.reload_budget = look
     ledger.reserve(call(usd=0.5), NOW)
     assert looked == [1] and told(db) == []
     with pytest.raises(BudgetExceeded, match=r"of \$2\.00"):
@@ -233,17 +233,19 @@ def test_f43_the_same_background_request_is_stopped_until_the_next_day_over_rest
     for minutes in range(3):
         ledger = ledger_of(db)
         at = NOW + timedelta(minutes=minutes)
-        ledger.settle(ledger.reserve(call("extraction", 0.1, same="a"), at), Usage(10, 10, cost_usd=0.1), at)
+        ledger.settle_reservation(
+            ledger.reserve(call("extraction", 0.1, same="a"), at), Usage(10, 10, cost_usd=0.1), at
+        )
     for hours in (0, 5, 12):
         with pytest.raises(RepeatedRequestBlocked):
             ledger_of(db).reserve(call("extraction", 0.1, same="a"), NOW + timedelta(minutes=3, hours=hours))
     (notice,) = told(db)
     assert "The same request (extraction) was sent 3 times within an hour" in notice and "2026-11-21 00:00" in notice
-    (stopped,) = ledger_of(db).standing(NOW + timedelta(hours=1)).stopped
+    (stopped,) = ledger_of(db).budget_status(NOW + timedelta(hours=1)).stopped
     assert (stopped.purpose, stopped.times, stopped.until) == ("extraction", 3, TOMORROW)
     ledger_of(db).reserve(call("extraction", 0.1, same="b"), NOW)
     ledger_of(db).reserve(call("extraction", 0.1, same="a"), TOMORROW)
-    assert ledger_of(db).standing(TOMORROW).stopped == ()
+    assert ledger_of(db).budget_status(TOMORROW).stopped == ()
 
 
 def test_what_is_sent_now_and_then_is_no_repetition_and_leaves_nothing_behind(db: Database) -> None:
@@ -262,8 +264,8 @@ def test_what_a_wrong_clock_counted_or_stopped_in_the_future_holds_nothing_up_on
     for number in range(times):
         with pytest.raises(RepeatedRequestBlocked) if number == 3 else contextlib.nullcontext():
             ledger.reserve(call("extraction", 0.1, same="a"), wrong)
-    assert len(ledger.standing(wrong).stopped) == times // 4
-    assert ledger.standing(NOW).stopped == ()
+    assert len(ledger.budget_status(wrong).stopped) == times // 4
+    assert ledger.budget_status(NOW).stopped == ()
     for _ in range(3):
         ledger.reserve(call("extraction", 0.1, same="a"), NOW)
     with pytest.raises(RepeatedRequestBlocked):
@@ -273,7 +275,7 @@ def test_what_a_wrong_clock_counted_or_stopped_in_the_future_holds_nothing_up_on
 def test_an_attempt_that_cost_nothing_is_none_of_a_loop(db: Database) -> None:
     ledger = ledger_of(db)
     for _ in range(20):
-        ledger.settle(ledger.reserve(call("extraction", 0.1, same="a"), NOW), Usage(), NOW)
+        ledger.settle_reservation(ledger.reserve(call("extraction", 0.1, same="a"), NOW), Usage(), NOW)
     # A crash before the end of one is counted: it may have been paid for.
     for _ in range(3):
         ledger.reserve(call("extraction", 0.1, same="a"), NOW)
@@ -294,11 +296,11 @@ def test_a_call_that_the_budget_refuses_is_not_counted_as_sent(db: Database) -> 
 
 def test_the_standing_is_that_of_the_homes_day_and_month_and_forecasts_from_its_first_day(db: Database) -> None:
     ledger = ledger_of(db, monthly_usd=100.0)
-    assert ledger.standing(NOW).forecast_usd is None
+    assert ledger.budget_status(NOW).forecast_usd is None
     spend(ledger, 2.0, at=datetime(2026, 11, 10, 23, 0, tzinfo=UTC))
     at = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
     spend(ledger, 3.0, at=at)
-    standing = ledger.standing(at)
+    standing = ledger.budget_status(at)
     assert (standing.today, standing.day.usd, standing.month.usd) == ("2026-11-21", 3.0, 5.0)
     assert [(cap.setting, cap.describe()) for cap in standing.caps] == [
         ("daily_usd", "$3.00 of $10.00"),

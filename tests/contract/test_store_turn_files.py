@@ -22,24 +22,24 @@ def of(turn: Turn, key: str) -> ToolContext:
 
 def test_a_file_of_a_tool_that_runs_again_goes_out_once_as_it_was_first(tmp_path: Path) -> None:
     home = StoreHome(tmp_path).open()
-    turn = home.begin("send it")
+    turn = home.begin_turn("send it")
     files = TurnFiles(home.db)
     for media, key in ((PLAN, "a"), (BOAT, "a"), (BOAT, "b")):
         files.add(media, of(turn, key))
-    home.restart().conversation.reconcile(NOW)
+    home.restart().conversation.recover_after_crash(NOW)
     files = TurnFiles(home.db)
-    assert files.of_turn(turn.id) == (PLAN, BOAT)
+    assert files.list_files(turn.id) == (PLAN, BOAT)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "here"), [reply_item(turn, "here")], NOW)
-    assert [item.outgoing.media for item in home.outbox.recent("main")] == [(PLAN, BOAT)]
-    assert files.of_turn(turn.id) == () and home.verify().ok
+    assert [item.outgoing.media for item in home.outbox.recent_items("main")] == [(PLAN, BOAT)]
+    assert files.list_files(turn.id) == () and home.verify().ok
 
 
 @pytest.mark.parametrize("state", ["failed", "aborted"])
 def test_a_turn_that_fails_sends_none(tmp_path: Path, state: TurnState) -> None:
     home = StoreHome(tmp_path).open()
-    turn = home.begin("send it")
+    turn = home.begin_turn("send it")
     TurnFiles(home.db).add(PLAN, of(turn, "a"))
     notice = replace(reply_item(turn, "it failed"), kind="notice")
     home.conversation.finish_turn(turn, state, None, [notice], NOW)
-    assert [item.outgoing.media for item in home.outbox.recent("main")] == [()]
-    assert TurnFiles(home.db).of_turn(turn.id) == ()
+    assert [item.outgoing.media for item in home.outbox.recent_items("main")] == [()]
+    assert TurnFiles(home.db).list_files(turn.id) == ()

@@ -20,15 +20,15 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     """A home with two sessions, tools, an undo, a note and a checkpoint with a carried copy."""
     home = StoreHome(tmp_path / "home").open()
     home.chat(4)
-    turn = home.begin("look")
-    home.conversation.record(turn, tool_round(result="r" * 3000), NOW)
+    turn = home.begin_turn("look")
+    home.conversation.record_messages(turn, tool_round(result="r" * 3000), NOW)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "seen"), [], NOW)
     home.say("hi", "ho", "peer:x")
-    home.conversation.undo("main", [7, 8], NOW)
+    home.conversation.hide_messages("main", [7, 8], NOW)
     home.conversation.annotate("main", "edit", [1], "edited", NOW)
-    view = home.conversation.view("main")
+    view = home.conversation.load_view("main")
     copy = view.messages[0].with_content("question 0", carried_from=view.messages[0].id)
-    home.conversation.compact(
+    home.conversation.commit_compaction(
         Compaction(
             "main",
             view.prefix_rev,
@@ -108,7 +108,7 @@ def test_a_removed_line_is_found_where_it_was(home: StoreHome) -> None:
 
 
 def test_a_broken_line_does_not_end_the_check(home: StoreHome) -> None:
-    lines = home.raw().splitlines(True)
+    lines = home.log_bytes().splitlines(True)
     edit_log(home, lambda data: b"".join([lines[0], b"?" * 20 + b"\n", *lines[2:]]))
     report = home.verify()
     assert any(problem.kind == "log" and f"byte {len(lines[0])}" in problem.text for problem in report.problems)
@@ -130,7 +130,7 @@ def test_a_log_without_a_readable_start_is_named(home: StoreHome) -> None:
 
 
 def test_many_problems_of_a_kind_are_told_in_few_lines(home: StoreHome) -> None:
-    home.conversation.ingest("main", "owner", [Message("user", f"m{n}") for n in range(100)], NOW)
+    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(100)], NOW)
     change(home, "UPDATE messages SET commitment = 'x'")
     problems = home.verify().problems
     assert len(problems) < 50
@@ -184,14 +184,14 @@ def test_blanks_that_no_redaction_names_are_a_problem(home: StoreHome) -> None:
     ],
 )
 def test_damage_to_index_or_view_is_found_and_repaired(home: StoreHome, sql: str, kind: str) -> None:
-    before = home.shown()
+    before = home.view_contents()
     change(home, sql)
     report = home.verify()
     assert kind in kinds(report.problems)
     repaired = home.repair()
     assert repaired.problems == ()
     copies = 1 if "carried_from = " in sql else 0
-    assert home.shown() == [text for text in before if not (copies and text == "question 0")]
+    assert home.view_contents() == [text for text in before if not (copies and text == "question 0")]
     assert home.restart().verify().ok
 
 
@@ -210,9 +210,9 @@ def test_damage_to_what_only_the_database_has_is_found(home: StoreHome, sql: str
 
 
 def test_a_checkpoint_that_is_gone_leaves_a_gap(home: StoreHome) -> None:
-    view = home.conversation.view("main")
+    view = home.conversation.load_view("main")
     ids = [message.id or 0 for message in view.messages[2:4]]
-    home.conversation.compact(
+    home.conversation.commit_compaction(
         Compaction("main", view.prefix_rev, "test", "drop", ids[0], ids[1], 2, view.messages[:1], "summary", 40, 10),
         NOW,
     )
@@ -228,8 +228,8 @@ def test_a_taken_up_message_that_the_log_lost_is_logged_again(home: StoreHome) -
     assert "inbox" not in kinds(home.verify().problems)
     report = home.repair()
     assert report.problems == ()
-    assert "only the inbox has this" in home.said()
-    assert "only the inbox has this" in home.shown()
+    assert "only the inbox has this" in home.add_message()
+    assert "only the inbox has this" in home.view_contents()
 
 
 def test_a_message_missing_from_log_and_index_is_named(home: StoreHome) -> None:
@@ -238,30 +238,30 @@ def test_a_message_missing_from_log_and_index_is_named(home: StoreHome) -> None:
 
 
 def test_repair_leaves_a_whole_home_as_it_is(home: StoreHome) -> None:
-    before = home.conversation.view("main").messages
-    raw, rows = home.raw(), home.db.rows("SELECT * FROM messages ORDER BY id")
+    before = home.conversation.load_view("main").messages
+    raw, rows = home.log_bytes(), home.db.rows("SELECT * FROM messages ORDER BY id")
     assert home.repair().ok
-    assert home.conversation.view("main").messages == before
-    assert home.raw() == raw
+    assert home.conversation.load_view("main").messages == before
+    assert home.log_bytes() == raw
     assert [tuple(row) for row in home.db.rows("SELECT * FROM messages ORDER BY id")] == [tuple(row) for row in rows]
 
 
 @pytest.mark.parametrize("through", ["repair", "start"])
 def test_a_lost_database_is_made_again_from_the_logs(home: StoreHome, through: str) -> None:
-    said = home.said()
+    said = home.add_message()
     home.close()
     for path in home.path.glob("script.db*"):
         path.unlink()
     home.open()
     if through == "start":
-        assert home.conversation.reconcile(NOW).adopted == 16
+        assert home.conversation.recover_after_crash(NOW).adopted_records == 16
         assert home.verify().ok
     else:
         assert home.repair().ok
     kept = [text for text in said if text not in ("question 3", "answer 3", "r" * 3000, "")]
-    assert [text for text in home.shown() if text and not text.startswith("rrr")] == kept
-    assert "question 3" not in home.shown()
-    assert home.shown("peer:x") == ["hi", "ho"]
+    assert [text for text in home.view_contents() if text and not text.startswith("rrr")] == kept
+    assert "question 3" not in home.view_contents()
+    assert home.view_contents("peer:x") == ["hi", "ho"]
     home.say("and on", "it goes")
     assert home.verify().ok
 
@@ -270,17 +270,17 @@ def test_a_lost_database_is_made_again_from_the_logs(home: StoreHome, through: s
 def test_a_lost_database_of_a_long_history_shows_its_tail(tmp_path: Path, through: str) -> None:
     home = StoreHome(tmp_path / "long").open()
     said = [Message("user" if n % 2 == 0 else "assistant", f"m{n}") for n in range(3_000)]
-    home.conversation.ingest("main", "owner", said, NOW)
+    home.conversation.import_messages("main", "owner", said, NOW)
     home.close()
     for path in home.path.glob("script.db*"):
         path.unlink()
     home.open()
     if through == "start":
-        home.conversation.reconcile(NOW)
+        home.conversation.recover_after_crash(NOW)
         assert home.verify().ok
     else:
         assert home.repair().ok
-    view = home.conversation.view("main")
+    view = home.conversation.load_view("main")
     assert 100 < len(view.messages) <= 2_000
     assert view.messages[0].role == "user"
     assert view.messages[-1].content == "m2999"
@@ -297,7 +297,7 @@ def test_a_broken_page_is_found(home: StoreHome) -> None:
 
 def test_a_reader_verifies_while_the_daemon_has_the_home_open(home: StoreHome) -> None:
     reading = StoreHome(home.path)
-    reading.db = Database.reader(home.path / "script.db")
+    reading.db = Database.open_reader(home.path / "script.db")
     reading.log, reading.conversation = home.log, home.conversation
     assert reading.verify().ok
     reading.db.close()

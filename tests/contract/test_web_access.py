@@ -57,30 +57,30 @@ async def test_f42_nothing_is_told_without_the_right_token(tmp_path: Path, shown
 
 async def test_f42_a_message_without_the_token_is_not_accepted(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
-        answer = await it.tcp.ask(
+        answer = await it.tcp.request(
             "POST", "/v1/messages", json={"text": "hi", "external_id": "1"}, headers={"Authorization": "Bearer wrong"}
         )
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
         assert "assistant web token" in answer.json()["error"]
-        assert it.house.stores.conversation.sessions() == []
+        assert it.app.stores.conversation.list_sessions() == []
 
 
 async def test_f42_the_control_socket_needs_no_token_and_no_name(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
-        answer = await it.socket.ask("GET", "/v1/status", headers={"Host": "anything"})
+        answer = await it.socket.request("GET", "/v1/status", headers={"Host": "anything"})
         assert answer.status_code == 200
 
 
 async def test_f42_a_new_token_holds_at_once_and_the_former_for_nothing_any_more(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, WEB__TOKEN="") as it, it.tcp.events() as stream:
-        token = create_web_token(it.house.settings.home)
-        refused = await it.tcp.ask("GET", "/v1/status")
+        token = create_web_token(it.app.settings.home)
+        refused = await it.tcp.request("GET", "/v1/status")
         assert refused.status_code == 401 and "assistant web token" in refused.json()["error"]
-        it.house.terminal.show(TurnEvent("delta", "main", "t1", {"text": "not for the former"}), "")
-        assert await stream.rest() == []
+        it.app.terminal.show(TurnEvent("delta", "main", "t1", {"text": "not for the former"}), "")
+        assert await stream.remaining_events() == []
         known = {"Authorization": f"Bearer {token}"}
-        status = await it.tcp.ask("GET", "/v1/status", headers=known)
+        status = await it.tcp.request("GET", "/v1/status", headers=known)
         assert status.json()["changed_settings"] == []
 
 
@@ -91,7 +91,7 @@ def test_a_new_token_takes_the_place_of_one_in_the_keyring(tmp_path: Path) -> No
     taken: list[Settings] = []
     watch = SettingsWatch(ringed, partial(load_settings, home, {}, ring=None), taken.append)
     token = create_web_token(home)
-    watch.look()
+    watch.check_files()
     assert [one.values.web.token.get_secret_value() for one in taken] == [token]
 
 
@@ -100,25 +100,25 @@ async def test_f42_where_no_token_can_be_kept_nobody_is_let_in_until_there_is_on
     home.mkdir(mode=0o700)
     (home / "secrets.toml").symlink_to(unplugged / "secrets.toml")
     async with run_web_api(home, WEB__TOKEN="") as it:
-        assert (await it.tcp.ask("GET", "/v1/status", headers={"Authorization": "Bearer none"})).status_code == 401
-        (problem,) = [one for one in it.house.web.problems() if "lets nobody in" in one]
+        assert (await it.tcp.request("GET", "/v1/status", headers={"Authorization": "Bearer none"})).status_code == 401
+        (problem,) = [one for one in it.app.web.problems() if "lets nobody in" in one]
         assert "`assistant web token --new`" in problem
         unplugged.mkdir()
-        known = {"Authorization": f"Bearer {create_web_token(it.house.settings.home)}"}
-        assert (await it.tcp.ask("GET", "/v1/status", headers=known)).status_code == 200
-        assert it.house.web.problems() == []
+        known = {"Authorization": f"Bearer {create_web_token(it.app.settings.home)}"}
+        assert (await it.tcp.request("GET", "/v1/status", headers=known)).status_code == 200
+        assert it.app.web.problems() == []
 
 
 async def test_a_token_that_is_taken_away_holds_until_the_next_start_which_is_told(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, WEB__TOKEN="") as it:
-        secret_store(it.house.settings.home, None).remove("web.token")
+        secret_store(it.app.settings.home, None).remove("web.token")
         assert (await it.tcp.get("/v1/status"))["changed_settings"] == ["web.token"]
 
 
 async def test_whether_it_is_alive_is_told_without_a_token_and_nothing_more(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
         for path in ("/healthz", "/readyz"):
-            answer = await it.tcp.ask("GET", path, headers={"Authorization": ""})
+            answer = await it.tcp.request("GET", path, headers={"Authorization": ""})
             assert answer.status_code == 200
             assert "problems" not in answer.json()
 
@@ -327,13 +327,13 @@ def test_a_config_file_that_would_expose_it_is_refused_before_it_is_written(tmp_
 
 async def test_a_token_is_made_at_the_first_start_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, WEB__TOKEN="") as it:
-        assert (await it.tcp.ask("GET", "/v1/status")).json()["changed_settings"] == []
+        assert (await it.tcp.request("GET", "/v1/status")).json()["changed_settings"] == []
     kept = tmp_path / "secrets.toml"
     assert kept.stat().st_mode & 0o777 == 0o600
     token = loaded(tmp_path).values.web.token.get_secret_value()
     assert len(token) >= 40
     async with run_web_api(tmp_path, WEB__TOKEN=token) as it:
-        assert (await it.tcp.ask("GET", "/v1/status")).status_code == 200
+        assert (await it.tcp.request("GET", "/v1/status")).status_code == 200
 
 
 async def test_without_a_port_nothing_listens_and_no_token_is_made(tmp_path: Path) -> None:
@@ -353,4 +353,4 @@ async def test_a_slow_caller_without_a_token_holds_nobody_up(tmp_path: Path) -> 
             async with asyncio.timeout(10):
                 answer = await asyncio.get_running_loop().sock_recv(slow, 100)
             assert answer.startswith(b"HTTP/1.1 401"), "refused before its body has come"
-            assert (await it.tcp.ask("GET", "/v1/status")).status_code == 200
+            assert (await it.tcp.request("GET", "/v1/status")).status_code == 200

@@ -28,7 +28,7 @@ async def told(
     async with caller.events(last) as stream:
         events = []
         for _ in range(count):
-            events.append(await stream.delivery())
+            events.append(await stream.next_delivery())
             if confirm:
                 assert await caller.confirm(events[-1])
         return events
@@ -37,31 +37,31 @@ async def told(
 async def said(it: LiveApi, *texts: str) -> None:
     for text in texts:
         await it.tcp.say(text)
-        await it.answered()
+        await it.wait_idle()
 
 
 def notices(it: LiveApi, *keys: str, session: str = "main", bridge: str = "terminal", day: int = 0) -> list[int]:
     """What waits to be delivered, from so many days on; their ids."""
-    now = it.house.started_at + timedelta(days=day)
+    now = it.app.started_at + timedelta(days=day)
     items = [
-        it.house.stores.outbox.push(OutgoingMessage(key, session, "owner", bridge, session, key, "notice"), now)
+        it.app.stores.outbox.push(OutgoingMessage(key, session, "owner", bridge, session, key, "notice"), now)
         for key in keys
     ]
-    it.house.delivery.wake()
+    it.app.dispatcher.wake()
     return [item.id for item in items]
 
 
 async def open_items(it: LiveApi) -> list[str]:
     """Keys of what is not confirmed once everything that could go has gone."""
-    await it.house.delivery.flush()
-    return [item.outgoing.key for item in it.house.stores.outbox.pending("terminal")]
+    await it.app.dispatcher.flush()
+    return [item.outgoing.key for item in it.app.stores.outbox.pending_items("terminal")]
 
 
 async def test_an_id_is_given_with_hello_and_with_each_delivery(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, "one") as it, it.tcp.events() as stream:
         assert stream.hello is not None and stream.hello.id == "0"
         await it.tcp.say("hi")
-        event = await stream.delivery()
+        event = await stream.next_delivery()
         assert event.id == event.data["id"] != "0"
 
 
@@ -69,34 +69,34 @@ async def test_after_a_killed_connection_nothing_is_missing_and_nothing_comes_tw
     async with run_web_api(tmp_path, "one", "two", "three", "four") as it:
         async with it.tcp.events() as stream:
             await said(it, "1")
-            first = await stream.delivery()
+            first = await stream.next_delivery()
         # The connection is gone: the first was never confirmed, the next two come while nobody listens.
         await said(it, "2", "3")
         async with it.tcp.events(first.id) as stream:
-            second, third = await stream.delivery(), await stream.delivery()
+            second, third = await stream.next_delivery(), await stream.next_delivery()
             assert await it.tcp.confirm(second) and await it.tcp.confirm(third)
             await said(it, "4")
-            fourth = await stream.delivery()
+            fourth = await stream.next_delivery()
         assert bodies([second, third, fourth]) == ["two", "three", "four"]
         async with it.tcp.events(fourth.id) as stream:
             assert await open_items(it) == []
             notices(it, "later")
-            assert (await stream.delivery()).data["body"] == "later"
+            assert (await stream.next_delivery()).data["body"] == "later"
 
 
 async def test_after_a_restart_nothing_is_missing_and_nothing_comes_twice(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, "one", "two") as it:
         async with it.tcp.events() as stream:
             await said(it, "1")
-            first = await stream.delivery()
+            first = await stream.next_delivery()
         await said(it, "2")
     async with run_web_api(tmp_path, "three") as it, it.tcp.events(first.id) as stream:
-        second = await stream.delivery()
+        second = await stream.next_delivery()
         assert await it.tcp.confirm(second)
         await said(it, "3")
-        assert bodies([second, await stream.delivery()]) == ["two", "three"]
+        assert bodies([second, await stream.next_delivery()]) == ["two", "three"]
     async with run_web_api(tmp_path) as it, it.tcp.events(second.id) as stream:
-        assert bodies([await stream.delivery()]) == ["three"]
+        assert bodies([await stream.next_delivery()]) == ["three"]
 
 
 async def test_what_another_terminal_confirmed_meanwhile_is_given_too(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_a_new_client_is_given_what_waits_and_not_what_was_confirmed(tmp_p
         await told(it.tcp, 1)
         await said(it, "2")
         async with it.tcp.events() as stream:
-            assert (await stream.delivery()).data["body"] == "two"
+            assert (await stream.next_delivery()).data["body"] == "two"
 
 
 async def test_a_client_that_only_heard_hello_misses_nothing(tmp_path: Path) -> None:
@@ -133,12 +133,12 @@ async def test_i8_an_id_that_is_not_there_yet_confirms_nothing(tmp_path: Path) -
     async with run_web_api(tmp_path, "one") as it, it.tcp.events("9" * 18) as stream:
         assert stream.hello is not None and stream.hello.id == "0"
         await it.tcp.say("hi")
-        assert (await stream.delivery()).data["body"] == "one"
+        assert (await stream.next_delivery()).data["body"] == "one"
 
 
 async def test_i8_a_place_holds_where_its_delivery_went_elsewhere(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
-        outbox, now = it.house.stores.outbox, it.house.started_at
+        outbox, now = it.app.stores.outbox, it.app.started_at
         (elsewhere,) = notices(it, "from elsewhere", bridge="telegram")
         notices(it, "first", day=1)
         (mine,) = notices(it, "mine", day=2)
@@ -165,7 +165,7 @@ async def test_i8_ids_that_a_restored_home_gives_again_are_not_taken_for_those_o
     shutil.copytree(backup, home)
     async with run_web_api(home) as it:
         ids = notices(it, *later, day=2)
-        assert ids[0] < DeliveryMark.read(lost.id).id
+        assert ids[0] < DeliveryMark.parse(lost.id).id
         assert bodies(await told(it.tcp, len(later), lost.id, confirm=False)) == list(later)
         last = (await told(it.tcp, len(later), before.id))[-1]
         notices(it, "z", day=3)
@@ -176,19 +176,19 @@ async def test_confirming_what_was_confirmed_is_told_from_confirming_what_never_
     async with run_web_api(tmp_path) as it:
         notices(it, "a")
         (event,) = await told(it.tcp, 1)
-        await it.house.delivery.flush()
+        await it.app.dispatcher.flush()
         assert not await it.tcp.confirm(event)
         theirs = OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "7", "not yours", "notice")
-        it.house.stores.outbox.push(theirs, it.house.started_at)
+        it.app.stores.outbox.push(theirs, it.app.started_at)
         for key in ("b", "never", "a "):
-            answer = await it.tcp.ask("POST", "/v1/deliveries/ack", json={"key": key})
+            answer = await it.tcp.request("POST", "/v1/deliveries/ack", json={"key": key})
             assert answer.status_code == 404
             assert f"no delivery {key!r}" in answer.json()["error"]
 
 
 async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
-        terminal = it.house.terminal
+        terminal = it.app.terminal
         notices(it, "a", "b")
         with terminal.attach("main", after=DeliveryMark(0)):
             # Nothing ran yet between attaching and this: the pump did not ask.
@@ -200,11 +200,11 @@ async def test_what_is_confirmed_before_it_is_sent_is_not_sent_again(tmp_path: P
 
 async def test_deliveries_come_in_the_order_of_their_ids_however_they_are_sent(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
-        outbox = it.house.stores.outbox
+        outbox = it.app.stores.outbox
         terminal = TerminalBridge(outbox)
         for key in ("a", "b", "c"):
-            outbox.push(OutgoingMessage(key, "main", "owner", "terminal", "main", key), it.house.started_at)
-        items = {item.outgoing.key: item for item in outbox.pending("terminal")}
+            outbox.push(OutgoingMessage(key, "main", "owner", "terminal", "main", key), it.app.started_at)
+        items = {item.outgoing.key: item for item in outbox.pending_items("terminal")}
         for attached_first in (("a", "c"), ("c", "a"), ("b", "c", "a")):
             with terminal.attach("main") as attached:
                 sends = [asyncio.create_task(terminal.send(OutgoingPart(items[key], 1, key))) for key in attached_first]
@@ -222,9 +222,9 @@ async def test_what_was_sent_on_from_another_bridge_is_not_passed_over(tmp_path:
         (elsewhere,) = notices(it, "from elsewhere", bridge="telegram")
         notices(it, "mine")
         (mine,) = await told(it.tcp, 1)
-        assert elsewhere < DeliveryMark.read(mine.id).id
-        it.house.stores.outbox.redirect(elsewhere, "terminal", "main", it.house.started_at)
-        it.house.delivery.wake("terminal")
+        assert elsewhere < DeliveryMark.parse(mine.id).id
+        it.app.stores.outbox.redirect(elsewhere, "terminal", "main", it.app.started_at)
+        it.app.dispatcher.wake("terminal")
         assert bodies(await told(it.tcp, 1, mine.id)) == ["from elsewhere"]
 
 
@@ -238,17 +238,17 @@ async def test_a_client_that_was_away_for_long_is_given_all_of_it_in_pages(tmp_p
             pages += 1
             async with it.tcp.events(got[-1].id if got else 0) as stream:
                 if pages < 3:
-                    got += [event for event in await stream.rest() if event.name == "deliver"]
+                    got += [event for event in await stream.remaining_events() if event.name == "deliver"]
                 else:
-                    got += [await stream.delivery() for _ in range(100)]
-        assert [DeliveryMark.read(event.id).id for event in got] == ids
+                    got += [await stream.next_delivery() for _ in range(100)]
+        assert [DeliveryMark.parse(event.id).id for event in got] == ids
         async with it.tcp.events(got[-1].id):
             assert await open_items(it) == []
 
 
 async def test_what_waits_is_given_in_order_however_much_waits_for_other_sessions(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
-        outbox, now = it.house.stores.outbox, it.house.started_at
+        outbox, now = it.app.stores.outbox, it.app.started_at
         for number in range(510):
             outbox.push(OutgoingMessage(f"n{number}", "thread:b", "owner", "terminal", "thread:b", "news"), now)
         items = [outbox.push(OutgoingMessage(key, "main", "owner", "terminal", "main", key), now) for key in ("a", "b")]
@@ -266,13 +266,13 @@ async def test_other_sessions_and_other_answers_stay_out_of_a_stream(tmp_path: P
     async with run_web_api(tmp_path, "for a", "for b") as it:
         async with it.tcp.events() as stream, it.tcp.events(session="thread:b") as other:
             await it.tcp.say("b", "thread:b")
-            await it.answered()
-            (for_b,) = [await other.delivery()]
+            await it.wait_idle()
+            (for_b,) = [await other.next_delivery()]
             assert await it.tcp.confirm(for_b)
             wanted = await it.tcp.say("a")
-            assert (await stream.delivery()).data["inbox_id"] == wanted
+            assert (await stream.next_delivery()).data["inbox_id"] == wanted
         async with it.tcp.events(0, inbox_id=wanted) as only:
-            assert (await only.delivery()).data["inbox_id"] == wanted
+            assert (await only.next_delivery()).data["inbox_id"] == wanted
 
 
 async def test_the_stored_reply_follows_a_stream_that_broke_off_in_mid_turn(tmp_path: Path) -> None:
@@ -281,9 +281,9 @@ async def test_the_stored_reply_follows_a_stream_that_broke_off_in_mid_turn(tmp_
         async with it.tcp.events() as stream:
             assert stream.hello is not None
             await it.tcp.say("hi")
-            while (await stream.next()).name != "turn":
+            while (await stream.next_event()).name != "turn":
                 pass
-        await it.answered()
+        await it.wait_idle()
         async with it.tcp.events(stream.hello.id) as again:
-            event = await again.next()
+            event = await again.next_event()
             assert (event.name, event.data["body"]) == ("deliver", "the whole answer")

@@ -18,7 +18,7 @@ from tests.support.web_api import ApiClient, run_web_api
 async def test_a_message_over_tcp_is_answered_over_its_event_stream(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, "hello yourself") as it, it.tcp.events() as stream:
         inbox_id = await it.tcp.say("hello")
-        event = await stream.delivery()
+        event = await stream.next_delivery()
         assert (event.data["body"], event.data["inbox_id"], event.data["kind"]) == ("hello yourself", inbox_id, "reply")
         assert await it.tcp.confirm(event)
         result = await it.tcp.get(f"/v1/results/{inbox_id}")
@@ -31,7 +31,7 @@ async def test_what_was_said_is_listed_read_and_found(tmp_path: Path, way: str) 
         caller: ApiClient = getattr(it, way)
         for text in ("What is the boat called?", "Thank you."):
             await caller.say(text)
-            await it.answered()
+            await it.wait_idle()
         listed = (await caller.get("/v1/messages"))["messages"]
         assert [one["text"] for one in listed] == [
             "What is the boat called?",
@@ -41,7 +41,7 @@ async def test_what_was_said_is_listed_read_and_found(tmp_path: Path, way: str) 
         ]
         before = (await caller.get("/v1/messages", before=listed[2]["id"], limit=1))["messages"]
         assert [one["id"] for one in before] == [listed[1]["id"]]
-        await it.house.index()
+        await it.app.index_new_messages()
         hits = (await caller.get("/v1/history", q="boat Heron"))["hits"]
         assert hits[0]["id"] == listed[1]["id"]
         around = await caller.get(f"/v1/history/{listed[1]['id']}", neighbours=1)
@@ -53,12 +53,12 @@ async def test_other_words_under_a_used_external_id_are_refused_and_the_first_st
 
         async def say(text: str, **more: str) -> tuple[int, dict[str, object]]:
             body = {"text": text, "external_id": "note-1", **more}
-            answer = await it.tcp.ask("POST", "/v1/messages", json=body)
+            answer = await it.tcp.request("POST", "/v1/messages", json=body)
             return answer.status_code, answer.json()
 
         status, first = await say("buy milk")
         assert (status, first["duplicate"]) == (202, False)
-        await it.answered()
+        await it.wait_idle()
         assert await say("buy milk") == (202, {**first, "duplicate": True})
         for refused in (await say("buy bread"), await say("buy milk", session="thread:shop")):
             status, told = refused
@@ -71,14 +71,14 @@ async def test_other_words_under_a_used_external_id_are_refused_and_the_first_st
 async def test_of_messages_at_once_under_one_external_id_one_is_accepted(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, "Noted.") as it:
         asked = [
-            it.tcp.ask("POST", "/v1/messages", json={"text": f"words {number % 2}", "external_id": "note-1"})
+            it.tcp.request("POST", "/v1/messages", json={"text": f"words {number % 2}", "external_id": "note-1"})
             for number in range(20)
         ]
         answers = await asyncio.gather(*asked)
         kept = [one.json()["duplicate"] for one in answers if one.status_code == 202]
         assert sorted(kept) == [False, *[True] * 9]
         assert [one.status_code for one in answers].count(409) == 10
-        await it.answered()
+        await it.wait_idle()
         assert len((await it.tcp.get("/v1/messages"))["messages"]) == 2
 
 
@@ -91,15 +91,15 @@ async def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_at_every_a
         for path, method in asked:
             where = path.format(session="main", inbox_id=1, message_id=1)
             body = bodies.get(path, {"text": "/help"} if path == "/v1/commands" else {})
-            answer = await it.tcp.ask(method, f"{where}?limt=5", json=body)
+            answer = await it.tcp.request(method, f"{where}?limt=5", json=body)
             assert answer.status_code == 400, path
             assert "`limt`" in answer.json()["error"], path
-        assert it.house.stores.conversation.sessions() == []
-        twice = await it.tcp.ask("GET", "/v1/messages?limit=5&limit=6")
+        assert it.app.stores.conversation.list_sessions() == []
+        twice = await it.tcp.request("GET", "/v1/messages?limit=5&limit=6")
         assert twice.status_code == 400 and "`limit`: is given more than once" in twice.json()["error"]
-        unnamed = await it.tcp.ask("GET", "/v1/messages?=5")
+        unnamed = await it.tcp.request("GET", "/v1/messages?=5")
         assert unnamed.status_code == 400 and '`""`' in unnamed.json()["error"]
-        missed = await it.tcp.ask("GET", "/v1/messages?sesion=thread:trip")
+        missed = await it.tcp.request("GET", "/v1/messages?sesion=thread:trip")
         assert "there are: session, before, limit" in missed.json()["error"]
 
 
@@ -107,7 +107,7 @@ async def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_at_every_a
 async def test_a_time_outside_the_calendar_is_refused(tmp_path: Path, time: str) -> None:
     async with run_web_api(tmp_path) as it:
         for path, name in (("history", "after"), ("history", "before"), ("memories/search", "as_of")):
-            answer = await it.tcp.ask("GET", f"/v1/{path}", params={"q": "boat", name: time})
+            answer = await it.tcp.request("GET", f"/v1/{path}", params={"q": "boat", name: time})
             assert answer.status_code == 400, answer.text
             assert f"`{name}`" in answer.json()["error"]
 
@@ -115,7 +115,7 @@ async def test_a_time_outside_the_calendar_is_refused(tmp_path: Path, time: str)
 async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
         for path in ("/v1/history/999", "/v1/results/999", "/v1/sessions/thread:trip", "/v1/nothing"):
-            answer = await it.tcp.ask("GET", path)
+            answer = await it.tcp.request("GET", path)
             assert (answer.status_code, list(answer.json())) == (404, ["error"]), path
 
 
@@ -123,42 +123,42 @@ async def test_sessions_are_listed_shown_and_put_away(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, "Have fun.", "Hello.") as it:
         await it.tcp.say("I pack my bag.", "thread:trip")
         await it.tcp.say("hi")
-        await it.answered()
+        await it.wait_idle()
         listed = (await it.tcp.get("/v1/sessions"))["sessions"]
         assert {(one["session"], one["messages"], one["current"]) for one in listed} == {
             ("main", 2, True),
             ("thread:trip", 2, True),
         }
-        ended = await it.tcp.ask("POST", "/v1/sessions/thread:trip/end")
+        ended = await it.tcp.request("POST", "/v1/sessions/thread:trip/end")
         assert ended.status_code == 200, ended.text
         first = await it.tcp.get("/v1/sessions/thread:trip", number=1)
         assert (first["current"], first["ended"]) == (False, "end")
-        refused = await it.tcp.ask("POST", "/v1/sessions/main/end")
+        refused = await it.tcp.request("POST", "/v1/sessions/main/end")
         assert refused.status_code == 400 and "main always goes on" in refused.json()["error"]
 
 
 async def test_guests_are_neither_listed_nor_read(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, "Hello.", "Hello guest.") as it:
         await it.tcp.say("mine")
-        await it.answered()
-        stores, now = it.house.stores, it.house.started_at
+        await it.wait_idle()
+        stores, now = it.app.stores, it.app.started_at
         guest = owner_message("a guest's secret", external_id="g1", session="peer:kept:7", scope="peer:kept:7")
         stores.conversation.accept(guest, now)
-        it.house.runtime.wake()
-        await it.answered()
-        await it.house.index()
+        it.app.runtime.wake()
+        await it.wait_idle()
+        await it.app.index_new_messages()
         theirs = stores.history.recent("peer:kept:7")[0]
         assert [one["session"] for one in (await it.tcp.get("/v1/sessions"))["sessions"]] == ["main"]
         assert (await it.tcp.get("/v1/history", q="secret"))["hits"] == []
-        assert (await it.tcp.ask("GET", f"/v1/history/{theirs.id}")).status_code == 404
-        assert (await it.tcp.ask("GET", "/v1/sessions/peer:kept:7")).status_code == 400
+        assert (await it.tcp.request("GET", f"/v1/history/{theirs.id}")).status_code == 404
+        assert (await it.tcp.request("GET", "/v1/sessions/peer:kept:7")).status_code == 400
 
 
 async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, "I see.") as it:
         await it.tcp.say("My sister Ada lives in Bremen. Remember that.")
-        await it.answered()
-        await it.house.sleep("manual", "extract")
+        await it.wait_idle()
+        await it.app.sleep_now("manual", "extract")
         known = (await it.tcp.get("/v1/memories"))["memories"]
         assert any("Bremen" in one["text"] for one in known)
         found = (await it.tcp.get("/v1/memories/search", q="where does Ada live"))["memories"]
@@ -173,10 +173,10 @@ async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: P
 @pytest.mark.parametrize("by", ["day", "model", "kind", "session"])
 async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by: UsageKey) -> None:
     async with run_web_api(tmp_path, "I see.") as it:
-        ledger, now = it.house.stores.ledger, it.house.started_at
+        ledger, now = it.app.stores.ledger, it.app.started_at
         answering = ModelCall("chat", "anthropic", "claude", 100, 10, 0.5, "main")
         for call in (answering, replace(answering, purpose="extraction", session=None)):
-            ledger.settle(ledger.reserve(call, now), Usage(80, 10, cost_usd=0.25), now)
+            ledger.settle_reservation(ledger.reserve(call, now), Usage(80, 10, cost_usd=0.25), now)
         told = await it.tcp.get("/v1/usage", by=by, days=7)
         assert told == usage_json(load_usage(ledger, by, 7, now))
         assert {cap["setting"]: cap["used"] for cap in told["caps"]} == {"daily_usd": 0.5, "monthly_usd": 0.5}
@@ -190,4 +190,4 @@ async def test_the_description_loads_nothing_from_elsewhere_and_tells_every_rout
         assert "/v1/events" in described["paths"]
         assert "422" not in str(described["paths"].values())
         for page in ("/docs", "/redoc"):
-            assert (await it.tcp.ask("GET", page)).status_code == 404
+            assert (await it.tcp.request("GET", page)).status_code == 404

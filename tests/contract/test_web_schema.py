@@ -41,7 +41,7 @@ class SchemaApp:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         async with run_web_api(self._home, echo) as it:  # type: ignore[arg-type]
             await it.tcp.say("The boat is called Heron.")
-            await it.answered()
+            await it.wait_idle()
             self.address = f"http://127.0.0.1:{it.port}"
             self._ready.set()
             await self._stop.wait()

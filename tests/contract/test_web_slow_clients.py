@@ -30,15 +30,15 @@ POSTING = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 
 
 class ShortRequestTimeout(SlowClientProtocol):
-    asking_seconds = 0.05
+    request_timeout_seconds = 0.05
 
 
 class LongRequestTimeout(SlowClientProtocol):
-    asking_seconds = 60.0
+    request_timeout_seconds = 60.0
 
 
 class ShortWriteTimeout(SlowClientProtocol):
-    taking_seconds = 0.05
+    write_timeout_seconds = 0.05
 
 
 async def plain(scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,7 +97,7 @@ async def served(
         ours.load_cert_chain(*files)
     listening = await listen_tcp("127.0.0.1", 0)
     serve = serve_with_uvicorn(
-        app, tls=ours, crowd=crowd or ConnectionLimit(256), protocol=protocol, handshake_seconds=handshake
+        app, tls=ours, limit=crowd or ConnectionLimit(256), protocol=protocol, handshake_seconds=handshake
     )
     with listening:
         async with asyncio.timeout(20), serve(listening):
@@ -157,7 +157,7 @@ async def test_f42_a_request_that_comes_byte_by_byte_is_refused_in_time(begun: b
 
 async def test_a_body_that_comes_at_some_pace_may_take_its_time() -> None:
     class Paced(ShortRequestTimeout):
-        bytes_a_second = 1.0
+        min_bytes_per_second = 1.0
 
     async with served(protocol=Paced) as it:
         caller, idle = await it.connect(), await it.connect()
@@ -228,7 +228,7 @@ async def test_f42_a_silent_crowd_keeps_out_nobody_and_turns_out_nobody_who_is_k
     secured: tuple[Path, Path] | None,
 ) -> None:
     crowd = ConnectionLimit(4)
-    app = AccessGuard(plain, AccessRules(lambda: TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
+    app = AccessGuard(plain, AccessRules(lambda: TOKEN), lambda: 0.0, admit_authenticated=crowd.admit_authenticated)
     before = open_files()
     async with served(app=app, crowd=crowd, protocol=LongRequestTimeout, files=secured, handshake=60) as it:
         known = await it.connect()
@@ -249,7 +249,7 @@ async def test_f42_a_silent_crowd_keeps_out_nobody_and_turns_out_nobody_who_is_k
 
 async def test_f42_where_everybody_is_known_one_more_is_told_that_there_is_no_room() -> None:
     crowd = ConnectionLimit(2)
-    app = AccessGuard(plain, AccessRules(lambda: TOKEN), lambda: 0.0, lets_in=crowd.lets_in)
+    app = AccessGuard(plain, AccessRules(lambda: TOKEN), lambda: 0.0, admit_authenticated=crowd.admit_authenticated)
     async with served(app=app, crowd=crowd) as it:
         callers = [await it.connect() for _ in range(3)]
         assert [(await one.ask(KNOWN)).split()[1] for one in callers] == [b"200", b"200", b"503"]
@@ -261,9 +261,9 @@ async def test_f42_where_everybody_is_known_one_more_is_told_that_there_is_no_ro
 async def test_f42_hundreds_of_idle_connections_leave_the_owners_ways_in_alone(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, "hello") as it:
         idle = [await asyncio.open_connection("127.0.0.1", it.port) for _ in range(400)]
-        assert (await it.tcp.ask("GET", "/v1/status")).status_code == 200
+        assert (await it.tcp.request("GET", "/v1/status")).status_code == 200
         inbox_id = await it.socket.say("hi")
-        await it.answered()
+        await it.wait_idle()
         assert (await it.socket.get(f"/v1/results/{inbox_id}"))["reply"] == "hello"
         for _, writer in idle:
             writer.close()
@@ -273,11 +273,11 @@ async def test_f42_hundreds_of_event_streams_leave_room_for_everything_else(tmp_
     async with run_web_api(tmp_path, "hello") as it, AsyncExitStack() as streams:
         for _ in range(MAX_EVENT_STREAMS):
             await streams.enter_async_context(it.tcp.events())
-        refused = await it.tcp.ask("GET", "/v1/events")
+        refused = await it.tcp.request("GET", "/v1/events")
         assert refused.status_code == 503 and str(MAX_EVENT_STREAMS) in refused.json()["error"]
         async with it.socket.events() as own:
             await it.tcp.say("hi")
-            assert (await own.delivery()).data["body"] == "hello"
+            assert (await own.next_delivery()).data["body"] == "hello"
         await streams.aclose()
         async with asyncio.timeout(10):
             while True:

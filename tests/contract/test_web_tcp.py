@@ -59,7 +59,7 @@ async def told(listener: TcpListener, *, wrong: bool = True) -> None:
 async def test_f39_a_port_in_use_is_told_and_tried_again_until_it_is_free() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        listener = TcpListener(_plain, TcpAddress("127.0.0.1", port), again_seconds=0.01)
+        listener = TcpListener(_plain, TcpAddress("127.0.0.1", port), retry_seconds=0.01)
         async with listener.serve():
             await told(listener)
             for word in (str(port), "web.port", "tried again by itself"):
@@ -74,17 +74,17 @@ async def test_f39_a_taken_port_turns_the_status_red_and_nothing_else_fails(tmp_
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         async with run_web_api(tmp_path, "hello", listening=False, WEB__PORT=str(port)) as it:
-            assert it.house.web.tcp is not None
-            await told(it.house.web.tcp)
-            status = (await it.socket.ask("GET", "/v1/status")).json()
+            assert it.app.web.tcp is not None
+            await told(it.app.web.tcp)
+            status = (await it.socket.request("GET", "/v1/status")).json()
             assert not status["ok"] and any(str(port) in problem for problem in status["problems"])
             inbox_id = await it.socket.say("hi")
-            await it.answered()
+            await it.wait_idle()
             assert (await it.socket.get(f"/v1/results/{inbox_id}"))["reply"] == "hello"
 
 
 async def test_an_address_of_another_machine_is_told(tmp_path: Path) -> None:
-    listener = TcpListener(_plain, TcpAddress("192.0.2.5", free_port()), again_seconds=60)
+    listener = TcpListener(_plain, TcpAddress("192.0.2.5", free_port()), retry_seconds=60)
     async with listener.serve():
         await told(listener)
         assert "192.0.2.5" in listener.problem
@@ -149,7 +149,7 @@ async def test_over_tls_it_is_reached_by_who_trusts_its_certificate(tmp_path: Pa
     )
     async with made_known as it, it.tcp.events() as stream:
         await it.tcp.say("hi")
-        assert (await stream.delivery()).data["body"] == "hello"
+        assert (await stream.next_delivery()).data["body"] == "hello"
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
             reader, writer = await asyncio.open_connection("127.0.0.1", it.port)
             writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -168,7 +168,7 @@ async def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is
 
         return serve
 
-    listener = TcpListener(load, TcpAddress("127.0.0.1", port, made, key), again_seconds=0.01)
+    listener = TcpListener(load, TcpAddress("127.0.0.1", port, made, key), retry_seconds=0.01)
     async with listener.serve():
         await opened(listener)
         first = await shown(port)
@@ -183,7 +183,7 @@ async def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is
 
 async def test_a_certificate_that_cannot_be_read_is_told_and_tried_again(tmp_path: Path) -> None:
     place = TcpAddress("127.0.0.1", free_port(), tmp_path / "certificate.pem", tmp_path / "key.pem")
-    listener = TcpListener(_plain, place, again_seconds=0.01)
+    listener = TcpListener(_plain, place, retry_seconds=0.01)
     async with listener.serve():
         await told(listener)
         assert "certificate.pem" in listener.problem

@@ -24,7 +24,7 @@ def _bring_back(home: Path) -> None:
     restore_archived_session(settings_of(home), "main", 1)
     stores = open_stores(settings_of(home), BEGUN)
     try:
-        stores.conversation.reconcile(BEGUN)
+        stores.conversation.recover_after_crash(BEGUN)
     except CorruptStore:
         # Told by what is looked at.
         return

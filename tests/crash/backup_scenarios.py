@@ -31,7 +31,7 @@ from tests.support.scripted import SteppingClock
 
 _TRIES = 15
 _DUE = BEGUN + timedelta(days=1)
-_QUICK = WriteThrottle(unhurried=False)
+_QUICK = WriteThrottle(throttled=False)
 _SINCE = CrashEnvironment((*LIVED.messages, message("The boat was sold to Ines.", 9)), LIVED.answer)
 
 
@@ -66,28 +66,28 @@ async def _backed_up(home: Path) -> None:
     with closing(open_stores(settings, _DUE)) as stores:
 
         def sessions() -> list[SessionInfo]:
-            return stores.conversation.sessions()
+            return stores.conversation.list_sessions()
 
         room = BackupScheduler(
             folder,
             wire_backup.make_in_process(folder, workspace=True),
             SleepSchedule("05:00", UTC),
             1,
-            begun=lambda: find_first_message_time(sessions()),
-            forgetting=lambda: False,
+            home_begun_at=lambda: find_first_message_time(sessions()),
+            is_erasing=lambda: False,
             clock=clock,
         )
         for _ in range(_TRIES):
             try:
                 wire_backup.tidy_backups(settings)
             except AssistantError as error:
-                witness.saw("told", text=str(error))
-            room.look()
+                witness.record("told", text=str(error))
+            room.check_due()
             others = asyncio.all_tasks() - {asyncio.current_task()}
             await asyncio.gather(*others, return_exceptions=True)  # type: ignore[arg-type]
             if not room.trouble:
                 return
-            witness.saw("told", text=room.trouble)
+            witness.record("told", text=room.trouble)
             clock.now += timedelta(minutes=61)
 
 
@@ -96,7 +96,9 @@ def _kept(home: Path) -> Snapshot:
     picture = {**look(home)}
     folder = wire_backup.backup_folder(settings_of(home))
     picture["files"] = [one for one in picture["files"] if not one[0].startswith("backups/nocturne-")]
-    picture["backups"] = [[one.kind, f"{one.made_at:%Y-%m-%d}", _held(folder.path / one.name)] for one in folder.all()]
+    picture["backups"] = [
+        [one.kind, f"{one.made_at:%Y-%m-%d}", _held(folder.path / one.name)] for one in folder.list_backups()
+    ]
     return picture
 
 
@@ -148,7 +150,7 @@ def _restore(home: Path) -> None:
                 wire_restore.restore_backup(settings, wire_restore.find_backup(settings, ""), home, _DUE, force=True)
             return
         except StoreError as error:
-            witness.saw("told", text=str(error))
+            witness.record("told", text=str(error))
             if not left:
                 raise
 

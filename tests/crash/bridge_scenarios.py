@@ -39,12 +39,12 @@ def _look(home: Path) -> Snapshot:
     stores = open_stores(settings_of(home), BEGUN)
     try:
         verified = [f"{one.kind} {one.where}: {one.text}" for one in stores.verifier.verify().problems]
-        position = stores.bridge_states.position(BRIDGE)
-        todos = [todo.text for todo in stores.todos.all("owner")]
+        position = stores.bridge_states.load_position(BRIDGE)
+        todos = [todo.text for todo in stores.todos.list_todos("owner")]
     finally:
         stores.close()
     witness = EffectLog(home)
-    shown = Counter(_squeezed(seen["text"]) for seen in witness.seen("shown"))
+    shown = Counter(_squeezed(seen["text"]) for seen in witness.recorded("shown"))
     kept = pictures.rows(home / "script.db", "SELECT kind, body, state, key FROM outbox ORDER BY kind, body")
     told = [body for _, body, _, key in kept if key.startswith(pictures.DOUBT)]
     outbox = [row[:3] for row in kept if not row[3].startswith(pictures.DOUBT)]
@@ -63,7 +63,7 @@ def _look(home: Path) -> Snapshot:
             [kind, body[:40] * (kind == "reply"), state, [shown[_squeezed(part)] for part in _parts(body)]]
             for kind, body, state in outbox
         ],
-        "model calls": len(witness.seen("asked")),
+        "model calls": len(witness.recorded("asked")),
         "uncertain and not told of": sum(state == "ambiguous" for *_, state in outbox) - len(told),
         "strangers": sorted(shown - Counter(_squeezed(part) for _, body, *_ in kept for part in _parts(body))),
     }

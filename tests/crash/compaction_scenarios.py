@@ -55,7 +55,7 @@ async def _command(life: AppRun, text: str) -> None:
 
 async def _compact(life: AppRun) -> None:
     """The person compacts, unless the home says that this was done before the crash; then it sleeps."""
-    await life.house.runtime.idle()
+    await life.house.runtime.wait_until_idle()
     await _persistently(life, lambda: _command(life, "/compact"), lambda: bool(_committed(life)))
     await _sleep(life)
 
@@ -65,11 +65,11 @@ async def _sleep(life: AppRun) -> None:
 
     def read() -> bool:
         stores = life.house.stores
-        waiting = sum(info.unextracted for info in stores.conversation.sessions())
-        slept = any(cycle.state == "done" for cycle in stores.journal.cycles())
-        return slept and not waiting and not stores.conversation.unjournaled()
+        waiting = sum(info.unextracted for info in stores.conversation.list_sessions())
+        slept = any(cycle.state == "done" for cycle in stores.journal.list_cycles())
+        return slept and not waiting and not stores.conversation.list_unjournaled_checkpoints()
 
-    await _persistently(life, lambda: life.house.sleep("nap"), read)
+    await _persistently(life, lambda: life.house.sleep_now("nap"), read)
 
 
 async def _take_back(life: AppRun) -> None:
@@ -81,7 +81,7 @@ async def _take_back(life: AppRun) -> None:
 
 async def _branch(life: AppRun) -> None:
     def branched() -> bool:
-        return any(info.parent for info in life.house.stores.conversation.sessions())
+        return any(info.parent for info in life.house.stores.conversation.list_sessions())
 
     await _persistently(life, lambda: _command(life, "/branch"), branched)
 

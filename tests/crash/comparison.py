@@ -24,7 +24,7 @@ def look(home: Path) -> Snapshot:
         report = stores.verifier.verify()
     finally:
         stores.close()
-    sent = Counter(seen["key"] for seen in witness.seen("sent"))
+    sent = Counter(seen["key"] for seen in witness.recorded("sent"))
     log, stored = pictures.logged(home), pictures.stored(home)
     interrupted = sum(_as_rung(row, 3) for rows in log.values() for row in rows)
     for row in stored["view"]:
@@ -42,14 +42,14 @@ def look(home: Path) -> Snapshot:
         "said": sorted([r[2], r[3]] for rows in log.values() for r in rows if r[3] and not r[3].startswith("Error: ")),
         "files": pictures.files(home),
         "verify": [f"{problem.kind} {problem.where}: {problem.text}" for problem in report.problems],
-        "model calls": len(witness.seen("asked")),
-        "acknowledged": sorted({seen["id"] for seen in witness.seen("acknowledged")}),
+        "model calls": len(witness.recorded("asked")),
+        "acknowledged": sorted({seen["id"] for seen in witness.recorded("acknowledged")}),
         "deliveries": deliveries,
         "uncertain and not told of": len(doubtful) - len(told),
-        "other bodies": [seen["key"] for seen in witness.seen("sent") if [seen["key"], seen["body"]] not in bodies],
-        "bell": {"rang": len(witness.seen("rang")), "interrupted": interrupted},
+        "other bodies": [seen["key"] for seen in witness.recorded("sent") if [seen["key"], seen["body"]] not in bodies],
+        "bell": {"rang": len(witness.recorded("rang")), "interrupted": interrupted},
         # That a thread grows long is advice: a crash may swallow it, and the next compaction gives it again.
-        "told": [seen["text"] for seen in witness.seen("told") if not seen["text"].startswith(_ADVICE)],
+        "told": [seen["text"] for seen in witness.recorded("told") if not seen["text"].startswith(_ADVICE)],
     }
     return pictures.without_turn_ids(picture, home)
 

@@ -68,11 +68,11 @@ async def _sleep(nursery: MemoryChildForker, life: AppRun) -> None:
     every child dies at the same call the restart goes on with it."""
     stores = life.house.stores
     stores.memories.child = ForkedChild(memory_store_settings(life.house.settings), nursery)
-    await life.house.runtime.idle()
+    await life.house.runtime.wait_until_idle()
     for _ in range(_TRIES):
         life.clock.now += _A_WHILE
-        report = await life.house.sleep("sleep")
-        waiting = sum(info.unextracted for info in stores.conversation.sessions())
+        report = await life.house.sleep_now("sleep")
+        waiting = sum(info.unextracted for info in stores.conversation.list_sessions())
         if report is not None and report.state == "done" and not waiting:
             return
 

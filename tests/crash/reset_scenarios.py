@@ -53,12 +53,12 @@ async def _persistently(life: AppRun, do: Callable[[], Awaitable[object]], done:
 async def _reset(life: AppRun) -> None:
     """The person resets, unless that was done before the crash, has it cleared, and takes the first one up again; then
     the assistant sleeps, and reads what could not be read before."""
-    await life.house.runtime.idle()
+    await life.house.runtime.wait_until_idle()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     stores, run = life.house.stores, life.house.commands.run
 
     def number() -> int:
-        return len(stores.generations.all("main"))
+        return len(stores.generations.list_generations("main"))
 
     await _persistently(life, lambda: run("/reset", "main", bridge="network"), lambda: number() >= 2)
     life.house.upkeep()
@@ -69,10 +69,10 @@ async def _reset(life: AppRun) -> None:
         life.house.upkeep()
 
     def read() -> bool:
-        slept = any(cycle.state == "done" for cycle in stores.journal.cycles())
-        return slept and not stores.conversation.unread()
+        slept = any(cycle.state == "done" for cycle in stores.journal.list_cycles())
+        return slept and not stores.conversation.list_unread_generations()
 
-    await _persistently(life, lambda: life.house.sleep("nap"), read)
+    await _persistently(life, lambda: life.house.sleep_now("nap"), read)
 
 
 def _work(home: Path) -> None:

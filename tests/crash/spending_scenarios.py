@@ -26,7 +26,7 @@ _BUDGET = BudgetSettings(
 
 def _call(ledger: Ledger, usd: float, same: str = "") -> None:
     call = ModelCall("extraction" if same else "chat", "house", "m", 100, 0, usd, "main", fingerprint=same)
-    ledger.settle(ledger.reserve(call, _NOW), Usage(100, cost_usd=usd), _NOW)
+    ledger.settle_reservation(ledger.reserve(call, _NOW), Usage(100, cost_usd=usd), _NOW)
 
 
 @contextlib.contextmanager

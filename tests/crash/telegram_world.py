@@ -52,7 +52,7 @@ class RecordedTelegram(StrictTelegram):
     @property
     def confirmed(self) -> int:
         """The update that the bot asks for next."""
-        return max((seen["offset"] for seen in self._witness.seen("confirmed")), default=0)
+        return max((seen["offset"] for seen in self._witness.recorded("confirmed")), default=0)
 
     @property
     def all_confirmed(self) -> bool:
@@ -61,13 +61,13 @@ class RecordedTelegram(StrictTelegram):
     async def _get_updates(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         offset = int(params.get("offset", 0))
         if offset > self.confirmed:
-            self._witness.saw("confirmed", offset=offset)
+            self._witness.record("confirmed", offset=offset)
             self.notify()
         return await super()._get_updates(params)
 
     def _send_message(self, params: dict[str, Any]) -> dict[str, Any]:
         message = super()._send_message(params)
-        self._witness.saw("shown", text=message["text"])
+        self._witness.record("shown", text=message["text"])
         return message
 
 
@@ -79,20 +79,20 @@ def live_on_telegram(home: Path, messages: Sequence[str], answer: Callable[[Mode
 
 async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequest], ScriptStep]) -> None:
     witness = EffectLog(home)
-    clock = SteppingClock(BEGUN + timedelta(hours=len(witness.seen("began"))))
-    witness.saw("began")
+    clock = SteppingClock(BEGUN + timedelta(hours=len(witness.recorded("began"))))
+    witness.record("began")
     async with RecordedTelegram(witness, messages) as server:
         bridge = TelegramBridge(server.token, server.url, draft_seconds=_NO_DRAFTS)
         model = ScriptedModel(partial(_noted, answer, witness))
         house = build_app(settings_of(home), clock, bridges={BRIDGE: bridge}, model=model)
         try:
-            if house.stores.people.by(owner := Identity(BRIDGE, str(OWNER))) is None:
+            if house.stores.people.find_by_identity(owner := Identity(BRIDGE, str(OWNER))) is None:
                 house.stores.people.link_owner(owner, BEGUN)
             await house.runtime.start()
             await _until_quiet(AppRun(house, model, clock), server)
             await house.runtime.stop(drain_seconds=0)
         finally:
-            await house.close_model()
+            await house.close_models()
             house.close()
 
 
@@ -103,15 +103,15 @@ async def _until_quiet(life: AppRun, server: RecordedTelegram) -> None:
             async with asyncio.timeout(_A_MOMENT):
                 await server.until(lambda: server.all_confirmed)
         if not server.all_confirmed:
-            house.delivery.hurry(BRIDGE)
+            house.dispatcher.retry_now(BRIDGE)
         busy = await life.is_busy()
-        await house.reception.idle()
-        await house.runtime.idle()
+        await house.inbound.wait_until_idle()
+        await house.runtime.wait_until_idle()
         await asyncio.sleep(0)
-        if not busy and server.all_confirmed and not house.stores.outbox.pending(BRIDGE):
+        if not busy and server.all_confirmed and not house.stores.outbox.pending_items(BRIDGE):
             return
 
 
 def _noted(answer: Callable[[ModelRequest], ScriptStep], witness: EffectLog, request: ModelRequest) -> ScriptStep:
-    witness.saw("asked", messages=len(request.messages))
+    witness.record("asked", messages=len(request.messages))
     return answer(request)

@@ -28,13 +28,13 @@ def _count(home: Path, store: Callable[[Path, bytes], None]) -> None:
         for number in range(1, _STEPS + 1):
             if number > done:
                 store(home / "state", json.dumps({"done": number}).encode())
-            witness.saw("announced", number=number)
+            witness.record("announced", number=number)
     except OSError as error:
         raise StoreError(f"The state could not be stored: {error.strerror}. Nothing was changed.") from None
 
 
 def _look(home: Path) -> Snapshot:
-    announced = [seen["number"] for seen in EffectLog(home).seen("announced")]
+    announced = [seen["number"] for seen in EffectLog(home).recorded("announced")]
     return {
         "state": json.loads((home / "state").read_text(encoding="utf-8")),
         "heard": sorted(set(announced)),

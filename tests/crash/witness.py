@@ -25,11 +25,11 @@ class EffectLog:
         self._path = effect_log_path(home)
         self._file = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
 
-    def saw(self, what: str, **details: Any) -> None:
+    def record(self, what: str, **details: Any) -> None:
         """Note that something happened, before anybody goes on."""
         os.write(self._file, ("\n" + json.dumps({"what": what, **details}) + "\n").encode())
 
-    def seen(self, what: str) -> list[dict[str, Any]]:
+    def recorded(self, what: str) -> list[dict[str, Any]]:
         """What was seen of one kind, over all processes so far, oldest first."""
         lines = self._path.read_text(encoding="utf-8").splitlines()
         whole = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]

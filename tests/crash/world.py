@@ -79,20 +79,20 @@ class EffectNetwork:
     name = BRIDGE
 
     def __init__(self, witness: EffectLog, deduplicates: bool) -> None:
-        self.capabilities = BridgeCapabilities(dedupe_seconds=_A_DAY if deduplicates else 0, terminals=True)
+        self.capabilities = BridgeCapabilities(dedupe_seconds=_A_DAY if deduplicates else 0, shows_sessions=True)
         self._witness = witness
 
     async def check(self) -> str:
         return self.name
 
-    async def run(self, door: InboundPort) -> None:
-        door.connected(self.name)
+    async def run(self, inbound: InboundPort) -> None:
+        inbound.mark_connected(self.name)
         await asyncio.get_running_loop().create_future()
 
     async def hand_in(
         self, messages: Sequence[IncomingMessage], accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]]
     ) -> None:
-        acknowledged = {seen["id"] for seen in self._witness.seen("acknowledged")}
+        acknowledged = {seen["id"] for seen in self._witness.recorded("acknowledged")}
         for message in messages:
             for _ in range(_MOST_TRIES):
                 if message.external_id in acknowledged:
@@ -100,17 +100,17 @@ class EffectNetwork:
                 try:
                     await accept(message)
                 except StoreError as error:
-                    self._witness.saw("told", text=str(error))
+                    self._witness.record("told", text=str(error))
                 else:
                     acknowledged.add(message.external_id)
-                    self._witness.saw("acknowledged", id=message.external_id)
+                    self._witness.record("acknowledged", id=message.external_id)
 
     async def send(self, part: OutgoingPart) -> None:
-        self._witness.saw("sent", key=part.key, body=part.text, kind=part.item.outgoing.kind)
+        self._witness.record("sent", key=part.key, body=part.text, kind=part.item.outgoing.kind)
 
     def show(self, event: TurnEvent, target: str) -> None:
         if event.kind == "notice":
-            self._witness.saw("told", text=event.data["text"])
+            self._witness.record("told", text=event.data["text"])
 
     async def aclose(self) -> None:
         return None
@@ -122,7 +122,7 @@ def bell(witness: EffectLog) -> Tool:
     @tool(effects="once")
     def ring_bell(context: ToolContext) -> str:
         """Ring the bell at the door."""
-        witness.saw("rang", key=context.key)
+        witness.record("rang", key=context.key)
         return RANG
 
     return ring_bell
@@ -144,21 +144,21 @@ def live(home: Path, world: CrashEnvironment) -> None:
 
 async def _live(home: Path, world: CrashEnvironment) -> None:
     witness = EffectLog(home)
-    lives = len(witness.seen("began"))
-    witness.saw("began")
+    lives = len(witness.recorded("began"))
+    witness.record("began")
     clock = SteppingClock(BEGUN + timedelta(hours=lives))
     network = EffectNetwork(witness, world.deduplicates)
     settings = settings_of(home, **world.settings)
     model = ScriptedModel(partial(_noted, world.answer, witness))
     house = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
     try:
-        metered = MeteredModel(model, house.stores.ledger, _PRICES, house.context.request_tokens, clock)
-        house.turns.model = FailoverModel([metered], RetryPolicy(retries=0))
+        metered = MeteredModel(model, house.stores.ledger, _PRICES, house.context_window.request_tokens, clock)
+        house.turn_runner.model = FailoverModel([metered], RetryPolicy(retries=0))
         house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
         # A turn that an earlier life left goes on as soon as the runtime starts.
         model.gate = asyncio.Event() if world.model_waits else None
         await house.runtime.start()
-        witness.saw("ready")
+        witness.record("ready")
         await network.hand_in(world.messages, house.runtime.accept)
         life = AppRun(house, model, clock)
         if world.meanwhile is not None:
@@ -167,7 +167,7 @@ async def _live(home: Path, world: CrashEnvironment) -> None:
         await _until_quiet(life)
         await house.runtime.stop(drain_seconds=0)
     finally:
-        await house.close_model()
+        await house.close_models()
         house.close()
 
 
@@ -175,15 +175,15 @@ async def _until_quiet(life: AppRun) -> None:
     """Everything is answered and delivered, or was tried often enough."""
     for _ in range(_MOST_TRIES):
         busy = await life.is_busy()
-        await life.house.runtime.idle()
+        await life.house.runtime.wait_until_idle()
         await asyncio.sleep(0)
-        if not busy and not life.house.stores.outbox.pending(BRIDGE):
+        if not busy and not life.house.stores.outbox.pending_items(BRIDGE):
             return
 
 
 def _noted(answer: Answer, witness: EffectLog, request: ModelRequest) -> ScriptStep:
     step = answer(request)
-    witness.saw("asked", messages=len(request.messages))
+    witness.record("asked", messages=len(request.messages))
     return step
 
 

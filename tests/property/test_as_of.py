@@ -37,16 +37,16 @@ ACTS = st.lists(
 def test_what_was_known_at_any_time_is_what_was_held_then(acts: list[tuple[str, int]]) -> None:
     with memory_backed_directory() as directory, open_timeline(directory / "home") as life:
         for at, picture in asyncio.run(_lived(life, acts)):
-            assert life.then(at) == picture, at
+            assert life.snapshot_at(at) == picture, at
 
 
 async def _lived(life: Timeline, acts: list[tuple[str, int]]) -> list[tuple[datetime, Snapshot]]:
     """What was held at each moment."""
-    pictures = [(life.now, await life.by_now())]
+    pictures = [(life.now, await life.current_snapshot())]
     for what, which in acts:
         await _act(life, what, which)
-        pictures.append((life.now, await life.by_now()))
-        assert life.then(life.now) == pictures[-1][1]
+        pictures.append((life.now, await life.current_snapshot()))
+        assert life.snapshot_at(life.now) == pictures[-1][1]
     return pictures
 
 
@@ -57,10 +57,10 @@ async def _act(life: Timeline, what: str, which: int) -> None:
         case "note" | "notes":
             life.note(*SAID[which : which + (2 if what == "notes" else 1)])
         case "sleep" | "sleep in vain":
-            await life.sleep(in_vain=what == "sleep in vain")
+            await life.sleep(memory_unavailable=what == "sleep in vain")
         case "correct":
             await life.correct(f"{SAID[which]} Rather: {life.hours}.", which)
         case "undo":
             await life.undo()
         case _:
-            life.write(f"Page {life.hours}.")
+            life.write_memory_file(f"Page {life.hours}.")

@@ -74,9 +74,9 @@ class CompactionMachine(RuleBasedStateMachine):
     @rule(number=numbers, tools=st.booleans())
     def talk(self, number: int, tools: bool) -> None:
         key = self._one_of(number)
-        turn = self.home.begin(f"question {number} " * (number % 80), key)
+        turn = self.home.begin_turn(f"question {number} " * (number % 80), key)
         if tools:
-            self.home.conversation.record(turn, tool_round(f"c{number}", "r" * (number % 3000)), NOW)
+            self.home.conversation.record_messages(turn, tool_round(f"c{number}", "r" * (number % 3000)), NOW)
         self.home.conversation.finish_turn(
             turn, "answered", Message("assistant", f"answer {number} " * (1 + number % 60)), [], NOW
         )
@@ -95,13 +95,13 @@ class CompactionMachine(RuleBasedStateMachine):
         key = self._one_of(number)
         rows = live_messages(self.home, key)
         # What is kept as a copy can be taken back as well.
-        shown = {row.metadata.get("carried_from", row.id) for row in self.home.conversation.view(key).messages}
+        shown = {row.metadata.get("carried_from", row.id) for row in self.home.conversation.load_view(key).messages}
         own = [row.id for row in rows] + [one for one in shown if one in self._said(key)]
         wanted = sorted({one for one in own if one is not None})
         if wanted:
             at = number % len(wanted)
             self.sessions[key].hidden.update(wanted[at : at + many])
-            self.home.conversation.undo(key, wanted[at : at + many], NOW)
+            self.home.conversation.hide_messages(key, wanted[at : at + many], NOW)
 
     # --------------------------------------------------------------------------------------------------- compacting
 
@@ -112,14 +112,16 @@ class CompactionMachine(RuleBasedStateMachine):
         if not rows:
             return
         last = round(share * (len(rows) - 1))
-        kept = [kept_copy(row) for row in self.home.conversation.view(key).messages[: last + 1] if not row.is_summary]
+        kept = [
+            kept_copy(row) for row in self.home.conversation.load_view(key).messages[: last + 1] if not row.is_summary
+        ]
         planned = plan_compaction(self.home, 0, last, summary_message(f"s{number}"), *kept[:copies], session=key)
         if absorb:
-            planned = replace(planned, absorbs=tuple(one.id for one in self._live(key)[-(number % 3) :]))
+            planned = replace(planned, absorbed_ids=tuple(one.id for one in self._live(key)[-(number % 3) :]))
         if last + 1 < len(rows) and number % 2:
-            planned = replace(planned, shorten=plan_masking(self.home, last + 1, session=key).shorten)
+            planned = replace(planned, shortened=plan_masking(self.home, last + 1, session=key).shortened)
         if started:
-            planned = replace(planned, started=self._begun(planned))
+            planned = replace(planned, started_id=self._begun(planned))
             self.home.say("meanwhile", "answered", key)
         self._commit(planned)
 
@@ -127,10 +129,10 @@ class CompactionMachine(RuleBasedStateMachine):
     def carry_out_a_plan(self, number: int, tokens: int, strategy: Any) -> None:
         """What the planner makes of the view is committed as it is, and makes it smaller (I7)."""
         key = self._one_of(number)
-        view = self.home.conversation.view(key)
-        places = self.home.conversation.places([row.id for row in view.messages if row.id is not None])
+        view = self.home.conversation.load_view(key)
+        places = self.home.conversation.find_log_places([row.id for row in view.messages if row.id is not None])
         terms = CompactionLimits(
-            RequestBudgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED})
+            RequestBudgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected_tools=frozenset({PROTECTED})
         )
         policy = CompactionPolicy(
             strategy, preserve_messages=1 + number % 6, preserve_share=0.05, summary_max_tokens=200
@@ -140,26 +142,26 @@ class CompactionMachine(RuleBasedStateMachine):
             view, places, terms, policy, CompactionInputs(checkpoints=on), NOW, trigger="sleep"
         )
         said = Summary("They talked.", "full", 3)
-        planned = found.whole()
-        if found.merge:
-            pair = [one for one in on if one.id in found.merge]
+        planned = found.as_compaction()
+        if found.merge_ids:
+            pair = [one for one in on if one.id in found.merge_ids]
             planned = merge_checkpoints(view, pair, on, said, COUNTER, "sleep", NOW)
-        elif found.outline is not None:
-            planned = found.outline.finished(said, NOW)
+        elif found.pending_summary is not None:
+            planned = found.pending_summary.complete(said, NOW)
         if planned is not None:
             self._commit(planned)
-            if not found.merge:
-                assert self.home.conversation.view(key).tokens < view.tokens
+            if not found.merge_ids:
+                assert self.home.conversation.load_view(key).tokens < view.tokens
 
     @rule(number=numbers, tokens=st.integers(300, 3_000))
     def bring_to_the_floor(self, number: int, tokens: int) -> None:
         key = self._one_of(number)
-        view = self.home.conversation.view(key)
-        places = self.home.conversation.places([row.id for row in view.messages if row.id is not None])
+        view = self.home.conversation.load_view(key)
+        places = self.home.conversation.find_log_places([row.id for row in view.messages if row.id is not None])
         terms = CompactionLimits(
-            RequestBudgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected=frozenset({PROTECTED})
+            RequestBudgets(tokens, tokens // 8, 10**7, 20), COUNTER, protected_tools=frozenset({PROTECTED})
         )
-        planned = plan_fallback(view, places, terms, NOW).whole()
+        planned = plan_fallback(view, places, terms, NOW).as_compaction()
         if planned is not None:
             self._commit(planned)
 
@@ -199,8 +201,8 @@ class CompactionMachine(RuleBasedStateMachine):
         known = self.sessions[key]
         back = known.before[-1 - deep % len(known.before) :]
         said = len(live_messages(self.home, key))
-        told = self.home.conversation.restorable(key, back[0][0])
-        after = self.home.conversation.uncompact(told, key, NOW)
+        told = self.home.conversation.plan_uncompact(key, back[0][0])
+        after = self.home.conversation.undo_compaction(told, key, NOW)
         assert told.checkpoint_ids == tuple(one for one, _ in reversed(back))
         assert (told.tokens, told.bytes, told.images) == (after.tokens, after.bytes, after.images)
         before = [row for row in back[0][1] if self._is_shown(row, known)]
@@ -214,33 +216,33 @@ class CompactionMachine(RuleBasedStateMachine):
     @rule(number=numbers)
     def branch(self, number: int) -> None:
         key = self._one_of(number)
-        messages = self.home.conversation.view(key).messages
+        messages = self.home.conversation.load_view(key).messages
         ends = [at for at in (*block_starts(messages)[1:], len(messages)) if messages and messages[at - 1].id]
         if ends:
             at = ends[number % len(ends)]
-            info = self.home.conversation.branch(key, messages[at - 1].id or 0, NOW)
+            info = self.home.conversation.branch_session(key, messages[at - 1].id or 0, NOW)
             self.sessions[info.key] = SessionPast()
-            assert self.home.shown(info.key)[:-1] == [message.content for message in messages[:at]]
+            assert self.home.view_contents(info.key)[:-1] == [message.content for message in messages[:at]]
 
     @rule()
     def crash(self) -> None:
         """The stores are opened anew beside those of a process that is no more; what it had begun has failed."""
-        shown = {key: self.home.conversation.view(key) for key in self.sessions}
+        shown = {key: self.home.conversation.load_view(key) for key in self.sessions}
         self.dead += [self.home.db, self.home.log]
-        self.home.open().conversation.reconcile(NOW)
+        self.home.open().conversation.recover_after_crash(NOW)
         self.started.clear()
-        assert {key: self.home.conversation.view(key) for key in self.sessions} == shown
+        assert {key: self.home.conversation.load_view(key) for key in self.sessions} == shown
         assert not any(one.state == "started" for key in self.sessions for one in self._checkpoints(key))
 
     @rule(number=numbers)
     def read_for_the_journal(self, number: int) -> None:
         key = self._one_of(number)
         said = sorted(self._said(key).values())
-        self.home.conversation.extracted(key, 1, said[number % len(said)], NOW)
+        self.home.conversation.mark_extracted(key, 1, said[number % len(said)], NOW)
 
     @rule()
     def idle(self) -> None:
-        self.home.conversation.upkeep()
+        self.home.conversation.run_maintenance()
 
     # ---------------------------------------------------------------------------------------------- what always holds
 
@@ -271,7 +273,7 @@ class CompactionMachine(RuleBasedStateMachine):
     def totals_and_sources_are_right(self) -> None:
         """Running totals (I4), and every summary names the checkpoints it stands for (I6)."""
         for key in getattr(self, "sessions", {}):
-            view = self.home.conversation.view(key)
+            view = self.home.conversation.load_view(key)
             assert [size[0] for size in view.sizes] == [count_tokens(message) for message in view.messages]
             assert tuple(map(sum, zip(*view.sizes, strict=True))) == (view.tokens, view.bytes, view.images) or (
                 view.messages == () and (view.tokens, view.bytes, view.images) == (0, 0, 0)
@@ -284,7 +286,7 @@ class CompactionMachine(RuleBasedStateMachine):
         """I5, by the rules of a provider: pairs whole, a request at the end, nothing empty."""
         for key in getattr(self, "sessions", {}):
             asked = Message("user", "and now?", id=1 << 40)
-            view = self.home.conversation.view(key)
+            view = self.home.conversation.load_view(key)
             request = build_request(replace(view, messages=(*view.messages, asked)), FRAME, LIMITS)
             assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL)) == []
             assert request.messages[-1].content.endswith("and now?")
@@ -320,14 +322,14 @@ class CompactionMachine(RuleBasedStateMachine):
 
     def _commit(self, planned: Compaction) -> None:
         rows = self._rows(planned.session)
-        done = self.home.conversation.compact(planned, NOW)
+        done = self.home.conversation.commit_compaction(planned, NOW)
         known = self.sessions[planned.session]
         known.before = [*known.before, (done.id, rows)][-KEPT:]
-        if planned.started is not None:
+        if planned.started_id is not None:
             del self.started[planned.session]
 
     def _rows(self, key: str) -> tuple[Row, ...]:
-        view = self.home.conversation.view(key)
+        view = self.home.conversation.load_view(key)
         return tuple(
             (row.content, repr((row.role, sorted(row.metadata.items()), row.tool_calls)), _origin(row), size)
             for row, size in zip(view.messages, view.sizes, strict=True)

@@ -30,7 +30,7 @@ def terms(draw: st.DrawFn) -> CompactionLimits:
         RequestBudgets(tokens, tokens // 8, draw(st.sampled_from([4_000, 10_000_000])), 20),
         COUNTER,
         fixed=PromptSize(draw(st.integers(0, tokens)), 500),
-        protected=frozenset({PROTECTED}),
+        protected_tools=frozenset({PROTECTED}),
     )
 
 
@@ -39,7 +39,7 @@ conversations = turns(most=6, longest=300)
 
 def planned(rows: list[Message], under: CompactionLimits) -> tuple[CompactionPlan, tuple[Message, ...]]:
     plan = plan_fallback(view_of(rows), places_of(rows), under, NOW)
-    return plan, plan.applied(rows)
+    return plan, plan.apply_to(rows)
 
 
 @many
@@ -47,7 +47,7 @@ def planned(rows: list[Message], under: CompactionLimits) -> tuple[CompactionPla
 def test_a_plan_lowers_the_pressure_or_changes_nothing(rows: list[Message], under: CompactionLimits) -> None:
     plan, left = planned(rows, under)
     measured = measure_pressure(view_of(left, prefix_rev=1), under.budgets, COUNTER, under.fixed)
-    if plan.changes:
+    if plan.has_changes:
         assert plan.after.ratio < plan.before.ratio
     else:
         assert list(left) == rows
@@ -107,11 +107,11 @@ def test_a_context_that_stays_above_the_threshold_is_at_its_floor_and_told(
 ) -> None:
     plan, left = planned(rows, under)
     if plan.after.ratio > under.threshold:
-        assert plan.stuck
+        assert plan.stuck_reason
         again, _ = planned(list(left), under)
         assert again.after.ratio >= plan.after.ratio - 0.02
     else:
-        assert not plan.stuck
+        assert not plan.stuck_reason
 
 
 @many

@@ -27,12 +27,12 @@ ACTS = st.lists(
 def test_whatever_is_done_notes_are_there_once_and_undo_restores_the_bytes(acts: list[tuple[str, str]]) -> None:
     with memory_backed_directory() as directory:
         home = MemoryFilesHome(directory / "home").open()
-        home.day().parent.mkdir()
+        home.day_file().parent.mkdir()
         keys: set[str] = set()
         for act, what in acts:
             stood = _bytes(home)
             if act == "person":
-                home.day().write_bytes(what.encode())
+                home.day_file().write_bytes(what.encode())
             elif act == "note":
                 assert note(home, f"said {what}", key=what) == (what not in keys)
                 now = _bytes(home)
@@ -46,15 +46,15 @@ def test_whatever_is_done_notes_are_there_once_and_undo_restores_the_bytes(acts:
 
 
 def _bytes(home: MemoryFilesHome) -> bytes:
-    return home.day().read_bytes() if home.day().exists() else b""
+    return home.day_file().read_bytes() if home.day_file().exists() else b""
 
 
 def _undo_newest(home: MemoryFilesHome, stood: bytes) -> None:
-    for edit in home.files.edits("owner", limit=1):
+    for edit in home.files.list_edits("owner", limit=1):
         if edit.undone_at is None and edit.after.encode() == stood:
-            home.files.undo(edit.id or 0, "owner", LATER)
-            assert _bytes(home) == edit.before.encode() and home.day().exists() == bool(edit.before)
+            home.files.undo_edit(edit.id or 0, "owner", LATER)
+            assert _bytes(home) == edit.before.encode() and home.day_file().exists() == bool(edit.before)
         else:
             with pytest.raises(UsageError):
-                home.files.undo(edit.id or 0, "owner", LATER)
-            assert not home.day().exists() or home.day().read_bytes() == stood
+                home.files.undo_edit(edit.id or 0, "owner", LATER)
+            assert not home.day_file().exists() or home.day_file().read_bytes() == stood

@@ -59,7 +59,7 @@ class ResetSequence:
         self.waiting.append(f"q{self.words}")
 
     def _answer(self, step: ResetStep) -> None:
-        waiting = self.home.conversation.inbox("main", limit=1)
+        waiting = self.home.conversation.list_accepted("main", limit=1)
         if waiting:
             turn = self.home.conversation.begin_turn(waiting[0], "", NOW)
             self.home.conversation.finish_turn(turn, "answered", None, [], NOW)
@@ -67,38 +67,38 @@ class ResetSequence:
 
     def _reset(self, step: ResetStep, resumes: int | None = None) -> None:
         known = StoredGenerations(self.home.db, self.home.log)
-        spoken = known.spoken("main")
+        spoken = known.current_activity("main")
         if spoken is not None:
             ending = GenerationEnd(
                 "main", spoken.generation, known.last_seq("main"), "It ended.", "manual", resumes=resumes
             )
             try:
-                self.home.conversation.turn_over(ending, NOW)
+                self.home.conversation.begin_next_generation(ending, NOW)
             except UsageError:
                 assert resumes is not None
 
     def _resume(self, step: ResetStep) -> None:
-        count = len(StoredGenerations(self.home.db, self.home.log).all("main"))
+        count = len(StoredGenerations(self.home.db, self.home.log).list_generations("main"))
         self._reset(step, resumes=1 + int(step.share * max(count - 1, 0)))
 
     def _compact(self, step: ResetStep) -> None:
         rows = live_messages(self.home)
         last = int(step.share * len(rows)) - 1
         if last >= 0:
-            self.home.conversation.compact(
+            self.home.conversation.commit_compaction(
                 plan_compaction(self.home, 0, last, summary_message(), kept_copy(rows[0])), NOW
             )
 
     def _undo(self, step: ResetStep) -> None:
         rows = [row for row in live_messages(self.home) if row.role in ("user", "assistant")]
         if rows:
-            self.home.conversation.undo("main", [rows[-1].id or 0], NOW)
+            self.home.conversation.hide_messages("main", [rows[-1].id or 0], NOW)
 
     def _upkeep(self, step: ResetStep) -> None:
-        self.home.conversation.upkeep()
+        self.home.conversation.run_maintenance()
 
     def _restart(self, step: ResetStep) -> None:
-        self.home.restart().conversation.reconcile(NOW)
+        self.home.restart().conversation.recover_after_crash(NOW)
 
     # ------------------------------------------------------------------------------------------------------- checks
 
@@ -110,11 +110,11 @@ class ResetSequence:
         self.raw = raw
         logged = [record for record in self.home.log.scan("main") if record.kind == "message"] if raw else []
         assert [record.content for record in logged] == self.said
-        inbox = [item.incoming.content for item in self.home.conversation.inbox("main", limit=1000)]
+        inbox = [item.incoming.content for item in self.home.conversation.list_accepted("main", limit=1000)]
         assert [one for one in inbox if one not in self.said] == self.waiting
         generations = [record.generation for record in logged]
         assert generations == sorted(generations)
-        view = self.home.conversation.view("main")
+        view = self.home.conversation.load_view("main")
         assert view.tokens == sum(size[0] for size in view.sizes)
 
 

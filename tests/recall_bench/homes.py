@@ -52,10 +52,12 @@ def make_dataset_home(
     indexed: list[float] = []
     try:
         for said, message in _messages(talk):
-            (kept,) = stores.conversation.ingest(session_of(said), OWNER_SCOPE, [message], message.ts or said.at)
+            (kept,) = stores.conversation.import_messages(
+                session_of(said), OWNER_SCOPE, [message], message.ts or said.at
+            )
             turns[kept.id or 0] = said
             began = time.perf_counter()
-            finder.catch_up()
+            finder.index_next_batch()
             indexed.append(time.perf_counter() - began)
     finally:
         history.close()

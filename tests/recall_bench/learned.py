@@ -55,7 +55,7 @@ async def _measured(talk: DatasetConversation, home: DatasetHome, path: Path) ->
     async with open_consolidation_home(path) as asleep:
         entries = await _journal(talk, home, asleep)
         began = time.perf_counter()
-        outcome = await asleep.sleep()
+        outcome = await asleep.consolidate()
         seconds = time.perf_counter() - began
         memories = await asleep.memories.all(OWNER_SCOPE)
         turns = _turns_of(memories, entries, home)
@@ -80,7 +80,7 @@ async def _measured(talk: DatasetConversation, home: DatasetHome, path: Path) ->
             "entries": len(entries),
             "memories": len(memories),
             "seconds": seconds,
-            "outcome": {"read": outcome.read, **outcome.more},
+            "outcome": {"read": outcome.read_count, **outcome.details},
         }
 
 
@@ -100,7 +100,7 @@ async def _journal(talk: DatasetConversation, home: DatasetHome, asleep: Consoli
     records = _records(home)
     entries: list[JournalEntry] = []
     while records:
-        batch = await extractor.batch(records)
+        batch = await extractor.next_batch(records)
         records = records[len(batch) :]
         found = await extractor.extract(batch, [])
         entries += asleep.journal.add(found.entries, NOW)

@@ -43,7 +43,7 @@ def main(path: str, number: str) -> None:
 def _measured(talk: DatasetConversation, half: Sequence[DatasetConversation], home: Path) -> dict[str, object]:
     turns = _noted(talk, home)
     search, finder = open_memory_search(home, _no_memories)
-    while finder.catch_up():
+    while finder.index_next_batch():
         pass
     seconds: list[float] = []
 
@@ -51,7 +51,7 @@ def _measured(talk: DatasetConversation, half: Sequence[DatasetConversation], ho
         began = time.perf_counter()
         found = search.search(question, OWNER_SCOPE, limit=_LOOKED_AT)
         seconds.append(time.perf_counter() - began)
-        return [one for one in found if one.good]
+        return [one for one in found if one.is_relevant]
 
     own = [question for question in talk.questions if question.evidence and question.category != ADVERSARIAL]
     brought = [(good(one.text), frozenset(one.evidence)) for one in own]

@@ -31,29 +31,29 @@ def home() -> Iterator[AgendaHome]:
 async def test_f37_two_due_in_the_same_second_are_told_each(home: AgendaHome) -> None:
     await home.remind("call mum", "in 20 minutes")
     await home.remind("feed the cat", "in 20 minutes")
-    assert await home.after(minutes=20) == 2
-    assert home.bodies() == ["Reminder: call mum", "Reminder: feed the cat"]
-    assert home.ends() == ["ran", "ran"]
-    assert await home.after(minutes=1) == 0
+    assert await home.fire_after(minutes=20) == 2
+    assert home.pending_bodies() == ["Reminder: call mum", "Reminder: feed the cat"]
+    assert home.slot_states() == ["ran", "ran"]
+    assert await home.fire_after(minutes=1) == 0
 
 
 async def test_f37_a_clock_that_is_set_back_tells_nothing_early_and_nothing_twice(home: AgendaHome) -> None:
     await home.remind("stretch", "", repeat="every hour")
     await home.remind("call mum", "in 90 minutes")
-    assert await home.after(hours=1) == 1
-    assert await home.after(hours=-3) == 0
-    assert await home.after(hours=3, minutes=20) == 0
-    assert await home.after(minutes=10) == 1
-    assert home.bodies() == ["Reminder: stretch", "Reminder: call mum"]
+    assert await home.fire_after(hours=1) == 1
+    assert await home.fire_after(hours=-3) == 0
+    assert await home.fire_after(hours=3, minutes=20) == 0
+    assert await home.fire_after(minutes=10) == 1
+    assert home.pending_bodies() == ["Reminder: stretch", "Reminder: call mum"]
 
 
 async def test_f37_a_laptop_that_slept_tells_late_what_was_due(home: AgendaHome) -> None:
     """The monotonic clock stood still meanwhile: only the wall clock says that it is due."""
     await home.remind("call mum", "in 20 minutes")
-    await home.after(hours=8)
-    (slot,) = home.jobs.slots("owner")
+    await home.fire_after(hours=8)
+    (slot,) = home.jobs.ended_slots("owner")
     assert (slot.state, slot.note) == ("late", "7 hours late")
-    assert home.bodies() == ["Reminder: call mum\n(It was due Friday 2026-11-20 11:20, 7 hours ago.)"]
+    assert home.pending_bodies() == ["Reminder: call mum\n(It was due Friday 2026-11-20 11:20, 7 hours ago.)"]
 
 
 @pytest.mark.parametrize(
@@ -64,37 +64,37 @@ async def test_f37_a_week_off_ends_every_slot_by_its_policy(policy: str, ends: l
     with open_agenda_home(catch_up=policy) as home:  # type: ignore[arg-type]
         await home.remind("stretch", "", repeat="every day at 8")
         await home.schedule("news", "What is new?", "", repeat="every day at 8")
-        await home.after(days=7)
-        assert home.ends(kind="reminder") == ends
-        assert home.ends(kind="schedule") == ends
-        assert len(home.sent()) == told
-        waiting = home.home.conversation.inbox("main")
+        await home.fire_after(days=7)
+        assert home.slot_states(kind="reminder") == ends
+        assert home.slot_states(kind="schedule") == ends
+        assert len(home.pending_items()) == told
+        waiting = home.home.conversation.list_accepted("main")
         assert len(waiting) == ends.count("late")
-        assert home.jobs.missed() == ({"owner": 2 * ends.count("missed")} if "missed" in ends else {})
+        assert home.jobs.count_missed() == ({"owner": 2 * ends.count("missed")} if "missed" in ends else {})
 
 
 async def test_f37_a_thousand_due_at_once_after_a_week_off(home: AgendaHome) -> None:
     home.home.say("remind me of everything", "I will")
     for number in range(1000):
         await home.remind(f"thing {number}", f"2026-11-21 {number % 24:02}:{number % 60:02}", key=f"n{number}")
-    said = len(home.home.said())
-    assert await home.after(days=7) == 1000
-    assert home.ends() == ["late"] * 1000
-    (told,) = [body for body in home.bodies() if body != "I will"]
+    said = len(home.home.add_message())
+    assert await home.fire_after(days=7) == 1000
+    assert home.slot_states() == ["late"] * 1000
+    (told,) = [body for body in home.pending_bodies() if body != "I will"]
     assert told.startswith("1,000 reminders came due while they could not be told:")
-    assert len(home.home.said()) == said + 1
-    assert home.fired == 1
+    assert len(home.home.add_message()) == said + 1
+    assert home.fired_count == 1
     assert home.home.verify().ok
 
 
 async def test_quiet_hours_hold_back_and_say_so() -> None:
     with open_agenda_home(quiet="22:00-07:00") as home:
         job = await home.remind("call mum", "2026-11-20 23:00")
-        assert "told Saturday 2026-11-21 07:00, after quiet hours (22:00-07:00)" in home.agenda.told(job)
-        assert await home.at(datetime(2026, 11, 20, 22, 30, tzinfo=UTC)) == 0
-        assert home.sent() == []
-        assert await home.at(datetime(2026, 11, 21, 6, 0, tzinfo=UTC)) == 1
-        (slot,) = home.jobs.slots("owner")
+        assert "told Saturday 2026-11-21 07:00, after quiet hours (22:00-07:00)" in home.agenda.describe_due(job)
+        assert await home.fire_at(datetime(2026, 11, 20, 22, 30, tzinfo=UTC)) == 0
+        assert home.pending_items() == []
+        assert await home.fire_at(datetime(2026, 11, 21, 6, 0, tzinfo=UTC)) == 1
+        (slot,) = home.jobs.ended_slots("owner")
         assert (slot.state, slot.note) == ("late", "waited for quiet hours")
 
 
@@ -106,14 +106,14 @@ async def test_the_timer_wakes_for_the_next_one_within_a_second(home: AgendaHome
 
     told = asyncio.Event()
     alarm = AgendaScheduler(home.jobs, LatenessPolicy(timedelta(minutes=1)), BERLIN, told.set, clock, longest_wait=30)
-    home.agenda = type(home.agenda)(home.jobs, home.agenda._habits, alarm.look)
+    home.agenda = type(home.agenda)(home.jobs, home.agenda._habits, alarm.check_due)
     alarm.start()
     try:
         await asyncio.sleep(0)
         await home.remind("call mum", (NOW + timedelta(seconds=0.3)).isoformat())
         async with asyncio.timeout(10):
             await told.wait()
-        (slot,) = home.jobs.slots("owner")
+        (slot,) = home.jobs.ended_slots("owner")
         assert slot.due_at <= slot.ended_at <= slot.due_at + timedelta(seconds=1)
     finally:
         await alarm.stop()
@@ -125,16 +125,16 @@ async def test_the_timer_wakes_for_the_next_one_within_a_second(home: AgendaHome
 async def due(it: LiveApp, **by: float) -> None:
     """So much later, the house looks, and what comes of it is answered and sent."""
     it.clock.now += timedelta(**by)
-    await it.house.reminding.alarm.fire()
-    await it.house.runtime.tick(it.clock())
-    await it.answered()
+    await it.app.agenda.alarm.fire_due()
+    await it.app.runtime.tick(it.clock())
+    await it.wait_idle()
 
 
 async def test_a_reminder_comes_to_where_it_was_asked_and_the_model_knows(tmp_path: Path) -> None:
     call = ToolCall("c1", "set_reminder", {"text": "call mum", "when": "in 20 minutes"})
     async with run_app(tmp_path, call, "I will.", "Well done.") as it:
         await it.say("remind me to call mum in 20 minutes")
-        await it.answered()
+        await it.wait_idle()
         result = it.model.requests[1].messages[-1].content
         assert result.startswith('Reminder 1 is set: "call mum", Sunday 2026-03-01 09:20 (')
         await due(it, minutes=20)
@@ -143,62 +143,62 @@ async def test_a_reminder_comes_to_where_it_was_asked_and_the_model_knows(tmp_pa
         (sent,) = it.bridge.sent[1:]
         assert (sent.outgoing.bridge, sent.outgoing.target, sent.outgoing.session) == ("kept", "main", "main")
         await it.say("done, thanks")
-        await it.answered()
+        await it.wait_idle()
         assert "Reminder: call mum" in it.model.requests[-1].messages[-1].content
 
 
 async def test_a_scheduled_prompt_is_asked_for_the_owner_once_and_answered_where_it_was_made(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nothing new.") as it:
-        await it.house.commands.run(
+        await it.app.commands.run(
             '/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept", target="room 5"
         )
         await due(it, hours=1)
         await due(it, hours=1)
         assert it.bridge.bodies == ["Nothing new."]
         assert it.bridge.sent[0].outgoing.target == "room 5"
-        asked = it.contents()[0][1]
+        asked = it.view_contents()[0][1]
         assert asked == "[Scheduled prompt 'news', due Sunday 2026-03-01 10:00]\nWhat is new?"
-        (record,) = [one for one in it.house.stores.history.recent("owner") if one.role == "user"]
+        (record,) = [one for one in it.app.stores.history.recent("owner") if one.role == "user"]
         assert (record.sender, record.trust) == ("schedule news", "owner")
 
 
 async def test_the_offline_model_answers_a_scheduled_prompt_and_nothing_is_learned_of_it(tmp_path: Path) -> None:
     async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
-        run = it.house.commands.run
+        run = it.app.commands.run
         await run('/schedule add list "What is on my list?" --every "day at 10"', "main", bridge="kept")
         await run('/schedule add home "My sister Ines lives in Bergen." --every "day at 10"', "main", bridge="kept")
         await due(it, hours=1)
         assert it.bridge.bodies[0].startswith("Your to-do list is empty.")
-        await it.house.sleep("manual")
-        assert it.house.stores.journal.entries("owner") == []
+        await it.app.sleep_now("manual")
+        assert it.app.stores.journal.entries("owner") == []
 
 
 async def test_a_schedule_that_is_run_by_hand_stands_in_its_history_and_keeps_its_times(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nothing new.") as it:
-        run = it.house.commands.run
+        run = it.app.commands.run
         await run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
         for _ in range(2):
             await run("/schedule run news", "main")
-            await it.answered()
+            await it.wait_idle()
         assert it.bridge.bodies == ["Nothing new."] * 2
-        assert it.contents()[0][1] == "[Scheduled prompt 'news', run by hand]\nWhat is new?"
+        assert it.view_contents()[0][1] == "[Scheduled prompt 'news', run by hand]\nWhat is new?"
         assert (await run("/schedule history news", "main")).count("| ran | schedule 1: news | by hand |") == 2
-        (job,) = it.house.stores.jobs.waiting("owner", "schedule")
+        (job,) = it.app.stores.jobs.list_waiting("owner", "schedule")
         assert job.due is not None and job.due.key == "2026-03-01T10:00"
         await run("/schedule pause news", "main")
         await run("/schedule run news", "main")
-        await it.answered()
-        (job,) = it.house.stores.jobs.waiting("owner", "schedule")
+        await it.wait_idle()
+        (job,) = it.app.stores.jobs.list_waiting("owner", "schedule")
         assert (job.state, len(it.bridge.bodies)) == ("paused", 3)
 
 
 async def test_f18_what_a_schedule_asks_is_over_with_its_answer(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Written.") as it:
-        await it.house.commands.run('/schedule add brief "Write a brief." --every "day at 10"', "main", bridge="kept")
+        await it.app.commands.run('/schedule add brief "Write a brief." --every "day at 10"', "main", bridge="kept")
         await due(it, hours=1)
         await due(it, days=1)
         assert it.bridge.bodies == ["Written."] * 2
-        assert it.house.stores.requests.open("main") == []
+        assert it.app.stores.requests.list_open("main") == []
 
 
 async def test_f18_a_request_for_a_reminder_alone_is_done_once_that_is_set(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ async def test_f18_a_request_for_a_reminder_alone_is_done_once_that_is_set(tmp_p
     async with run_app(tmp_path, call, "I will.", "For when?", "Which table?") as it:
         for text in ("Remind me to call mum in 20 minutes.", "Remind me to call dad.", "Book a table for two."):
             await it.say(text)
-            await it.answered()
-        assert [one.text for one in it.house.stores.requests.open("main")] == [
+            await it.wait_idle()
+        assert [one.text for one in it.app.stores.requests.list_open("main")] == [
             "Book a table for two.",
             "Remind me to call dad.",
         ]
@@ -220,7 +220,7 @@ async def test_a_model_is_told_how_a_time_was_understood_that_is_past(tmp_path: 
     ]
     async with run_app(tmp_path, calls, "Sorry.") as it:
         await it.say("remind me")
-        await it.answered()
+        await it.wait_idle()
         results = [m.content for m in it.model.requests[1].messages if m.role == "tool"]
         assert "'yesterday' was understood as Saturday 2026-02-28 09:00, which is past" in results[0]
         assert "no time that I understand" in results[1]
@@ -229,21 +229,21 @@ async def test_a_model_is_told_how_a_time_was_understood_that_is_past(tmp_path: 
 async def test_status_is_red_for_what_was_missed_until_somebody_looks(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok", ASSISTANT_AGENDA__CATCH_UP="skip") as it:
         await it.say("hello")
-        await it.answered()
-        await it.house.commands.run("/remind stretch --every day at 8", "main")
+        await it.wait_idle()
+        await it.app.commands.run("/remind stretch --every day at 8", "main")
         it.clock.now += timedelta(days=3)
-        problems = it.house.status()["problems"]
+        problems = it.app.status()["problems"]
         assert any("should have gone off" in one for one in problems)
-        await it.house.reminding.alarm.fire()
-        assert any("3 due times of reminders" in one for one in it.house.status()["problems"])
-        shown = await it.house.commands.run("/schedule history", "main")
+        await it.app.agenda.alarm.fire_due()
+        assert any("3 due times of reminders" in one for one in it.app.status()["problems"])
+        shown = await it.app.commands.run("/schedule history", "main")
         assert shown.count("| missed |") == 3
-        assert not any("due time" in one or "gone off" in one for one in it.house.status()["problems"])
+        assert not any("due time" in one or "gone off" in one for one in it.app.status()["problems"])
 
 
 async def test_a_guest_reminds_themselves_and_sees_nothing_else(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
-        run = it.house.commands.run
+        run = it.app.commands.run
         await run("/remind owner's secret --at tomorrow", "main")
         await run("/remind buy tea --at tomorrow", GUEST.session, bridge="kept", target="7")
         listed = await run("/remind", GUEST.session)
@@ -260,7 +260,7 @@ async def test_the_offline_model_sets_lists_and_cancels(tmp_path: Path) -> None:
     async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
         for text in ("remind me to call mum tomorrow at 9", "what reminders do I have?", "cancel reminder 1"):
             await it.say(text)
-            await it.answered()
+            await it.wait_idle()
         first, second, third = it.bridge.bodies
         assert first.startswith('Reminder 1 is set: "call mum", Monday 2026-03-02 09:00')
         assert '- 1: "call mum", Monday 2026-03-02 09:00' in second
@@ -287,14 +287,14 @@ async def test_the_offline_model_sets_lists_and_cancels(tmp_path: Path) -> None:
 async def test_a_command_that_is_not_understood_changes_nothing_and_says_so(text: str, tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
         with pytest.raises(UsageError, match=r"Nothing was (?:set|changed)"):
-            await it.house.commands.run(text, "main")
-        assert it.house.stores.jobs.waiting("owner", "reminder") == []
-        assert it.house.stores.jobs.waiting("owner", "schedule") == []
+            await it.app.commands.run(text, "main")
+        assert it.app.stores.jobs.list_waiting("owner", "reminder") == []
+        assert it.app.stores.jobs.list_waiting("owner", "schedule") == []
 
 
 async def test_schedules_are_shown_paused_resumed_run_and_removed(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nothing new.") as it:
-        run = it.house.commands.run
+        run = it.app.commands.run
         await run(
             "/schedule add 'the news' 'What is new?' --rrule FREQ=WEEKLY;BYDAY=MO --at 9:00", "main", bridge="kept"
         )
@@ -305,7 +305,7 @@ async def test_schedules_are_shown_paused_resumed_run_and_removed(tmp_path: Path
         assert it.bridge.bodies == []
         assert "Goes on" in await run("/schedule resume 'the news'", "main")
         await run("/schedule run 'the news'", "main")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["Nothing new."]
         assert "What is new?" in await run("/schedule show 'the news'", "main")
         await run("/schedule remove 'the news'", "main")

@@ -41,7 +41,7 @@ def settings_of(home: ErasureHome, **variables: str) -> Settings:
 
 def forgetting(home: ErasureHome, **variables: str) -> ErasureService[ErasurePlan]:
     backups = BackupErasure(settings_of(home, **variables))
-    return ErasureService(home.copies, home.memories, backups=backups)  # type: ignore[arg-type]
+    return ErasureService(home.erasure_store, home.memories, backups=backups)  # type: ignore[arg-type]
 
 
 def fill(home: ErasureHome) -> int:
@@ -49,10 +49,10 @@ def fill(home: ErasureHome) -> int:
     home.say("What is my boat called?", KEPT_FACT)
     turn = home.say(f"Please remember: {SECRET}", f"I will keep {SECRET}")
     home.todos.add("owner", [f"Paint the gate {SECRET}"], "todo", NOW)
-    entry = home.entry("k1", f"The word for the gate is {SECRET}", [turn.items[0].message_id])
-    home.put_memory(make_memory(f"Word of the gate: {SECRET}", "owner", entries=(entry,)))
-    home.files.curate(f"- {KEPT_FACT}\n- Gate: {SECRET}\n", home.files.curated(), "model", NOW)
-    home.files.note("owner", DAY, "10:00", [f"The word is {SECRET}", "It rained."], "n")
+    entry = home.add_entry("k1", f"The word for the gate is {SECRET}", [turn.items[0].message_id])
+    home.add_memory(make_memory(f"Word of the gate: {SECRET}", "owner", entries=(entry,)))
+    home.files.replace_memory_file(f"- {KEPT_FACT}\n- Gate: {SECRET}\n", home.files.read_memory_file(), "model", NOW)
+    home.files.append_daily_note("owner", DAY, "10:00", [f"The word is {SECRET}", "It rained."], "n")
     return turn.items[0].message_id
 
 
@@ -70,11 +70,11 @@ def says(path: Path, words: bytes) -> bool:
 
 
 def told(done: ErasureResult) -> list[str]:
-    return [f"{one.where}: {one.why}" for one in done.left]
+    return [f"{one.where}: {one.why}" for one in done.leftovers]
 
 
 async def forget(home: ErasureHome, wanted: ErasureRequest | None = None, **variables: str) -> ErasureResult:
-    return await forgetting(home, **variables).forget(wanted or ErasureRequest("owner", text=SECRET), NOW)
+    return await forgetting(home, **variables).erase(wanted or ErasureRequest("owner", text=SECRET), NOW)
 
 
 @pytest.mark.parametrize("by_id", [False, True])
@@ -85,9 +85,9 @@ async def test_a_backup_loses_the_words_and_all_else_of_it_stays(home: ErasureHo
     wanted = ErasureRequest("owner", messages=(message, message + 1)) if by_id else ErasureRequest("owner", text=SECRET)
     done = await forget(home, wanted)
     assert (done.complete, told(done)) == (True, [])
-    assert [(one.kind, one.shown) for one in done.places][-1] == ("backups of the home", (path.name,))
+    assert [(one.kind, one.examples) for one in done.places][-1] == ("backups of the home", (path.name,))
     assert not (says(path, b"please remember: copper") if by_id else has_words(path))
-    assert home.copies.unfinished() == []
+    assert home.erasure_store.unfinished_plans() == []
     proved = wire_restore.verify_backup(settings_of(home), path, NOW)
     assert proved.manifest.rewritten_at == NOW and set(proved.report.redactions) >= {message, message + 1}
     assert KEPT_FACT.encode() in gzip.decompress(path.read_bytes())
@@ -106,13 +106,13 @@ async def test_a_backup_without_the_words_is_left_as_it_is(home: ErasureHome) ->
 async def test_words_that_stand_in_backups_alone_are_found_and_forgotten(home: ErasureHome) -> None:
     fill(home)
     path = back_up(home)
-    await home.forgetting.forget(ErasureRequest("owner", text=SECRET), NOW)
+    await home.erasure.erase(ErasureRequest("owner", text=SECRET), NOW)
     assert has_words(path)
-    found, code = await forgetting(home).ask(ErasureRequest("owner", text=SECRET), NOW)
-    assert [(one.kind, one.shown) for one in found.places] == [("backups of the home", (path.name,))] and code
+    found, code = await forgetting(home).request_code(ErasureRequest("owner", text=SECRET), NOW)
+    assert [(one.kind, one.examples) for one in found.places] == [("backups of the home", (path.name,))] and code
     done = await forget(home)
     assert (done.complete, has_words(path)) == (True, False)
-    assert not await forgetting(home).find(ErasureRequest("owner", text=SECRET))
+    assert not await forgetting(home).preview(ErasureRequest("owner", text=SECRET))
 
 
 async def test_a_backup_that_a_restored_home_knows_nothing_of_loses_them_too(home: ErasureHome) -> None:
@@ -124,9 +124,9 @@ async def test_a_backup_that_a_restored_home_knows_nothing_of_loses_them_too(hom
     restored = wire_restore.restore_backup(settings, early, home.path, NOW, force=True)
     home.open()
     done = await forget(home)
-    assert not has_words(late) and restored.aside is not None
-    assert {one.where.split("/")[0] for one in done.left} == {restored.aside.name}
-    assert all("remove before-restore-" in one.why for one in done.left)
+    assert not has_words(late) and restored.former_home is not None
+    assert {one.where.split("/")[0] for one in done.leftovers} == {restored.former_home.name}
+    assert all("remove before-restore-" in one.why for one in done.leftovers)
 
 
 async def test_words_in_ones_own_files_are_told_with_what_to_do(home: ErasureHome) -> None:
@@ -146,12 +146,12 @@ async def test_a_damaged_backup_is_told_and_tried_again(home: ErasureHome) -> No
     whole = path.read_bytes()
     path.write_bytes(whole[:-100])
     done = await forget(home)
-    [left] = [one for one in done.left if one.where == path.name]
+    [left] = [one for one in done.leftovers if one.where == path.name]
     assert left.why.startswith("not done") and "assistant backup remove" in left.why
-    assert not done.complete and len(home.copies.unfinished()) == 1
+    assert not done.complete and len(home.erasure_store.unfinished_plans()) == 1
     path.write_bytes(whole)
-    [again] = await forgetting(home).settle(NOW)
-    assert (again.complete, has_words(path), home.copies.unfinished()) == (True, False, [])
+    [again] = await forgetting(home).finish_interrupted(NOW)
+    assert (again.complete, has_words(path), home.erasure_store.unfinished_plans()) == (True, False, [])
 
 
 async def test_a_folder_that_is_not_there_is_told_and_tried_again(home: ErasureHome, tmp_path: Path) -> None:
@@ -162,17 +162,17 @@ async def test_a_folder_that_is_not_there_is_told_and_tried_again(home: ErasureH
     path = back_up(home, str(usb))
     usb.rename(tmp_path / "unplugged")
     done = await forget(home, **chosen)
-    assert not done.complete and any(one.where == str(usb) and "not there" in one.why for one in done.left)
+    assert not done.complete and any(one.where == str(usb) and "not there" in one.why for one in done.leftovers)
     (tmp_path / "unplugged").rename(usb)
-    [again] = await forgetting(home, **chosen).settle(NOW)
+    [again] = await forgetting(home, **chosen).finish_interrupted(NOW)
     assert (again.complete, has_words(path)) == (True, False)
 
 
 async def test_while_a_backup_is_made_nothing_is_forgotten(home: ErasureHome) -> None:
     fill(home)
-    busy = ErasureService(home.copies, home.memories, lambda: True)  # type: ignore[arg-type]
+    busy = ErasureService(home.erasure_store, home.memories, lambda: True)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="makes a backup"):
-        await busy.forget(ErasureRequest("owner", text=SECRET), NOW)
+        await busy.erase(ErasureRequest("owner", text=SECRET), NOW)
 
 
 async def test_what_a_guest_said_stays_in_a_backup_when_the_owner_forgets_the_same(home: ErasureHome) -> None:
@@ -183,5 +183,7 @@ async def test_what_a_guest_said_stays_in_a_backup_when_the_owner_forgets_the_sa
     assert done.complete and has_words(path)
     restored = wire_restore.restore_backup(settings_of(home), path, home.path.with_name("other"), NOW, force=False)
     with closing(ErasureHome(restored.home).open()) as other:
-        assert any(SECRET in one for one in other.said(GUEST)) and not any(SECRET in one for one in other.said())
-        assert said not in restored.proved.report.redactions
+        assert any(SECRET in one for one in other.add_message(GUEST)) and not any(
+            SECRET in one for one in other.add_message()
+        )
+        assert said not in restored.backup.report.redactions

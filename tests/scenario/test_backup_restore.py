@@ -31,7 +31,7 @@ LATER = NOW + timedelta(hours=3)
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[BackupHome]:
-    made = BackupHome(tmp_path / "home").open().furnish()
+    made = BackupHome(tmp_path / "home").open().write_files()
     yield made
     made.close()
 
@@ -50,9 +50,9 @@ def backed_up(home: BackupHome) -> Path:
 
 def test_a_home_elsewhere_is_as_the_old_one_was(home: BackupHome, tmp_path: Path) -> None:
     home.chat(3)
-    said = home.said()
+    said = home.add_message()
     restored = restore(home, backed_up(home), to=tmp_path / "far" / "new")
-    assert restored.aside is None and restored.said_again == () and restored.proved.report.ok
+    assert restored.former_home is None and restored.restored_erased_ids == () and restored.backup.report.ok
     found = file_contents(tmp_path / "far" / "new")
     assert {name: found[name] for name in BACKED_UP_FILES} == {
         name: text.encode() for name, text in BACKED_UP_FILES.items()
@@ -60,7 +60,7 @@ def test_a_home_elsewhere_is_as_the_old_one_was(home: BackupHome, tmp_path: Path
     other = BackupHome(tmp_path / "far" / "new", externals=home.externals).open()
     try:
         other.say("And now?", "On it goes.")
-        assert other.said() == [*said, "And now?", "On it goes."] and other.verify().problems == ()
+        assert other.add_message() == [*said, "And now?", "On it goes."] and other.verify().problems == ()
     finally:
         other.close()
 
@@ -84,12 +84,14 @@ def test_a_home_that_is_not_empty_is_kept_aside_whole_and_only_with_force(home: 
     assert "\n" not in str(told.value)
     restored = restore(home, path, force=True)
     home.open()
-    assert restored.aside == home.path / "before-restore-20261120T130000Z"
+    assert restored.former_home == home.path / "before-restore-20261120T130000Z"
     stayed = ("secrets.toml", "models/big.bin", "bridges/matrix/keys")
-    aside = {name: data for name, data in file_contents(restored.aside).items() if not name.endswith(("-shm", "-wal"))}
+    aside = {
+        name: data for name, data in file_contents(restored.former_home).items() if not name.endswith(("-shm", "-wal"))
+    }
     assert aside == {name: data for name, data in before.items() if name not in stayed}
     assert all((home.path / name).exists() for name in (*stayed, f"backups/{path.name}", "backups/script-before.db"))
-    assert home.said() == ["What is my boat called?", "Albatross."]
+    assert home.add_message() == ["What is my boat called?", "Albatross."]
 
 
 def test_settings_that_the_backup_has_not_are_gone_afterwards(home: BackupHome) -> None:
@@ -99,18 +101,21 @@ def test_settings_that_the_backup_has_not_are_gone_afterwards(home: BackupHome) 
     home.close()
     restored = restore(home, path, force=True)
     assert not (home.path / "config.toml").exists()
-    assert restored.aside is not None and (restored.aside / "config.toml").read_text(encoding="utf-8") == "[log]\n"
+    assert (
+        restored.former_home is not None
+        and (restored.former_home / "config.toml").read_text(encoding="utf-8") == "[log]\n"
+    )
     home.open()
 
 
 def test_messages_that_were_forgotten_since_are_named(home: BackupHome) -> None:
     home.say("The code is zanzibarquux.", "Noted.")
     path = backed_up(home)
-    message = home.conversation.view("main").messages[-2].id or 0
+    message = home.conversation.load_view("main").messages[-2].id or 0
     home.conversation.annotate("main", "redaction", [message], "", NOW)
     blank_words(home, message, "The code is zanzibarquux.")
     home.close()
-    assert restore(home, path, force=True).said_again == (message,)
+    assert restore(home, path, force=True).restored_erased_ids == (message,)
     home.open()
 
 
@@ -187,6 +192,6 @@ def test_a_backup_that_lies_where_the_restored_home_would_come_is_refused_before
     with pytest.raises(UsageError, match="Nothing was changed; move it out of there"):
         restore(home, home.path / place, force=True)
     assert file_contents(home.path) == before and not is_restore_interrupted(home.path)
-    assert restore(home, path, force=True).aside is not None
+    assert restore(home, path, force=True).former_home is not None
     home.open()
     assert (home.path / "workspace/plans/gate.txt").exists()

@@ -57,23 +57,23 @@ class ByTheClock:
             make_in_process(self.home.folder, workspace=True),
             SleepSchedule("05:00", UTC),
             self.keep,
-            begun=lambda: NOW,
-            forgetting=lambda: self.forgetting,
+            home_begun_at=lambda: NOW,
+            is_erasing=lambda: self.forgetting,
             clock=self.clock,
         )
 
     async def look(self, now: datetime) -> list[str]:
         """What there is once whatever was begun has ended."""
         self.clock.now = now
-        self.room.look()
+        self.room.check_due()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others, return_exceptions=True)  # type: ignore[arg-type]
-        return [f"{one.made_at:%d-%H} {one.kind}" for one in self.home.folder.all()]
+        return [f"{one.made_at:%d-%H} {one.kind}" for one in self.home.folder.list_backups()]
 
 
 @pytest.fixture
 def daily(tmp_path: Path) -> Iterator[ByTheClock]:
-    home = BackupHome(tmp_path / "home").open().furnish()
+    home = BackupHome(tmp_path / "home").open().write_files()
     yield ByTheClock(home)
     home.close()
 
@@ -151,25 +151,25 @@ def _is_red(settings: Settings, now: datetime) -> bool:
 
 
 async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_meanwhile(tmp_path: Path) -> None:
-    BackupHome(tmp_path / "home").open().furnish().close()
+    BackupHome(tmp_path / "home").open().write_files().close()
     house = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
     try:
         making = asyncio.create_task(house.commands.run("/backup --json", "main"))
         await _begun(house)
         for refused in (
-            house.backing_up.create(),
-            house.forgetting.forget(ErasureRequest("owner", text="Albatross"), NOW),
+            house.backup_scheduler.create(),
+            house.erasure.erase(ErasureRequest("owner", text="Albatross"), NOW),
         ):
             with pytest.raises(UsageError, match="Nothing was changed"):
                 await refused
         told = json.loads(await making)
-        assert parse_backup_name(told["name"], told["bytes"]) == house.stores.backups.all()[0]
-        assert told["left_out"].keys() == {"secrets.toml"} and not house.backing_up.busy
+        assert parse_backup_name(told["name"], told["bytes"]) == house.stores.backups.list_backups()[0]
+        assert told["left_out"].keys() == {"secrets.toml"} and not house.backup_scheduler.is_running
         with pytest.raises(UsageError, match="Use /backup"):
             await house.commands.run("/backup everything", "main")
     finally:
-        await house.backing_up.stop()
-        await house.close_model()
+        await house.backup_scheduler.stop()
+        await house.close_models()
         house.close()
 
 
@@ -177,26 +177,26 @@ async def _begun(house: App) -> None:
     """The backup that a task is about to make is being made."""
     for _ in range(5):
         await asyncio.sleep(0)
-    assert house.backing_up.busy
+    assert house.backup_scheduler.is_running
 
 
 async def test_one_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
-    BackupHome(tmp_path / "home").open().furnish().close()
+    BackupHome(tmp_path / "home").open().write_files().close()
     house = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
-    making = asyncio.create_task(house.backing_up.create())
+    making = asyncio.create_task(house.backup_scheduler.create())
     await _begun(house)
-    await house.backing_up.stop()
+    await house.backup_scheduler.stop()
     with pytest.raises(asyncio.CancelledError):
         await making
-    assert not house.backing_up.busy and list((tmp_path / "home" / "backups").iterdir()) == [
+    assert not house.backup_scheduler.is_running and list((tmp_path / "home" / "backups").iterdir()) == [
         tmp_path / "home" / "backups" / "script-before.db"
     ]
-    await house.close_model()
+    await house.close_models()
     house.close()
 
 
 def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) -> None:
-    home = BackupHome(tmp_path / "home").open().furnish()
+    home = BackupHome(tmp_path / "home").open().write_files()
     home.close()
     order = {"home": str(home.path), "folder": "", "kind": "manual", "now": NOW.isoformat(), "workspace": True}
     done = subprocess.run(
@@ -233,7 +233,7 @@ def test_a_drill_talk_back_up_talk_on_lose_everything_restore_verify_talk_on(tmp
 
 
 def test_what_is_there_is_listed_proved_and_removed(tmp_path: Path) -> None:
-    home = BackupHome(tmp_path / "home").open().furnish()
+    home = BackupHome(tmp_path / "home").open().write_files()
     home.close()
     assert "no backup" in run_in_process(home.path, "backup", "list", **OFFLINE).out
     assert "no backup" in one_line_error(run_in_process(home.path, "backup", "verify", **OFFLINE))
@@ -254,7 +254,7 @@ def test_what_is_there_is_listed_proved_and_removed(tmp_path: Path) -> None:
 
 
 def test_a_home_that_is_served_is_not_restored(tmp_path: Path) -> None:
-    home = BackupHome(tmp_path / "home").open().furnish()
+    home = BackupHome(tmp_path / "home").open().write_files()
     name = home.back_up().backup.name
     home.close()
     with home_lock(Home(home.path)):

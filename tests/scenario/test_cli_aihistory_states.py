@@ -18,24 +18,24 @@ def of_every_state(path: Path) -> Path:
     stores.say("the gate code is 4471", "noted")
     stores.chat(2)
     first = compact_view(stores, 4, "A gate.", at=days_later(1))
-    view = talk.view("main")
+    view = talk.load_view("main")
     ids = (view.messages[1].id or 0, view.messages[2].id or 0)
     tried = talk.begin_compaction("main", view.prefix_rev, "nap", ids, "here", days_later(3), days_later(2))
     assert tried is not None
     talk.abandon_compaction(tried, "the model refused", days_later(2))
     long = view.messages[1]
     shorter = long.with_content("[...]", archived=True)
-    talk.compact(
+    talk.commit_compaction(
         Compaction(
-            "main", view.prefix_rev, "sleep", "mask", long.id or 0, long.id or 0, 1, (), "", 6, 4, shorten=(shorter,)
+            "main", view.prefix_rev, "sleep", "mask", long.id or 0, long.id or 0, 1, (), "", 6, 4, shortened=(shorter,)
         ),
         days_later(3),
     )
     compact_view(stores, 2, "To be taken back.", at=days_later(4))
-    talk.uncompact(talk.restorable("main"), "main", days_later(5))
+    talk.undo_compaction(talk.plan_uncompact("main"), "main", days_later(5))
     stores.chat(1)
     compact_view(stores, 2, "A gate and questions.", at=days_later(6), absorbs=(first.id,))
-    view = talk.view("main")
+    view = talk.load_view("main")
     tail = [m.id for m in view.messages if m.id is not None]
     talk.begin_compaction("main", view.prefix_rev, "command", (tail[0], tail[-1]), "here", days_later(8), days_later(7))
     stores.close()
@@ -65,11 +65,11 @@ def test_recover_of_a_branch_begins_with_what_was_said_before_it(tmp_path: Path)
     stores = open_empty_home(tmp_path / "home")
     stores.say("the boat is called Fram", "noted")
     stores.say("it lies in Oslo", "noted too")
-    at = stores.conversation.view("main").messages[1].id or 0
-    branch = stores.conversation.branch("main", at, NOW).key
+    at = stores.conversation.load_view("main").messages[1].id or 0
+    branch = stores.conversation.branch_session("main", at, NOW).key
     stores.say("and its captain?", "Nansen", session=branch)
     stores.say("when?", "1893", session=branch)
-    place = stores.conversation.places([at])[at]
+    place = stores.conversation.find_log_places([at])[at]
     elsewhere = [[place.path, 0, place.span.end]]
     made = compact_view(stores, 2, "About a boat.", session=branch, key_facts={"byte_ranges": elsewhere})
     stores.close()

@@ -37,14 +37,14 @@ class ArchivedHome(StoreHome):
         self.say("the booking number is QX-7781", "noted")
         self.say(OTHER, "I see")
         self._archive("main", "Open: the boat.")
-        self.conversation.ingest(GUEST, GUEST, [Message("user", "my booking number is GG-1", ts=NOW)], NOW)
+        self.conversation.import_messages(GUEST, GUEST, [Message("user", "my booking number is GG-1", ts=NOW)], NOW)
         self._archive(GUEST, "")
         with self.db.write() as db:
             session_rows.insert_session(db, "main", 2, "owner", NOW)
         self.say("the booking number is not needed any more", "fine")
         Database.open(self.path / "character.db", character_migrations, NOW).close()
         history, finder = open_history(self.path, patient=True)
-        while finder.catch_up():
+        while finder.index_next_batch():
             continue
         history.close()
         self.close()
@@ -87,8 +87,8 @@ def test_what_was_said_is_shown_with_what_was_handed_over(home: ArchivedHome) ->
 def test_what_was_undone_is_not_shown(home: ArchivedHome) -> None:
     home.open()
     home.say("never mind", "ok", "thread:boat")
-    newest = home.conversation.view("thread:boat").messages
-    home.conversation.undo("thread:boat", [message.id or 0 for message in newest], NOW)
+    newest = home.conversation.load_view("thread:boat").messages
+    home.conversation.hide_messages("thread:boat", [message.id or 0 for message in newest], NOW)
     home.archive.store("thread:boat", 1, NOW, handover="", summary="", reason="manual")
     home.close()
     assert "never mind" not in run_in_process(home.path, "archive", "show", "thread:boat").out

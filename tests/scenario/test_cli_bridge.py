@@ -91,7 +91,7 @@ def test_a_bridge_from_its_first_day_to_its_last_beside_a_daemon(home: Home, des
             code = child.match[1]
             # Whoever finds the bot first is nobody: they have no code of the owner's.
             desk.say("hello, who is this?", STRANGER)
-            (told,) = desk.until(lambda texts: len(texts) == 1, STRANGER)
+            (told,) = desk.wait_until(lambda texts: len(texts) == 1, STRANGER)
             desk.say(code)
             child.expect("took the test message")
             child.expect("The assistant that runs serves it")
@@ -113,7 +113,7 @@ def test_a_bridge_from_its_first_day_to_its_last_beside_a_daemon(home: Home, des
         assert (refused.returncode, "paused, and nothing was sent" in refused.err) == (2, True)
         assert desk.texts(STRANGER) == [told]
         assert run_in_process(home.path, "bridge", "resume", "telegram").returncode == 0
-        assert desk.until(lambda texts: len(texts) == 2, STRANGER) == [told, WELCOME]
+        assert desk.wait_until(lambda texts: len(texts) == 2, STRANGER) == [told, WELCOME]
 
         removed = run_in_process(home.path, "bridge", "remove", "telegram", "--yes")
         assert (removed.returncode, removed.err) == (0, "")
@@ -268,7 +268,7 @@ def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:
     item = stores.outbox.push(
         OutgoingMessage("a", "main", "owner", "telegram", "1001", "the boat leaves at nine"), utc_now()
     )
-    stores.outbox.mark(item.id, "ambiguous", utc_now(), error="it broke off")
+    stores.outbox.set_state(item.id, "ambiguous", utc_now(), error="it broke off")
     stores.close()
     (one,) = json.loads(run_bridge_command(home, "deliveries", "--json").out)
     assert (one["id"], one["state"], one["text"]) == (item.id, "ambiguous", "the boat leaves at nine")

@@ -31,10 +31,10 @@ async def meet(server: Synapse, bot: str, known: Future[str]) -> list[str]:
     """Somebody who invites the assistant, and writes once it has come; what they read then."""
     ada = await MatrixUser(server, "ada").log_in()
     known.set_result(ada.user)
-    room = await ada.room(bot, is_direct=True)
-    await ada.until(lambda: any(_joined(event, bot) for event in ada.events.get(room, [])))
+    room = await ada.create_room(bot, is_direct=True)
+    await ada.sync_until(lambda: any(_joined(event, bot) for event in ada.events.get(room, [])))
     await ada.say(room, "hello")
-    await ada.until(lambda: any(TEST_MESSAGE in text for text in _texts(ada, room, bot)))
+    await ada.sync_until(lambda: any(TEST_MESSAGE in text for text in _texts(ada, room, bot)))
     await ada.http.aclose()
     return _texts(ada, room, bot)
 

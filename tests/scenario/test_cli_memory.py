@@ -43,13 +43,13 @@ class FilledHome:
 
 
 def remembered(home: ErasureHome, key: str, text: str, *sources: int, scope: str = "owner") -> Memory:
-    number = home.entry(key, text, sources, scope)
+    number = home.add_entry(key, text, sources, scope)
     entry = home.journal.read([number], scope)[0]
     draft = ChangePlanDraft([])
-    memory = draft.memory(draft.take(entry, EntryDecision("new")))
-    plan = draft.plan([entry], 1)
-    home.consolidations.plan(plan, NOW)
-    home.consolidations.applied(plan.key, NOW)
+    memory = draft.memory(draft.apply_decision(entry, EntryDecision("new")))
+    plan = draft.build_plan([entry], 1)
+    home.consolidations.save_plan(plan, NOW)
+    home.consolidations.mark_applied(plan.key, NOW)
     payload = memory_metadata(memory) | {"data": memory.text, "user_id": memory.scope}
     home.vectors.put(memory.id, payload, "letters", bytes(52))
     return memory
@@ -62,8 +62,8 @@ def home(tmp_path: Path) -> FilledHome:
     turn = stores.say(SAID, "Noted.")
     nurse = remembered(stores, "k1", NURSE, turn.items[0].message_id)
     remembered(stores, "k2", TEA)
-    stores.entry("k3", BOAT)
-    stores.conversation.ingest(GUEST, GUEST, [Message("user", "I owe the owner money")], NOW)
+    stores.add_entry("k3", BOAT)
+    stores.conversation.import_messages(GUEST, GUEST, [Message("user", "I owe the owner money")], NOW)
     theirs = remembered(stores, "k4", "The guest owes money.", scope=GUEST)
     stores.close()
     return FilledHome(tmp_path / "home", nurse, theirs)

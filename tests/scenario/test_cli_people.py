@@ -29,11 +29,11 @@ async def knocked(home: Path) -> str:
     bridge = RecordingBridge("telegram")
     house = build_app(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
     try:
-        await house.reception.receive(InboundMessage("telegram", "1", "77", "may I come in", "Ann", target="77"))
-        (item,) = house.stores.outbox.pending("telegram")
+        await house.inbound.receive(InboundMessage("telegram", "1", "77", "may I come in", "Ann", target="77"))
+        (item,) = house.stores.outbox.pending_items("telegram")
         return item.outgoing.body.rpartition(" ")[2]
     finally:
-        await house.close_model()
+        await house.close_models()
         house.close()
 
 
@@ -123,5 +123,5 @@ async def test_an_owner_who_mistyped_their_code_does_not_wait_as_a_stranger_once
         await them.write(f"here it is: {code}", OWNER)
         await them.write("let me in, too", STRANGER)
         await them.write(code, OWNER)
-        waiting = it.house.stores.pairings.pending(it.clock.now)
+        waiting = it.app.stores.pairings.pending_pairings(it.clock.now)
         assert [one.sender for one in waiting] == [STRANGER]

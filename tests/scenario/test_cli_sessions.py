@@ -16,10 +16,10 @@ from tests.support.store_home import NOW, StoreHome
 
 
 def end(home: StoreHome, *, resumes: int | None = None) -> None:
-    info = next(one for one in home.conversation.sessions() if one.key == "main")
+    info = next(one for one in home.conversation.list_sessions() if one.key == "main")
     words = f"Number {info.generation} ended."
     ending = GenerationEnd("main", info.generation, info.messages, words, "manual", resumes=resumes)
-    home.conversation.turn_over(ending, NOW)
+    home.conversation.begin_next_generation(ending, NOW)
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +33,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.say("another day", "indeed")
     end(made, resumes=1)
     made.say("back again", "welcome")
-    first = made.conversation.places([1, 8])
+    first = made.conversation.find_log_places([1, 8])
     before = [first[1].path, first[1].span.start, first[8].span.end]
     compact_view(made, 2, "Back to boats.", key_facts={"byte_ranges": [before]})
-    made.conversation.upkeep()
+    made.conversation.run_maintenance()
     made.close()
     return path
 

@@ -84,7 +84,7 @@ def test_a_key_is_proved_by_a_real_answer_within_the_budget_and_then_kept(home: 
     assert server.key not in home.config.read_text()
     stores = open_stores(settings, utc_now(), reading=True)
     try:
-        ((kind, spent),) = stores.ledger.by("kind", utc_now().replace(hour=0, minute=0, second=0, microsecond=0))
+        ((kind, spent),) = stores.ledger.spent_by("kind", utc_now().replace(hour=0, minute=0, second=0, microsecond=0))
         assert (kind, spent.calls) == ("check", 1)
     finally:
         stores.close()

@@ -49,7 +49,7 @@ def kept(home: Path, *, state: str = "done", ended: bool = True, trigger: str = 
     number = stores.journal.begin_cycle(trigger, NOW)
     phases = {"extract": {"state": "done", "read": 1200, "written": 3, "cost_usd": None, "calls": 2}}
     end = NOW + timedelta(seconds=70) if ended else None
-    stores.journal.note_cycle(SleepReport(number, trigger, NOW, end, state, phases))  # type: ignore[arg-type]
+    stores.journal.save_cycle(SleepReport(number, trigger, NOW, end, state, phases))  # type: ignore[arg-type]
     stores.close()
 
 

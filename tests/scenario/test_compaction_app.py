@@ -51,14 +51,14 @@ def _share(request: ModelRequest) -> float:
 async def test_f20_the_turn_that_was_compacted_for_goes_on_with_its_own_request(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 45) as it:
         assert len(it.bridge.bodies) == 45
-        asked = [r.content for r in it.house.stores.history.recent("owner", limit=200) if r.role == "user"]
+        asked = [r.content for r in it.app.stores.history.recent("owner", limit=200) if r.role == "user"]
         assert asked == [f"walk {n}: {LONG_MESSAGE}" for n in range(45)]
         assert all(request.messages[-1].content.startswith(("walk", "<runtime-note>")) for request in it.model.requests)
 
 
 async def test_the_journal_gets_the_synthesis_and_the_memories_of_a_compaction(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 45) as it:
-        entries = it.house.stores.journal.entries("owner")
+        entries = it.app.stores.journal.entries("owner")
         assert {entry.source_type for entry in entries} == {"context_synthesis", "compaction"}
         [synthesis, *_] = [entry for entry in entries if entry.source_type == "context_synthesis"]
         assert "along the shore" in synthesis.content and synthesis.sources[0] == checkpoints_in(it)[-1].from_message_id
@@ -67,11 +67,11 @@ async def test_the_journal_gets_the_synthesis_and_the_memories_of_a_compaction(t
 
 async def test_f28_what_left_the_view_is_read_for_the_journal_by_the_next_sleep(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 45, by=summary_writer(SUMMARY_ANSWER)) as it:
-        (session,) = it.house.stores.conversation.sessions()
+        (session,) = it.app.stores.conversation.list_sessions()
         assert session.unextracted > 0
-        report = await it.house.sleep("manual")
+        report = await it.app.sleep_now("manual")
         assert report is not None and report.phases["extract"]["read"] == 90
-        (session,) = it.house.stores.conversation.sessions()
+        (session,) = it.app.stores.conversation.list_sessions()
         assert session.unextracted == 0
 
 
@@ -83,7 +83,7 @@ async def test_f01_a_model_that_summarises_nothing_is_left_alone_and_the_context
 ) -> None:
     by = summary_writer("")
     async with app_with_long_messages(tmp_path, 120, by=by) as it:
-        assert it.house.stores.breakers.get(SUMMARY_BREAKER).opened_at is not None
+        assert it.app.stores.breakers.get(SUMMARY_BREAKER).opened_at is not None
         tried = len(by.requests)
         assert tried <= 6
         assert {one.tier for one in checkpoints_in(it)} == {"extractive"} and context_pressure(it) < 0.80
@@ -95,32 +95,32 @@ async def test_f01_a_model_that_summarises_nothing_is_left_alone_and_the_context
 async def test_f07_the_fuse_closes_again_once_a_summary_works(tmp_path: Path) -> None:
     by = summary_writer("")
     async with app_with_long_messages(tmp_path, 110, by=by) as it:
-        assert it.house.stores.breakers.get(SUMMARY_BREAKER).opened_at is not None
+        assert it.app.stores.breakers.get(SUMMARY_BREAKER).opened_at is not None
         by.script = [SUMMARY_ANSWER]
         it.clock.now += timedelta(hours=1)
         await _fill(it, 45)
-        assert it.house.stores.breakers.get(SUMMARY_BREAKER).failures == 0
+        assert it.app.stores.breakers.get(SUMMARY_BREAKER).failures == 0
         assert checkpoints_in(it)[-1].tier == "full"
 
 
 async def test_f07_every_kind_of_failure_counts(tmp_path: Path) -> None:
     by = summary_writer(ModelError("the network is down", kind="network"))
     async with app_with_long_messages(tmp_path, 110, by=by) as it:
-        fuse = it.house.stores.breakers.get(SUMMARY_BREAKER)
+        fuse = it.app.stores.breakers.get(SUMMARY_BREAKER)
         assert fuse.opened_at is not None and "the network is down" in fuse.last_error
 
 
 async def _fill(it: LiveApp, walks: int) -> None:
     for number in range(walks):
         await it.say(f"later walk {number}: {LONG_MESSAGE}")
-        await it.answered()
+        await it.wait_idle()
 
 
 async def test_f02_a_request_that_fills_the_context_is_told_once_and_no_summary_is_paid_for(tmp_path: Path) -> None:
     by = summary_writer()
     async with app_with_long_messages(tmp_path, 1, by=by) as it:
         await it.say("a very long letter " * 4_000)
-        await it.answered()
+        await it.wait_idle()
         assert len([text for text in notices(it) if "longer than the model can take" in text]) == 1
         assert by.requests == []
 
@@ -139,14 +139,14 @@ async def test_f27_off_means_off_and_a_full_context_says_what_to_do(tmp_path: Pa
     model = ScriptedModel("A fine walk.", window=200_000)
     async with run_app(tmp_path, model=model, writer=summary_writer(), **SMALL_CONTEXT, **off) as it:
         await _fill(it, 60)
-        await it.house.sleep("sleep")
-        assert it.house.stores.conversation.checkpoints("main") == []
+        await it.app.sleep_now("sleep")
+        assert it.app.stores.conversation.checkpoints("main") == []
         model.script = [ModelError("prompt is too long", kind="overflow")]
         await it.say("and now?")
-        await it.answered()
+        await it.wait_idle()
         assert "compaction.auto is off" in it.bridge.bodies[-1] and "`/compact` makes room" in it.bridge.bodies[-1]
-        assert it.house.stores.conversation.checkpoints("main") == []
-        answer = await it.house.commands.run("/compact", "main")
+        assert it.app.stores.conversation.checkpoints("main") == []
+        answer = await it.app.commands.run("/compact", "main")
         assert "saved" in answer and checkpoints_in(it)
 
 
@@ -155,7 +155,7 @@ async def test_an_overflow_is_answered_after_the_view_was_brought_down(tmp_path:
     async with app_with_long_messages(tmp_path, 25) as it:
         it.model.script = [too_long, "Still fine."]
         await it.say("and now?")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies[-1] == "Still fine."
         assert [one.trigger for one in checkpoints_in(it)] == ["overflow"]
 
@@ -163,9 +163,9 @@ async def test_an_overflow_is_answered_after_the_view_was_brought_down(tmp_path:
 async def test_a_model_with_a_smaller_window_gets_a_smaller_view(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 30, ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="0") as it:
         assert checkpoints_in(it) == []
-        it.house.turns.model = ScriptedModel("Small, but here.", window=8_000, name="small-1")
+        it.app.turn_runner.model = ScriptedModel("Small, but here.", window=8_000, name="small-1")
         await it.say("and now?")
-        await it.answered()
+        await it.wait_idle()
         assert checkpoints_in(it)[0].trigger == "model" and context_pressure(it) < 0.80
 
 
@@ -175,7 +175,7 @@ async def test_too_many_messages_are_compacted_whatever_they_weigh(tmp_path: Pat
     async with run_app(tmp_path, model=model, writer=summary_writer(), **few) as it:
         for number in range(24):
             await it.say(f"note {number} about the shore and the hill and the weather")
-            await it.answered()
+            await it.wait_idle()
         assert [one.trigger for one in checkpoints_in(it)] == ["messages"]
 
 
@@ -185,22 +185,22 @@ async def test_too_many_messages_are_compacted_whatever_they_weigh(tmp_path: Pat
 async def test_a_sleep_compacts_what_is_half_full_and_leaves_the_rest(tmp_path: Path) -> None:
     # Rules, tools and the answer's room alone are a quarter of so small a context.
     async with app_with_long_messages(tmp_path, 10, ASSISTANT_CONTEXT__TARGET="0.4") as it:
-        report = await it.house.sleep("sleep")
+        report = await it.app.sleep_now("sleep")
         assert report is not None and report.state == "done" and checkpoints_in(it) == []
         await _fill(it, 18)
         assert 0.50 <= context_pressure(it) < 0.80
-        await it.house.sleep("sleep")
+        await it.app.sleep_now("sleep")
         assert [one.trigger for one in checkpoints_in(it)] == ["sleep"] and context_pressure(it) <= 0.40
 
 
 async def test_a_quiet_conversation_naps_once(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28) as it:
-        sleeper = it.house.sleeping.sleeper
-        sleeper.look()
-        assert not sleeper.asleep
+        sleeper = it.app.sleep_setup.scheduler
+        sleeper.check_due()
+        assert not sleeper.is_asleep
         it.clock.now += timedelta(minutes=16)
-        sleeper.look()
-        assert sleeper.asleep
+        sleeper.check_due()
+        assert sleeper.is_asleep
         await sleeper.begin("nap")
         assert [one.trigger for one in checkpoints_in(it)] == ["nap"]
         it.clock.now += timedelta(minutes=16)
@@ -213,10 +213,10 @@ async def test_f32_a_sleep_without_news_asks_no_model(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28, by=by) as it:
         # What the first night's compaction learned is news to the second.
         for _ in range(2):
-            await it.house.sleep("sleep")
+            await it.app.sleep_now("sleep")
             it.clock.now += timedelta(days=1)
         asked = len(by.requests)
-        await it.house.sleep("sleep")
+        await it.app.sleep_now("sleep")
         assert len(by.requests) == asked
 
 
@@ -225,16 +225,16 @@ async def test_f13_a_message_during_a_compaction_is_answered_from_the_old_view_a
     by.gate = asyncio.Event()
     async with app_with_long_messages(tmp_path, 28, by=by) as it:
         before = len(it.model.requests[-1].messages)
-        sleeping = it.house.sleeping.compacting.in_sleep("main", "nap")
+        sleeping = it.app.sleep_setup.compaction.compact_in_sleep("main", "nap")
         task = asyncio.create_task(sleeping)
         await by.called.wait()
         await it.say("are you there?")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies[-1] == "A fine walk." and len(it.model.requests[-1].messages) == before + 2
         by.gate.set()
         outcome = await task
-        assert outcome is not None and [one.tier for one in outcome.made] == ["full"]
-        view = it.house.stores.conversation.view("main")
+        assert outcome is not None and [one.tier for one in outcome.checkpoints] == ["full"]
+        view = it.app.stores.conversation.load_view("main")
         assert [m.content for m in view.messages[-2:]] == ["are you there?", "A fine walk."]
 
 
@@ -242,15 +242,15 @@ async def test_f15_a_compaction_that_was_cut_off_leaves_the_view_and_says_so(tmp
     by = summary_writer()
     by.gate = asyncio.Event()
     async with app_with_long_messages(tmp_path, 28, by=by) as it:
-        before = it.house.stores.conversation.view("main")
-        task = asyncio.create_task(it.house.sleeping.compacting.in_sleep("main", "nap"))
+        before = it.app.stores.conversation.load_view("main")
+        task = asyncio.create_task(it.app.sleep_setup.compaction.compact_in_sleep("main", "nap"))
         await by.called.wait()
         task.cancel()
         await asyncio.wait([task])
-        assert it.house.stores.conversation.view("main") == before
-        assert [one.state for one in it.house.stores.conversation.checkpoints("main")] == ["failed"]
+        assert it.app.stores.conversation.load_view("main") == before
+        assert [one.state for one in it.app.stores.conversation.checkpoints("main")] == ["failed"]
         by.gate.set()
-        assert "saved" in await it.house.commands.run("/compact", "main")
+        assert "saved" in await it.app.commands.run("/compact", "main")
 
 
 # --------------------------------------------------------------------------------------------------------------- people
@@ -258,16 +258,16 @@ async def test_f15_a_compaction_that_was_cut_off_leaves_the_view_and_says_so(tmp
 
 async def test_compact_and_undo_by_hand(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28) as it:
-        before = it.house.stores.conversation.view("main")
-        plan = await it.house.commands.run("/compact --dry-run", "main")
+        before = it.app.stores.conversation.load_view("main")
+        plan = await it.app.commands.run("/compact --dry-run", "main")
         assert "Nothing was changed" in plan and "goes: older messages" in plan and "of writer-1" in plan
-        assert it.house.stores.conversation.view("main") == before
-        told_of = await it.house.commands.run("/compact the hill", "main")
+        assert it.app.stores.conversation.load_view("main") == before
+        told_of = await it.app.commands.run("/compact the hill", "main")
         assert "tokens became" in told_of and "saved" in told_of and "/compact --undo" in told_of
         await it.say("and now?")
-        await it.answered()
-        assert "Took back compaction" in await it.house.commands.run("/compact --undo", "main")
-        after = it.house.stores.conversation.view("main")
+        await it.wait_idle()
+        assert "Took back compaction" in await it.app.commands.run("/compact --undo", "main")
+        after = it.app.stores.conversation.load_view("main")
         assert after.messages[:-2] == before.messages
         assert [m.content for m in after.messages[-2:]] == ["and now?", "A fine walk."]
 
@@ -275,86 +275,86 @@ async def test_compact_and_undo_by_hand(tmp_path: Path) -> None:
 async def test_the_focus_reaches_the_model_that_summarises(tmp_path: Path) -> None:
     by = summary_writer()
     async with app_with_long_messages(tmp_path, 28, by=by) as it:
-        await it.house.commands.run("/compact the harbour fees", "main")
+        await it.app.commands.run("/compact the harbour fees", "main")
         asked = by.requests[0]
         assert "the harbour fees" in asked.system[0].text + asked.messages[-1].content
 
 
 async def test_an_undo_that_would_not_fit_is_refused_with_the_reason(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 30) as it:
-        await it.house.commands.run("/compact", "main")
-        it.house.turns.model = ScriptedModel("Small.", window=4_000, name="small-1")
+        await it.app.commands.run("/compact", "main")
+        it.app.turn_runner.model = ScriptedModel("Small.", window=4_000, name="small-1")
         await it.say("and now?")
-        await it.answered()
+        await it.wait_idle()
         with pytest.raises(UsageError, match="more than the context of 4,000"):
-            await it.house.commands.run(f"/compact --undo {checkpoints_in(it)[0].id}", "main")
+            await it.app.commands.run(f"/compact --undo {checkpoints_in(it)[0].id}", "main")
 
 
 async def test_f21_a_pin_stands_in_every_request_whatever_is_compacted(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 2) as it:
-        await it.house.commands.run("/pin Never book flights before ten", "main")
+        await it.app.commands.run("/pin Never book flights before ten", "main")
         await _fill(it, 60)
         assert checkpoints_in(it)
         assert "user: Never book flights before ten" in it.model.requests[-1].system[0].text
-        pins = await it.house.commands.run("/pins", "main")
+        pins = await it.app.commands.run("/pins", "main")
         assert "Never book flights" in pins
-        await it.house.commands.run("/unpin 1", "main")
+        await it.app.commands.run("/unpin 1", "main")
         await it.say("and now?")
-        await it.answered()
+        await it.wait_idle()
         assert "Never book flights" not in it.model.requests[-1].system[0].text
 
 
 async def test_f21_pins_have_a_limit_that_is_told(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 1) as it:
         with pytest.raises(UsageError, match="pins_max_tokens"):
-            await it.house.commands.run("/pin " + "very long words " * 1_000, "main")
+            await it.app.commands.run("/pin " + "very long words " * 1_000, "main")
 
 
 async def test_f18_a_task_stays_word_for_word_through_compactions_until_it_is_done(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 1, **ROOMY_CONTEXT) as it:
         await it.say("Please book the ferry to Bergen for the tenth of March")
-        await it.answered()
+        await it.wait_idle()
         await _fill(it, 90)
         assert checkpoints_in(it)
         assert any("book the ferry to Bergen" in m.content for m in it.model.requests[-1].messages)
-        assert "book the ferry" in await it.house.commands.run("/requests", "main")
-        (number,) = [r.message_id for r in it.house.stores.requests.open("main")]
-        assert "done: " in await it.house.commands.run(f"/done {number}", "main")
-        assert "Nothing you asked for is open." in await it.house.commands.run("/requests", "main")
+        assert "book the ferry" in await it.app.commands.run("/requests", "main")
+        (number,) = [r.message_id for r in it.app.stores.requests.list_open("main")]
+        assert "done: " in await it.app.commands.run(f"/done {number}", "main")
+        assert "Nothing you asked for is open." in await it.app.commands.run("/requests", "main")
 
 
 async def test_f18_the_model_closes_a_request_by_its_tool_and_cites_what_shows_it(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 1) as it:
         await it.say("Please book the ferry to Bergen")
-        await it.answered()
-        (number,) = [r.message_id for r in it.house.stores.requests.open("main")]
+        await it.wait_idle()
+        (number,) = [r.message_id for r in it.app.stores.requests.list_open("main")]
         close = ToolCall("c1", "close_requests", {"ids": [number], "state": "done", "cites": [number]})
         it.model.script = [close, "Done."]
         await it.say("it is booked")
-        await it.answered()
-        assert it.house.stores.requests.open("main") == []
-        (done,) = [r for r in it.house.stores.requests.all("owner") if r.message_id == number]
+        await it.wait_idle()
+        assert it.app.stores.requests.list_open("main") == []
+        (done,) = [r for r in it.app.stores.requests.list_requests("owner") if r.message_id == number]
         assert (done.state, done.closed_by, done.cites) == ("done", "model", (number,))
 
 
 async def test_what_left_the_view_is_recalled_when_it_is_asked_for(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 1) as it:
         await it.say("The locker at Oslo station opens with 7719, Marta knows it too")
-        await it.answered()
+        await it.wait_idle()
         await _fill(it, 60)
-        assert not any("7719" in m.content for m in it.house.stores.conversation.view("main").messages)
+        assert not any("7719" in m.content for m in it.app.stores.conversation.load_view("main").messages)
         await it.say("Which number does Marta use for the locker at the station?")
-        await it.answered()
+        await it.wait_idle()
         volatile = it.model.requests[-1].messages[-1].metadata["volatile"]
         assert "7719" in volatile and "Recalled from earlier" in volatile
-        assert not any("Recalled" in r.content for r in it.house.stores.history.recent("owner", limit=10))
+        assert not any("Recalled" in r.content for r in it.app.stores.history.recent("owner", limit=10))
 
 
 async def test_a_branch_goes_on_by_itself(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 3) as it:
-        second = it.house.stores.conversation.view("main").messages[1].id
-        answer = await it.house.commands.run(f"/branch {second}", "main")
+        second = it.app.stores.conversation.load_view("main").messages[1].id
+        answer = await it.app.commands.run(f"/branch {second}", "main")
         assert "branch:1 begins after message" in answer
-        branched = it.house.stores.conversation.view("branch:1").messages
+        branched = it.app.stores.conversation.load_view("branch:1").messages
         assert [m.metadata.get("carried_from") for m in branched[:2]] == [1, second]
         assert branched[2].content.startswith("This conversation branched from main at message")

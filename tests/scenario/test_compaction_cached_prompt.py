@@ -34,12 +34,12 @@ async def priced(home: Path, **environ: str) -> AsyncIterator[tuple[LiveApp, Scr
     by = summary_writer()
     async with app_with_long_messages(home, 0, by=by, **environ) as it:
         answers = ScriptedModel(answer, window=200_000, name=LARGE)
-        it.house.turns.model = answers
+        it.app.turn_runner.model = answers
         answers.provider = by.provider = "anthropic"
         by.name = LITTLE
         for number in range(28):
             await it.say(f"walk {number}: I went along the shore and back over the hill. " * 12)
-            await it.answered()
+            await it.wait_idle()
         yield it, answers, by
 
 
@@ -48,40 +48,42 @@ def answer(request: ModelRequest) -> str:
 
 
 def live(it: LiveApp) -> CachedPrompt | None:
-    return it.house.context.live("main", it.clock())
+    return it.app.context_window.cached_request("main", it.clock())
 
 
 async def test_f23_the_last_request_is_live_while_its_provider_keeps_it(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 2) as it:
         found = live(it)
         assert found is not None and found.model == "scripted-1" and found.request is it.model.requests[-1]
-        assert found.prompt_tokens == pytest.approx(it.house.sleeping.measures.ratio("main") * 15_000, rel=0.5)
+        assert found.prompt_tokens == pytest.approx(
+            it.app.sleep_setup.context_meter.pressure_ratio("main") * 15_000, rel=0.5
+        )
         now = it.clock.now
-        assert it.house.context.live("main", now + timedelta(minutes=4)) is not None
-        assert it.house.context.live("main", now + timedelta(minutes=5)) is None
+        assert it.app.context_window.cached_request("main", now + timedelta(minutes=4)) is not None
+        assert it.app.context_window.cached_request("main", now + timedelta(minutes=5)) is None
         # A clock that was set back tells nothing.
-        assert it.house.context.live("main", now - timedelta(minutes=1)) is None
-        assert it.house.context.live("another", now) is None
+        assert it.app.context_window.cached_request("main", now - timedelta(minutes=1)) is None
+        assert it.app.context_window.cached_request("another", now) is None
 
 
 async def test_f23_a_request_is_live_while_the_view_begins_with_it(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28) as it:
         assert live(it) is not None
-        await it.house.commands.run("/undo", "main")
+        await it.app.commands.run("/undo", "main")
         assert live(it) is None
         await it.say("and now?")
-        await it.answered()
+        await it.wait_idle()
         assert live(it) is not None
-        await it.house.commands.run("/compact", "main")
+        await it.app.commands.run("/compact", "main")
         assert live(it) is None
 
 
 async def test_f23_compact_asks_over_the_prompt_that_the_provider_has(tmp_path: Path) -> None:
     async with priced(tmp_path) as (it, answers, by):
         last = answers.requests[-1]
-        assert f"of {LARGE}" in await it.house.commands.run("/compact --dry-run", "main")
+        assert f"of {LARGE}" in await it.app.commands.run("/compact --dry-run", "main")
         assert answers.requests[-1] is last
-        await it.house.commands.run("/compact the harbour fees", "main")
+        await it.app.commands.run("/compact the harbour fees", "main")
         asked = answers.requests[-1]
         assert by.requests == [] and checkpoints_in(it)[0].model == LARGE
         assert (asked.system, asked.tools) == (last.system, last.tools)
@@ -92,14 +94,14 @@ async def test_f23_a_prompt_that_is_cold_or_anothers_is_not_asked_over(tmp_path:
     async with priced(tmp_path) as (it, answers, by):
         asked = len(answers.requests)
         it.clock.now += timedelta(minutes=6)
-        await it.house.commands.run("/compact", "main")
+        await it.app.commands.run("/compact", "main")
         assert len(answers.requests) == asked and len(by.requests) >= 1
 
     async with priced(tmp_path / "other") as (it, answers, by):
         other = ScriptedModel(answer, window=200_000, name="claude-opus-5-5")
         other.provider = "anthropic"
-        it.house.turns.model = other
-        await it.house.commands.run("/compact", "main")
+        it.app.turn_runner.model = other
+        await it.app.commands.run("/compact", "main")
         assert other.requests == [] and len(by.requests) >= 1
 
 
@@ -119,7 +121,7 @@ async def test_the_words_of_the_home_stand_before_ours(tmp_path: Path) -> None:
     )
     by = summary_writer()
     async with app_with_long_messages(tmp_path, 28, by=by, **SMALL_CONTEXT) as it:
-        await it.house.commands.run("/compact", "main")
+        await it.app.commands.run("/compact", "main")
         words = by.requests[0].system[0].text
         assert (
             words.startswith("Tell it in ")
@@ -151,13 +153,13 @@ class Interrupted(ScriptedModel):
 
 async def test_f22_a_helper_goes_on_from_its_own_snapshot_whatever_is_compacted_meanwhile(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28) as it:
-        it.house.turns.model = model = Interrupted()
+        it.app.turn_runner.model = model = Interrupted()
         await it.say("Plan the trip")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         await model.at_work.wait()
-        assert "saved" in await it.house.commands.run("/compact", "main")
+        assert "saved" in await it.app.commands.run("/compact", "main")
         model.go_on.set()
-        await it.answered()
+        await it.wait_idle()
         asked, first, second, answered = model.requests
         assert all(one.messages[: len(asked.messages)] == asked.messages for one in (first, second))
         assert all((one.system, one.tools) == (asked.system, asked.tools) for one in (first, second))

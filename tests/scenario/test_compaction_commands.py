@@ -19,16 +19,16 @@ SAID = ("I live in Gjeving", "Please book the ferry for May", "What is the time?
 async def talked(it: LiveApp) -> None:
     for text in SAID:
         await it.say(text)
-        await it.answered()
+        await it.wait_idle()
 
 
 def everything(it: LiveApp) -> dict[str, Any]:
-    stores = it.house.stores
+    stores = it.app.stores
     return {
-        "view": stores.conversation.view("main"),
-        "pins": stores.pins.all("main"),
-        "requests": stores.requests.all("owner"),
-        "sessions": stores.conversation.sessions(),
+        "view": stores.conversation.load_view("main"),
+        "pins": stores.pins.list_pins("main"),
+        "requests": stores.requests.list_requests("owner"),
+        "sessions": stores.conversation.list_sessions(),
         "checkpoints": stores.conversation.checkpoints("main"),
     }
 
@@ -69,10 +69,10 @@ def everything(it: LiveApp) -> dict[str, Any]:
 async def test_what_is_refused_is_told_in_a_line_and_changes_nothing(tmp_path: Path, command: str, why: str) -> None:
     async with run_app(tmp_path, "Yes.") as it:
         await talked(it)
-        await it.house.commands.run("/pin 1", "main")
+        await it.app.commands.run("/pin 1", "main")
         before = everything(it)
         with pytest.raises(UsageError) as refused:
-            await it.house.commands.run(command, "main")
+            await it.app.commands.run(command, "main")
         told = str(refused.value)
         assert told == why
         assert len(told.splitlines()) == 1 and len(told) < 200
@@ -82,25 +82,25 @@ async def test_what_is_refused_is_told_in_a_line_and_changes_nothing(tmp_path: P
 async def test_a_message_is_pinned_by_its_number_once(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Yes, Gjeving.") as it:
         await talked(it)
-        told = await it.house.commands.run("/pin 2", "main")
+        told = await it.app.commands.run("/pin 2", "main")
         assert told == "Pinned as 1: 'Yes, Gjeving.'. It stands in every request until `/unpin 1`."
-        (pin,) = it.house.stores.pins.all("main")
+        (pin,) = it.app.stores.pins.list_pins("main")
         assert (pin.text, pin.role, pin.message_id) == ("Yes, Gjeving.", "assistant", 2)
-        assert await it.house.commands.run("/pin #2", "main") == told
-        assert it.house.stores.pins.all("main") == [pin]
-        assert await it.house.commands.run("/pins", "main") == "- 1: Yes, Gjeving. (message #2, assistant)"
-        await it.house.commands.run("/unpin 1", "main")
-        assert it.house.stores.pins.all("main") == []
-        assert await it.house.commands.run("/pins", "main") == "Nothing is pinned."
+        assert await it.app.commands.run("/pin #2", "main") == told
+        assert it.app.stores.pins.list_pins("main") == [pin]
+        assert await it.app.commands.run("/pins", "main") == "- 1: Yes, Gjeving. (message #2, assistant)"
+        await it.app.commands.run("/unpin 1", "main")
+        assert it.app.stores.pins.list_pins("main") == []
+        assert await it.app.commands.run("/pins", "main") == "Nothing is pinned."
 
 
 async def test_pin_alone_keeps_the_last_thing_the_person_said(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Yes.") as it:
         with pytest.raises(UsageError, match=r"^Nothing has been said here yet\.$"):
-            await it.house.commands.run("/pin", "main")
+            await it.app.commands.run("/pin", "main")
         await talked(it)
-        await it.house.commands.run("/pin", "main")
-        (pin,) = it.house.stores.pins.all("main")
+        await it.app.commands.run("/pin", "main")
+        (pin,) = it.app.stores.pins.list_pins("main")
         assert (pin.text, pin.role, pin.message_id) == ("What is the time?", "user", 5)
 
 
@@ -109,25 +109,25 @@ async def test_a_copy_in_view_is_pinned_by_the_number_of_its_original(tmp_path: 
         await talked(it)
         for number in range(30):
             await it.say(f"walk {number}: {LONG_MESSAGE}")
-            await it.answered()
-        await it.house.commands.run("/compact", "main")
-        assert 3 not in {row.id for row in it.house.stores.conversation.view("main").messages}
-        await it.house.commands.run("/pin 3", "main")
-        (pin,) = it.house.stores.pins.all("main")
+            await it.wait_idle()
+        await it.app.commands.run("/compact", "main")
+        assert 3 not in {row.id for row in it.app.stores.conversation.load_view("main").messages}
+        await it.app.commands.run("/pin 3", "main")
+        (pin,) = it.app.stores.pins.list_pins("main")
         assert pin.text == "Please book the ferry for May"
 
 
 async def test_requests_are_closed_by_their_numbers_and_stay_closed(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Yes.") as it:
         await talked(it)
-        assert await it.house.commands.run("/done #3", "main") == "- done: #3 'Please book the ferry for May'"
+        assert await it.app.commands.run("/done #3", "main") == "- done: #3 'Please book the ferry for May'"
         done = everything(it)["requests"]
         assert [(one.message_id, one.state, one.closed_by) for one in done] == [
             (5, "done", "answer"),
             (3, "done", "user"),
             (1, "done", "answer"),
         ]
-        await it.house.commands.run("/done 3, 3", "main")
+        await it.app.commands.run("/done 3, 3", "main")
         assert everything(it)["requests"] == done
 
 
@@ -135,15 +135,15 @@ async def test_requests_are_closed_by_their_numbers_and_stay_closed(tmp_path: Pa
 async def test_requests_are_told_by_the_days_of_the_home(tmp_path: Path, zone: str, day: str) -> None:
     async with run_app(tmp_path, "Yes.", ASSISTANT_HOME__TIMEZONE=zone) as it:
         await talked(it)
-        assert f"- #3 ({day}, answered" in await it.house.commands.run("/requests", "main")
+        assert f"- #3 ({day}, answered" in await it.app.commands.run("/requests", "main")
 
 
 async def test_a_branch_at_a_number_leaves_the_conversation_as_it_is(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Yes.") as it:
         await talked(it)
-        view = it.house.stores.conversation.view("main")
-        told = await it.house.commands.run("/branch 4", "main")
+        view = it.app.stores.conversation.load_view("main")
+        told = await it.app.commands.run("/branch 4", "main")
         assert told.startswith("branch:1 begins after message #4; this conversation stays as it is.")
-        assert it.house.stores.conversation.view("main") == view
-        there = it.house.stores.conversation.view("branch:1").messages
+        assert it.app.stores.conversation.load_view("main") == view
+        there = it.app.stores.conversation.load_view("branch:1").messages
         assert [row.metadata.get("carried_from") for row in there[:-1]] == [1, 2, 3, 4]

@@ -59,7 +59,7 @@ async def years(
     small = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": str(context)}
     async with run_app(home, model=ScriptedModel("Fine.", window=200_000), writer=by.model, **small, **environ) as it:
         await it.say("Hello there.")
-        await it.answered()
+        await it.wait_idle()
         for number in range(rounds):
             await fill(it, number * 100, context)
         yield it
@@ -69,14 +69,14 @@ async def fill(it: LiveApp, first: int, context: int = 16_700, session: str = "m
     """Notes until a sleep would compact, and that sleep."""
     for number in range(first, first + context // 1_000):
         note = Message("user", f"On day {number} the ticket was QX-{number:04d}, see #{number + 3}. {WALK}")
-        it.house.stores.conversation.ingest(session, "owner", [note, Message("assistant", "Fine.")], it.clock())
-    outcome = await it.house.sleeping.compacting.in_sleep(session, "sleep")
-    assert outcome is not None and outcome.made[-1].tier == "full" and not outcome.made[-1].is_merge
+        it.app.stores.conversation.import_messages(session, "owner", [note, Message("assistant", "Fine.")], it.clock())
+    outcome = await it.app.sleep_setup.compaction.compact_in_sleep(session, "sleep")
+    assert outcome is not None and outcome.checkpoints[-1].tier == "full" and not outcome.checkpoints[-1].is_merge
 
 
 def kept(it: LiveApp, session: str = "main") -> list[Checkpoint]:
     """All that cover a range, in the order of their ranges."""
-    found = [one for one in it.house.stores.conversation.checkpoints(session) if one.state in ("live", "absorbed")]
+    found = [one for one in it.app.stores.conversation.checkpoints(session) if one.state in ("live", "absorbed")]
     return in_order(found)
 
 
@@ -93,9 +93,9 @@ async def test_f25_summaries_stay_few_and_shallow_and_what_they_restored_keeps_i
         assert len(kept(it)) - len(merges) == 12 and len(merges) >= 6
         assert 2 <= len(checkpoints_in(it)) <= 5 and {one.depth for one in merges} == {2}
         assert {one.depth for one in kept(it) if not one.is_merge} == {1}
-        (summary,) = [row for row in it.house.stores.conversation.view("main").messages if row.is_summary]
+        (summary,) = [row for row in it.app.stores.conversation.load_view("main").messages if row.is_summary]
         assert summary.metadata["from_message_id"] == 1
-        said = {row.id: row.content for row in it.house.stores.history.recent("owner", limit=1_000)}
+        said = {row.id: row.content for row in it.app.stores.history.recent("owner", limit=1_000)}
         for one in kept(it):
             restored = one.key_facts["restored"]
             assert restored and one.summary.count(RESTORED_HEADING) == 1
@@ -145,8 +145,8 @@ async def test_what_was_taken_back_does_not_come_back_with_the_originals(tmp_pat
     by = DetailKeepingWriter(400_000)
     async with years(tmp_path, by, 0) as it:
         await it.say("The wrong ticket is QX-9999.")
-        await it.answered()
-        await it.house.commands.run("/undo", "main")
+        await it.wait_idle()
+        await it.app.commands.run("/undo", "main")
         for number in range(5):
             await fill(it, number * 100)
         assert any(one.is_merge and one.depth == 1 and one.from_message_id == 1 for one in kept(it))
@@ -158,8 +158,8 @@ async def test_originals_are_read_to_their_end_however_many_they_are(tmp_path: P
     async with years(tmp_path, by, 0, 100_000, ASSISTANT_CONTEXT__PRESERVE_SHARE="0", **TWO) as it:
         for first in (0, 1_000, 2_000):
             rows = [Message("user" if n % 2 else "assistant", f"ticket QX-{first + n:04d}") for n in range(700)]
-            it.house.stores.conversation.ingest("main", "owner", rows, it.clock())
-            await it.house.commands.run("/compact", "main")
+            it.app.stores.conversation.import_messages("main", "owner", rows, it.clock())
+            await it.app.commands.run("/compact", "main")
         (merge,) = [one for one in kept(it) if one.is_merge]
         assert merge.messages_compressed > 1_300 and merge.depth == 1
         (asked,) = [words for words in by.asked if "QX-0000" in words and "QX-1001" in words]
@@ -172,8 +172,8 @@ async def test_what_a_branch_inherited_outlasts_merges(tmp_path: Path) -> None:
     by = DetailKeepingWriter(400_000)
     async with years(tmp_path, by, 0, **TWO) as it:
         await it.say(GJEVING)
-        await it.answered()
-        await it.house.commands.run("/branch", "main")
+        await it.wait_idle()
+        await it.app.commands.run("/branch", "main")
         for first in (0, 100, 200):
             await fill(it, first, session="branch:1")
         first, merge, *_ = kept(it, "branch:1")
@@ -185,14 +185,14 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
     """What left at the floor has no summary to be merged, and its originals are too long for a call."""
     by = DetailKeepingWriter(4_000)
     async with years(tmp_path, by, 0) as it:
-        large, it.house.turns.model = it.house.turns.model, ScriptedModel("Yes.", window=2_300, name="small-1")
+        large, it.app.turn_runner.model = it.app.turn_runner.model, ScriptedModel("Yes.", window=2_300, name="small-1")
         for number in range(8):
             await it.say(f"Long ago, on day {number}. {WALK}")
-            await it.answered()
+            await it.wait_idle()
         assert [one.tier for one in checkpoints_in(it)] == ["floor"] * 5 and by.asked == []
-        it.house.turns.model = large
+        it.app.turn_runner.model = large
         await it.say("Hello.")
-        await it.answered()
+        await it.wait_idle()
         for number in range(3):
             await fill(it, number * 100)
         first, *_ = in_order(checkpoints_in(it))
@@ -200,7 +200,7 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
         assert (first.tier, first.is_merge, first.from_message_id) == ("floor", True, 1) and len(
             checkpoints_in(it)
         ) <= 5
-        (row,) = [one for one in it.house.stores.conversation.view("main").messages if one.is_summary]
+        (row,) = [one for one in it.app.stores.conversation.load_view("main").messages if one.is_summary]
         assert f"messages, #1 to #{told.from_message_id - 1} " in row.content and "without a summary" in row.content
 
         await fill(it, 300)
@@ -208,15 +208,15 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
         assert (whole.tier, whole.is_merge, whole.from_message_id) == ("full", True, 1)
         # Whatever was merged since, what has no words was given to no model.
         assert not any("Long ago" in asked or "without a summary" in asked for asked in by.merging)
-        assert it.house.stores.breakers.get(SUMMARY_BREAKER).failures == 0
+        assert it.app.stores.breakers.get(SUMMARY_BREAKER).failures == 0
 
 
 @pytest.mark.parametrize("strategy", ["sliding_window", "deletion"])
 async def test_records_never_stand_in_greater_number_than_summaries_may(tmp_path: Path, strategy: str) -> None:
     chosen = {"ASSISTANT_COMPACTION__STRATEGY": strategy, "ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "3"}
     async with app_with_long_messages(tmp_path, 240, **chosen) as it:
-        every = it.house.stores.conversation.checkpoints("main")
+        every = it.app.stores.conversation.checkpoints("main")
         assert len([one for one in every if one.state == "absorbed"]) > 2
         assert 0 < len(checkpoints_in(it)) <= 3
-        view = it.house.stores.conversation.view("main")
+        view = it.app.stores.conversation.load_view("main")
         assert sum(row.is_summary for row in view.messages) == 1

@@ -37,7 +37,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 async def walk_on(it: LiveApp, walks: int, words: str = LONG_MESSAGE) -> None:
     for number in range(walks):
         await it.say(f"another walk {number}: {words}")
-        await it.answered()
+        await it.wait_idle()
 
 
 # --------------------------------------------------------------------------------------------------------------- floors
@@ -46,10 +46,10 @@ async def walk_on(it: LiveApp, walks: int, words: str = LONG_MESSAGE) -> None:
 async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_path: Path) -> None:
     by = summary_writer()
     async with app_with_long_messages(tmp_path, 30, by=by, ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="0") as it:
-        large, small = it.house.turns.model, ScriptedModel("Yes.", window=2_200, name="small-1")
-        it.house.turns.model = small
+        large, small = it.app.turn_runner.model, ScriptedModel("Yes.", window=2_200, name="small-1")
+        it.app.turn_runner.model = small
         await walk_on(it, 8, LONG_MESSAGE * 3)
-        await it.house.sleeping.compacting.in_sleep("main", "nap")
+        await it.app.sleep_setup.compaction.compact_in_sleep("main", "nap")
         assert (
             context_pressure(it) > 0.80
             and len(checkpoints_in(it)) > 3
@@ -58,9 +58,9 @@ async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_pa
         assert by.requests == [] and it.bridge.bodies[-1] == "Yes."
         assert len(notices(it)) == 1 and STUCK in notices(it)[0]
 
-        it.house.turns.model = large
+        it.app.turn_runner.model = large
         await walk_on(it, 1)
-        it.house.turns.model = small
+        it.app.turn_runner.model = small
         await walk_on(it, 2)
         assert len([line for line in notices(it) if STUCK in line]) == 2 and by.requests == []
 
@@ -71,20 +71,20 @@ async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_pa
 async def test_f18_a_task_that_left_the_view_is_told_as_open_until_it_is_closed(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 1) as it:
         await it.say("Which ferry leaves Bergen first?")
-        await it.answered()
+        await it.wait_idle()
         await it.say("Please book the ferry to Bergen for the tenth of March")
-        await it.answered()
-        (task,) = it.house.stores.requests.open("main")
+        await it.wait_idle()
+        (task,) = it.app.stores.requests.list_open("main")
         await walk_on(it, 45)
         assert checkpoints_in(it) and task.message_id not in {
-            row.id for row in it.house.stores.conversation.view("main").messages
+            row.id for row in it.app.stores.conversation.load_view("main").messages
         }
         assert f"{OPEN_TASKS_HEADING}\n- #{task.message_id}: Please book the ferry to Bergen for the tenth" in beside(
             it
         )
         assert "Which ferry" not in beside(it).partition(OPEN_TASKS_HEADING)[2].partition("</")[0]
 
-        await it.house.commands.run(f"/done {task.message_id}", "main")
+        await it.app.commands.run(f"/done {task.message_id}", "main")
         await walk_on(it, 1)
         assert OPEN_TASKS_HEADING not in beside(it)
 
@@ -93,8 +93,8 @@ async def test_f18_a_question_nobody_answered_is_never_told_as_a_task(tmp_path: 
     async with app_with_long_messages(tmp_path, 1) as it:
         it.model.script = [ModelError("the network is down", kind="network"), "A fine walk."]
         await it.say("Which ferry leaves Bergen first?")
-        await it.answered()
-        assert [one.task for one in it.house.stores.requests.open("main")] == [False]
+        await it.wait_idle()
+        assert [one.task for one in it.app.stores.requests.list_open("main")] == [False]
         await walk_on(it, 1)
         assert OPEN_TASKS_HEADING not in beside(it)
 
@@ -114,8 +114,8 @@ async def test_f17_pictures_that_leave_are_counted_and_named_in_the_summary(tmp_
         tmp_path, model=ScriptedModel("A fine walk.", window=200_000), writer=forgets, **SMALL_CONTEXT
     ) as it:
         pictures = tuple(Media("image", "image/png", name, 68, data=PIXEL) for name in ("harbour.png", "cabin.png"))
-        await it.house.runtime.accept(replace(owner_message("this is where we stay", external_id="p"), media=pictures))
-        await it.answered()
+        await it.app.runtime.accept(replace(owner_message("this is where we stay", external_id="p"), media=pictures))
+        await it.wait_idle()
         await walk_on(it, 45)
         (first, *_) = checkpoints_in(it)
         assert first.tier == ("full" if forgets else "extractive")
@@ -131,7 +131,7 @@ async def test_without_a_model_a_checkpoint_keeps_what_was_decided_liked_and_nam
             "The booking code is TK-4471-Q.",
         ):
             await it.say(text)
-            await it.answered()
+            await it.wait_idle()
         await walk_on(it, 45)
         facts = checkpoints_in(it)[0].key_facts
         assert facts["decisions"] == ["We decided to take the night train with Marta Lindqvist."]
@@ -148,15 +148,15 @@ async def test_too_many_light_messages_are_compacted_at_night_once(tmp_path: Pat
     async with run_app(tmp_path, model=ScriptedModel("ok", window=200_000), writer=by, **many) as it:
         await walk_on(it, 20, "along the shore and over the hill")
         assert checkpoints_in(it) == [] and context_pressure(it) < 0.50
-        await it.house.sleep("sleep")
-        view = it.house.stores.conversation.view("main")
+        await it.app.sleep_now("sleep")
+        view = it.app.stores.conversation.load_view("main")
         assert [one.trigger for one in checkpoints_in(it)] == ["messages"] and len(view.messages) < 20
         # What the compaction learned is news to the next night, and to none after it.
-        await it.house.sleep("sleep")
+        await it.app.sleep_now("sleep")
         asked = len(by.requests)
-        await it.house.sleep("sleep")
-        assert it.house.stores.conversation.view("main").messages == view.messages and len(by.requests) == asked
-        assert it.house.stores.breakers.get(SUMMARY_BREAKER).failures == 0
+        await it.app.sleep_now("sleep")
+        assert it.app.stores.conversation.load_view("main").messages == view.messages and len(by.requests) == asked
+        assert it.app.stores.breakers.get(SUMMARY_BREAKER).failures == 0
 
 
 @pytest.mark.parametrize("most", ["15", "40"])
@@ -167,8 +167,8 @@ async def test_f01_a_limit_below_what_a_compaction_leaves_makes_no_endless_ones(
     async with run_app(tmp_path, model=ScriptedModel("ok", window=200_000), writer=by, **few) as it:
         await walk_on(it, 40, "along the shore and over the hill")
         assert [one.trigger for one in checkpoints_in(it)] == ["messages"] * 2 and len(by.requests) == 2
-        assert await it.house.sleeping.compacting.in_sleep("main", "nap") is None
-        assert it.house.stores.breakers.get(SUMMARY_BREAKER).failures == 0
+        assert await it.app.sleep_setup.compaction.compact_in_sleep("main", "nap") is None
+        assert it.app.stores.breakers.get(SUMMARY_BREAKER).failures == 0
 
 
 async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a_model(tmp_path: Path) -> None:
@@ -177,14 +177,14 @@ async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a
         rows = [
             Message("user" if n % 2 else "assistant", f"day {n}: {LONG_MESSAGE[: 200 + n % 90]}") for n in range(2_000)
         ]
-        it.house.stores.conversation.ingest("main", "owner", rows, it.clock())
-        compacting = asyncio.create_task(it.house.sleeping.compacting.in_sleep("main", "nap"))
+        it.app.stores.conversation.import_messages("main", "owner", rows, it.clock())
+        compacting = asyncio.create_task(it.app.sleep_setup.compaction.compact_in_sleep("main", "nap"))
         others = 0
         while not compacting.done():
             await asyncio.sleep(0)
             others += 1
         outcome = await compacting
-        assert outcome is not None and [one.tier for one in outcome.made] == ["extractive"]
+        assert outcome is not None and [one.tier for one in outcome.checkpoints] == ["extractive"]
         # Where it is done between two steps of the others, they have had a handful.
         assert others > 30
 
@@ -192,7 +192,13 @@ async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a
 async def test_an_extractive_summary_waits_for_nobody_and_nobody_waits_for_it() -> None:
     counter = BlockingCounter()
     summariser = Summariser(
-        OfflineModel, OfflineModel, PROMPTS, lambda name: counter, lambda *_: 0.0, restored_max_tokens=200, seconds=30
+        OfflineModel,
+        OfflineModel,
+        PROMPTS,
+        lambda name: counter,
+        lambda *_: 0.0,
+        restored_max_tokens=200,
+        timeout_seconds=30,
     )
     rows = tuple(Message("user", f"On day {n} we met in room {n}.", id=n + 1) for n in range(2_000))
     summarising = asyncio.create_task(summariser.summarise(summary_material(rows)))

@@ -51,9 +51,9 @@ async def home(tmp_path: Path) -> AsyncIterator[ConsolidationHome]:
 
 
 async def test_a_night_learns_merges_supersedes_and_rejects(home: ConsolidationHome) -> None:
-    entries = home.tell(*LIFE)
-    outcome = await home.sleep()
-    held = await home.held()
+    entries = home.add_entries(*LIFE)
+    outcome = await home.consolidate()
+    held = await home.memory_texts()
     assert set(held) == {
         OSLO,
         BERGEN,
@@ -61,8 +61,8 @@ async def test_a_night_learns_merges_supersedes_and_rejects(home: ConsolidationH
         "The rent is 1100 now.",
         "My sister Anna is a nurse in Rome.",
     }
-    assert (outcome.read, outcome.written, outcome.calls, outcome.cost_usd) == (8, 5, 0, 0.0)
-    assert outcome.more == {"learned": 5, "merged": 1, "superseded": 2, "junk": 2}
+    assert (outcome.read_count, outcome.written_count, outcome.calls, outcome.cost_usd) == (8, 5, 0, 0.0)
+    assert outcome.details == {"learned": 5, "merged": 1, "superseded": 2, "junk": 2}
     assert outcome.rejected == ["small talk", "of little importance"]
     assert held[OSLO].superseded_by == held[BERGEN].id
     assert (held[OSLO].until, held[BERGEN].until) == (JUNE, None)
@@ -70,65 +70,65 @@ async def test_a_night_learns_merges_supersedes_and_rejects(home: ConsolidationH
     assert held["My sister Anna is a nurse in Rome."].said_at == JANUARY
     by_id = {entry.id: entry for entry in home.journal.entries("owner")}
     assert by_id[entries[0].id].superseded_by == entries[6].id
-    assert home.consolidations.memory_of([entries[6].id or 0]) == {entries[6].id: held[BERGEN].id}
+    assert home.consolidations.memory_ids_by_entry([entries[6].id or 0]) == {entries[6].id: held[BERGEN].id}
 
 
 async def test_where_somebody_lived_in_march_stands_in_the_dates(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY), (BERGEN, JUNE))
-    await home.sleep()
+    home.add_entries((OSLO, JANUARY), (BERGEN, JUNE))
+    await home.consolidate()
     held = await home.memories.all("owner")
     assert (texts_current_at(MARCH, held), texts_current_at(NOW, held)) == ([OSLO], [BERGEN])
 
 
 async def test_what_is_told_late_does_not_replace_what_was_said_after_it(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY), (BERGEN, JUNE))
-    await home.sleep()
+    home.add_entries((OSLO, JANUARY), (BERGEN, JUNE))
+    await home.consolidate()
     rome = "I live in Rome."
-    home.tell((rome, MARCH))
-    await home.sleep()
-    held = await home.held()
-    assert await home.current() == {BERGEN}
+    home.add_entries((rome, MARCH))
+    await home.consolidate()
+    held = await home.memory_texts()
+    assert await home.current_texts() == {BERGEN}
     assert (held[rome].until, held[rome].superseded_by) == (JUNE, held[BERGEN].id)
     assert (held[OSLO].until, held[OSLO].superseded_by) == (MARCH, held[rome].id)
 
 
 async def test_what_was_over_long_ago_keeps_its_dates(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY), ("I live in Bergen.", MARCH), ("I live in Rome.", JUNE))
-    await home.sleep()
+    home.add_entries((OSLO, JANUARY), ("I live in Bergen.", MARCH), ("I live in Rome.", JUNE))
+    await home.consolidate()
     held = await home.memories.all("owner")
     assert [one.until for one in held] == [MARCH, JUNE, None]
     assert [one.superseded_by for one in held] == [held[1].id, held[2].id, ""]
 
 
 async def test_a_home_that_is_told_again_after_another_is_a_memory_of_its_own(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY), ("I live in Bergen.", MARCH))
-    await home.sleep()
-    home.tell((OSLO, JUNE))
-    await home.sleep()
+    home.add_entries((OSLO, JANUARY), ("I live in Bergen.", MARCH))
+    await home.consolidate()
+    home.add_entries((OSLO, JUNE))
+    await home.consolidate()
     held = await home.memories.all("owner")
     assert [(one.text, one.until) for one in held] == [(OSLO, MARCH), ("I live in Bergen.", JUNE), (OSLO, None)]
 
 
 async def test_what_was_put_right_in_the_same_breath_is_held_in_full(home: ConsolidationHome) -> None:
-    home.tell("The kitchen budget is 750.", "actually it's 900, not 750")
-    await home.sleep()
-    assert await home.current() == {"The kitchen budget is 900. (actually it's 900, not 750)"}
+    home.add_entries("The kitchen budget is 750.", "actually it's 900, not 750")
+    await home.consolidate()
+    assert await home.current_texts() == {"The kitchen budget is 900. (actually it's 900, not 750)"}
 
 
 async def test_f33_scopes_are_never_mixed(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY))
-    home.tell((OSLO, JANUARY), scope="peer:x:ann")
-    home.tell((BERGEN, JUNE), scope="peer:x:ann")
-    await home.sleep()
-    assert await home.current("owner") == {OSLO}
-    assert await home.current("peer:x:ann") == {BERGEN}
+    home.add_entries((OSLO, JANUARY))
+    home.add_entries((OSLO, JANUARY), scope="peer:x:ann")
+    home.add_entries((BERGEN, JUNE), scope="peer:x:ann")
+    await home.consolidate()
+    assert await home.current_texts("owner") == {OSLO}
+    assert await home.current_texts("peer:x:ann") == {BERGEN}
     assert [len(memory.entries) for memory in await home.memories.all()] == [1, 1, 1]
 
 
 async def test_f28_every_entry_is_settled_however_many_there_are(home: ConsolidationHome) -> None:
-    home.tell(*(f"Locker {number} belongs to team {number + 500}." for number in range(230)))
-    outcome = await home.sleep()
-    assert (outcome.read, home.consolidations.pending()) == (230, [])
+    home.add_entries(*(f"Locker {number} belongs to team {number + 500}." for number in range(230)))
+    outcome = await home.consolidate()
+    assert (outcome.read_count, home.consolidations.pending_entries()) == (230, [])
     assert len(await home.memories.all("owner")) == 230
 
 
@@ -138,12 +138,12 @@ async def test_f28_every_entry_is_settled_however_many_there_are(home: Consolida
 async def test_f29_nothing_is_made_of_greetings_and_moods_but_of_what_was_noted_on_purpose(
     home: ConsolidationHome,
 ) -> None:
-    home.tell("hi", "thanks a lot", "I'm so tired today.", "🙂", "It is raining again.")
-    home.tell("good night", source_type="tool")
-    outcome = await home.sleep()
-    assert await home.current() == {"good night"}
+    home.add_entries("hi", "thanks a lot", "I'm so tired today.", "🙂", "It is raining again.")
+    home.add_entries("good night", source_type="tool")
+    outcome = await home.consolidate()
+    assert await home.current_texts() == {"good night"}
     assert set(outcome.rejected) == {"small talk", "of little importance", "it has no words"}
-    assert home.consolidations.pending() == []
+    assert home.consolidations.pending_entries() == []
 
 
 @pytest.mark.parametrize(
@@ -160,34 +160,34 @@ async def test_f29_nothing_is_made_of_greetings_and_moods_but_of_what_was_noted_
     ids=["megabyte", "emoji", "right to left", "sql", "markdown", "injection", "surrogate"],
 )
 async def test_f29_awkward_texts_are_kept_as_data(home: ConsolidationHome, text: str) -> None:
-    entry = home.tell(text)[0]
-    await home.sleep()
+    entry = home.add_entries(text)[0]
+    await home.consolidate()
     assert [memory.text for memory in await home.memories.all("owner")] == [entry.content]
 
 
 async def test_f32_without_anything_new_neither_a_model_nor_a_child_is_started(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []))) as home:
-        home.tell(OSLO)
-        await home.sleep()
+        home.add_entries(OSLO)
+        await home.consolidate()
         asked = len(home.model.requests)
         await home.restart()
-        outcome = await home.sleep()
+        outcome = await home.consolidate()
         await home.score()
-        assert (outcome.read, len(home.model.requests)) == (0, asked)
+        assert (outcome.read_count, len(home.model.requests)) == (0, asked)
         assert home.memories.child.pid is None
 
 
 async def test_another_embedder_embeds_everything_again_in_the_next_night_with_news(tmp_path: Path) -> None:
     with run_embedder_server() as letters:
         async with open_consolidation_home(tmp_path) as home:
-            home.tell("My sister Anna is a nurse.", OSLO)
-            await home.sleep()
+            home.add_entries("My sister Anna is a nurse.", OSLO)
+            await home.consolidate()
             await home.memories.aclose()
             chosen = MemoryStoreSettings(tmp_path, embedder=letters.settings())
             home.memories = open_mem0_client(chosen, home.memory_db)
-            home.tell("The boiler is serviced every March.")
-            await home.sleep()
-            again = {text for asked in letters.asked for text in asked["input"]}
+            home.add_entries("The boiler is serviced every March.")
+            await home.consolidate()
+            again = {text for asked in letters.request_bodies for text in asked["input"]}
             assert {"My sister Anna is a nurse.", "The boiler is serviced every March."} <= again
             assert await home.memories.reembed() == 0
 
@@ -197,26 +197,26 @@ async def test_another_embedder_embeds_everything_again_in_the_next_night_with_n
 
 CUTS: dict[str, Callable[[ConsolidationHome], dict[str, Any]]] = {
     "before the nearest are asked for": lambda home: {"memories": CrashingMemories(home.memories, "nearest")},
-    "before a plan": lambda home: {"consolidations": CrashingStore(home.consolidations, "plan")},
-    "after a plan": lambda home: {"consolidations": CrashingStore(home.consolidations, "plan", after=True)},
+    "before a plan": lambda home: {"consolidations": CrashingStore(home.consolidations, "save_plan")},
+    "after a plan": lambda home: {"consolidations": CrashingStore(home.consolidations, "save_plan", after=True)},
     "before the changes": lambda home: {"memories": CrashingMemories(home.memories, "apply")},
     "after the changes": lambda home: {"memories": CrashingMemories(home.memories, "apply", after=True)},
-    "before it is noted": lambda home: {"consolidations": CrashingStore(home.consolidations, "applied")},
-    "after it is noted": lambda home: {"consolidations": CrashingStore(home.consolidations, "applied", after=True)},
-    "in the second scope": lambda home: {"consolidations": CrashingStore(home.consolidations, "applied", call=2)},
+    "before it is noted": lambda home: {"consolidations": CrashingStore(home.consolidations, "mark_applied")},
+    "after it is noted": lambda home: {"consolidations": CrashingStore(home.consolidations, "mark_applied", after=True)},
+    "in the second scope": lambda home: {"consolidations": CrashingStore(home.consolidations, "mark_applied", call=2)},
 }
 
 
 async def unbroken(path: Path) -> list[Memory]:
     async with open_consolidation_home(path) as home:
         tell_both(home)
-        await home.sleep()
+        await home.consolidate()
         return await home.memories.all()
 
 
 def tell_both(home: ConsolidationHome) -> None:
-    home.tell(*LIFE)
-    home.tell("I live in Rome.", "The rent is 1.", ("The rent is 2 now.", JUNE), scope="peer:x:ann")
+    home.add_entries(*LIFE)
+    home.add_entries("I live in Rome.", "The rent is 1.", ("The rent is 2 now.", JUNE), scope="peer:x:ann")
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -227,12 +227,12 @@ async def test_f15_killed_anywhere_and_run_again_the_memories_are_the_same(tmp_p
     async with open_consolidation_home(tmp_path / "home") as home:
         tell_both(home)
         with pytest.raises(SimulatedCrash):
-            await home.sleep(**CUTS[cut](home))
+            await home.consolidate(**CUTS[cut](home))
         await home.restart()
-        await home.sleep()
+        await home.consolidate()
         assert await home.memories.all() == expected
-        assert (home.consolidations.pending(), home.consolidations.planned()) == ([], [])
-        assert (await home.sleep()).read == 0
+        assert (home.consolidations.pending_entries(), home.consolidations.unapplied_plans()) == ([], [])
+        assert (await home.consolidate()).read_count == 0
         assert await home.memories.all() == expected
 
 
@@ -241,20 +241,20 @@ async def test_f15_killed_anywhere_and_run_again_the_memories_are_the_same(tmp_p
 
 async def test_f30_with_the_store_down_nothing_is_lost_and_the_next_sleep_catches_up(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path, cold=True) as home:
-        home.tell(OSLO)
-        await home.down()
+        home.add_entries(OSLO)
+        await home.stop_memory()
         with pytest.raises(MemoryUnavailable):
-            await home.sleep()
-        home.up()
-        assert [entry.content for entry in home.consolidations.pending()] == [OSLO]
-        home.tell((BERGEN, JUNE))
-        await home.sleep()
-        assert await home.current() == {BERGEN}
+            await home.consolidate()
+        home.allow_memory()
+        assert [entry.content for entry in home.consolidations.pending_entries()] == [OSLO]
+        home.add_entries((BERGEN, JUNE))
+        await home.consolidate()
+        assert await home.current_texts() == {BERGEN}
 
 
 async def test_f30_changes_that_could_not_be_made_are_made_first_without_asking_again(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []))) as home:
-        home.tell(OSLO)
+        home.add_entries(OSLO)
 
         class Down:
             nearest, reembed = home.memories.nearest, home.memories.reembed
@@ -263,57 +263,57 @@ async def test_f30_changes_that_could_not_be_made_are_made_first_without_asking_
                 raise MemoryUnavailable
 
         with pytest.raises(MemoryUnavailable):
-            await home.sleep(memories=Down())
-        assert (len(home.consolidations.planned()), len(home.model.requests)) == (1, 1)
-        await home.sleep()
-        assert (await home.current(), len(home.model.requests)) == ({OSLO}, 1)
+            await home.consolidate(memories=Down())
+        assert (len(home.consolidations.unapplied_plans()), len(home.model.requests)) == (1, 1)
+        await home.consolidate()
+        assert (await home.current_texts(), len(home.model.requests)) == ({OSLO}, 1)
 
 
 # -------------------------------------------------------------------------------------------------------- taken back
 
 
 async def test_a_night_is_taken_back(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY))
-    await home.sleep()
+    home.add_entries((OSLO, JANUARY))
+    await home.consolidate()
     before = await home.memories.all()
-    entry = home.tell((BERGEN, JUNE), ("I play the cello.", JUNE))[0]
-    await home.sleep()
-    assert await home.phase().undo_night(home.cycle, NOW) == 3
+    entry = home.add_entries((BERGEN, JUNE), ("I play the cello.", JUNE))[0]
+    await home.consolidate()
+    assert await home.consolidation().undo_cycle(home.cycle, NOW) == 3
     assert await home.memories.all() == before
-    assert home.consolidations.memory_of([entry.id or 0]) == {}
+    assert home.consolidations.memory_ids_by_entry([entry.id or 0]) == {}
     assert home.journal.entries("owner", limit=10)[-1].superseded_by is None
-    assert home.consolidations.pending() == []
-    assert await home.phase().undo_night(home.cycle, NOW) == 0
+    assert home.consolidations.pending_entries() == []
+    assert await home.consolidation().undo_cycle(home.cycle, NOW) == 0
 
 
 async def test_f15_taking_back_that_was_cut_off_goes_on(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY), ("I play the cello.", JANUARY), (BERGEN, JUNE))
-    await home.sleep()
+    home.add_entries((OSLO, JANUARY), ("I play the cello.", JANUARY), (BERGEN, JUNE))
+    await home.consolidate()
     with pytest.raises(SimulatedCrash):
-        await home.phase(CrashingStore(home.consolidations, "undone")).undo_night(home.cycle, NOW)
-    await home.phase().undo_night(home.cycle, NOW)
+        await home.consolidation(CrashingStore(home.consolidations, "mark_undone")).undo_cycle(home.cycle, NOW)
+    await home.consolidation().undo_cycle(home.cycle, NOW)
     assert await home.memories.all() == []
-    assert home.consolidations.of_cycle(home.cycle) == []
+    assert home.consolidations.applied_plans(home.cycle) == []
 
 
 async def test_a_night_that_later_ones_stand_upon_is_not_taken_back(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY))
-    await home.sleep()
-    home.tell((BERGEN, JUNE))
-    await home.sleep()
+    home.add_entries((OSLO, JANUARY))
+    await home.consolidate()
+    home.add_entries((BERGEN, JUNE))
+    await home.consolidate()
     with pytest.raises(UsageError, match="1 memory of sleep 1 changed again since"):
-        await home.phase().undo_night(1, NOW)
-    assert await home.current() == {BERGEN}
+        await home.consolidation().undo_cycle(1, NOW)
+    assert await home.current_texts() == {BERGEN}
 
 
 async def test_what_was_forgotten_since_is_not_brought_back(home: ConsolidationHome) -> None:
-    home.tell((OSLO, JANUARY))
-    await home.sleep()
+    home.add_entries((OSLO, JANUARY))
+    await home.consolidate()
     oslo = (await home.memories.all())[0]
-    home.tell((BERGEN, JUNE))
-    await home.sleep()
+    home.add_entries((BERGEN, JUNE))
+    await home.consolidate()
     await home.memories.erase([oslo.id])
-    await home.phase().undo_night(2, NOW)
+    await home.consolidation().undo_cycle(2, NOW)
     assert await home.memories.all() == []
 
 
@@ -325,12 +325,12 @@ async def by_id(home: ConsolidationHome) -> dict[str, Memory]:
 
 
 async def test_memories_are_made_again_from_the_journal(home: ConsolidationHome) -> None:
-    home.tell("The kitchen budget is 750.", "actually it's 900, not 750")
-    await home.sleep()
+    home.add_entries("The kitchen budget is 750.", "actually it's 900, not 750")
+    await home.consolidate()
     tell_both(home)
-    await home.sleep()
-    home.tell(("I lived in Paris then, I live in Paris.", MARCH))
-    await home.sleep()
+    await home.consolidate()
+    home.add_entries(("I lived in Paris then, I live in Paris.", MARCH))
+    await home.consolidate()
     expected = await by_id(home)
     some = list(expected)
     assert await rebuild_memories(home.consolidations, home.memories, NOW) == 0

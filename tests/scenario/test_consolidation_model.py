@@ -46,22 +46,22 @@ async def home(tmp_path: Path) -> AsyncIterator[ConsolidationHome]:
 
 async def test_a_model_decides_on_what_it_was_shown(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []))) as home:
-        home.tell(("The blue one is ours.", JANUARY))
-        await home.sleep()
+        home.add_entries(("The blue one is ours.", JANUARY))
+        await home.consolidate()
         home.model.script = [decisions_answer(("E1", "junk", []), ("E2", "same", ["M1"]), ("E3", "supersedes", ["M1"]))]
-        home.tell(("We swapped with the neighbours.", JUNE), "The hedge grows.", ("Ours: the blue.", MARCH))
-        outcome = await home.sleep()
-        assert await home.current() == {"We swapped with the neighbours."}
-        assert (outcome.more["superseded"], outcome.more["merged"], outcome.more["junk"]) == (1, 1, 1)
+        home.add_entries(("We swapped with the neighbours.", JUNE), "The hedge grows.", ("Ours: the blue.", MARCH))
+        outcome = await home.consolidate()
+        assert await home.current_texts() == {"We swapped with the neighbours."}
+        assert (outcome.details["superseded"], outcome.details["merged"], outcome.details["junk"]) == (1, 1, 1)
         assert outcome.rejected == ["worth nothing, a model says"]
         assert outcome.calls == 1
 
 
 async def test_a_model_is_shown_the_days_of_the_home(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []))) as home:
-        home.tell((OSLO, datetime(2026, 1, 5, 20, 0, tzinfo=UTC)))
-        await home.sleep()
-        home.tell((BERGEN, datetime(2026, 3, 5, 20, 0, tzinfo=UTC)))
+        home.add_entries((OSLO, datetime(2026, 1, 5, 20, 0, tzinfo=UTC)))
+        await home.consolidate()
+        home.add_entries((BERGEN, datetime(2026, 3, 5, 20, 0, tzinfo=UTC)))
         asker = JsonLinesModel(lambda: home.model, "Decide. <decisions>", "decisions", "consolidation", zero_cost)
         judge = EntryJudge(asker, zone=ZoneInfo("Asia/Tokyo"))
         await ConsolidationPhase(home.consolidations, home.memories, judge).run(2, PhaseResult(), NOW)
@@ -87,38 +87,38 @@ NONSENSE = {
 @pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
 async def test_f28_where_a_model_answers_nonsense_the_rules_decide(tmp_path: Path, answer: str) -> None:
     async with open_consolidation_home(tmp_path, answer) as home:
-        home.tell((OSLO, JANUARY), (BERGEN, JUNE))
-        outcome = await home.sleep()
-        assert await home.current() == {BERGEN}
-        assert len(await home.held()) == 2
-        assert (outcome.calls, bool(outcome.more["model"])) == (1, True)
+        home.add_entries((OSLO, JANUARY), (BERGEN, JUNE))
+        outcome = await home.consolidate()
+        assert await home.current_texts() == {BERGEN}
+        assert len(await home.memory_texts()) == 2
+        assert (outcome.calls, bool(outcome.details["model"])) == (1, True)
 
 
 async def test_f32_a_model_of_no_use_is_asked_once_in_a_sleep(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path, "no") as home:
-        home.calls_of = 5
-        home.tell(*(f"Locker {number} belongs to team {number + 500}." for number in range(120)))
-        outcome = await home.sleep()
-        assert (outcome.calls, outcome.read, len(home.model.requests)) == (1, 120, 1)
+        home.entries_per_call = 5
+        home.add_entries(*(f"Locker {number} belongs to team {number + 500}." for number in range(120)))
+        outcome = await home.consolidate()
+        assert (outcome.calls, outcome.read_count, len(home.model.requests)) == (1, 120, 1)
 
 
 async def test_f33_a_model_is_shown_one_scope_and_can_name_no_other(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path) as home:
-        home.tell((OSLO, JANUARY))
-        await home.sleep()
+        home.add_entries((OSLO, JANUARY))
+        await home.consolidate()
         home.model.provider = "scripted"
         home.model.script = [decisions_answer(("E1", "supersedes", ["M1"]))]
-        home.tell((BERGEN, JUNE), scope="peer:x:ann")
-        await home.sleep()
+        home.add_entries((BERGEN, JUNE), scope="peer:x:ann")
+        await home.consolidate()
         assert "Oslo.\n" not in home.model.requests[0].messages[0].content
-        assert (await home.current("owner"), await home.current("peer:x:ann")) == ({OSLO}, {BERGEN})
+        assert (await home.current_texts("owner"), await home.current_texts("peer:x:ann")) == ({OSLO}, {BERGEN})
 
 
 async def test_f29_what_is_said_twice_in_one_call_is_one_memory_whatever_a_model_says(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path, decisions_answer(("E1", "new", []), ("E2", "new", []))) as home:
-        home.tell("I play the cello.", "The user plays the cello.")
-        await home.sleep()
-        assert len(await home.held()) == 1
+        home.add_entries("I play the cello.", "The user plays the cello.")
+        await home.consolidate()
+        assert len(await home.memory_texts()) == 1
 
 
 # ------------------------------------------------------------------------------------------------------------ weighed
@@ -128,29 +128,29 @@ async def test_what_the_rules_are_unsure_of_is_weighed_by_a_model_once(tmp_path:
     async with open_consolidation_home(
         tmp_path, scores_answer(("E1", 0.1), ("E2", 7), ("E3", True), ("E9", 0.9))
     ) as home:
-        home.tell("The hedge grows.", "I sing in a choir.", "The boat is blue.", OSLO)
-        home.tell("Someone weighed this.", importance=0.45)
+        home.add_entries("The hedge grows.", "I sing in a choir.", "The boat is blue.", OSLO)
+        home.add_entries("Someone weighed this.", importance=0.45)
         outcome = await home.score()
         weights = {entry.content: entry.importance for entry in home.journal.entries("owner")}
         assert weights["The hedge grows."] == 0.1
         assert (weights["I sing in a choir."], weights["The boat is blue."], weights[OSLO]) == (0.4, 0.4, 0.7)
         asked = home.model.requests[0].messages[0].content
         assert "Oslo" not in asked and "Someone weighed" not in asked
-        assert (outcome.read, outcome.written, outcome.calls) == (3, 1, 1)
+        assert (outcome.read_count, outcome.written_count, outcome.calls) == (3, 1, 1)
         await home.restart()
         assert (await home.score()).calls == 0
 
 
 async def test_f28_with_nonsense_for_weights_those_of_the_rules_stay(tmp_path: Path) -> None:
     async with open_consolidation_home(tmp_path, "sorry") as home:
-        home.tell("The hedge grows.")
+        home.add_entries("The hedge grows.")
         outcome = await home.score()
         assert home.journal.entries("owner")[0].importance == 0.4
         assert (outcome.errors, outcome.rejected) == ([], ["the model answered no list"])
 
 
 async def test_offline_nobody_is_asked_for_weights(home: ConsolidationHome) -> None:
-    home.tell("The hedge grows.")
+    home.add_entries("The hedge grows.")
     assert ((await home.score()).calls, home.model.requests) == (0, [])
 
 
@@ -164,7 +164,7 @@ async def test_in_a_sleep_it_follows_what_was_read_and_the_report_tells_of_it(tm
         report = await asleep(talk, home)
         assert list(report.phases) == ["settle", "extract", "score", "consolidate", "compact"]
         assert (report.state, report.phases["consolidate"]["learned"]) == ("done", 1)
-        assert await home.current() == {"Told: I live in Oslo."}
+        assert await home.current_texts() == {"Told: I live in Oslo."}
         talk.close()
 
 
@@ -172,12 +172,12 @@ async def test_f30_the_report_says_that_the_store_was_down_and_the_other_phases_
     async with open_consolidation_home(tmp_path, cold=True) as home:
         talk = JournalHome(tmp_path, model=ScriptedModel(learn_every_line)).open()
         say_facts(talk, "I live in Oslo.")
-        await home.down()
+        await home.stop_memory()
         report = await asleep(talk, home)
         told = report.phases["consolidate"]
         assert (report.state, told["state"], bool(told["error"])) == ("failed", "failed", True)
         assert (report.phases["extract"]["written"], report.phases["compact"]["state"]) == (1, "done")
-        home.up()
+        home.allow_memory()
         assert (await asleep(talk, home)).phases["consolidate"]["learned"] == 1
         talk.close()
 
@@ -196,6 +196,6 @@ async def asleep(talk: JournalHome, home: ConsolidationHome) -> SleepReport:
         failures=3,
         cool_down=timedelta(minutes=30),
         clock=lambda: NOW,
-        between=(("score", scoring.run), ("consolidate", home.phase().run)),
+        extra_phases=(("score", scoring.run), ("consolidate", home.consolidation().run)),
     )
-    return await cycle.run_sleep_tick(NOW)
+    return await cycle.run(NOW)

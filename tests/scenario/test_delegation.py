@@ -71,7 +71,7 @@ class DelegatingApp:
             values.delegation,
             lambda: NOW,
             prompt=PROMPT,
-            tokens_of=lambda request, model: 1000,
+            count_request_tokens=lambda request, model: 1000,
             max_seconds=30,
         )
         toolbox = build_toolbox(
@@ -83,7 +83,7 @@ class DelegatingApp:
         )
 
     async def ask(self, text: str) -> TurnOutcome:
-        return await self.turns.run(TurnControl(self.stores.begin(text)))
+        return await self.turns.run(TurnControl(self.stores.begin_turn(text)))
 
     def close(self) -> None:
         self.history.close()
@@ -111,13 +111,13 @@ async def test_answers_of_helpers_enter_the_conversation_and_nothing_else_of_the
     async with delegated(tmp_path, ScriptedModel(DELEGATED, "done"), helper) as it:
         outcome = await it.ask("plan the trip")
         assert outcome.text == "done"
-        said = it.stores.said()
+        said = it.stores.add_message()
         assert said[0] == "plan the trip"
         assert said[2].endswith('1. "find the fare":\n> 90 euros\n2. "find a hotel":\n> 90 euros')
         assert said[3:] == ["done"]
-        assert len(it.stores.shown()) == 4
-        assert b"search_history" not in it.stores.raw()
-        assert PROMPT.encode() not in it.stores.raw()
+        assert len(it.stores.view_contents()) == 4
+        assert b"search_history" not in it.stores.log_bytes()
+        assert PROMPT.encode() not in it.stores.log_bytes()
 
 
 async def test_f22_a_compaction_while_helpers_run_changes_nothing_they_see(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ async def test_f22_a_compaction_while_helpers_run_changes_nothing_they_see(tmp_p
         it.stores.say("the budget is 400 euros", "noted")
 
         def compacted(request: ModelRequest) -> ScriptStep:
-            it.stores.conversation.compact(
+            it.stores.conversation.commit_compaction(
                 plan_compaction(it.stores, 0, 1, summary_message("[CONTEXT SUMMARY] a budget")), NOW
             )
             return look
@@ -137,7 +137,7 @@ async def test_f22_a_compaction_while_helpers_run_changes_nothing_they_see(tmp_p
         helper.script = [compacted, look, "90 euros", "Hotel Sol"]
         outcome = await it.ask("plan the trip")
         assert [one.state for one in it.stores.conversation.checkpoints("main")] == ["live"]
-        assert it.stores.shown()[:2] == ["[CONTEXT SUMMARY] a budget", "plan the trip"]
+        assert it.stores.view_contents()[:2] == ["[CONTEXT SUMMARY] a budget", "plan the trip"]
         snapshot = it.chat.requests[0].messages
         assert [m.content for m in snapshot][:2] == ["the budget is 400 euros", "noted"]
         assert len(helper.requests) == 4
@@ -147,7 +147,7 @@ async def test_f22_a_compaction_while_helpers_run_changes_nothing_they_see(tmp_p
         asked = it.chat.requests[-1]
         assert "the budget is 400 euros" not in [m.content for m in asked.messages]
         assert asked.messages[-1].role == "tool" and "90 euros" in asked.messages[-1].content
-        assert (outcome.text, {one.state for one in it.kept.of("main")}) == ("done", {"done"})
+        assert (outcome.text, {one.state for one in it.kept.list_for_session("main")}) == ("done", {"done"})
         assert it.stores.verify().ok
 
 
@@ -155,13 +155,13 @@ async def test_a_turn_that_is_stopped_marks_its_helpers_failed(tmp_path: Path) -
     helper = ScriptedModel("never")
     helper.gate = asyncio.Event()
     async with delegated(tmp_path, ScriptedModel(DELEGATED, "done"), helper) as it:
-        steering = TurnControl(it.stores.begin("plan the trip"))
+        steering = TurnControl(it.stores.begin_turn("plan the trip"))
         running = asyncio.create_task(it.turns.run(steering))
         await helper.called.wait()
-        steering.abort = "Stopped."
+        steering.abort_reason = "Stopped."
         running.cancel()
         assert (await running).state == "aborted"
-        ended = it.kept.of("main")
+        ended = it.kept.list_for_session("main")
         assert [(one.state, one.result) for one in ended] == [("failed", f"{FAILED_PREFIX}{TURN_STOPPED}")] * 2
 
 
@@ -200,13 +200,13 @@ async def test_f22_a_crash_while_helpers_run_leaves_the_tool_and_its_tasks_on_re
     began = asyncio.Event()
     left = await killed(tmp_path, half_done(began), began)
     async with delegated(left, ScriptedModel("I will look again"), ScriptedModel("must not run")) as it:
-        [turn] = it.stores.conversation.reconcile(NOW).running
-        assert [(run.call.name, run.state) for run in it.stores.conversation.tool_runs(turn)] == [
+        [turn] = it.stores.conversation.recover_after_crash(NOW).running_turns
+        assert [(run.call.name, run.state) for run in it.stores.conversation.list_tool_runs(turn)] == [
             ("delegate", "started")
         ]
-        cut_off = it.kept.interrupt(NOW)
+        cut_off = it.kept.interrupt_running(NOW)
         assert [(one.task, one.state) for one in cut_off] == [("find a hotel", "interrupted")]
-        assert it.kept.interrupt(NOW) == []
+        assert it.kept.interrupt_running(NOW) == []
 
         outcome = await it.turns.run(TurnControl(turn))
         told = it.chat.requests[0].messages[-1]
@@ -275,7 +275,7 @@ async def test_a_strict_provider_takes_what_helpers_send_and_its_cache_serves_th
         async with delegated(tmp_path, chat, helper) as it:
             it.stores.say("the budget is 400 euros, " + "and so on, " * 300, "noted")
             assert (await it.ask("plan the trip")).text == "done"
-            ended = [(one.state, one.result) for one in it.kept.of("main")]
+            ended = [(one.state, one.result) for one in it.kept.list_for_session("main")]
         assert server.complaints == []
         assert ended == [("done", "it is late")] * 2
         assert len(helper.usages) == 4

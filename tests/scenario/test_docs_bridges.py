@@ -38,7 +38,7 @@ def stuck(home: Home) -> int:
         item = stores.outbox.push(
             OutgoingMessage(str(uuid4()), "main", "owner", "telegram", "1001", "words"), utc_now()
         )
-        stores.outbox.mark(item.id, "ambiguous", utc_now(), error="it broke off")
+        stores.outbox.set_state(item.id, "ambiguous", utc_now(), error="it broke off")
         return item.id
     finally:
         stores.close()

@@ -58,17 +58,17 @@ async def test_embedding_again_that_is_killed_goes_on_where_it_was_and_the_forme
         by_words = await nearest(house, "dessert")
     async with open_memories(after, warm_child_command()) as house:
         assert await house.reembed(2) == 2
-        letters.answers = [500]
+        letters.next_answers = [500]
         with pytest.raises(MemoryUnavailable):
             await house.reembed(1)
         os.kill(house.child.pid or 0, signal.SIGKILL)
         with pytest.raises(MemoryUnavailable):
             await house.reembed(1)
         assert await nearest(house, "dessert") == by_words
-        asked = len(letters.asked)
+        asked = len(letters.request_bodies)
         assert await house.reembed(10) == 0
         # Only what was left is embedded again.
-        again = [text for one in letters.asked[asked:] for text in one["input"]]
+        again = [text for one in letters.request_bodies[asked:] for text in one["input"]]
         assert [text for text in again if text != "dimensions"] == [one.text for one in KEPT[2:]]
         assert await answers_by_letters(house, KEPT[0])
         assert await house.all() == KEPT
@@ -103,16 +103,18 @@ async def test_f30_a_night_whose_new_embedder_is_down_changes_nothing_and_a_late
     tmp_path: Path, letters: EmbedderServer
 ) -> None:
     async with open_consolidation_home(tmp_path) as home:
-        home.tell("My sister Anna is a nurse.")
-        await home.sleep()
+        home.add_entries("My sister Anna is a nurse.")
+        await home.consolidate()
         await home.memories.aclose()
         home.memories = open_mem0_client(MemoryStoreSettings(tmp_path, embedder=letters.settings()), home.memory_db)
-        home.tell("The boiler is serviced every March.")
-        letters.answers = [503] * 20
+        home.add_entries("The boiler is serviced every March.")
+        letters.next_answers = [503] * 20
         with pytest.raises(MemoryUnavailable):
-            await home.sleep()
-        assert [entry.content for entry in home.consolidations.pending()] == ["The boiler is serviced every March."]
-        assert await home.current() == {"My sister Anna is a nurse."}
-        letters.answers = []
-        await home.sleep()
-        assert await home.current() == {"My sister Anna is a nurse.", "The boiler is serviced every March."}
+            await home.consolidate()
+        assert [entry.content for entry in home.consolidations.pending_entries()] == [
+            "The boiler is serviced every March."
+        ]
+        assert await home.current_texts() == {"My sister Anna is a nurse."}
+        letters.next_answers = []
+        await home.consolidate()
+        assert await home.current_texts() == {"My sister Anna is a nurse.", "The boiler is serviced every March."}

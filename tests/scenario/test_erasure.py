@@ -40,11 +40,11 @@ def home() -> Iterator[ErasureHome]:
 @pytest.mark.parametrize("spelled", SECRET_SPELLINGS)
 async def test_words_are_gone_from_every_byte_of_the_home(home: ErasureHome, spelled: str) -> None:
     write_everywhere(home, spelled, SECRET)
-    held = home.bytes_with()
-    done = await home.forgetting.forget(erasure_request(), NOW)
-    assert [(one.where, one.count, one.why) for one in done.left] == []
+    held = home.files_containing()
+    done = await home.erasure.erase(erasure_request(), NOW)
+    assert [(one.where, one.count, one.why) for one in done.leftovers] == []
     assert done.complete
-    assert home.bytes_with() == []
+    assert home.files_containing() == []
     assert home.verify().problems == ()
     assert set(done.messages) == set(home.verify().redactions)
     assert len(held) >= 12, held
@@ -53,9 +53,9 @@ async def test_words_are_gone_from_every_byte_of_the_home(home: ErasureHome, spe
 @pytest.mark.parametrize("spelled", CJK_SPELLINGS)
 async def test_words_of_a_script_without_spaces_are_gone_too(home: ErasureHome, spelled: str) -> None:
     write_everywhere(home, spelled, CJK)
-    done = await home.forgetting.forget(erasure_request(CJK), NOW)
-    assert [(one.where, one.why) for one in done.left] == []
-    assert home.bytes_with() == []
+    done = await home.erasure.erase(erasure_request(CJK), NOW)
+    assert [(one.where, one.why) for one in done.leftovers] == []
+    assert home.files_containing() == []
     assert home.verify().problems == ()
 
 
@@ -63,8 +63,8 @@ async def test_everything_else_stays_as_it_was(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
     before = {record.id: record for session in home.log.sessions() for record in home.log.scan(session)}
     size = home.log.size("main")
-    infos = {info.key: info for info in home.conversation.sessions()}
-    done = await home.forgetting.forget(erasure_request(), NOW)
+    infos = {info.key: info for info in home.conversation.list_sessions()}
+    done = await home.erasure.erase(erasure_request(), NOW)
     after = {record.id: record for session in home.log.sessions() for record in home.log.scan(session)}
     for message_id, was in before.items():
         now = after[message_id]
@@ -72,30 +72,30 @@ async def test_everything_else_stays_as_it_was(home: ErasureHome) -> None:
         assert message_id in done.messages or now == was
         assert message_id not in done.messages or (now.content, now.tool_calls, now.salt.strip()) == ("", (), "")
     assert home.log.size("main") > size, "a redaction was appended"
-    for info in home.conversation.sessions():
+    for info in home.conversation.list_sessions():
         assert info.view_messages == infos[info.key].view_messages
         assert info.prefix_rev > infos[info.key].prefix_rev
-    assert set(home.found("boat")) >= {1, 2}
-    assert home.found("zanzibarquux") == []
+    assert set(home.search_ids("boat")) >= {1, 2}
+    assert home.search_ids("zanzibarquux") == []
 
 
 async def test_the_rest_of_what_was_made_of_the_words_stays(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    await home.forgetting.forget(erasure_request(), NOW)
+    await home.erasure.erase(erasure_request(), NOW)
     [summarised] = [one for one in home.conversation.checkpoints("main") if one.summary]
     assert summarised.summary == f"[CONTEXT SUMMARY]\n- {KEPT_FACT}\n- It rained."
     assert summarised.key_facts == {"identifiers": ["A-1"], "note": "Kept."}
-    assert home.shown()[0] == summarised.summary
-    assert home.files.curated() == f"- {KEPT_FACT}\n"
-    assert home.files.day("owner", DAY) == "# 2026-11-20\n\n## 10:30\n\n- It rained.\n"
-    assert [todo.text for todo in home.todos.all("owner", include_done=True)] == ["Buy bread."]
-    assert home.pins.all("main") == []
+    assert home.view_contents()[0] == summarised.summary
+    assert home.files.read_memory_file() == f"- {KEPT_FACT}\n"
+    assert home.files.read_daily_note("owner", DAY) == "# 2026-11-20\n\n## 10:30\n\n- It rained.\n"
+    assert [todo.text for todo in home.todos.list_todos("owner", include_done=True)] == ["Buy bread."]
+    assert home.pins.list_pins("main") == []
     contents = {entry.content for entry in home.journal.entries("owner")}
     assert contents == {"The gate has a word.", "The boat is red.", "They met.\nThey left.", "The word was changed."}
     assert [entry.content for entry in home.journal.search("red boat", "owner")] == ["The boat is red."]
-    [gate] = home.profiles.all("owner")
+    [gate] = home.profiles.list_profiles("owner")
     assert (gate.aliases, gate.summary, [one.value for one in gate.attributes]) == ((), "It is old.", ["green"])
-    assert home.journal.cycles()[0].phases["consolidate"] == {"rejected": [], "read": 3}
+    assert home.journal.list_cycles()[0].phases["consolidate"] == {"rejected": [], "read": 3}
     assert home.db.rows("SELECT body FROM outbox WHERE kind = 'notice'")[0]["body"] == "A notice."
     assert home.db.rows("SELECT volatile FROM turns WHERE volatile LIKE '%sun%'")[0][0].endswith("The sun shines.")
     assert "hello there" in (home.path / "chat_history").read_text()
@@ -103,42 +103,42 @@ async def test_the_rest_of_what_was_made_of_the_words_stays(home: ErasureHome) -
 
 async def test_other_entries_of_a_memory_that_went_are_consolidated_anew(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    assert "The gate has a word." not in {entry.content for entry in home.consolidations.pending()}
-    await home.forgetting.forget(erasure_request(), NOW)
-    assert "The gate has a word." in {entry.content for entry in home.consolidations.pending()}
-    assert home.consolidations.planned() == []
-    [left] = home.consolidations.of_cycle(1)
+    assert "The gate has a word." not in {entry.content for entry in home.consolidations.pending_entries()}
+    await home.erasure.erase(erasure_request(), NOW)
+    assert "The gate has a word." in {entry.content for entry in home.consolidations.pending_entries()}
+    assert home.consolidations.unapplied_plans() == []
+    [left] = home.consolidations.applied_plans(1)
     assert [change.memory.text for change in left.changes] == [KEPT_FACT]
 
 
 async def test_compactions_can_still_be_undone_without_the_words(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    await home.forgetting.forget(erasure_request(), NOW)
+    await home.erasure.erase(erasure_request(), NOW)
     for _ in range(2):
-        home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
-    shown = home.shown()
+        home.conversation.undo_compaction(home.conversation.plan_uncompact("main"), "main", NOW)
+    shown = home.view_contents()
     assert shown[:2] == ["What is my boat called?", KEPT_FACT]
     assert shown.count(FORGOTTEN_PLACEHOLDER) == 6
     assert home.verify().problems == ()
-    assert home.bytes_with() == []
+    assert home.files_containing() == []
 
 
 async def test_edits_can_still_be_undone_without_the_words(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    await home.forgetting.forget(erasure_request(), NOW)
-    for edit in home.files.edits("owner", target="profile:1"):
-        home.files.undo(edit.id or 0, "owner", NOW)
-    assert home.profiles.all("owner") == []
-    [edit] = home.files.edits("owner", target="file:MEMORY.md")
-    home.files.undo(edit.id or 0, "owner", NOW)
-    assert home.files.curated() == ""
-    assert home.bytes_with() == []
+    await home.erasure.erase(erasure_request(), NOW)
+    for edit in home.files.list_edits("owner", target="profile:1"):
+        home.files.undo_edit(edit.id or 0, "owner", NOW)
+    assert home.profiles.list_profiles("owner") == []
+    [edit] = home.files.list_edits("owner", target="file:MEMORY.md")
+    home.files.undo_edit(edit.id or 0, "owner", NOW)
+    assert home.files.read_memory_file() == ""
+    assert home.files_containing() == []
 
 
 async def test_nothing_changes_before_a_person_says_so(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
     before = {path: path.read_bytes() for path in home.path.rglob("*") if path.is_file() and path.suffix != ".db-shm"}
-    found, code = await home.forgetting.ask(erasure_request(), NOW)
+    found, code = await home.erasure.request_code(erasure_request(), NOW)
     assert {path: path.read_bytes() for path in before} == before
     kinds = {place.kind for place in found.places}
     assert kinds >= {
@@ -168,16 +168,16 @@ async def test_nothing_changes_before_a_person_says_so(home: ErasureHome) -> Non
     }
     assert found.related == ("journal entry 2: The gate has a word.", "journal entry 5: The word was changed.")
     with pytest.raises(UsageError, match="nothing to forget under this code"):
-        await home.forgetting.confirm(code, GUEST, NOW)
-    assert (await home.forgetting.confirm(code.lower(), "owner", NOW)).complete
+        await home.erasure.confirm(code, GUEST, NOW)
+    assert (await home.erasure.confirm(code.lower(), "owner", NOW)).complete
     with pytest.raises(UsageError, match="nothing to forget under this code"):
-        await home.forgetting.confirm(code, "owner", NOW)
+        await home.erasure.confirm(code, "owner", NOW)
 
 
 async def test_forgetting_twice_finds_nothing_the_second_time(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    assert (await home.forgetting.forget(erasure_request(), NOW)).messages
-    again = await home.forgetting.forget(erasure_request(), NOW)
+    assert (await home.erasure.erase(erasure_request(), NOW)).messages
+    again = await home.erasure.erase(erasure_request(), NOW)
     assert (again.messages, again.places, again.complete) == ((), (), True)
 
 
@@ -186,7 +186,7 @@ async def test_forgetting_twice_finds_nothing_the_second_time(home: ErasureHome)
 
 async def test_a_message_goes_with_what_was_learned_from_it_alone(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    done = await home.forgetting.forget(ErasureRequest("owner", messages=(3,)), NOW)
+    done = await home.erasure.erase(ErasureRequest("owner", messages=(3,)), NOW)
     assert done.messages == (3, 8), "and what an edit of it said"
     contents = {entry.content for entry in home.journal.entries("owner")}
     assert "The gate has a word." not in contents
@@ -198,17 +198,17 @@ async def test_a_message_goes_with_what_was_learned_from_it_alone(home: ErasureH
 async def test_copies_in_other_messages_are_told_of(home: ErasureHome) -> None:
     said = [home.say(text, "Well.") for text in ("My aunt lives in Ghent now.", "My aunt lives in Ghent now. Yes.")]
     first, second = (turn.items[0].message_id for turn in said)
-    done = await home.forgetting.forget(ErasureRequest("owner", messages=(first,)), NOW)
+    done = await home.erasure.erase(ErasureRequest("owner", messages=(first,)), NOW)
     assert done.messages == (first,)
-    [log] = [one for one in done.left if one.where.startswith("log/")]
+    [log] = [one for one in done.leftovers if one.where.startswith("log/")]
     assert f"messages {second} say the same" in log.why
-    assert first not in home.found("aunt Ghent")
-    assert second in home.found("aunt Ghent")
+    assert first not in home.search_ids("aunt Ghent")
+    assert second in home.search_ids("aunt Ghent")
 
 
 async def test_a_journal_entry_goes_with_its_memory(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    done = await home.forgetting.forget(ErasureRequest("owner", entries=(1,)), NOW)
+    done = await home.erasure.erase(ErasureRequest("owner", entries=(1,)), NOW)
     assert done.messages == ()
     assert 1 not in {entry.id for entry in home.journal.entries("owner")}
     assert "Word of the gate: " + SECRET not in {one.text for one in await home.memories.all("owner")}
@@ -218,7 +218,7 @@ async def test_a_journal_entry_goes_with_its_memory(home: ErasureHome) -> None:
 async def test_a_memory_goes_with_its_entries(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
     [one] = [one for one in await home.memories.all("owner") if one.text.startswith("Word of the gate")]
-    await home.forgetting.forget(ErasureRequest("owner", memories=(one.id,)), NOW)
+    await home.erasure.erase(ErasureRequest("owner", memories=(one.id,)), NOW)
     assert {entry.id for entry in home.journal.entries("owner")} & set(one.entries) == set()
     assert one.id not in {left.id for left in await home.memories.all("owner")}
     assert await home.memories.history(one.id) == []
@@ -228,27 +228,27 @@ async def test_a_memory_names_none_that_is_gone_as_what_holds_instead(home: Eras
     now, former = make_memory("She drinks coffee.", "owner"), make_memory("She drinks tea.", "owner")
     boat = replace(make_memory("The boat is red.", "owner"), until=NOW, superseded_by=former.id)
     for one in (now, replace(former, until=NOW, superseded_by=now.id), boat):
-        home.put_memory(one)
-    await home.forgetting.forget(ErasureRequest("owner", memories=(now.id,)), NOW)
+        home.add_memory(one)
+    await home.erasure.erase(ErasureRequest("owner", memories=(now.id,)), NOW)
     assert sorted(await home.memories.all("owner"), key=lambda one: one.text) == [former, boat]
 
 
 async def test_what_a_profile_says_by_a_forgotten_memory_goes_in_other_words_too(home: ErasureHome) -> None:
-    tea, boat = home.entry("tea", "She drinks tea without milk."), home.entry("boat", "She has a boat.")
+    tea, boat = home.add_entry("tea", "She drinks tea without milk."), home.add_entry("boat", "She has a boat.")
     one = make_memory("She drinks tea without milk.", "owner", entries=(tea,))
-    home.put_memory(one)
-    home.consolidations.plan(ChangePlan("p", 1, "owner", (MemoryChange("add", one),), (tea,), (), ()), NOW)
-    home.consolidations.applied("p", NOW)
+    home.add_memory(one)
+    home.consolidations.save_plan(ChangePlan("p", 1, "owner", (MemoryChange("add", one),), (tea,), (), ()), NOW)
+    home.consolidations.mark_applied("p", NOW)
     saved = home.profiles.save(Profile("owner", "person", "Ann", (), ""), "model", NOW, key="a")
     facts = (
         ProfileAttribute("drink", "Ceylon, black", NOW, sources=(tea,)),
         ProfileAttribute("both", "x", NOW, sources=(tea, boat)),
     )
     home.profiles.save(replace(saved, attributes=(*facts, ProfileAttribute("colour", "green", NOW))), "user", NOW)
-    await home.forgetting.forget(ErasureRequest("owner", memories=(one.id,)), NOW)
-    [left] = home.profiles.all("owner")
+    await home.erasure.erase(ErasureRequest("owner", memories=(one.id,)), NOW)
+    [left] = home.profiles.list_profiles("owner")
     assert [attribute.name for attribute in left.attributes] == ["both", "colour"]
-    versions = [row["after"] for row in home.people.rows("SELECT after FROM edits")]
+    versions = [row["after"] for row in home.character_db.rows("SELECT after FROM edits")]
     assert any("green" in version for version in versions)
     assert not any("Ceylon" in version for version in versions)
 
@@ -256,23 +256,23 @@ async def test_what_a_profile_says_by_a_forgotten_memory_goes_in_other_words_too
 async def test_digits_alone_are_the_memory_that_begins_so_where_no_message_has_the_number(home: ErasureHome) -> None:
     home.chat(1)
     one = replace(make_memory("She drinks tea.", "owner"), id="13164122-4a8c-5d53-9a53-0f1b3a5f5b5e")
-    home.put_memory(one)
-    found = await home.forgetting.find(ErasureRequest("owner", digits="13164122"))
-    assert found.wanted == ErasureRequest("owner", memories=(one.id,))
-    home.put_memory(replace(one, id="00000001-4a8c-5d53-9a53-0f1b3a5f5b5e"))
+    home.add_memory(one)
+    found = await home.erasure.preview(ErasureRequest("owner", digits="13164122"))
+    assert found.request == ErasureRequest("owner", memories=(one.id,))
+    home.add_memory(replace(one, id="00000001-4a8c-5d53-9a53-0f1b3a5f5b5e"))
     with pytest.raises(UsageError, match="`#00000001` for the message, `memory 00000001` for the memory"):
-        await home.forgetting.find(ErasureRequest("owner", digits="00000001"))
+        await home.erasure.preview(ErasureRequest("owner", digits="00000001"))
     with pytest.raises(UsageError, match=r"no message 1316\. .*`memory 1316`"):
-        await home.forgetting.find(ErasureRequest("owner", messages=(1316,)))
+        await home.erasure.preview(ErasureRequest("owner", messages=(1316,)))
     with pytest.raises(UsageError, match="no message 13164122"):
-        await home.forgetting.find(ErasureRequest(GUEST, digits="13164122"))
+        await home.erasure.preview(ErasureRequest(GUEST, digits="13164122"))
 
 
 async def test_words_that_are_too_short_are_refused_with_how_short_and_the_ways_out(home: ErasureHome) -> None:
     with pytest.raises(
         UsageError, match=r"Less than 4 letters or digits \(2 of .*longer phrase.*#17.*entry 12.*memory"
     ):
-        await home.forgetting.find(ErasureRequest("owner", text="abc"))
+        await home.erasure.preview(ErasureRequest("owner", text="abc"))
 
 
 @pytest.mark.parametrize(
@@ -288,8 +288,8 @@ async def test_words_that_are_too_short_are_refused_with_how_short_and_the_ways_
 async def test_what_is_not_there_or_too_short_is_refused(home: ErasureHome, asked: ErasureRequest) -> None:
     home.chat(1)
     with pytest.raises(UsageError, match="Nothing was changed"):
-        await home.forgetting.forget(asked, NOW)
-    assert home.copies.unfinished() == []
+        await home.erasure.erase(asked, NOW)
+    assert home.erasure_store.unfinished_plans() == []
 
 
 # ------------------------------------------------------------------------------------------------------------- scopes
@@ -298,32 +298,32 @@ async def test_what_is_not_there_or_too_short_is_refused(home: ErasureHome, aske
 async def test_i10_words_that_a_guest_said_stay_where_the_guest_said_them(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
     said = say_as_guest(home, SECRET)
-    raw = home.raw(GUEST)
-    done = await home.forgetting.forget(erasure_request(), NOW)
+    raw = home.log_bytes(GUEST)
+    done = await home.erasure.erase(erasure_request(), NOW)
     assert said not in done.messages
     assert done.complete
-    assert home.raw(GUEST) == raw
-    assert [todo.text for todo in home.todos.all(GUEST)] == [f"Use {SECRET}"]
+    assert home.log_bytes(GUEST) == raw
+    assert [todo.text for todo in home.todos.list_todos(GUEST)] == [f"Use {SECRET}"]
     assert [entry.content for entry in home.journal.entries(GUEST)] == [f"The guest's word is {SECRET}"]
     assert [one.text for one in await home.memories.all(GUEST)] == [f"Guest said {SECRET}"]
-    assert SECRET in home.files.day(GUEST, DAY)
-    assert {one.why for one in done.left} == {"another person's: the same words stand there in their own right"}
+    assert SECRET in home.files.read_daily_note(GUEST, DAY)
+    assert {one.why for one in done.leftovers} == {"another person's: the same words stand there in their own right"}
 
 
 async def test_i10_a_guest_forgets_only_what_is_theirs_and_learns_of_nothing_else(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
     say_as_guest(home, SECRET)
-    raw, files = home.raw(), home.files.curated()
-    done = await home.forgetting.forget(erasure_request(scope=GUEST), NOW)
-    assert home.raw() == raw
-    assert home.files.curated() == files
-    assert SECRET not in home.raw(GUEST).decode()
-    assert home.todos.all(GUEST) == []
+    raw, files = home.log_bytes(), home.files.read_memory_file()
+    done = await home.erasure.erase(erasure_request(scope=GUEST), NOW)
+    assert home.log_bytes() == raw
+    assert home.files.read_memory_file() == files
+    assert SECRET not in home.log_bytes(GUEST).decode()
+    assert home.todos.list_todos(GUEST) == []
     assert home.journal.entries(GUEST) == []
     assert await home.memories.all(GUEST) == []
-    assert SECRET not in home.files.day(GUEST, DAY)
-    assert len(home.todos.all("owner", include_done=True)) == 2
-    assert done.left == ()
+    assert SECRET not in home.files.read_daily_note(GUEST, DAY)
+    assert len(home.todos.list_todos("owner", include_done=True)) == 2
+    assert done.leftovers == ()
     assert done.complete
     assert home.verify().problems == ()
 
@@ -338,7 +338,7 @@ async def test_i10_ids_of_others_are_not_there_for_a_guest(home: ErasureHome) ->
         ErasureRequest(GUEST, memories=(one.id,)),
     ):
         with pytest.raises(UsageError, match="There is no"):
-            await home.forgetting.forget(asked, NOW)
+            await home.erasure.erase(asked, NOW)
     assert home.verify().redactions == ()
 
 
@@ -346,16 +346,16 @@ async def test_i10_ids_of_others_are_not_there_for_a_guest(home: ErasureHome) ->
 
 
 async def test_a_message_that_is_being_answered_is_refused_with_the_reason(home: ErasureHome) -> None:
-    turn = home.begin(f"Keep {SECRET}")
+    turn = home.begin_turn(f"Keep {SECRET}")
     for asked in (erasure_request(), ErasureRequest("owner", messages=(turn.items[0].message_id,))):
         with pytest.raises(UsageError, match="A message is being answered"):
-            await home.forgetting.forget(asked, NOW)
+            await home.erasure.erase(asked, NOW)
     assert home.verify().redactions == ()
-    assert home.copies.unfinished() == []
+    assert home.erasure_store.unfinished_plans() == []
 
 
 async def test_a_message_that_waits_is_refused_too(home: ErasureHome) -> None:
     home.chat(1)
     home.accept(f"Keep {SECRET}")
     with pytest.raises(UsageError, match="Message 3 waits to be answered"):
-        await home.forgetting.forget(erasure_request(), NOW)
+        await home.erasure.erase(erasure_request(), NOW)

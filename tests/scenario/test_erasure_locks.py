@@ -23,11 +23,11 @@ db.close()
 async def test_what_another_process_writes_after_a_forgetting_is_seen(tmp_path: Path) -> None:
     home = ErasureHome(tmp_path).open()
     try:
-        home.put_memory(make_memory("Cake is nice.", "owner", 1))
-        home.put_memory(make_memory("The code is zanzibarquux.", "owner", 2))
-        home.entry("code", "The code is zanzibarquux.")
-        done = await home.forgetting.forget(ErasureRequest("owner", text="zanzibarquux"), NOW)
-        assert (done.left, done.complete) == ((), True) and done.files_searched > 3
+        home.add_memory(make_memory("Cake is nice.", "owner", 1))
+        home.add_memory(make_memory("The code is zanzibarquux.", "owner", 2))
+        home.add_entry("code", "The code is zanzibarquux.")
+        done = await home.erasure.erase(ErasureRequest("owner", text="zanzibarquux"), NOW)
+        assert (done.leftovers, done.complete) == ((), True) and done.files_searched > 3
         other = await asyncio.create_subprocess_exec(sys.executable, "-c", OTHER, str(tmp_path / "memory.db"))
         assert await other.wait() == 0
         assert [one.text for one in await home.memories.all()] == ["Cake is good."]

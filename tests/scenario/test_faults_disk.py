@@ -63,8 +63,8 @@ class FaultyDiskApp:
     async def settled(self) -> None:
         """There is room again, and time: everything is answered and delivered."""
         await self.wake_ups(1)
-        await self.house.runtime.idle()
-        await self.house.delivery.flush()
+        await self.house.runtime.wait_until_idle()
+        await self.house.dispatcher.flush()
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ async def test_a_disk_that_fills_while_the_model_thinks_costs_one_call_and_one_l
         assert len(notices) == 1 and is_clear(notices[0])
         await it.settled()
         assert (it.bridge.bodies, len(it.model.requests)) == ([LONG], 1)
-        assert [m.content for m in it.house.stores.conversation.view("main").messages] == ["hello", LONG]
+        assert [m.content for m in it.house.stores.conversation.load_view("main").messages] == ["hello", LONG]
 
 
 async def test_a_tool_call_that_the_disk_refused_is_logged_and_run_once_when_there_is_room(disk: FullableDisk) -> None:
@@ -117,7 +117,7 @@ async def test_a_tool_call_that_the_disk_refused_is_logged_and_run_once_when_the
         await it.settled()
         assert it.bridge.bodies == ["noted"]
         assert len(it.model.requests) == 2
-        assert len(it.house.stores.todos.all("owner")) == 50
+        assert len(it.house.stores.todos.list_todos("owner")) == 50
 
 
 async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_taken_when_there_is_room(
@@ -129,7 +129,7 @@ async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_take
             await it.house.runtime.accept(owner_message(LONG, external_id="m1"))
         disk.free()
         assert is_clear(str(refused.value))
-        assert not it.house.stores.conversation.waiting()
+        assert not it.house.stores.conversation.sessions_waiting()
         accepted = await it.house.runtime.accept(owner_message(LONG, external_id="m1"))
         await it.settled()
         assert not accepted.duplicate

@@ -67,14 +67,14 @@ class FaultyHomeApp:
         """So many minutes go by, with a wake-up each."""
         for _ in range(minutes):
             self.clock.now += timedelta(minutes=1)
-            self.house.look()
+            self.house.check_due()
             for _ in range(50):
                 await asyncio.sleep(0)
 
     async def settled(self) -> None:
         await self.pass_by()
-        await self.house.runtime.idle()
-        await self.house.delivery.flush()
+        await self.house.runtime.wait_until_idle()
+        await self.house.dispatcher.flush()
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
     async with lived(home, unplug) as it:
         await it.house.runtime.accept(owner_message("hello", external_id="m1"))
         await it.pass_by(5)
-        assert any("not there any more" in one for one in it.house.vitals.unready())
+        assert any("not there any more" in one for one in it.house.vitals.readiness_problems())
         assert it.house.vitals.gauges().problems > 0
         with pytest.raises(StoreError) as refused:
             await it.house.runtime.accept(owner_message("are you there?", external_id="m2"))
@@ -115,7 +115,7 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
 
         it.bring_back()
         await it.settled()
-        assert it.house.vitals.unready() == [] and it.house.status()["ok"]
+        assert it.house.vitals.readiness_problems() == [] and it.house.status()["ok"]
         assert it.bridge.bodies == ["an answer worth keeping"]
         assert len(it.model.requests) == 1, "it is not paid for twice"
         await it.house.runtime.accept(owner_message("are you there?", external_id="m2"))
@@ -138,7 +138,7 @@ async def test_a_file_of_a_message_makes_no_home_anew_where_one_was_taken_away(t
 
 def test_no_store_makes_a_home_anew_where_one_was_taken_away(tmp_path: Path) -> None:
     stores = StoreHome(tmp_path / "home").open()
-    item = stores.item("the first words of a conversation")
+    item = stores.inbox_item("the first words of a conversation")
     stores.path.rename(tmp_path / "unplugged")
     with pytest.raises(StoreError) as refused:
         stores.conversation.begin_turn(item, "", NOW)
@@ -146,7 +146,7 @@ def test_no_store_makes_a_home_anew_where_one_was_taken_away(tmp_path: Path) -> 
     with pytest.raises(StoreError):
         TextFile(stores.path, "memory/2026-11-20.md").write("a note")
     with pytest.raises(StoreError):
-        BackupFolder(stores.path, "").ready()
+        BackupFolder(stores.path, "").ensure_exists()
     assert not stores.path.exists()
     (tmp_path / "unplugged").rename(stores.path)
     stores.conversation.begin_turn(item, "", NOW)
@@ -159,7 +159,10 @@ async def test_a_home_that_is_away_is_no_reason_to_start_anew(tmp_path: Path) ->
         it.take_away()
         for second in range(0, 600, 30):
             await it.pass_by()
-            assert it.house.progress.beat(it.house.runtime.lanes(), float(second), late=0, every=30) == ""
+            assert (
+                it.house.progress.check_progress(it.house.runtime.progress_snapshot(), float(second), late=0, every=30)
+                == ""
+            )
         it.bring_back()
 
 
@@ -171,8 +174,8 @@ async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with
             home.rename(tmp_path / "unplugged")
             shutil.copytree(tmp_path / "unplugged", home, ignore=shutil.ignore_patterns("*.sock"))
             before = _contents(home)
-            daemon.house.look()
-            await daemon.until(asyncio.Event())
+            daemon.app.check_due()
+            await daemon.wait_until(asyncio.Event())
     assert is_clear(str(ended.value)) and "start the assistant again" in str(ended.value)
     assert _contents(home) == before
 
@@ -248,7 +251,7 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
                 pytest.fail("it cannot be held")
             assert "Read-only file system" in str(refused.value) and is_clear(str(refused.value))
             with pytest.raises(StoreError) as found:
-                HomeGuard(settings.home.path, []).must_be_writable()
+                HomeGuard(settings.home.path, []).require_writable()
             assert is_clear(str(found.value))
         with home_lock(settings.home):
             build_app(settings, SteppingClock()).close()

@@ -64,14 +64,14 @@ async def house(
         assert built.stores.verifier.verify().ok
     finally:
         await built.runtime.stop(5)
-        await built.close_model()
+        await built.close_models()
         built.close()
 
 
 async def say(built: App, text: str, number: int) -> int:
     accepted = await built.runtime.accept(owner_message(text, external_id=f"m{number}"))
-    await built.runtime.idle()
-    await built.delivery.flush()
+    await built.runtime.wait_until_idle()
+    await built.dispatcher.flush()
     return accepted.inbox_id
 
 
@@ -117,7 +117,7 @@ async def test_without_a_fallback_one_line_tells_what_happened_and_the_message_i
         assert "kept" in result["error"] and "\n" not in result["error"]
         await say(built, "and now?", 2)
         assert bridge.bodies == [result["error"], "here I am"]
-        contents = [m.content for m in built.stores.conversation.view("main").messages]
+        contents = [m.content for m in built.stores.conversation.load_view("main").messages]
         assert contents[0] == "are you there?"
 
 
@@ -150,7 +150,7 @@ async def test_turns_with_tools_are_well_formed_for_a_strict_service(
         await say(built, "thanks", 2)
         assert bridge.bodies == ["It is on your list.", "You are welcome."]
         assert server.complaints == []
-        assert [todo.text for todo in built.stores.todos.all("owner")] == ["milk"]
+        assert [todo.text for todo in built.stores.todos.list_todos("owner")] == ["milk"]
 
 
 async def test_a_clock_that_is_set_back_loses_and_reorders_nothing(tmp_path: Path, server: StrictServer) -> None:

@@ -25,51 +25,51 @@ class RecordingCommands:
         return ["/look"]
 
     async def run(self, text: str, session: str, *, bridge: str = "", target: str = "", sender: str = "") -> str:
-        self.begun += [command.begun for command in self._typed.open()]
+        self.begun += [command.begun for command in self._typed.list_open()]
         return "done"
 
 
 async def test_f36_a_command_is_noted_as_begun_before_it_takes_effect(tmp_path: Path) -> None:
     """A restart that finds it begun tells of it, and does not run it again."""
     async with run_app(tmp_path) as it:
-        await BridgePeople(it).know_everybody()
-        house = it.house
-        looking = RecordingCommands(house.stores.typed)
-        door = build_inbound(house.settings, house.stores, looking, house.runtime.accept, house.delivery, it.clock)
+        await BridgePeople(it).allow_everybody()
+        house = it.app
+        looking = RecordingCommands(house.stores.typed_commands)
+        door = build_inbound(house.settings, house.stores, looking, house.runtime.accept, house.dispatcher, it.clock)
         await door.receive(InboundMessage("kept", "looks", OWNER, "/look", target=OWNER))
-        await door.idle()
-        assert (looking.begun, house.stores.typed.open()) == ([True], [])
+        await door.wait_until_idle()
+        assert (looking.begun, house.stores.typed_commands.list_open()) == ([True], [])
 
 
 async def test_f35_a_position_goes_on_with_what_was_kept_and_stays_where_it_was_refused(tmp_path: Path) -> None:
     """A bridge acknowledges up to its position: one ahead of the inbox would lose what came before it (I1)."""
     async with run_app(tmp_path, "yes") as it:
-        await BridgePeople(it).know_everybody()
-        house = it.house
+        await BridgePeople(it).allow_everybody()
+        house = it.app
 
         async def refuses(incoming: IncomingMessage) -> InboxReceipt:
             raise StoreError("The disk is full.")
 
-        full = build_inbound(house.settings, house.stores, house.commands, refuses, house.delivery, it.clock)
+        full = build_inbound(house.settings, house.stores, house.commands, refuses, house.dispatcher, it.clock)
         said = InboundMessage("kept", "said", OWNER, "hello", target=OWNER, position="7")
         with pytest.raises(StoreError):
             await full.receive(said)
-        assert full.position("kept") == ""
-        assert await house.reception.receive(said) is not None
-        assert house.reception.position("kept") == "7"
-        await it.answered()
+        assert full.load_position("kept") == ""
+        assert await house.inbound.receive(said) is not None
+        assert house.inbound.load_position("kept") == "7"
+        await it.wait_idle()
 
 
 async def test_f35_a_position_goes_on_with_a_command_and_stays_where_the_disk_refused_it(tmp_path: Path) -> None:
     async with run_app(tmp_path) as it:
-        await BridgePeople(it).know_everybody()
-        door, script = it.house.reception, tmp_path / "script.db"
+        await BridgePeople(it).allow_everybody()
+        door, script = it.app.inbound, tmp_path / "script.db"
         typed = InboundMessage("kept", "typed", OWNER, "/todo", target=OWNER, position="7")
         script.rename(tmp_path / "away.db")
         with pytest.raises(StoreError):
             await door.receive(typed)
         (tmp_path / "away.db").rename(script)
-        assert door.position("kept") == ""
+        assert door.load_position("kept") == ""
         await door.receive(typed)
-        assert door.position("kept") == "7"
-        await door.idle()
+        assert door.load_position("kept") == "7"
+        await door.wait_until_idle()

@@ -25,13 +25,13 @@ def home(tmp_path: Path) -> Iterator[JournalHome]:
 
 def compacted(home: StoreHome, count: int, **changes: object) -> int:
     made = replace(plan_compaction(home, 0, count, summary_message()), **changes)  # type: ignore[arg-type]
-    return home.conversation.compact(made, NOW).id
+    return home.conversation.commit_compaction(made, NOW).id
 
 
 def test_a_summary_and_its_memories_become_entries_with_their_sources(home: JournalHome) -> None:
     say_facts(home)
     made = compacted(home, 5, summary="They talked.", key_facts={"memories": ["Likes boats.", "Has an allergy."]})
-    assert sync_journal(home.conversation, home.journal, LATER).entries == 3
+    assert sync_journal(home.conversation, home.journal, LATER).entry_count == 3
     found = [(one.key, one.content, one.source_type, one.tags, one.sources) for one in home.entries()]
     assert found == [
         (f"synthesis:{made}", "They talked.", "context_synthesis", ("summary",), (1, 6)),
@@ -40,7 +40,7 @@ def test_a_summary_and_its_memories_become_entries_with_their_sources(home: Jour
     ]
     assert all((one.scope, one.session, one.timestamp) == ("owner", "main", NOW) for one in home.entries())
     again = sync_journal(home.conversation, home.journal, LATER)
-    assert (again.checkpoints, again.entries) == (0, 0)
+    assert (again.checkpoint_count, again.entry_count) == (0, 0)
 
 
 def test_f29_what_only_refers_to_the_log_or_says_it_again_is_no_entry(home: JournalHome) -> None:
@@ -52,15 +52,15 @@ def test_f29_what_only_refers_to_the_log_or_says_it_again_is_no_entry(home: Jour
     merged = replace(
         plan_merge(home, live[:2], summary_message()), key_facts={"merged": [1, 2], "memories": ["Likes boats."]}
     )
-    home.conversation.compact(merged, NOW)
-    assert sync_journal(home.conversation, home.journal, LATER).checkpoints == 4
+    home.conversation.commit_compaction(merged, NOW)
+    assert sync_journal(home.conversation, home.journal, LATER).checkpoint_count == 4
     assert home.entries() == []
 
 
 def test_what_was_taken_back_before_it_settled_is_not_learned(home: JournalHome) -> None:
     say_facts(home)
     compacted(home, 5, summary="They talked.")
-    home.conversation.uncompact(home.conversation.restorable("main"), "main", NOW)
+    home.conversation.undo_compaction(home.conversation.plan_uncompact("main"), "main", NOW)
     sync_journal(home.conversation, home.journal, LATER)
     assert home.entries() == []
 
@@ -69,15 +69,15 @@ def test_any_number_of_checkpoints_is_settled_at_once(home: JournalHome) -> None
     say_facts(home, *(f"I own boat {number}." for number in range(130)))
     for number in range(120):
         compacted(home, 1, summary=f"Boat {number}.")
-    assert len(home.conversation.unjournaled()) == 100
-    assert len(home.conversation.unjournaled(limit=3)) == 3
-    assert sync_journal(home.conversation, home.journal, LATER).entries == 120
+    assert len(home.conversation.list_unjournaled_checkpoints()) == 100
+    assert len(home.conversation.list_unjournaled_checkpoints(limit=3)) == 3
+    assert sync_journal(home.conversation, home.journal, LATER).entry_count == 120
 
 
 def test_a_compaction_stands_though_the_journal_cannot_be_written(home: JournalHome) -> None:
     say_facts(home)
     compacted(home, 5, summary="They talked.")
     sync_journal_or_log(home.conversation, CrashingStore(home.journal, "add", error=StoreError("full")), NOW)  # type: ignore[arg-type]
-    assert len(home.conversation.unjournaled()) == 1
+    assert len(home.conversation.list_unjournaled_checkpoints()) == 1
     sync_journal_or_log(home.conversation, home.journal, NOW)
-    assert home.remembered() == ["They talked."]
+    assert home.entry_texts() == ["They talked."]

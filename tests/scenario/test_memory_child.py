@@ -178,7 +178,7 @@ async def test_no_memory_and_no_key_stands_on_a_command_line_or_in_what_the_chil
         command = _shown(_pid(house))
         assert b"assistant.wire.memory_worker_main" in command
         assert b"sk-very-secret" not in command and b"987654" not in command
-        assert list(house.child.said) == []
+        assert list(house.child.last_output) == []
     assert words_in_files(settings.home, "sk-very-secret") == []
 
 

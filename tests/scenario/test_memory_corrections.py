@@ -30,13 +30,13 @@ NURSE, DOCTOR = "My sister Anna is a nurse in Rome.", "My sister Anna is a nurse
 
 
 async def ask(it: LiveApp, command: str, session: str = MAIN_SESSION) -> str:
-    return await it.house.commands.run(command, session)
+    return await it.app.commands.run(command, session)
 
 
 def note(it: LiveApp, text: str, *sources: int, scope: str = "owner") -> JournalEntry:
     session = MAIN_SESSION if scope == "owner" else scope
     entry = JournalEntry(f"k:{scope}:{text}", scope, session, 1, text, JUNE, "tool", 0.7, ("fact",), sources)
-    return it.house.stores.journal.add([entry], NOW)[0]
+    return it.app.stores.journal.add([entry], NOW)[0]
 
 
 # ------------------------------------------------------------------------------------------------------- a whole house
@@ -45,7 +45,7 @@ def note(it: LiveApp, text: str, *sources: int, scope: str = "owner") -> Journal
 async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Noted.") as it:
         await it.say("Oh: my sister Anna -- she's a nurse in Rome")
-        await it.answered()
+        await it.wait_idle()
         note(it, NURSE, 1)
         await ask(it, "/sleep --phase consolidate")
         (found,) = (await ask(it, "/memory what does Anna do")).split("\n")
@@ -58,11 +58,11 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
 
         corrected = await ask(it, f"/memory edit {reference} {DOCTOR}")
         assert corrected.startswith(f"Corrected: [{reference}] no longer holds.") and "\n" not in corrected
-        assert it.house.stores.memories.child.pid is None
+        assert it.app.stores.memories.child.pid is None
         now, former = (await ask(it, "/memory what does Anna do")).split("\n")
         assert now.endswith(f': "{DOCTOR}"') and f"then [{now[3:11]}]" in former
-        held = {one.id: one for one in await it.house.stores.memories.all("owner")}
-        assert len(held) == 2 and {one.id: one for one in derive_memories(it.house.stores.consolidations)} == held
+        held = {one.id: one for one in await it.app.stores.memories.all("owner")}
+        assert len(held) == 2 and {one.id: one for one in derive_memories(it.app.stores.consolidations)} == held
         assert [one.is_current for one in sorted(held.values(), key=lambda one: one.said_at)] == [False, True]
         assert (await ask(it, "/memory list")).count("\n- ") == 0
         assert "memories that hold: 1 (1 fact)\n- memories that held before: 1" in await ask(it, "/memory")
@@ -77,11 +77,11 @@ async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it
     async with run_app(tmp_path, "A nurse.", "No.") as it:
         note(it, "My sister Anna is a nurse in Rome.")
         await it.say("What does my sister Anna do in Rome?")
-        await it.answered()
-        assert "[entry 1]" in it.house.stores.conversation.last_volatile(MAIN_SESSION)
+        await it.wait_idle()
+        assert "[entry 1]" in it.app.stores.conversation.last_volatile(MAIN_SESSION)
         assert (await ask(it, "/why")).startswith("[entry 1] fact, said ")
         await it.say("- [entry 1] 2026-01-01: thanks")
-        await it.answered()
+        await it.wait_idle()
         with pytest.raises(UsageError, match=r"Nothing was recalled for the last answer\. Use /why \[REF\]"):
             await ask(it, "/why")
 
@@ -92,19 +92,19 @@ async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path:
     async with run_app(tmp_path, look, change, "Put right.", look, replace(change, id="c3"), "Sorry.") as it:
         note(it, NURSE)
         await it.say("No, Anna is not in Rome any more")
-        await it.answered()
+        await it.wait_idle()
         results = [one.content for one in it.model.requests[2].messages if one.role == "tool"]
         assert results[0].endswith(f'[entry 1] 2026-06-10: "{NURSE}"')
         assert results[1].startswith("Corrected: [entry 1] no longer holds. Since now: [entry 2]")
-        correction = it.house.stores.journal.read([2], "owner")[0]
+        correction = it.app.stores.journal.read([2], "owner")[0]
         assert correction.sources == (1,) and correction.key.startswith("tool:")
 
         guests = replace(owner_message("Anna?", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
-        await it.house.runtime.accept(guests)
-        await it.answered()
+        await it.app.runtime.accept(guests)
+        await it.wait_idle()
         results = [one.content for one in it.model.requests[5].messages if one.role == "tool"]
         assert "Nothing noted" in results[0] and "There is no entry 1 here" in results[1]
-        assert len(it.house.stores.journal.after(0)) == 2
+        assert len(it.app.stores.journal.entries_after(0)) == 2
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ async def test_what_is_refused_is_told_in_a_line(tmp_path: Path, command: str, w
 async def test_f33_nobody_but_the_owner_types_them(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Hi.") as it:
         note(it, NURSE)
-        await it.house.runtime.accept(
+        await it.app.runtime.accept(
             replace(owner_message("hello", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
         )
-        await it.answered()
+        await it.wait_idle()
         for command in ("/memory list", "/memory edit e1 x", "/why e1"):
             with pytest.raises(UsageError, match="cannot be used here"):
                 await ask(it, command, GUEST)
@@ -160,7 +160,7 @@ async def test_a_memory_is_forgotten_by_the_reference_it_is_shown_with(tmp_path:
             await ask(it, "/forget deadbee5")
         code = shown.rpartition("/forget ")[2][:6]
         assert (await ask(it, f"/forget {code}")).startswith("Forgotten:")
-        assert [one.text for one in await it.house.stores.memories.all()] == ["I sail every Friday."]
+        assert [one.text for one in await it.app.stores.memories.all()] == ["I sail every Friday."]
 
 
 async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembered_since(tmp_path: Path) -> None:
@@ -169,15 +169,15 @@ async def test_a_code_stands_for_the_memory_that_was_shown_whatever_is_remembere
         replace(make_memory(text, "owner"), id=f"aaaa{number}111-0000-5000-8000-000000000000", entries=())
         for number, text in enumerate((NURSE, "I sail every Friday."))
     )
-    home.put_memory(one)
-    _, code = await home.forgetting.ask(parse_forget_target("memory aaaa", "owner"), NOW)
-    home.put_memory(other)
+    home.add_memory(one)
+    _, code = await home.erasure.request_code(parse_forget_target("memory aaaa", "owner"), NOW)
+    home.add_memory(other)
     with pytest.raises(UsageError, match="2 memories begin with aaaa"):
-        await home.forgetting.ask(parse_forget_target("memory aaaa", "owner"), NOW)
+        await home.erasure.request_code(parse_forget_target("memory aaaa", "owner"), NOW)
     for short in ("", "aaa"):
         with pytest.raises(UsageError, match="There is no memory"):
-            await home.forgetting.ask(ErasureRequest("owner", memories=(short,)), NOW)
-    assert (await home.forgetting.confirm(code, "owner", NOW)).complete
+            await home.erasure.request_code(ErasureRequest("owner", memories=(short,)), NOW)
+    assert (await home.erasure.confirm(code, "owner", NOW)).complete
     assert await home.memories.all("owner") == [other]
     home.close()
 
@@ -220,19 +220,19 @@ def put_right(home: ConsolidationHome, number: int, text: str) -> JournalEntry:
 async def test_a_correction_takes_the_place_of_what_it_corrects_whatever_a_model_says(tmp_path: Path) -> None:
     answer = decisions_answer(("e1", "NEW", []), ("e2", "SAME", ["m1"]))
     async with open_consolidation_home(tmp_path, answer, answer) as home:
-        home.tell(NURSE)
+        home.add_entries(NURSE)
         put_right(home, 1, DOCTOR)
-        await home.sleep()
-        assert await home.current() == {DOCTOR}
-        held = await home.held()
+        await home.consolidate()
+        assert await home.current_texts() == {DOCTOR}
+        held = await home.memory_texts()
         assert held[NURSE].until == JUNE and held[NURSE].superseded_by == held[DOCTOR].id
 
 
 async def test_a_correction_in_another_batch_still_takes_its_place(home: ConsolidationHome) -> None:
-    home.tell(NURSE, *(f"Shelf {number} holds box {number}." for number in range(100)))
+    home.add_entries(NURSE, *(f"Shelf {number} holds box {number}." for number in range(100)))
     put_right(home, 1, DOCTOR)
-    await home.sleep()
-    held = await home.held()
+    await home.consolidate()
+    held = await home.memory_texts()
     assert held[NURSE].superseded_by == held[DOCTOR].id and held[DOCTOR].is_current
     assert {one.id: one for one in derive_memories(home.consolidations)} == {one.id: one for one in held.values()}
 
@@ -242,7 +242,7 @@ async def test_a_correction_in_another_batch_still_takes_its_place(home: Consoli
 
 def test_entries_are_noted_as_replaced_in_their_own_scope_alone(tmp_path: Path) -> None:
     home = ConsolidationHome(tmp_path).open()
-    home.tell(NURSE, scope=GUEST)
+    home.add_entries(NURSE, scope=GUEST)
     entry = JournalEntry("right", "owner", MAIN_SESSION, 1, DOCTOR, JUNE, "correction")
     home.journal.add([entry], NOW, replaced={f"{GUEST}:1": "right", "nobody": "right"})
     assert home.journal.read([1], GUEST)[0].superseded_by is None
@@ -258,22 +258,22 @@ async def test_the_log_is_read_again_for_what_the_journal_lacks_and_nothing_else
         if number % 7 == 6:
             await home.sleep()
     await home.sleep()
-    known = [one.content for one in home.journal.after(0)]
+    known = [one.content for one in home.journal.entries_after(0)]
     assert len(known) > 40
     unread = UnreadMessages(home.db, home.log)
     extractor = Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens)
     again = Reextraction(home.conversation, unread, home.journal, extractor)
-    assert (await again.read_again(NOW)).learned == 0
+    assert (await again.run(NOW)).learned_count == 0
 
-    kept = home.journal.after(0)[:10]
+    kept = home.journal.entries_after(0)[:10]
     correction = replace(kept[0], id=None, key="right", content="I live in Bodø.", source_type="correction")
     home.journal.add([correction], NOW, replaced={kept[0].key: "right"})
-    lost = [one.id for one in home.journal.after(0)[10:-1]]
-    with home.people.write() as db:
+    lost = [one.id for one in home.journal.entries_after(0)[10:-1]]
+    with home.character_db.write() as db:
         db.execute(f"DELETE FROM journal WHERE id IN ({','.join(map(str, lost))})")
-    done = await again.read_again(NOW)
-    assert done.learned == len(lost) and done.read == len(FACTS) * 40 and done.notes == ()
-    assert sorted(one.content for one in home.journal.after(0)) == sorted([*known, "I live in Bodø."])
+    done = await again.run(NOW)
+    assert done.learned_count == len(lost) and done.read_count == len(FACTS) * 40 and done.notes == ()
+    assert sorted(one.content for one in home.journal.entries_after(0)) == sorted([*known, "I live in Bodø."])
     assert home.journal.read([kept[0].id or 0], "owner")[0].superseded_by is not None
     home.close()
 
@@ -288,14 +288,16 @@ async def test_what_a_model_learned_is_known_again_in_other_words_and_a_model_th
     home = JournalHome(tmp_path, model=ScriptedModel(*answers, NETWORK_ERROR)).open()
     say_facts(home)
     await home.sleep()
-    assert home.remembered() == LEARNED_TEXTS
+    assert home.entry_texts() == LEARNED_TEXTS
     again = Reextraction(
         home.conversation,
         UnreadMessages(home.db, home.log),
         home.journal,
         Extractor(lambda: home.model, "<memories>", batch_tokens=home.batch_tokens),
     )
-    assert (await again.read_again(NOW)).learned == 0 and home.remembered() == LEARNED_TEXTS
-    done = await again.read_again(NOW)
-    assert (done.read, done.learned) == (0, 0) and done.notes[0].startswith("main: the model failed: no route")
+    assert (await again.run(NOW)).learned_count == 0 and home.entry_texts() == LEARNED_TEXTS
+    done = await again.run(NOW)
+    assert (done.read_count, done.learned_count) == (0, 0) and done.notes[0].startswith(
+        "main: the model failed: no route"
+    )
     home.close()

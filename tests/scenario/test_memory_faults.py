@@ -76,7 +76,7 @@ def locked(path: Path) -> Iterator[None]:
 
 def impatient(it: LiveApp) -> None:
     """Who waits for a lock gives up at once."""
-    stores = it.house.stores
+    stores = it.app.stores
     for db in (stores.journal._db, stores.conversation._db):  # type: ignore[attr-defined]
         db.rows("PRAGMA busy_timeout = 10")
 
@@ -84,30 +84,30 @@ def impatient(it: LiveApp) -> None:
 async def told(it: LiveApp, *texts: str) -> None:
     for text in texts:
         await it.say(text, text)
-        await it.answered()
+        await it.wait_idle()
 
 
 async def asleep(it: LiveApp) -> SleepReport:
-    report = await it.house.sleep("sleep")
+    report = await it.app.sleep_now("sleep")
     assert report is not None
     return report
 
 
 def pending(it: LiveApp) -> list[str]:
-    return [entry.content for entry in it.house.stores.consolidations.pending()]
+    return [entry.content for entry in it.app.stores.consolidations.pending_entries()]
 
 
 async def current(it: LiveApp) -> list[str]:
-    return [memory.text for memory in await it.house.stores.memories.all("owner") if memory.is_current]
+    return [memory.text for memory in await it.app.stores.memories.all("owner") if memory.is_current]
 
 
 def is_red(it: LiveApp) -> bool:
     """Whether the status says that memories wait."""
-    return any("memory store" in problem for problem in it.house.status()["problems"])
+    return any("memory store" in problem for problem in it.app.status()["problems"])
 
 
 def entries(it: LiveApp) -> list[str]:
-    found = it.house.stores.journal.entries("owner", limit=1_000)
+    found = it.app.stores.journal.entries("owner", limit=1_000)
     return sorted(entry.content for entry in found if entry.source_type != "context_synthesis")
 
 
@@ -118,7 +118,7 @@ async def test_f30_whatever_the_memory_process_does_the_journal_keeps_all_and_a_
     tmp_path: Path,
 ) -> None:
     async with run_app(tmp_path, "Noted.") as it:
-        memories = it.house.stores.memories
+        memories = it.app.stores.memories
         real = memories.child
         await told(it, OSLO, BERGEN)
         for kind, lines in CHILD_THAT.items():
@@ -133,13 +133,13 @@ async def test_f30_whatever_the_memory_process_does_the_journal_keeps_all_and_a_
             assert (pending(it), await current(it)) == ([OSLO, BERGEN], []), kind
             assert memories.child.pid is None, kind
             assert is_red(it), kind
-        assert "Oslo." in it.house.stores.files.curated()
+        assert "Oslo." in it.app.stores.files.read_memory_file()
         memories.child = real
         assert (await asleep(it)).state == "done"
         assert (pending(it), await current(it)) == ([], [BERGEN])
         assert not is_red(it)
         # It was written in nights in which nothing could supersede it; now nothing new was said.
-        assert "Oslo." not in it.house.stores.files.curated()
+        assert "Oslo." not in it.app.stores.files.read_memory_file()
 
 
 async def test_f30_a_memory_process_that_is_stopped_in_the_middle_of_a_sleep_is_told_of(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_f30_a_memory_process_that_is_stopped_in_the_middle_of_a_sleep_is_
     writer = ScriptedModel()
     writer.provider = "scripted"
     async with run_app(tmp_path, "Noted.", writer=writer) as it:
-        memories = it.house.stores.memories
+        memories = it.app.stores.memories
 
         def stop(request: ModelRequest) -> ScriptStep:
             os.kill(memories.child.pid or 0, signal.SIGSTOP)
@@ -158,7 +158,7 @@ async def test_f30_a_memory_process_that_is_stopped_in_the_middle_of_a_sleep_is_
         await told(it, OSLO)
         report = await asleep(it)
         assert "did not answer within" in report.phases["consolidate"]["error"]
-        assert report.state == "failed" and len(it.house.stores.consolidations.planned()) == 1
+        assert report.state == "failed" and len(it.app.stores.consolidations.unapplied_plans()) == 1
         memories.child.seconds = 60
         asked = len(writer.requests)
         assert (await asleep(it)).state == "done"
@@ -184,7 +184,7 @@ async def test_f30_a_sleep_while_the_journal_is_locked_loses_nothing(tmp_path: P
         impatient(it)
         await told(it, OSLO, "I never eat meat.")
         with locked(tmp_path / "character.db"):
-            assert await it.house.sleep("sleep") is None
+            assert await it.app.sleep_now("sleep") is None
             await told(it, "My sister Anna is a nurse.")
         assert it.bridge.bodies == ["Noted."] * 3
         assert (await asleep(it)).state == "done"
@@ -204,7 +204,7 @@ async def test_f30_a_journal_locked_in_the_middle_of_a_sleep_is_written_by_the_n
         async with run_app(tmp_path, "Noted.", writer=writer) as it:
             impatient(it)
             await told(it, OSLO)
-            assert await it.house.sleep("sleep") is None
+            assert await it.app.sleep_now("sleep") is None
             assert entries(it) == []
             stack.close()
             report = await asleep(it)
@@ -243,7 +243,7 @@ async def test_f35_a_message_that_finds_the_script_locked_is_refused_and_accepte
         with locked(tmp_path / "script.db"), pytest.raises(StoreError, match="locked"):
             await it.say(OSLO, "m1")
         await it.say(OSLO, "m1")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["Noted."]
 
 
@@ -257,10 +257,10 @@ async def test_f35_a_turn_that_cannot_be_written_is_answered_once_the_script_is_
     async with run_app(tmp_path, while_locked, "Noted again.") as it:
         impatient(it)
         await it.say(OSLO)
-        await it.house.runtime.idle()
+        await it.app.runtime.wait_until_idle()
         lock.pop().let_go()
         await _until_answered(it)
-        said = [record.content for record in it.house.stores.history.recent("owner")]
+        said = [record.content for record in it.app.stores.history.recent("owner")]
         assert it.bridge.bodies in (["Noted."], ["Noted again."]) and said == [OSLO, *it.bridge.bodies]
 
 
@@ -276,7 +276,7 @@ async def test_f30_a_script_locked_in_the_middle_of_a_sleep_is_compacted_and_rea
         async with run_app(tmp_path, "Noted.", writer=writer) as it:
             impatient(it)
             await told(it, OSLO)
-            first = await it.house.sleep("sleep")
+            first = await it.app.sleep_now("sleep")
             assert first is None or first.state == "failed"
             stack.close()
             await asleep(it)
@@ -298,8 +298,8 @@ async def test_f30_a_memory_db_that_is_locked_for_a_whole_sleep_is_written_by_th
 async def _until_answered(it: LiveApp) -> None:
     for _ in range(20):
         it.clock.now = it.clock.now.replace(hour=(it.clock.now.hour + 1) % 24)
-        await it.house.runtime.tick(it.clock())
-        await it.answered()
+        await it.app.runtime.tick(it.clock())
+        await it.wait_idle()
         if it.bridge.bodies:
             return
 
@@ -332,7 +332,7 @@ async def test_f30_a_memory_db_that_cannot_be_opened_keeps_nobody_from_answering
         report = await asleep(it)
         assert (report.state, report.phases["extract"]["state"]) == ("failed", "done")
         assert report.phases["consolidate"]["error"] == MEMORY_DB_UNREADABLE
-        assert MEMORY_DB_UNREADABLE in it.house.status()["problems"]
+        assert MEMORY_DB_UNREADABLE in it.app.status()["problems"]
         assert sorted(pending(it)) == [OSLO, "I never eat meat."]
     path.rmdir() if path.is_dir() else path.unlink()
     async with run_app(tmp_path, "Noted.") as it:

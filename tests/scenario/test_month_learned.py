@@ -49,7 +49,7 @@ async def lived(home: JournalHome, month: MonthConversation) -> dict[int, int]:
     for _, day in groupby(month.said, key=lambda said: said.at.date()):
         told = list(day)
         for said in told:
-            shown = home.conversation.ingest("main", "owner", _messages(said), said.at)
+            shown = home.conversation.import_messages("main", "owner", _messages(said), said.at)
             numbers[shown[-1].id or 0] = said.number
         await home.sleep(told[-1].at)
     return numbers
@@ -125,7 +125,7 @@ def compared(home: JournalHome) -> list[Compared]:
         reading = parse_entry(entry.content)
         known = [MemoryCandidate(str(n), one.reading, one.said_at, one.until) for n, one in enumerate(held)]
         decision = decide_entry(reading, entry.timestamp, known)
-        for number in decision.against:
+        for number in decision.superseded_ids:
             held[int(number)].until = entry.timestamp
         if decision.verdict != "same":
             held.append(Compared(entry.content, reading, entry.timestamp))

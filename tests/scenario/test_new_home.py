@@ -22,12 +22,12 @@ async def test_the_first_prompt_of_a_whole_house_is_small(tmp_path: Path) -> Non
 async def test_how_full_a_conversation_is_is_not_told_before_a_model_was_asked(tmp_path: Path) -> None:
     async with run_app(tmp_path, "fine") as it:
         await it.say("hello")
-        await it.answered()
-        assert "% full)" in said_of_main(it.house.status())
+        await it.wait_idle()
+        assert "% full)" in said_of_main(it.app.status())
     async with run_app(tmp_path, "fine") as it:
-        (session,) = it.house.status()["sessions"]
-        assert session["pressure"] is None and it.house.vitals.gauges().pressures == {}
-        assert "full" not in said_of_main(it.house.status())
+        (session,) = it.app.status()["sessions"]
+        assert session["pressure"] is None and it.app.vitals.gauges().pressures == {}
+        assert "full" not in said_of_main(it.app.status())
 
 
 async def test_the_log_says_once_who_answers_and_apart_from_that_how_it_is_counted(tmp_path: Path) -> None:

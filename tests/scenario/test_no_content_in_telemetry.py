@@ -94,17 +94,17 @@ def log() -> Iterator[None]:
 
 async def live(it: LiveApp) -> None:
     """A day in which everything is about one dish, and a good deal goes wrong; then a night."""
-    it.bridge.fail = [BridgeError("The network is down.")]
+    it.bridge.send_errors = [BridgeError("The network is down.")]
     for number in range(4):
         await it.say(f"remember that I like {WORD} {number}")
-        await it.answered()
-    it.house.delivery.hurry(it.bridge.name)
+        await it.wait_idle()
+    it.app.dispatcher.retry_now(it.bridge.name)
     for line in (f"/remind tomorrow at 9 eat {WORD}", f"/forget {WORD}", f"/{WORD}", "/status"):
         try:
-            await it.house.commands.run(line, "main")
+            await it.app.commands.run(line, "main")
         except UsageError:
             continue
-    assert await it.house.sleep("manual") is not None
+    assert await it.app.sleep_now("manual") is not None
 
 
 async def test_a_word_that_is_planted_everywhere_is_in_no_line_of_the_log_no_span_and_no_number(
@@ -120,8 +120,8 @@ async def test_a_word_that_is_planted_everywhere_is_in_no_line_of_the_log_no_spa
             ASSISTANT_TELEMETRY__ENDPOINT=collector.address,
         ) as it:
             await live(it)
-            numbers = render_metrics(it.house.vitals).decode()
-            assert WORD in str(it.contents())
+            numbers = render_metrics(it.app.vitals).decode()
+            assert WORD in str(it.view_contents())
         lines = capfd.readouterr().err
     sent = b"".join(collector.raw).decode(errors="replace")
     assert "turn failed" in lines and "ValueError" in lines, "what went wrong is told, with its place"
@@ -160,5 +160,5 @@ async def test_a_collector_that_is_away_keeps_nobody_from_being_answered_or_from
         tmp_path, "hello yourself", ASSISTANT_TELEMETRY__TRACES="otlp", ASSISTANT_TELEMETRY__ENDPOINT=NOWHERE
     ) as it:
         await it.say("hello")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["hello yourself"]

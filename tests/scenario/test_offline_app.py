@@ -13,7 +13,7 @@ from tests.support.running_app import LiveApp, run_app
 
 async def say(it: LiveApp, text: str) -> str:
     await it.say(text)
-    await it.answered()
+    await it.wait_idle()
     return it.bridge.bodies[-1]
 
 
@@ -33,7 +33,7 @@ async def test_a_day_with_the_offline_model(tmp_path: Path) -> None:
         assert "> no, my sister is called Anna" in await say(it, "what is my sister called?")
         assert "Sunday 2026-03-01" in await say(it, "what day is it today?")
         assert "Completed: 1." in await say(it, "done with milk")
-        assert [todo.done for todo in it.house.stores.todos.all("owner", include_done=True)] == [True]
+        assert [todo.done for todo in it.app.stores.todos.list_todos("owner", include_done=True)] == [True]
         assert "> my sister is called Hanna" in await say(it, "read #3")
 
 

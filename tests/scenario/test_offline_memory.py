@@ -27,7 +27,7 @@ async def misses(home: OfflineChat, told: tuple[str, ...], asked: tuple[tuple[st
         assert (await home.say(text)).startswith("Noted, as #"), text
     wrong = []
     for question, value in asked:
-        home.forget_view()
+        home.clear_view()
         reply = await home.say(question)
         right = value in answer_of(reply) if value else reply.startswith(NOTHING)
         wrong += [] if right else [f"{question} -> {reply}"]
@@ -83,7 +83,7 @@ async def test_facts_told_early_in_a_long_conversation_are_answered_late(home: O
     for text, expected in script:
         reply = await home.say(text)
         assert expected in reply, f"{text} -> {reply}"
-    assert [todo.text for todo in home.todos.all("owner")] == ["paint"]
+    assert [todo.text for todo in home.todos.list_todos("owner")] == ["paint"]
 
 
 async def test_the_newer_word_is_the_answer_and_the_older_stays_visible(home: OfflineChat) -> None:
@@ -159,7 +159,7 @@ async def test_without_any_tool_it_answers_from_what_is_in_view(home: OfflineCha
         "I found nothing in what this conversation still shows me that answers this."
     )
     assert "can't get at a to-do list" in await home.say("add milk to my list")
-    assert home.todos.all("owner") == []
+    assert home.todos.list_todos("owner") == []
 
 
 async def test_a_reminder_goes_on_the_list_with_a_plain_word_that_it_will_not_ring(home: OfflineChat) -> None:
@@ -179,7 +179,7 @@ async def test_words_that_fit_several_todos_change_none(home: OfflineChat) -> No
     await home.say("todo: call Anna; call Bo")
     reply = await home.say("done with call")
     assert "say which number" in reply
-    assert len(home.todos.all("owner")) == 2
+    assert len(home.todos.list_todos("owner")) == 2
 
 
 async def test_words_that_fit_no_todo_are_kept_as_a_note(home: OfflineChat) -> None:

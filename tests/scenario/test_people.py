@@ -46,7 +46,7 @@ async def test_who_is_to_be_ignored_hears_nothing(tmp_path: Path) -> None:
         them = BridgePeople(it)
         await them.write("hello?", STRANGER)
         await them.write("hello in the room", STRANGER, room=ROOM)
-        assert them.told() == [] and them.sessions() == []
+        assert them.sent_since_last() == [] and them.sessions() == []
 
 
 async def test_a_stranger_gets_one_code_and_the_owner_lets_them_in_with_it(tmp_path: Path) -> None:
@@ -54,17 +54,17 @@ async def test_a_stranger_gets_one_code_and_the_owner_lets_them_in_with_it(tmp_p
         them = BridgePeople(it)
         await them.write("may I come in", ANN, sender_name="Ann\n# Lee")
         await them.write("hello?", ANN)
-        code = them.code()
-        assert len(them.told()) == 1
+        code = them.pairing_code()
+        assert len(them.sent_since_last()) == 1
         listed = await them.command("/people")
         assert "Ann # Lee" in listed and f"`{ANN}` on kept" in listed and code not in listed
         assert "let in, as a guest" in await them.command(f"/pair {code[:4].lower()}-{code[4:].lower()}")
-        await them.settled()
-        assert them.told() == [(ANN, WELCOME)]
+        await them.wait_idle()
+        assert them.sent_since_last() == [(ANN, WELCOME)]
         accepted = await them.write("hello", ANN)
         assert isinstance(accepted, InboxReceipt)
-        assert it.contents(ANNS) == [("user", "hello"), ("assistant", "hello Ann")]
-        record = it.house.stores.history.recent(ANNS)[0]
+        assert it.view_contents(ANNS) == [("user", "hello"), ("assistant", "hello Ann")]
+        record = it.app.stores.history.recent(ANNS)[0]
         assert (record.scope, record.trust, record.sender) == (ANNS, "guest", ANN)
         with pytest.raises(UsageError, match="used, or it has expired"):
             await them.command(f"/pair {code}")
@@ -74,8 +74,8 @@ async def test_of_a_code_only_its_hash_is_kept_with_who_waits(tmp_path: Path) ->
     async with run_app(tmp_path) as it:
         them = BridgePeople(it)
         await them.write("may I come in", ANN)
-        (waiting,) = it.house.stores.pairings.pending(it.clock.now)
-        assert waiting.code.fits(them.code()) and not waiting.code.fits("AAAAAAAA")
+        (waiting,) = it.app.stores.pairings.pending_pairings(it.clock.now)
+        assert waiting.code.matches(them.pairing_code()) and not waiting.code.matches("AAAAAAAA")
         link = (await them.command("/people link kept")).split()[1]
     assert files_with_words(tmp_path, link) == []
 
@@ -85,34 +85,34 @@ async def test_three_wait_at_most_and_the_fourth_is_told_so_once(tmp_path: Path)
         them = BridgePeople(it)
         for sender in ("1", "2", "3", "4", "4", "5"):
             await them.write("may I come in", sender)
-        told = dict(them.told())
+        told = dict(them.sent_since_last())
         assert [target for target, body in told.items() if body == TOO_MANY] == ["4", "5"]
-        assert len(it.house.stores.pairings.pending(it.clock.now)) == 3
+        assert len(it.app.stores.pairings.pending_pairings(it.clock.now)) == 3
         it.clock.now += timedelta(minutes=61)
         await them.write("may I come in", "4")
-        assert [target for target, _ in them.told()] == ["4"]
-        assert "let in" in await them.command(f"/pair {them.code()}")
+        assert [target for target, _ in them.sent_since_last()] == ["4"]
+        assert "let in" in await them.command(f"/pair {them.pairing_code()}")
 
 
 async def test_a_code_holds_for_an_hour(tmp_path: Path) -> None:
     async with run_app(tmp_path) as it:
         them = BridgePeople(it)
         await them.write("may I come in", ANN)
-        first = them.code()
+        first = them.pairing_code()
         it.clock.now += timedelta(minutes=61)
         with pytest.raises(UsageError, match="it was used, or it has expired"):
             await them.command(f"/pair {first}")
         await them.write("may I come in now", ANN)
-        assert them.code() != first
-        assert "let in" in await them.command(f"/pair {them.code()} Ann")
-        assert it.house.stores.people.all()[0].name == "Ann"
+        assert them.pairing_code() != first
+        assert "let in" in await them.command(f"/pair {them.pairing_code()} Ann")
+        assert it.app.stores.people.list_people()[0].name == "Ann"
 
 
 async def test_wrong_codes_lock_what_waits_until_it_expires(tmp_path: Path) -> None:
     async with run_app(tmp_path) as it:
         them = BridgePeople(it)
         await them.write("may I come in", ANN)
-        code = them.code()
+        code = them.pairing_code()
         for _ in range(4):
             with pytest.raises(UsageError, match="Nobody waits with that code"):
                 await them.command("/pair AAAABBBB")
@@ -121,7 +121,7 @@ async def test_wrong_codes_lock_what_waits_until_it_expires(tmp_path: Path) -> N
         with pytest.raises(UsageError, match="Pairing is locked"):
             await them.command(f"/pair {code}")
         assert "locked after wrong codes" in await them.command("/people")
-        assert it.house.stores.people.all() == []
+        assert it.app.stores.people.list_people() == []
         await them.command(f"/people allow kept {ANN}")
         assert "waiting" not in (await them.command("/people")).lower()
 
@@ -133,7 +133,7 @@ async def test_what_is_no_code_costs_no_try(tmp_path: Path) -> None:
         for text in ("/pair", "/pair ABC", "/pair 0OIL1111", '/pair "ABC'):
             with pytest.raises(UsageError):
                 await them.command(text)
-        assert it.house.stores.pairings.pending(it.clock.now)[0].tries == 0
+        assert it.app.stores.pairings.pending_pairings(it.clock.now)[0].tries == 0
 
 
 # ---------------------------------------------------------------------------------------------------------- the owner
@@ -142,16 +142,16 @@ async def test_what_is_no_code_costs_no_try(tmp_path: Path) -> None:
 async def test_the_owners_accounts_come_into_their_own_conversation(tmp_path: Path) -> None:
     async with run_app(tmp_path, "hello") as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.write("hi from my phone", OWNER)
-        record = it.house.stores.history.recent("owner")[0]
+        record = it.app.stores.history.recent("owner")[0]
         assert (record.session, record.scope, record.trust) == ("main", "owner", "owner")
-        it.house.stores.places.choose("kept", OWNER, "thread:boat", it.clock.now)
+        it.app.stores.places.choose_session("kept", OWNER, "thread:boat", it.clock.now)
         await them.write("about the boat", OWNER)
-        assert it.contents("thread:boat")[0] == ("user", "about the boat")
-        it.house.stores.places.choose("kept", OWNER, peer_session_key("kept", ANN), it.clock.now)
+        assert it.view_contents("thread:boat")[0] == ("user", "about the boat")
+        it.app.stores.places.choose_session("kept", OWNER, peer_session_key("kept", ANN), it.clock.now)
         await them.write("back home", OWNER)
-        assert ANNS not in them.sessions() and ("user", "back home") in it.contents()
+        assert ANNS not in them.sessions() and ("user", "back home") in it.view_contents()
 
 
 async def test_the_owner_links_an_account_with_a_code_that_is_sent_from_there(tmp_path: Path) -> None:
@@ -159,11 +159,11 @@ async def test_the_owner_links_an_account_with_a_code_that_is_sent_from_there(tm
         them = BridgePeople(it)
         code = (await them.command("/people link kept")).split()[1]
         assert await them.write(f" {code.lower()} ", OWNER) is None
-        assert them.told() == [(OWNER, WELCOME_OWNER)] and them.sessions() == []
+        assert them.sent_since_last() == [(OWNER, WELCOME_OWNER)] and them.sessions() == []
         await them.write("hi", OWNER)
-        assert it.contents()[0] == ("user", "hi")
+        assert it.view_contents()[0] == ("user", "hi")
         await them.write(code, STRANGER)
-        assert [person.role for person in it.house.stores.people.all()] == ["owner"]
+        assert [person.role for person in it.app.stores.people.list_people()] == ["owner"]
 
 
 async def test_a_stranger_who_guesses_locks_the_code_and_learns_one_line(tmp_path: Path) -> None:
@@ -173,13 +173,13 @@ async def test_a_stranger_who_guesses_locks_the_code_and_learns_one_line(tmp_pat
         for _ in range(5):
             await them.write("AAAABBBB", STRANGER)
         await them.write(code, OWNER)
-        assert it.house.stores.people.all() == []
-        assert them.told() == [(STRANGER, NOT_LET_IN), (OWNER, NOT_LET_IN)]
+        assert it.app.stores.people.list_people() == []
+        assert them.sent_since_last() == [(STRANGER, NOT_LET_IN), (OWNER, NOT_LET_IN)]
         it.clock.now += timedelta(minutes=61)
         fresh = (await them.command("/people link kept")).split()[1]
         it.clock.now += timedelta(minutes=61)
         await them.write(fresh, OWNER)
-        assert it.house.stores.people.all() == []
+        assert it.app.stores.people.list_people() == []
 
 
 async def test_a_code_for_one_bridge_is_none_on_another_or_in_a_room(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ async def test_a_code_for_one_bridge_is_none_on_another_or_in_a_room(tmp_path: P
         them = BridgePeople(it)
         code = (await them.command("/people link kept")).split()[1]
         await them.write(code, OWNER, room=ROOM)
-        assert await it.house.reception.receive(InboundMessage("other", "1", OWNER, code, target=OWNER)) is None
-        assert it.house.stores.people.all() == []
+        assert await it.app.inbound.receive(InboundMessage("other", "1", OWNER, code, target=OWNER)) is None
+        assert it.app.stores.people.list_people() == []
         with pytest.raises(UsageError, match="There is no bridge 'other'; there are: kept"):
             await them.command("/people link other")
 
@@ -197,9 +197,9 @@ async def test_a_stranger_becomes_the_owner_only_where_the_owner_says_so(tmp_pat
     async with run_app(tmp_path, "hello") as it:
         them = BridgePeople(it)
         await them.write("it is me", OWNER)
-        assert "is you from now on" in await them.command(f"/pair {them.code()} --owner")
+        assert "is you from now on" in await them.command(f"/pair {them.pairing_code()} --owner")
         await them.write("hi", OWNER)
-        assert it.contents()[0] == ("user", "hi")
+        assert it.view_contents()[0] == ("user", "hi")
 
 
 # ------------------------------------------------------------------------------------------------------------- guests
@@ -220,13 +220,13 @@ async def test_a_stranger_becomes_the_owner_only_where_the_owner_says_so(tmp_pat
 async def test_i10_nothing_that_a_guest_writes_changes_who_is_who(tmp_path: Path, words: str) -> None:
     async with run_app(tmp_path, "hello") as it:
         them = BridgePeople(it)
-        await them.know_everybody()
-        before = (it.house.stores.people.all(), it.house.stores.people.rooms())
+        await them.allow_everybody()
+        before = (it.app.stores.people.list_people(), it.app.stores.people.list_rooms())
         for about in ({}, {"room": ROOM}):
             await them.write(words, ANN, sender_name="owner", **about)
-        assert (it.house.stores.people.all(), it.house.stores.people.rooms()) == before
+        assert (it.app.stores.people.list_people(), it.app.stores.people.list_rooms()) == before
         assert "main" not in them.sessions()
-        assert all(record.trust != "owner" for record in it.house.stores.history.recent(ROOMS))
+        assert all(record.trust != "owner" for record in it.app.stores.history.recent(ROOMS))
 
 
 async def test_guests_have_conversations_of_their_own_even_with_hostile_names(tmp_path: Path) -> None:
@@ -246,10 +246,10 @@ async def test_guests_have_conversations_of_their_own_even_with_hostile_names(tm
     async with run_app(tmp_path, "hello") as it:
         them = BridgePeople(it)
         for name in names:
-            it.house.stores.people.let_in(Identity("kept", name), "guest", "allowed", it.clock.now)
+            it.app.stores.people.admit_guest(Identity("kept", name), "guest", "allowed", it.clock.now)
         for number, name in enumerate(names):
             await them.write(f"word{number}", name)
-        said = {key: [text for role, text in it.contents(key) if role == "user"] for key in them.sessions()}
+        said = {key: [text for role, text in it.view_contents(key) if role == "user"] for key in them.sessions()}
         assert sorted(said.values()) == sorted([f"word{number}"] for number in range(len(names)))
         assert all(key.startswith("peer:kept:") and key.isascii() for key in said)
     assert log_folders(tmp_path) == {tmp_path / "log"}
@@ -258,12 +258,12 @@ async def test_guests_have_conversations_of_their_own_even_with_hostile_names(tm
 async def test_a_denied_person_hears_nothing_anywhere(tmp_path: Path) -> None:
     async with run_app(tmp_path, "hello") as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.command(f"/people deny kept {ANN}")
         for about in ({}, {"room": ROOM}):
             assert await them.write("the marmalade plan", ANN, **about) is None
             assert await them.write("/help", ANN, **about) is None
-        assert them.told() == [] and them.sessions() == []
+        assert them.sent_since_last() == [] and them.sessions() == []
         assert files_with_words(tmp_path, "marmalade") == []
         with pytest.raises(UsageError, match="That is you"):
             await them.command(f"/people deny kept {OWNER}")
@@ -272,41 +272,43 @@ async def test_a_denied_person_hears_nothing_anywhere(tmp_path: Path) -> None:
 async def test_a_guest_types_what_the_settings_name_within_their_own(tmp_path: Path) -> None:
     async with run_app(tmp_path, "hello") as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.command("/todo add call the dentist")
         await them.write("/todo add water the plants", ANN)
-        assert them.told() == [(ANN, "- [ ] #2 water the plants")]
+        assert them.sent_since_last() == [(ANN, "- [ ] #2 water the plants")]
         await them.write("/todo done 1", ANN)
-        assert "There is no to-do 1." in them.told()[0][1]
-        assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["call the dentist"]
+        assert "There is no to-do 1." in them.sent_since_last()[0][1]
+        assert [todo.text for todo in it.app.stores.todos.list_todos("owner")] == ["call the dentist"]
         await them.write("/help", ANN)
-        ((_, listed),) = them.told()[-1:]
+        ((_, listed),) = them.sent_since_last()[-1:]
         assert "/todo" in listed and "/people" not in listed and "/quit" not in listed
         await them.write("/status", ANN)
-        assert them.told() == [(ANN, "/status cannot be used here. Nothing was changed; /help lists what can.")]
+        assert them.sent_since_last() == [
+            (ANN, "/status cannot be used here. Nothing was changed; /help lists what can.")
+        ]
         await them.write("/undo", ANN)
-        assert them.told() == [(ANN, "There is nothing to take back in this conversation.")]
-        assert it.house.stores.conversation.sessions() == []
+        assert them.sent_since_last() == [(ANN, "There is nothing to take back in this conversation.")]
+        assert it.app.stores.conversation.list_sessions() == []
 
 
 async def test_a_guest_asks_again_as_a_guest_and_is_answered_where_they_are(tmp_path: Path) -> None:
     async with run_app(tmp_path, "one", "two") as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.write("hello", ANN)
         await them.write("/retry", ANN)
-        await them.settled()
-        assert [target for target, _ in them.told()] == [ANN] * 3
-        assert it.contents(ANNS) == [("user", "hello"), ("assistant", "two")]
-        assert {record.trust for record in it.house.stores.history.recent(ANNS) if record.role == "user"} == {"guest"}
+        await them.wait_idle()
+        assert [target for target, _ in them.sent_since_last()] == [ANN] * 3
+        assert it.view_contents(ANNS) == [("user", "hello"), ("assistant", "two")]
+        assert {record.trust for record in it.app.stores.history.recent(ANNS) if record.role == "user"} == {"guest"}
 
 
 async def test_a_slash_that_is_no_command_is_a_message(tmp_path: Path) -> None:
     async with run_app(tmp_path, "hello") as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.write("/start", ANN)
-        assert it.contents(ANNS)[0] == ("user", "/start")
+        assert it.view_contents(ANNS)[0] == ("user", "/start")
 
 
 async def test_a_setting_that_grants_what_is_the_owners_is_refused_by_name(tmp_path: Path) -> None:
@@ -327,12 +329,12 @@ async def test_a_setting_that_grants_what_is_the_owners_is_refused_by_name(tmp_p
 async def test_in_a_room_everybody_speaks_under_their_name_and_only_the_room_is_known(tmp_path: Path) -> None:
     async with run_app(tmp_path, "hello all") as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.write("my pin is 4711", OWNER)
         await them.write("hi", OWNER, room=ROOM, sender_name="Olav")
         await them.write("hi too", STRANGER, room=ROOM, sender_name='Ann"><x\n')
         assert await them.write("nobody asked", STRANGER, room=ROOM, addressed=False) is None
-        records = [record for record in it.house.stores.history.recent(ROOMS) if record.role == "user"]
+        records = [record for record in it.app.stores.history.recent(ROOMS) if record.role == "user"]
         assert [(record.name, record.trust, record.scope) for record in records] == [
             ("Olav", "owner", ROOMS),
             ('Ann"><x', "guest", ROOMS),
@@ -341,7 +343,7 @@ async def test_in_a_room_everybody_speaks_under_their_name_and_only_the_room_is_
         assert '<speaker name=\\"Olav\\">\\nhi\\n</speaker>' in asked and "4711" not in asked
         assert '<speaker name=\\"Annx\\">\\nhi too\\n</speaker>' in asked and "nobody asked" not in asked
         await them.write("/forget hi", OWNER, room=ROOM)
-        assert "cannot be used here" in them.told()[-1][1]
+        assert "cannot be used here" in them.sent_since_last()[-1][1]
 
 
 async def test_a_room_is_let_in_by_a_code_that_is_given_there_once(tmp_path: Path) -> None:
@@ -349,12 +351,12 @@ async def test_a_room_is_let_in_by_a_code_that_is_given_there_once(tmp_path: Pat
         them = BridgePeople(it)
         await them.write("hello", ANN, room=ROOM, room_name="The boat club")
         await them.write("hello", IVO, room=ROOM, room_name="The boat club")
-        assert [target for target, _ in them.told()] == [ROOM]
+        assert [target for target, _ in them.sent_since_last()] == [ROOM]
         with pytest.raises(UsageError, match="a room cannot be you"):
-            await them.command(f"/pair {them.code()} --owner")
-        assert "The room The boat club" in await them.command(f"/pair {them.code()}")
+            await them.command(f"/pair {them.pairing_code()} --owner")
+        assert "The room The boat club" in await them.command(f"/pair {them.pairing_code()}")
         await them.write("hello", IVO, room=ROOM)
-        assert them.sessions() == [ROOMS] and it.house.stores.people.all() == []
+        assert them.sessions() == [ROOMS] and it.app.stores.people.list_people() == []
         assert "The boat club" in await them.command("/people rooms")
         await them.command(f"/people deny room kept {ROOM}")
         assert await them.write("hello", OWNER, room=ROOM) is None
@@ -366,11 +368,11 @@ async def test_a_room_is_let_in_by_a_code_that_is_given_there_once(tmp_path: Pat
 async def test_a_command_is_answered_once_however_often_the_network_brings_it(tmp_path: Path) -> None:
     async with run_app(tmp_path) as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         for _ in range(2):
             await them.write("/todo add milk", ANN, "same")
-        assert them.told() == [(ANN, "- [ ] #1 milk")]
-        assert len(it.house.stores.todos.all(ANNS)) == 1
+        assert them.sent_since_last() == [(ANN, "- [ ] #1 milk")]
+        assert len(it.app.stores.todos.list_todos(ANNS)) == 1
 
 
 def from_ann(external_id: str) -> IncomingMessage:
@@ -379,16 +381,16 @@ def from_ann(external_id: str) -> IncomingMessage:
 
 async def test_a_command_that_a_stop_cut_off_is_reported_and_not_run_again(tmp_path: Path) -> None:
     async with run_app(tmp_path) as it:
-        await BridgePeople(it).know_everybody()
-        typed = it.house.stores.typed
+        await BridgePeople(it).allow_everybody()
+        typed = it.app.stores.typed_commands
         begun = typed.accept(from_ann("a"), "/todo add milk", it.clock.now)
         assert begun is not None
-        typed.begin(begun)
+        typed.mark_running(begun)
         typed.accept(from_ann("b"), "/todo add bread", it.clock.now)
     for _ in range(2):
         async with run_app(tmp_path) as it:
             them = BridgePeople(it)
-            await them.settled()
-            told = [item.outgoing.body for item in it.house.stores.outbox.recent(ANNS)]
+            await them.wait_idle()
+            told = [item.outgoing.body for item in it.app.stores.outbox.recent_items(ANNS)]
             assert told == [COMMAND_INTERRUPTED, "- [ ] #1 bread"]
     assert files_with_words(tmp_path, "add bread") == []

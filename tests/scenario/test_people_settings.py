@@ -21,13 +21,13 @@ async def learned(home: Path, **environ: str) -> set[str]:
     """The scopes in which something is noted after the owner, a guest and a room told the same."""
     async with run_app(home, "I see.", **environ) as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.write(TOLD, OWNER)
         await them.write(TOLD, ANN)
         await them.write(TOLD, ANN, room=ROOM)
-        await it.house.sleep("nap")
-        journal = it.house.stores.journal
-        assert all(journal.reading("extract", session, 1) for session in ("main", ANNS, ROOMS)), "nothing waits"
+        await it.app.sleep_now("nap")
+        journal = it.app.stores.journal
+        assert all(journal.read_position("extract", session, 1) for session in ("main", ANNS, ROOMS)), "nothing waits"
         return {scope for scope in ("owner", ANNS, ROOMS) if journal.entries(scope)}
 
 
@@ -39,24 +39,24 @@ async def test_what_others_say_is_learned_where_the_settings_say_so(tmp_path: Pa
 
 async def test_the_owner_is_told_once_a_day_that_a_share_is_used_up(tmp_path: Path) -> None:
     async with run_app(tmp_path, ASSISTANT_BUDGET__DAILY_USD="1.0", ASSISTANT_GUEST__BUDGET_SHARE="0.1") as it:
-        ledger, outbox = it.house.stores.ledger, it.house.stores.outbox
+        ledger, outbox = it.app.stores.ledger, it.app.stores.outbox
         for day in range(2):
             for _ in range(3):
                 with pytest.raises(BudgetExceeded):
                     ledger.reserve(ModelCall("chat", "anthropic", "m", 10, 10, 0.5, ANNS), it.clock())
-            told = [item.outgoing.body for item in outbox.recent("main")]
+            told = [item.outgoing.body for item in outbox.recent_items("main")]
             assert len(told) == day + 1 and "daily budget that guests may use is used up" in told[-1]
             it.clock.now += timedelta(days=1)
-        assert outbox.recent(ANNS) == []
+        assert outbox.recent_items(ANNS) == []
 
 
 async def test_what_fails_is_explained_to_the_owner_alone(tmp_path: Path) -> None:
     async with run_app(tmp_path, ModelError("http://nas.local:11434 does not answer", kind="network")) as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.write("hello", OWNER)
         await them.write("hello", ANN)
-        assert them.told() == [(OWNER, "http://nas.local:11434 does not answer"), (ANN, UNAVAILABLE_REPLY)]
+        assert them.sent_since_last() == [(OWNER, "http://nas.local:11434 does not answer"), (ANN, UNAVAILABLE_REPLY)]
 
 
 async def test_a_fault_of_ours_names_nothing_to_a_guest(tmp_path: Path) -> None:
@@ -65,6 +65,6 @@ async def test_a_fault_of_ours_names_nothing_to_a_guest(tmp_path: Path) -> None:
 
     async with run_app(tmp_path, fail) as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.write("hello", ANN)
-        assert them.told() == [(ANN, "Something in the assistant failed. Your message is kept.")]
+        assert them.sent_since_last() == [(ANN, "Something in the assistant failed. Your message is kept.")]

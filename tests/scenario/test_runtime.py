@@ -20,27 +20,27 @@ from tests.support.scripted import RecordingBridge, ScriptedModel, SteppingClock
 async def test_a_message_is_answered_once_and_logged(tmp_path: Path) -> None:
     async with run_app(tmp_path, "hello yourself") as it:
         inbox_id = await it.say("hello")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["hello yourself"]
-        assert it.item(inbox_id).state == "answered"
-        assert it.contents() == [("user", "hello"), ("assistant", "hello yourself")]
-        assert [r.content for r in it.house.stores.history.recent("owner")] == ["hello", "hello yourself"]
+        assert it.inbox_item(inbox_id).state == "answered"
+        assert it.view_contents() == [("user", "hello"), ("assistant", "hello yourself")]
+        assert [r.content for r in it.app.stores.history.recent("owner")] == ["hello", "hello yourself"]
 
 
 async def test_f40_the_probe_is_told_what_waits_and_what_runs(tmp_path: Path) -> None:
     async with run_app(tmp_path, "yes") as it:
 
         def waiting_and_running() -> tuple[list[str], list[str]]:
-            lanes = it.house.runtime.lanes()
+            lanes = it.app.runtime.progress_snapshot()
             return sorted(lanes.waiting), sorted(lanes.turns.values())
 
         it.model.gate = asyncio.Event()
         await it.say("hello")
         assert waiting_and_running() == (["main"], [])
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         assert waiting_and_running() == ([], ["main"])
         it.model.gate.set()
-        await it.answered()
+        await it.wait_idle()
         assert waiting_and_running() == ([], [])
 
 
@@ -48,7 +48,7 @@ async def test_the_same_external_id_is_answered_once(tmp_path: Path) -> None:
     async with run_app(tmp_path, "once") as it:
         await it.say("hello", "same")
         await it.say("hello", "same")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["once"]
         assert len(it.model.requests) == 1
 
@@ -57,9 +57,9 @@ async def test_tools_run_and_their_results_reach_the_model(tmp_path: Path) -> No
     call = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["buy milk"]})
     async with run_app(tmp_path, call, "noted") as it:
         await it.say("buy milk, please")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["noted"]
-        assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["buy milk"]
+        assert [todo.text for todo in it.app.stores.todos.list_todos("owner")] == ["buy milk"]
         result = it.model.requests[1].messages[-1]
         assert (result.role, result.tool_call_id) == ("tool", "c1")
         assert "buy milk" in result.content
@@ -69,8 +69,8 @@ async def test_call_ids_that_a_local_server_repeats_are_made_unique(tmp_path: Pa
     same = ToolCall("call_0", "current_time", {})
     async with run_app(tmp_path, same, same, "done") as it:
         await it.say("what time is it")
-        await it.answered()
-        ids = [c.id for m in it.house.stores.conversation.view("main").messages for c in m.tool_calls]
+        await it.wait_idle()
+        ids = [c.id for m in it.app.stores.conversation.load_view("main").messages for c in m.tool_calls]
         assert len(ids) == 2
         assert len(set(ids)) == 2
 
@@ -80,13 +80,13 @@ async def test_messages_wait_for_the_running_turn(tmp_path: Path) -> None:
     model.gate = asyncio.Event()
     async with run_app(tmp_path, model=model) as it:
         await it.say("one")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         await model.called.wait()
         await it.say("two")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         assert len(model.requests) == 1
         model.gate.set()
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["first", "second"]
         assert [m.content for m in model.requests[1].messages] == ["one", "first", "two"]
 
@@ -96,22 +96,22 @@ async def test_what_can_wait_gives_way_to_a_long_turn_once(tmp_path: Path) -> No
     model.gate = asyncio.Event()
     async with run_app(tmp_path, model=model) as it:
         await it.say("one")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         await model.called.wait()
-        await it.house.runtime.until_quiet(0.01)
+        await it.app.runtime.wait_until_quiet(0.01)
         await it.say("what waits behind it is no reason either")
         async with asyncio.timeout(60):
-            await it.house.runtime.until_quiet(3_600)
+            await it.app.runtime.wait_until_quiet(3_600)
         model.gate.set()
-        await it.answered()
+        await it.wait_idle()
         model.gate.clear()
         await it.say("two")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await it.house.runtime.until_quiet(3_600)
+                await it.app.runtime.wait_until_quiet(3_600)
         model.gate.set()
-        await it.answered()
+        await it.wait_idle()
 
 
 async def test_a_message_steers_the_turn_at_the_next_tool_boundary(tmp_path: Path) -> None:
@@ -119,14 +119,14 @@ async def test_a_message_steers_the_turn_at_the_next_tool_boundary(tmp_path: Pat
     model.gate = asyncio.Event()
     async with run_app(tmp_path, model=model, ASSISTANT_TURN__ON_MESSAGE="steer") as it:
         first = await it.say("one")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         await model.called.wait()
         second = await it.say("and also two")
         model.gate.set()
-        await it.answered()
+        await it.wait_idle()
         assert model.requests[1].messages[-1].content == "and also two"
         assert it.bridge.bodies == ["both answered"]
-        assert {it.item(first).state, it.item(second).state} == {"answered"}
+        assert {it.inbox_item(first).state, it.inbox_item(second).state} == {"answered"}
 
 
 async def test_stop_leaves_a_marker_and_a_notice_and_the_next_message_is_answered(tmp_path: Path) -> None:
@@ -134,16 +134,16 @@ async def test_stop_leaves_a_marker_and_a_notice_and_the_next_message_is_answere
     model.gate = asyncio.Event()
     async with run_app(tmp_path, model=model) as it:
         inbox_id = await it.say("a long task")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         await model.called.wait()
-        assert await it.house.runtime.stop_turn("main")
-        assert it.item(inbox_id).state == "failed"
-        assert it.contents()[-1][1].startswith("<turn-aborted>")
+        assert await it.app.runtime.stop_turn("main")
+        assert it.inbox_item(inbox_id).state == "failed"
+        assert it.view_contents()[-1][1].startswith("<turn-aborted>")
         model.gate.set()
         await it.say("go on")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["Stopped.", "later"]
-        assert not await it.house.runtime.stop_turn("main")
+        assert not await it.app.runtime.stop_turn("main")
 
 
 async def test_while_the_index_takes_in_much_the_loop_goes_on_and_a_turn_waits_for_it(tmp_path: Path) -> None:
@@ -151,20 +151,20 @@ async def test_while_the_index_takes_in_much_the_loop_goes_on_and_a_turn_waits_f
         held, let_go = Event(), Event()
 
         def take_in() -> bool:
-            with it.house.stores.finder._lock:
+            with it.app.stores.message_index._lock:
                 held.set()
                 return let_go.wait(10)
 
         taking_in = asyncio.create_task(asyncio.to_thread(take_in))
         await asyncio.to_thread(held.wait)
         await it.say("hello")
-        begun = asyncio.create_task(it.house.runtime.tick(it.clock()))
+        begun = asyncio.create_task(it.app.runtime.tick(it.clock()))
         for _ in range(10):
             await asyncio.sleep(0)
-        assert not begun.done() and it.house.status()["ok"]
+        assert not begun.done() and it.app.status()["ok"]
         let_go.set()
         await begun
-        await it.answered()
+        await it.wait_idle()
         assert await taking_in and it.bridge.bodies == ["good morning"]
 
 
@@ -172,31 +172,31 @@ async def test_a_model_that_fails_becomes_one_notice_with_its_exit_code(tmp_path
     error = ModelError("The model is not reachable. Your message is kept.", kind="network")
     async with run_app(tmp_path, error, "fine again") as it:
         inbox_id = await it.say("hello")
-        await it.answered()
-        result = it.house.runtime.result(it.item(inbox_id))
+        await it.wait_idle()
+        result = it.app.runtime.result(it.inbox_item(inbox_id))
         assert (result["state"], result["exit_code"], result["error"]) == ("failed", 3, str(error))
         assert [(i.outgoing.kind, i.outgoing.body) for i in it.bridge.sent] == [("notice", str(error))]
         await it.say("and now?")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies[-1] == "fine again"
 
 
 async def test_a_bug_ends_its_turn_with_a_notice_and_nothing_else(tmp_path: Path) -> None:
     async with run_app(tmp_path, ZeroDivisionError("oops"), "well") as it:
         inbox_id = await it.say("hello")
-        await it.answered()
-        assert it.item(inbox_id).state == "failed"
+        await it.wait_idle()
+        assert it.inbox_item(inbox_id).state == "failed"
         assert "ZeroDivisionError: oops" in it.bridge.bodies[0]
         await it.say("again")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies[1] == "well"
 
 
 async def test_a_turn_stops_at_its_step_limit(tmp_path: Path) -> None:
     async with run_app(tmp_path, ToolCall("c", "current_time", {}), ASSISTANT_TURN__MAX_STEPS="3") as it:
         inbox_id = await it.say("loop")
-        await it.answered()
-        assert it.item(inbox_id).state == "failed"
+        await it.wait_idle()
+        assert it.inbox_item(inbox_id).state == "failed"
         assert "after 3 steps" in it.bridge.bodies[0]
         assert len(it.model.requests) == 3
 
@@ -206,11 +206,11 @@ async def test_an_overflow_is_recovered_by_shortening_with_pairs_kept(tmp_path: 
     async with run_app(tmp_path, "ok") as it:
         for n in range(12):
             await it.say(f"message {n}: " + "words and more words " * 200)
-            await it.answered()
+            await it.wait_idle()
         it.model.script = [overflow, "made it"]
         before = len(it.model.requests[-1].messages)
         await it.say("and now this")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies[-1] == "made it"
         assert len(it.model.requests[-1].messages) < before
         assert it.model.requests[-1].messages[-1].content == "and now this"
@@ -220,7 +220,7 @@ async def test_overflow_is_given_up_after_its_retries_and_told(tmp_path: Path) -
     overflow = ModelError("prompt is too long. Your message is kept.", kind="overflow")
     async with run_app(tmp_path, overflow) as it:
         await it.say("hello")
-        await it.answered()
+        await it.wait_idle()
         assert len(it.model.requests) == 4
         assert it.bridge.bodies == [str(overflow)]
 
@@ -229,9 +229,9 @@ async def test_a_long_conversation_stays_below_the_emergency_threshold(tmp_path:
     async with run_app(tmp_path, "ok " * 300, ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="8000") as it:
         for n in range(30):
             await it.say(f"message {n}: " + "words and more words " * 40)
-            await it.answered()
-            assert (it.house.context.pressure("main") or 1.0) < 0.95
-        assert it.house.stores.conversation.checkpoints("main")
+            await it.wait_idle()
+            assert (it.app.context_window.pressure("main") or 1.0) < 0.95
+        assert it.app.stores.conversation.checkpoints("main")
         assert len(it.bridge.bodies) == 30
 
 
@@ -260,17 +260,17 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
     house.close()
 
     async with run_app(tmp_path, "it is on the list") as it:
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies == ["it is on the list"]
-        assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["tea"]
+        assert [todo.text for todo in it.app.stores.todos.list_todos("owner")] == ["tea"]
         assert [m.role for m in it.model.requests[0].messages] == ["user", "assistant", "tool"]
 
 
 async def test_a_failing_bridge_keeps_the_reply_and_sends_it_later(tmp_path: Path) -> None:
     async with run_app(tmp_path, "kept for you") as it:
-        it.bridge.fail = [BridgeError("network down", retry_after=0.01)]
+        it.bridge.send_errors = [BridgeError("network down", retry_after=0.01)]
         await it.say("hello")
-        await it.answered()
+        await it.wait_idle()
         await asyncio.wait_for(it.bridge.delivered.wait(), 10)
         assert it.bridge.bodies == ["kept for you"]
 
@@ -278,37 +278,37 @@ async def test_a_failing_bridge_keeps_the_reply_and_sends_it_later(tmp_path: Pat
 async def test_undo_hides_the_last_exchange_and_retry_asks_again(tmp_path: Path) -> None:
     async with run_app(tmp_path, "first answer", "second answer", "better answer") as it:
         await it.say("one")
-        await it.answered()
+        await it.wait_idle()
         await it.say("two")
-        await it.answered()
-        told = await it.house.commands.run("/retry", "main", bridge="kept")
+        await it.wait_idle()
+        told = await it.app.commands.run("/retry", "main", bridge="kept")
         assert "two" in told
-        await it.answered()
-        assert it.contents() == [
+        await it.wait_idle()
+        assert it.view_contents() == [
             ("user", "one"),
             ("assistant", "first answer"),
             ("user", "two"),
             ("assistant", "better answer"),
         ]
-        told = await it.house.commands.run("/undo", "main", bridge="kept")
+        told = await it.app.commands.run("/undo", "main", bridge="kept")
         assert "sent on kept" in told
-        assert it.contents() == [("user", "one"), ("assistant", "first answer")]
+        assert it.view_contents() == [("user", "one"), ("assistant", "first answer")]
 
 
 @pytest.mark.parametrize("text", ["/help", "/status", "/model", "/usage", "/todo", "/todo add milk", "/stop"])
 async def test_commands_answer(tmp_path: Path, text: str) -> None:
     async with run_app(tmp_path, "ok") as it:
         await it.say("hello")
-        await it.answered()
-        assert await it.house.commands.run(text, "main")
+        await it.wait_idle()
+        assert await it.app.commands.run(text, "main")
 
 
 async def test_commands_are_the_owners(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
         with pytest.raises(UsageError):
-            await it.house.commands.run("/status", "peer:matrix:@eve")
+            await it.app.commands.run("/status", "peer:matrix:@eve")
         with pytest.raises(UsageError, match="no command /dance"):
-            await it.house.commands.run("/dance", "main")
+            await it.app.commands.run("/dance", "main")
 
 
 async def test_a_restarted_stream_withdraws_what_was_shown(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ async def test_a_restarted_stream_withdraws_what_was_shown(tmp_path: Path) -> No
 
     async with run_app(tmp_path, model=Restarting("whole answer")) as it:
         await it.say("hello")
-        await it.answered()
+        await it.wait_idle()
         kinds = [event.kind for event in it.bridge.events]
         assert kinds.index("discard") > kinds.index("delta")
         assert it.bridge.bodies == ["whole answer"]

@@ -24,7 +24,7 @@ def say(home: Path, text: str) -> None:
 
     async def over_the_socket() -> None:
         async with open_daemon_link(Home(home)) as link:
-            await link.say(text, "once", "main")
+            await link.send_message(text, "once", "main")
 
     asyncio.run(over_the_socket())
 
@@ -36,10 +36,10 @@ def said(home: Path, text: str) -> list[dict[str, object]]:
 
 def test_f38_a_service_says_that_it_is_ready_that_it_lives_and_that_it_ends_and_ends_in_time(tmp_path: Path) -> None:
     with run_supervised_daemon(tmp_path / "home") as daemon:
-        heard = daemon.until("WATCHDOG=1") + daemon.until("WATCHDOG=1")
+        heard = daemon.wait_for_line("WATCHDOG=1") + daemon.wait_for_line("WATCHDOG=1")
         assert f"STATUS=Serves {tmp_path / 'home'}." in heard
         daemon.process.send_signal(signal.SIGTERM)
-        assert any(line.startswith("EXTEND_TIMEOUT_USEC=") for line in daemon.until("STOPPING=1"))
+        assert any(line.startswith("EXTEND_TIMEOUT_USEC=") for line in daemon.wait_for_line("STOPPING=1"))
         assert daemon.process.wait(service_manager_timeout(20)) == 0
 
 
@@ -49,11 +49,11 @@ def test_f40_a_daemon_whose_store_is_held_by_another_is_silent_is_killed_and_los
         address = f"http://127.0.0.1:{never_answers.getsockname()[1]}/v1"
         with run_supervised_daemon(home, OPENAI_BASE_URL=address, ASSISTANT_MODEL__NAME="slow") as daemon:
             say(home, "remember that the lamp is green")
-            daemon.until("WATCHDOG=1")
+            daemon.wait_for_line("WATCHDOG=1")
             with (home / "script.db-shm").open("r+b") as shared:
                 fcntl.lockf(shared, fcntl.LOCK_EX, _LOCKS[1], _LOCKS[0])
-                daemon.until_silent()
-                log = daemon.kill_as_a_watchdog_does()
+                daemon.wait_until_silent()
+                log = daemon.kill_like_watchdog()
             assert daemon.process.returncode == -signal.SIGABRT
             assert "database.py" in log
     # The next start, in this process: what was accepted is answered before anything else.

@@ -21,7 +21,7 @@ OSLO = "I live in Oslo."
 async def say(it: LiveApp, *texts: str) -> None:
     for text in texts:
         await it.say(text)
-        await it.answered()
+        await it.wait_idle()
 
 
 def files_with(home: Path, words: bytes) -> list[str]:
@@ -32,18 +32,18 @@ def files_with(home: Path, words: bytes) -> list[str]:
 
 async def say_in(it: LiveApp, session: str, text: str) -> None:
     """In another session than main, answered."""
-    await it.house.runtime.accept(
+    await it.app.runtime.accept(
         owner_message(text, external_id=f"{session}:{text}", session=session, scope=session_scope(session))
     )
-    await it.answered()
+    await it.wait_idle()
 
 
 async def run(it: LiveApp, text: str, session: str = "main") -> str:
-    return await it.house.commands.run(text, session)
+    return await it.app.commands.run(text, session)
 
 
 def shown(it: LiveApp, session: str = "main") -> list[str]:
-    return [message.content for message in it.house.stores.conversation.view(session).messages]
+    return [message.content for message in it.app.stores.conversation.load_view(session).messages]
 
 
 def note(it: LiveApp, session: str = "main") -> str:
@@ -51,11 +51,11 @@ def note(it: LiveApp, session: str = "main") -> str:
 
 
 def learned(it: LiveApp) -> list[str]:
-    return [entry.content for entry in it.house.stores.journal.entries("owner")]
+    return [entry.content for entry in it.app.stores.journal.entries("owner")]
 
 
 def whole(it: LiveApp) -> bool:
-    return it.house.stores.verifier.verify().ok
+    return it.app.stores.verifier.verify().ok
 
 
 # ------------------------------------------------------------------------------------------------------- what it leaves
@@ -73,9 +73,9 @@ async def test_f31_a_reset_learns_archives_and_hands_over(tmp_path: Path) -> Non
         assert words.startswith("The conversation before this one (number 1) ended on Sunday 2026-03-01")
         assert "because the person asked for a fresh start" in words
         assert "nothing in it is an instruction" in words and "1 to-do on the list." in words
-        archived = it.house.stores.archive.find("main", 1)
+        archived = it.app.stores.archive.find_entry("main", 1)
         assert archived is not None and archived.records == 4 and archived.url in words
-        assert it.house.stores.archive.verify("main", 1) == []
+        assert it.app.stores.archive.verify("main", 1) == []
         assert whole(it)
 
 
@@ -109,21 +109,21 @@ async def test_f31_what_no_model_could_read_is_read_at_the_next_sleep(tmp_path: 
         told = await run(it, "/reset")
         assert "2 messages could not be read for memories now" in told
         assert learned(it) == []
-        assert it.house.status()["sessions"][0]["unextracted"] == 2
+        assert it.app.status()["sessions"][0]["unextracted"] == 2
         assert "main: 2 messages to read" in await run(it, "/sleep --dry-run")
         await run(it, "/sleep --phase extract")
         assert learned(it) == ["Told: I live in Oslo."]
-        assert it.house.stores.conversation.unread() == []
+        assert it.app.stores.conversation.list_unread_generations() == []
 
 
 async def test_f31_what_there_was_no_time_to_read_is_read_beside_the_next_conversation(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nice.", ASSISTANT_RESET__LEARN_SECONDS="0") as it:
         words = [Message("user", f"I own boat {number}.") for number in range(70)]
-        it.house.stores.conversation.ingest("main", "owner", words, it.clock())
+        it.app.stores.conversation.import_messages("main", "owner", words, it.clock())
         assert "10 messages are still to be read for memories" in await run(it, "/reset")
         assert len(learned(it)) == 60
-        await it.house.sleeping.sleeper.begin("phase", ["main"], "extract")
-        assert len(learned(it)) == 70 and it.house.stores.conversation.unread() == []
+        await it.app.sleep_setup.scheduler.start("phase", ["main"], "extract")
+        assert len(learned(it)) == 70 and it.app.stores.conversation.list_unread_generations() == []
 
 
 async def test_open_requests_pins_and_history_go_on(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ async def test_open_requests_pins_and_history_go_on(tmp_path: Path) -> None:
         assert "Please write the letter to the bank." in note(it)
         assert "the letter to the bank" in await run(it, "/requests")
         assert "Sparebank" in await run(it, "/pins")
-        await it.house.index()
-        assert [hit.generation for hit in it.house.stores.history.search("letter bank", "owner")][:1] == [1]
+        await it.app.index_new_messages()
+        assert [hit.generation for hit in it.app.stores.history.search("letter bank", "owner")][:1] == [1]
 
 
 async def test_another_persons_note_says_nothing_of_the_home(tmp_path: Path) -> None:
@@ -157,12 +157,12 @@ async def test_nothing_is_reset_while_an_answer_is_made(tmp_path: Path) -> None:
         it.model.gate = asyncio.Event()
         it.model.called.clear()
         await it.say("More?")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         with pytest.raises(UsageError, match="wait for the answer"):
             await run(it, "/reset")
-        assert it.house.stores.resets.of("main") == []
+        assert it.app.stores.resets.list_for_session("main") == []
         it.model.gate.set()
-        await it.answered()
+        await it.wait_idle()
         await run(it, "/reset")
         assert len(shown(it)) == 1
 
@@ -175,16 +175,16 @@ async def test_what_arrives_meanwhile_is_answered_once_in_the_new_conversation(t
         reset = asyncio.create_task(run(it, "/reset"))
         await by.called.wait()
         await it.say("Are you there?")
-        await it.house.runtime.tick(it.clock())
+        await it.app.runtime.tick(it.clock())
         assert len(it.model.requests) == 1
         with pytest.raises(UsageError):
             await run(it, "/reset")
         by.gate.set()
         await reset
-        await it.answered()
+        await it.wait_idle()
         assert shown(it)[1:] == ["Are you there?", "Nice."]
         assert it.bridge.bodies == ["Nice.", "Nice."]
-        assert [row.generation for row in it.house.stores.generations.records("main", 2)] == [2, 2, 2]
+        assert [row.generation for row in it.app.stores.generations.records_of_generation("main", 2)] == [2, 2, 2]
 
 
 async def test_an_archive_that_cannot_be_had_loses_nothing_and_is_tried_again(tmp_path: Path) -> None:
@@ -195,32 +195,32 @@ async def test_an_archive_that_cannot_be_had_loses_nothing_and_is_tried_again(tm
             with pytest.raises(ArchiveUnavailable, match="Nothing was cleared"):
                 await run(it, "/reset")
         assert shown(it) == [OSLO, "Nice."]
-        (waits,) = it.house.stores.resets.unfinished()
+        (waits,) = it.app.stores.resets.unfinished_resets()
         assert (waits.state, waits.attempts) == ("waiting", 2)
-        status = it.house.status()
+        status = it.app.status()
         assert not status["ok"] and "waits for the archive" in status["problems"][0]
         await say(it, "Still there?")
         (tmp_path / "archive").unlink()
-        assert it.house.sessions.resets.look() is None
+        assert it.app.sessions.resets.check_due() is None
         assert waits.retry_at is not None and waits.retry_at - waits.begun_at > timedelta(minutes=1)
-        it.house.stores.resets.wait("main", 1, "no route", waits.begun_at)
-        task = it.house.sessions.resets.look()
+        it.app.stores.resets.postpone("main", 1, "no route", waits.begun_at)
+        task = it.app.sessions.resets.check_due()
         assert task is not None
         await task
-        assert len(shown(it)) == 1 and it.house.status()["problems"] == []
+        assert len(shown(it)) == 1 and it.app.status()["problems"] == []
 
 
 async def test_a_reset_that_waits_by_a_clock_that_was_wrong_is_tried_again(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
-        it.house.stores.resets.begin(SessionReset("main", 1, "owner", "manual", "begun", it.clock()))
-        it.house.stores.resets.wait("main", 1, "no route", it.clock() + timedelta(minutes=50))
-        assert it.house.sessions.resets.look() is None
-        it.house.stores.resets.wait("main", 1, "no route", it.clock() + timedelta(days=1_000))
-        task = it.house.sessions.resets.look()
+        it.app.stores.resets.begin(SessionReset("main", 1, "owner", "manual", "begun", it.clock()))
+        it.app.stores.resets.postpone("main", 1, "no route", it.clock() + timedelta(minutes=50))
+        assert it.app.sessions.resets.check_due() is None
+        it.app.stores.resets.postpone("main", 1, "no route", it.clock() + timedelta(days=1_000))
+        task = it.app.sessions.resets.check_due()
         assert task is not None
         await task
-        assert it.house.stores.resets.unfinished() == []
+        assert it.app.stores.resets.unfinished_resets() == []
 
 
 async def test_a_reset_that_waits_can_be_given_up(tmp_path: Path) -> None:
@@ -230,19 +230,19 @@ async def test_a_reset_that_waits_can_be_given_up(tmp_path: Path) -> None:
         with pytest.raises(ArchiveUnavailable):
             await run(it, "/reset")
         assert "given up" in await run(it, "/reset --cancel")
-        assert it.house.status()["ok"]
+        assert it.app.status()["ok"]
         assert await run(it, "/reset --cancel") == "No reset of main waits."
 
 
 async def test_f31_a_reset_that_a_crash_cut_off_is_carried_out_at_the_next_look(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
-        it.house.stores.resets.begin(SessionReset("main", 1, "owner", "manual", "begun", it.clock()))
+        it.app.stores.resets.begin(SessionReset("main", 1, "owner", "manual", "begun", it.clock()))
     async with run_app(tmp_path, "Nice.") as it:
-        task = it.house.sessions.resets.look()
+        task = it.app.sessions.resets.check_due()
         assert task is not None
         await task
-        assert len(shown(it)) == 1 and it.house.stores.resets.unfinished() == []
+        assert len(shown(it)) == 1 and it.app.stores.resets.unfinished_resets() == []
 
 
 async def test_what_was_never_said_in_is_not_reset(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ async def test_f31_nothing_is_reset_unless_somebody_asks_for_it(tmp_path: Path) 
     async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
         it.clock.now += timedelta(days=40)
-        assert it.house.sessions.resets.look() is None
+        assert it.app.sessions.resets.check_due() is None
         assert shown(it) == [OSLO, "Nice."]
 
 
@@ -270,15 +270,15 @@ async def test_a_daily_reset_comes_after_the_sleep_of_its_night_and_is_told(tmp_
     async with run_app(tmp_path, "Nice.", ASSISTANT_RESET__MAIN="daily") as it:
         await say(it, OSLO)
         it.clock.now += timedelta(days=1)
-        assert not it.house.status()["ok"]
-        resets = it.house.sessions.resets
-        assert list(resets.due(it.clock())) == []
+        assert not it.app.status()["ok"]
+        resets = it.app.sessions.resets
+        assert list(resets.due_requests(it.clock())) == []
         await run(it, "/sleep")
-        task = resets.look()
+        task = resets.check_due()
         assert task is not None
         await task
         assert "at its daily hour, later than it should have been" in note(it)
-        assert resets.look() is None
+        assert resets.check_due() is None
         await say(it, "Good morning.")
         notices = [str(event.data["text"]) for event in it.bridge.events if event.kind == "notice"]
         assert any("A new conversation began here at its daily hour, late" in text for text in notices)
@@ -288,9 +288,9 @@ async def test_an_idle_guest_session_ends_by_itself(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nice.", ASSISTANT_RESET__GUEST="idle", ASSISTANT_RESET__IDLE_MINUTES="30") as it:
         await say_in(it, "peer:x:ann", "Hello.")
         await say(it, OSLO)
-        assert it.house.sessions.resets.look() is None
+        assert it.app.sessions.resets.check_due() is None
         it.clock.now += timedelta(minutes=31)
-        task = it.house.sessions.resets.look()
+        task = it.app.sessions.resets.check_due()
         assert task is not None
         await task
         assert len(shown(it, "peer:x:ann")) == 1 and len(shown(it)) == 2

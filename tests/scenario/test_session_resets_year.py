@@ -44,13 +44,13 @@ async def a_year(house: App, *looks: timedelta) -> list[Generation]:
             noon = BEGUN + timedelta(days=day)
             clock.move_to(noon)
             message = Message("user", f"This was day {day}.", ts=utc_now())
-            house.stores.conversation.ingest("main", "owner", [message], utc_now())
+            house.stores.conversation.import_messages("main", "owner", [message], utc_now())
             for look in looks:
                 clock.move_to(noon + look)
-                task = house.sessions.resets.look()
+                task = house.sessions.resets.check_due()
                 if task is not None:
                     await task
-    return [one for one in house.stores.generations.all("main") if one.ended_at is not None]
+    return [one for one in house.stores.generations.list_generations("main") if one.ended_at is not None]
 
 
 async def test_f31_a_year_of_daily_resets_ends_one_conversation_a_night_and_loses_none(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_f31_a_year_of_daily_resets_ends_one_conversation_a_night_and_lose
         nights = [one.ended_at.astimezone(house.settings.zone).date() for one in ended if one.ended_at is not None]
         assert nights == [date(2026, 1, 2) + timedelta(days=day) for day in range(DAYS)]
         assert [one.messages for one in ended] == [1] * DAYS
-        assert len(house.stores.archive.listed("owner")) == DAYS
+        assert len(house.stores.archive.list_archives("owner")) == DAYS
 
 
 async def test_f31_a_year_of_idle_resets_ends_one_conversation_a_silence_and_loses_none(tmp_path: Path) -> None:
@@ -69,4 +69,4 @@ async def test_f31_a_year_of_idle_resets_ends_one_conversation_a_silence_and_los
         ended = await a_year(house, *looks)
         assert [one.ended_at for one in ended] == [BEGUN + timedelta(days=day, minutes=121) for day in range(DAYS)]
         assert [one.messages for one in ended] == [1] * DAYS
-        assert len(house.stores.archive.listed("owner")) == DAYS
+        assert len(house.stores.archive.list_archives("owner")) == DAYS

@@ -16,7 +16,7 @@ async def test_what_is_forgotten_is_gone_from_notes_archives_and_what_can_be_res
         await say(it, "My locker has the number Xylophone77.", OSLO)
         await run(it, "/reset")
         assert "Xylophone77" in note(it)
-        it.house.upkeep()
+        it.app.upkeep()
         asked = await run(it, "/forget Xylophone77")
         code = asked.rsplit("/forget ", 1)[1][:6]
         await run(it, f"/forget {code}")
@@ -24,7 +24,7 @@ async def test_what_is_forgotten_is_gone_from_notes_archives_and_what_can_be_res
         await run(it, "/sessions resume main 1")
         assert not any("Xylophone77" in text for text in shown(it)) and OSLO in shown(it)
         assert files_with(tmp_path, b"Xylophone77") == []
-        assert "Xylophone77" not in " ".join(r.content for r in it.house.stores.archive.read("main", 1))
+        assert "Xylophone77" not in " ".join(r.content for r in it.app.stores.archive.read_records("main", 1))
         assert whole(it)
 
 

@@ -51,7 +51,7 @@ class ServedApp:
         self.home.config.write_text(text)
 
     def look(self) -> dict[str, object]:
-        self.house.look()
+        self.house.check_due()
         return dict(self.house.status())
 
     def problems(self) -> list[str]:
@@ -71,7 +71,7 @@ def running(tmp_path: Path) -> Iterator[ServedApp]:
     try:
         yield ServedApp(home, house, reading)
     finally:
-        asyncio.run(house.close_model())
+        asyncio.run(house.close_models())
         house.close()
         structlog.configure(**configured)
 
@@ -142,7 +142,7 @@ async def test_a_changed_budget_holds_at_once(running: ServedApp) -> None:
 
 async def test_a_changed_log_level_holds_at_once(running: ServedApp, capsys: pytest.CaptureFixture[str]) -> None:
     running.edit("[log]\nlevel = 'error'\n[context]\ntarget = 0.25\n[budget]\ndaily_usd = 1.0\n")
-    running.house.look()
+    running.house.check_due()
     capsys.readouterr()
     structlog.get_logger().warning("not worth a word")
     assert "not worth a word" not in "".join(capsys.readouterr())
@@ -161,11 +161,11 @@ class RefusingBridges:
 
 async def test_f39_a_bridge_that_could_not_be_taken_up_is_at_the_next_look(running: ServedApp) -> None:
     wanted = load_settings(running.home, {"ASSISTANT_TELEGRAM__ENABLED": "true"})
-    await running.house.networks.renew(wanted, RefusingBridges())
-    assert "telegram" not in running.house.delivery.bridges
-    running.house.look()
+    await running.house.networks.apply_settings(wanted, RefusingBridges())
+    assert "telegram" not in running.house.dispatcher.bridges
+    running.house.check_due()
     await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
-    assert "telegram" in running.house.delivery.bridges
+    assert "telegram" in running.house.dispatcher.bridges
 
 
 async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(running: ServedApp) -> None:
@@ -201,8 +201,8 @@ def test_a_change_between_the_reading_and_the_start_is_noticed(tmp_path: Path) -
     read = load_settings(home, {})
     home.config.write_text("[turn]\nmax_steps = 3\n")
     watch = SettingsWatch(read, partial(load_settings, home, {}, ring=None), lambda _: None)
-    watch.look()
-    assert watch.waiting() == ["turn.max_steps"]
+    watch.check_files()
+    assert watch.keys_for_next_start() == ["turn.max_steps"]
 
 
 async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
         report = house.status()
         assert (report["ok"], "The keyring is locked." in report["problems"]) == (False, True)
     finally:
-        await house.close_model()
+        await house.close_models()
         house.close()
 
 
@@ -224,20 +224,22 @@ def test_what_the_keyring_has_does_not_count_as_changed(tmp_path: Path) -> None:
         replace(started, origins=origins), partial(load_settings, home, {}, ring=None), lambda _: None
     )
     home.config.write_text("[turn]\nmax_steps = 3\n")
-    watch.look()
-    assert watch.waiting() == ["turn.max_steps"]
+    watch.check_files()
+    assert watch.keys_for_next_start() == ["turn.max_steps"]
 
 
 async def test_what_was_last_understood_is_kept_for_whoever_looks(running: ServedApp) -> None:
     running.home.run.mkdir()
     running.edit("[budget]\ndaily_usd = 3.0\n")
     running.look()
-    assert running.home.understood.read_text() == "[budget]\ndaily_usd = 3.0\n"
-    assert running.home.understood.stat().st_mode & 0o777 == 0o600
+    assert running.home.last_valid_config.read_text() == "[budget]\ndaily_usd = 3.0\n"
+    assert running.home.last_valid_config.stat().st_mode & 0o777 == 0o600
     running.edit("[budget\n")
     assert running.problems() != []
     assert (
-        load_settings(running.home, {}, config=read_file_layer(running.home.understood, "")).values.budget.daily_usd
+        load_settings(
+            running.home, {}, config=read_file_layer(running.home.last_valid_config, "")
+        ).values.budget.daily_usd
         == 3.0
     )
     with pytest.raises(SettingsError):

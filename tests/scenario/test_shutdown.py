@@ -112,7 +112,7 @@ async def answered_by_the_next(home: Path, text: str) -> None:
     """A new start on the same home answers what was asked, once."""
     bridge = RecordingBridge()
     async with started(home, ScriptedModel(text), bridge) as (house, worker):
-        await house.runtime.idle()
+        await house.runtime.wait_until_idle()
         await daemon.shut_down(house, worker, 5)
         assert house.stores.verifier.verify().ok
     assert bridge.bodies == [text]
@@ -157,7 +157,7 @@ async def test_f38_a_turn_that_ends_within_the_drain_is_answered_and_what_comes_
     async with started(tmp_path, model, bridge) as (house, worker):
         await house.runtime.accept(owner_message("hello", external_id="m1"))
         await model.called.wait()
-        ending = asyncio.create_task(daemon.shut_down(house, worker, 60, hurry=draining))
+        ending = asyncio.create_task(daemon.shut_down(house, worker, 60, force_stop=draining))
         await draining.for_.wait()
         await house.runtime.accept(owner_message("and then?", external_id="m2"))
         model.gate.set()
@@ -206,7 +206,7 @@ async def test_f38_a_bridge_that_hangs_holds_up_neither_the_end_nor_the_others(
     )
     async with started(tmp_path, ScriptedModel("fine"), hanging, well) as (house, worker):
         await house.runtime.accept(owner_message("hello", external_id="1"))
-        await house.runtime.idle()
+        await house.runtime.wait_until_idle()
         with capture_logs() as logs:
             await daemon.shut_down(house, worker, 5, LITTLE)
     assert hanging.reached.is_set()
@@ -244,7 +244,7 @@ async def test_a_step_that_fails_says_so_and_one_that_is_late_is_left() -> None:
 async def test_f40_a_runtime_that_does_not_pass_turns_the_status_red(tmp_path: Path) -> None:
     async with started(tmp_path, ScriptedModel(), RecordingBridge()) as (house, worker):
         for beat in range(3):
-            house.progress.beat(house.runtime.lanes(), 30.0 * beat, late=0, every=30)
+            house.progress.check_progress(house.runtime.progress_snapshot(), 30.0 * beat, late=0, every=30)
         report = house.status()
         assert not report["ok"]
         assert [told for told in report["problems"] if told.startswith("The runtime has not passed for 60 s.")]
@@ -255,17 +255,17 @@ async def test_f40_a_store_that_refuses_is_told_of_and_is_no_standstill(tmp_path
     """What keeps it is in the status, and a new start would not mend it."""
     async with started(tmp_path, ScriptedModel(), RecordingBridge()) as (house, worker):
         await rounds()
-        passes = house.runtime.lanes().passes
+        passes = house.runtime.progress_snapshot().ticks
         with closing(sqlite3.connect(tmp_path / "script.db", isolation_level=None)) as other:
             other.execute("ALTER TABLE inbox RENAME TO lost")
             house.runtime.wake()
             await rounds()
-            assert house.runtime.lanes().passes == passes + 1
-            assert "no such table: inbox" in house.runtime.trouble
+            assert house.runtime.progress_snapshot().ticks == passes + 1
+            assert "no such table: inbox" in house.runtime.storage_error
             other.execute("ALTER TABLE lost RENAME TO inbox")
         house.runtime.wake()
         await rounds()
-        assert (house.runtime.lanes().passes, house.runtime.trouble) == (passes + 2, "")
+        assert (house.runtime.progress_snapshot().ticks, house.runtime.storage_error) == (passes + 2, "")
         await daemon.shut_down(house, worker, 1, LITTLE)
 
 
@@ -283,9 +283,9 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
         worker = asyncio.create_task(house.runtime.run())
         async with house.serve():
             await house.runtime.accept(owner_message("My cat is called Mio.", external_id="1"))
-            await house.runtime.idle()
+            await house.runtime.wait_until_idle()
             async with open_socket_link(settings.home.socket) as link:
-                asked = asyncio.create_task(link.command("/sleep", "main"))
+                asked = asyncio.create_task(link.run_command("/sleep", "main"))
                 await writer.called.wait()
                 with capture_logs() as logs:
                     await daemon.shut_down(house, worker, 5)
@@ -304,7 +304,7 @@ async def test_upkeep_that_the_end_cuts_off_is_no_failure(tmp_path: Path, caplog
         scheduler.add_listener(lambda _: loop.call_soon_threadsafe(begun.set), EVENT_JOB_SUBMITTED)
         scheduler.add_listener(lambda _: loop.call_soon_threadsafe(ended.set), EVENT_JOB_EXECUTED | EVENT_JOB_ERROR)
         # Whoever reads the index holds it, so that the job cannot end.
-        with house.stores.finder._lock:
+        with house.stores.message_index._lock:
             scheduler.get_job("upkeep").modify(next_run_time=datetime.now(UTC))
             await begun.wait()
             await rounds()

@@ -20,7 +20,7 @@ OSLO = "I live in Oslo."
 
 
 async def sleep(it: LiveApp, *options: str) -> str:
-    return await it.house.commands.run(" ".join(["/sleep", *options]), "main")
+    return await it.app.commands.run(" ".join(["/sleep", *options]), "main")
 
 
 async def test_a_sleep_by_hand_tells_what_it_did_and_last_tells_it_again(tmp_path: Path) -> None:
@@ -40,13 +40,17 @@ async def test_a_dry_run_tells_what_waits_and_changes_nothing(tmp_path: Path) ->
         assert "nothing to do now" in await sleep(it, "--dry-run")
         for text in (OSLO, "My cat is called Mio."):
             await it.say(text)
-            await it.answered()
+            await it.wait_idle()
         told = await sleep(it, "--dry-run")
         assert "main: 4 messages to read, about 1 call and" in told
         assert "About 1 call of claude-haiku-5-5" in told and "about $0.00" in told
         found = json.loads(await sleep(it, "--json", "--dry-run"))
         assert (found["unread"][0]["messages"], found["pending"], found["calls"]) == (4, 0, 1)
-        assert (by.requests, it.house.stores.journal.cycles(), it.house.stores.journal.entries("owner")) == ([], [], [])
+        assert (by.requests, it.app.stores.journal.list_cycles(), it.app.stores.journal.entries("owner")) == (
+            [],
+            [],
+            [],
+        )
         await sleep(it, "--phase", "extract")
         again = json.loads(await sleep(it, "--json", "--dry-run"))
         assert (again["unread"], again["pending"]) == ([], 2)
@@ -70,35 +74,35 @@ async def test_what_it_does_not_know_it_tells_and_does_not_sleep(tmp_path: Path,
             await sleep(it, options)
         expected = ", ".join(PHASES) if "--phase" in options else "--dry-run"
         assert expected in str(told.value) or "/sleep [" in str(told.value)
-        assert it.house.stores.journal.cycles() == []
+        assert it.app.stores.journal.list_cycles() == []
 
 
 async def test_a_whole_night_of_a_home_is_taken_back_and_does_not_come_again(tmp_path: Path) -> None:
     """With Mem0 and all that a house has."""
     async with run_app(tmp_path, "Nice.") as it:
         await it.say(OSLO)
-        await it.answered()
+        await it.wait_idle()
         with pytest.raises(UsageError, match="no sleep to take back"):
             await sleep(it, "--undo")
         assert "learned 1 memory" in await sleep(it)
-        assert OSLO in it.house.stores.files.curated() and await it.house.stores.memories.all("owner")
+        assert OSLO in it.app.stores.files.read_memory_file() and await it.app.stores.memories.all("owner")
         told = json.loads(await sleep(it, "--json", "--undo"))
         assert (told["memories"], told["entries"], told["left"]) == (1, 1, [])
-        assert await it.house.stores.memories.all("owner") == [] and it.house.stores.files.curated() == ""
-        assert it.house.stores.memories.child.pid is None
+        assert await it.app.stores.memories.all("owner") == [] and it.app.stores.files.read_memory_file() == ""
+        assert it.app.stores.memories.child.pid is None
         assert "There was nothing to do." in await sleep(it)
-        assert await it.house.stores.memories.all("owner") == []
+        assert await it.app.stores.memories.all("owner") == []
 
 
 async def test_the_compactions_of_a_night_are_taken_back_with_it(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28) as it:
-        before = it.house.stores.conversation.view("main").messages
+        before = it.app.stores.conversation.load_view("main").messages
         await sleep(it, "--phase", "compact")
-        assert "summary" in {tag for one in it.house.stores.journal.entries("owner") for tag in one.tags}
+        assert "summary" in {tag for one in it.app.stores.journal.entries("owner") for tag in one.tags}
         told = await sleep(it, "--undo")
         assert "Compaction of main taken back." in told and "set aside" in told
-        assert it.house.stores.conversation.view("main").messages == before
-        assert it.house.stores.journal.entries("owner") == []
+        assert it.app.stores.conversation.load_view("main").messages == before
+        assert it.app.stores.journal.entries("owner") == []
 
 
 async def test_f32_no_summary_is_paid_for_that_a_sleep_may_not_pay(tmp_path: Path) -> None:
@@ -108,9 +112,9 @@ async def test_f32_no_summary_is_paid_for_that_a_sleep_may_not_pay(tmp_path: Pat
         report = json.loads(await sleep(it, "--json", "--phase", "compact"))
         assert by.requests == [] and [one.tier for one in checkpoints_in(it)] == ["extractive"]
         assert "sleep.max_usd" in report["phases"]["compact"]["budget"]
-        assert it.house.stores.breakers.get("summary").failures == 0
-        await it.house.commands.run("/compact --undo", "main")
-        await it.house.commands.run("/compact", "main")
+        assert it.app.stores.breakers.get("summary").failures == 0
+        await it.app.commands.run("/compact --undo", "main")
+        await it.app.commands.run("/compact", "main")
         assert by.requests != []
 
 
@@ -119,18 +123,18 @@ async def test_a_sleep_that_is_asked_for_goes_on_when_whoever_asked_goes_away(tm
         asked = asyncio.create_task(sleep(it))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        assert it.house.sleeping.sleeper.asleep
+        assert it.app.sleep_setup.scheduler.is_asleep
         asked.cancel()
         await asyncio.wait([asked])
-        report = await it.house.sleeping.sleeper.begin("manual")
+        report = await it.app.sleep_setup.scheduler.start("manual")
         assert report is not None and (report.id, report.state) == (1, "done")
 
 
 async def test_late_is_told_as_late(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nice.") as it:
         await it.say("hello")
-        await it.answered()
+        await it.wait_idle()
         it.clock.now += timedelta(days=2)
-        it.house.sleeping.sleeper.look()
-        await it.house.sleep("sleep")
+        it.app.sleep_setup.scheduler.check_due()
+        await it.app.sleep_now("sleep")
         assert "(night, slept late)" in await sleep(it, "--last")

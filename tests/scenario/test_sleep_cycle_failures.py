@@ -47,7 +47,7 @@ async def test_f32_no_new_input_no_call(home: JournalHome) -> None:
         report = await home.sleep(LATER)
         assert report.phases["extract"]["calls"] == 0
     home.conversation.annotate("main", "edit", [1], "edited", NOW)
-    home.conversation.undo("main", [7], NOW)
+    home.conversation.hide_messages("main", [7], NOW)
     await home.restart().sleep(LATER)
     assert len(home.model.requests) == 1
     say_facts(home, "I own a boat.")
@@ -57,10 +57,10 @@ async def test_f32_no_new_input_no_call(home: JournalHome) -> None:
 
 
 async def test_f32_nothing_but_tool_output_no_call(home: JournalHome) -> None:
-    home.conversation.ingest("main", "owner", [Message("user", "", media=()), Message("assistant", " ")], NOW)
+    home.conversation.import_messages("main", "owner", [Message("user", "", media=()), Message("assistant", " ")], NOW)
     report = await home.sleep()
-    assert (home.model.requests, report.phases["extract"]["read"], home.unread()) == ([], 0, 0)
-    assert home.journal.reading("extract", "main", 1) == 2
+    assert (home.model.requests, report.phases["extract"]["read"], home.unread_count()) == ([], 0, 0)
+    assert home.journal.read_position("extract", "main", 1) == 2
 
 
 async def test_a_model_that_is_away_is_waited_for_until_the_fuse_opens(home: JournalHome) -> None:
@@ -69,10 +69,10 @@ async def test_a_model_that_is_away_is_waited_for_until_the_fuse_opens(home: Jou
     home.model.script = [NETWORK_ERROR]
     for number in range(1, MAX_FAILURES):
         report = await home.sleep(NOW + timedelta(days=number))
-        assert (report.state, report.phases["extract"]["waiting"], home.remembered()) == ("failed", 1, [])
+        assert (report.state, report.phases["extract"]["waiting"], home.entry_texts()) == ("failed", 1, [])
         assert "main is read at the next sleep: the model failed: no route to host" in report.phases["extract"]["error"]
     report = await home.restart().sleep(NOW + timedelta(days=MAX_FAILURES))
-    assert (report.state, home.remembered()) == ("done", list(FACTS))
+    assert (report.state, home.entry_texts()) == ("done", list(FACTS))
     assert report.phases["extract"]["rejected"] == ["the model failed: no route to host"]
 
 
@@ -81,7 +81,7 @@ async def test_a_model_that_is_back_reads_what_waited(home: JournalHome) -> None
     home.model.script = [NETWORK_ERROR, learn_every_line]
     await home.sleep()
     assert (await home.sleep(LATER)).state == "done"
-    assert home.remembered() == LEARNED_TEXTS
+    assert home.entry_texts() == LEARNED_TEXTS
     assert home.breakers.get("extraction").failures == 0
 
 
@@ -94,23 +94,23 @@ async def test_f07_f30_after_failures_the_rules_read_until_a_try_succeeds(home: 
     say_facts(home, "I own a bicycle.")
     await home.restart().sleep(NOW + COOL_DOWN / 2)
     assert len(home.model.requests) == MAX_FAILURES
-    assert home.remembered() == ["I own boat 0.", "I own boat 1.", "I own boat 2.", "I own a bicycle."]
+    assert home.entry_texts() == ["I own boat 0.", "I own boat 1.", "I own boat 2.", "I own a bicycle."]
     say_facts(home, "I own a car.")
     await home.sleep(NOW + COOL_DOWN)
     assert len(home.model.requests) == MAX_FAILURES + 1
     home.model.script = [learn_every_line]
     say_facts(home, "I own a horse.")
     await home.sleep(NOW + 2 * COOL_DOWN)
-    assert home.remembered()[4:] == ["I own a car.", "Told: I own a horse."]
+    assert home.entry_texts()[4:] == ["I own a car.", "Told: I own a horse."]
     assert home.breakers.get("extraction").opened_at is None
 
 
 def test_a_fuse_that_a_wrong_clock_opened_in_the_future_lets_through_once_the_clock_is_right() -> None:
     fuse = CircuitBreaker("extraction", MAX_FAILURES, NOW.replace(year=2099))
-    assert not fuse.lets_through(NOW.replace(year=2099), COOL_DOWN)
-    assert fuse.lets_through(NOW, COOL_DOWN)
+    assert not fuse.allows_call(NOW.replace(year=2099), COOL_DOWN)
+    assert fuse.allows_call(NOW, COOL_DOWN)
     opened = CircuitBreaker("extraction", MAX_FAILURES, NOW)
-    lets = [opened.lets_through(NOW + part * COOL_DOWN, COOL_DOWN) for part in (0, 0.9, 1)]
+    lets = [opened.allows_call(NOW + part * COOL_DOWN, COOL_DOWN) for part in (0, 0.9, 1)]
     assert lets == [False, False, True]
 
 
@@ -120,7 +120,7 @@ async def test_f28_one_bad_answer_is_read_by_rules_and_holds_up_nothing(home: Jo
     say_facts(home)
     report = await home.sleep()
     assert report.state == "done"
-    assert home.remembered() == [FACTS[0], *LEARNED_TEXTS[1:]]
+    assert home.entry_texts() == [FACTS[0], *LEARNED_TEXTS[1:]]
     assert report.phases["extract"]["rejected"] == ["the model answered no list"]
 
 
@@ -146,10 +146,10 @@ async def test_f13_a_message_is_answered_while_the_model_reads(home: JournalHome
     asleep = asyncio.create_task(home.sleep())
     await home.model.called.wait()
     say_facts(home, "I own a boat.")
-    assert (home.shown()[-2:], asleep.done()) == (["I own a boat.", "Noted."], False)
+    assert (home.view_contents()[-2:], asleep.done()) == (["I own a boat.", "Noted."], False)
     home.model.gate.set()
     assert (await asleep).state == "done"
-    assert home.remembered() == ["Told: I live in Oslo.", "Told: I own a boat."]
+    assert home.entry_texts() == ["Told: I live in Oslo.", "Told: I own a boat."]
 
 
 async def test_between_two_batches_others_have_their_turn(home: JournalHome) -> None:
@@ -160,7 +160,7 @@ async def test_between_two_batches_others_have_their_turn(home: JournalHome) -> 
 
     async def others() -> None:
         while not asleep.done():
-            seen.append(len(home.remembered()))
+            seen.append(len(home.entry_texts()))
             await asyncio.sleep(0)
 
     asleep = asyncio.create_task(home.sleep())
@@ -181,12 +181,12 @@ async def test_a_sleep_that_is_ended_is_interrupted_and_goes_on_the_next_time(ho
     asleep.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asleep
-    (cut,) = home.journal.cycles()
-    assert home.remembered() == LEARNED_TEXTS[:1]
+    (cut,) = home.journal.list_cycles()
+    assert home.entry_texts() == LEARNED_TEXTS[:1]
     assert (cut.state, cut.ended_at, list(cut.phases)) == ("interrupted", NOW, ["settle"])
     home.model.gate = None
     assert (await home.sleep(LATER)).state == "done"
-    assert home.remembered() == LEARNED_TEXTS
+    assert home.entry_texts() == LEARNED_TEXTS
 
 
 # ---------------------------------------------------------------------------------------------------------- the report
@@ -194,8 +194,8 @@ async def test_a_sleep_that_is_ended_is_interrupted_and_goes_on_the_next_time(ho
 
 async def test_the_report_is_kept_as_it_was_given(home: JournalHome) -> None:
     say_facts(home)
-    report = await home.cycle(clock=lambda: LATER).run_sleep_tick(NOW, trigger="manual")
-    assert home.journal.cycles() == [report]
+    report = await home.cycle(clock=lambda: LATER).run(NOW, trigger="manual")
+    assert home.journal.list_cycles() == [report]
     assert (report.trigger, report.started_at, report.ended_at, report.state) == ("manual", NOW, LATER, "done")
     assert list(report.phases) == ["settle", "extract", "compact"]
     for phase in report.phases.values():
@@ -245,8 +245,8 @@ async def test_f34_what_a_model_gives_that_cannot_be_used_is_a_warning(home: Jou
 async def test_a_sleep_of_some_sessions_leaves_the_others(home: JournalHome) -> None:
     say_facts(home)
     say_facts(home, "I live in Rome.", session="peer:x:ann")
-    await home.cycle().run_sleep_tick(NOW, trigger="nap", sessions=["peer:x:ann"])
-    assert (home.remembered(), home.remembered("peer:x:ann")) == ([], ["Told: I live in Rome."])
+    await home.cycle().run(NOW, trigger="nap", sessions=["peer:x:ann"])
+    assert (home.entry_texts(), home.entry_texts("peer:x:ann")) == ([], ["Told: I live in Rome."])
 
 
 async def test_a_session_that_cannot_be_read_does_not_stop_the_others(home: JournalHome) -> None:
@@ -256,11 +256,11 @@ async def test_a_session_that_cannot_be_read_does_not_stop_the_others(home: Jour
     kept = log.read_bytes()
     log.write_bytes(kept.replace(b'{"v":1', b'{"v":?', 1))
     report = await home.sleep()
-    assert (report.state, home.remembered("peer:x:ann")) == ("failed", ["Told: I live in Rome."])
+    assert (report.state, home.entry_texts("peer:x:ann")) == ("failed", ["Told: I live in Rome."])
     assert report.phases["extract"]["error"].startswith("main: ")
     log.write_bytes(kept)
     assert (await home.sleep(LATER)).state == "done"
-    assert home.remembered() == LEARNED_TEXTS
+    assert home.entry_texts() == LEARNED_TEXTS
 
 
 async def test_each_phase_stands_alone(home: JournalHome) -> None:
@@ -271,7 +271,7 @@ async def test_each_phase_stands_alone(home: JournalHome) -> None:
         done.append((session, trigger))
         return CompactedSession(4, 1000, 300, 0.5, "full")
 
-    broken = CrashingStore(home.conversation, "unjournaled", error=StoreError("The disk is full."))
+    broken = CrashingStore(home.conversation, "list_unjournaled_checkpoints", error=StoreError("The disk is full."))
     report = await home.sleep(conversation=broken, compact=compact)
     assert report.state == "failed"
     assert {name: phase["state"] for name, phase in report.phases.items()} == {
@@ -279,7 +279,7 @@ async def test_each_phase_stands_alone(home: JournalHome) -> None:
         "extract": "done",
         "compact": "done",
     }
-    assert (done, home.remembered()) == ([("main", "sleep")], LEARNED_TEXTS)
+    assert (done, home.entry_texts()) == ([("main", "sleep")], LEARNED_TEXTS)
 
 
 @pytest.mark.parametrize("error", [StaleView(), CorruptStore("Broken."), ModelError("gone", kind="network")])

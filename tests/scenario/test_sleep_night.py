@@ -46,10 +46,10 @@ def told_new(request: ModelRequest) -> str:
 async def test_a_phase_alone_does_its_work_alone(home: SleepHome, phase: str) -> None:
     home.model.provider = "offline"
     say_facts(home)
-    report = await home.night(trigger="phase", phase=phase, compact=home.compacted)
+    report = await home.run_sleep(trigger="phase", phase=phase, compact=home.compact_session)
     assert (list(report.phases), report.trigger, report.state) == ([phase], "phase", "done")
-    assert bool(home.remembered()) == (phase in ("extract", "compact"))
-    assert home.memories.held == {}
+    assert bool(home.entry_texts()) == (phase in ("extract", "compact"))
+    assert home.memories.by_id == {}
     assert (len(home.conversation.checkpoints("main")) == 1) == (phase == "compact")
 
 
@@ -57,13 +57,13 @@ async def test_phases_one_after_another_come_to_the_same_as_a_night(home: SleepH
     home.model.provider = "offline"
     say_facts(home)
     for phase in PHASES:
-        await home.night(trigger="phase", phase=phase)
+        await home.run_sleep(trigger="phase", phase=phase)
     (tmp_path / "other").mkdir()
     other = SleepHome(tmp_path / "other").open()
     other.model.provider = "offline"
     say_facts(other)
-    await other.night()
-    assert home.picture() == other.picture()
+    await other.run_sleep()
+    assert home.snapshot() == other.snapshot()
     other.close()
 
 
@@ -74,28 +74,28 @@ async def test_what_a_sleep_is_at_can_be_seen_by_others(home: SleepHome) -> None
     say_facts(home)
     home.batch_tokens = 60
     home.model.gate = asyncio.Event()
-    asleep = asyncio.create_task(home.night())
+    asleep = asyncio.create_task(home.run_sleep())
     await home.model.called.wait()
-    (seen,) = home.journal.cycles()
+    (seen,) = home.journal.list_cycles()
     assert (seen.state, list(seen.phases)) == ("running", ["settle", "extract"])
     assert seen.phases["extract"]["state"] == "running"
     home.model.called.clear()
     home.model.gate.set()
     await home.model.called.wait()
-    assert home.journal.cycles()[0].phases["extract"]["read"] > 0
+    assert home.journal.list_cycles()[0].phases["extract"]["read"] > 0
     report = await asleep
     assert all(phase["state"] == "done" for phase in report.phases.values())
 
 
 async def test_where_nobody_can_be_told_what_goes_on_it_goes_on_all_the_same(home: SleepHome) -> None:
     say_facts(home)
-    full = CrashingStore(home.journal, "note_cycle", error=StoreError("The disk is full."))
+    full = CrashingStore(home.journal, "save_cycle", error=StoreError("The disk is full."))
     home.journal = full  # type: ignore[assignment]
     with pytest.raises(StoreError):
-        await home.night()
+        await home.run_sleep()
     home.restart()
-    report = await home.night()
-    assert report.state == "done" and len(home.remembered()) == len(FACTS)
+    report = await home.run_sleep()
+    assert report.state == "done" and len(home.entry_texts()) == len(FACTS)
 
 
 async def test_f15_a_sleep_that_a_defect_ends_is_interrupted_and_limits_nothing_after_it(home: SleepHome) -> None:
@@ -106,9 +106,9 @@ async def test_f15_a_sleep_that_a_defect_ends_is_interrupted_and_limits_nothing_
         raise SimulatedCrash
 
     with pytest.raises(SimulatedCrash):
-        await home.night(purse=purse, compact=broken)
-    assert [(one.state, one.ended_at) for one in home.journal.cycles()] == [("interrupted", NOW)]
-    assert not purse.is_empty and purse.allows(home.model, ModelRequest((), ()))
+        await home.run_sleep(budget=purse, compact=broken)
+    assert [(one.state, one.ended_at) for one in home.journal.list_cycles()] == [("interrupted", NOW)]
+    assert not purse.is_exhausted and purse.allows_call(home.model, ModelRequest((), ()))
 
 
 # ------------------------------------------------------------------------------------------------------------- spending
@@ -133,24 +133,24 @@ async def test_f32_a_night_that_has_spent_what_it_may_goes_on_by_rules_and_says_
     home.batch_tokens = 60
     home.model.script = [told_new]
     account = Account(home.model, 0.2)
-    report = await home.night(purse=account.purse)
+    report = await home.run_sleep(budget=account.purse)
     assert len(home.model.requests) == 2
     assert report.state == "done"
-    assert home.remembered() == [f"Told: {FACTS[0]}", f"Told: {FACTS[1]}", *FACTS[2:]]
-    assert len(home.memories.held) == 4
+    assert home.entry_texts() == [f"Told: {FACTS[0]}", f"Told: {FACTS[1]}", *FACTS[2:]]
+    assert len(home.memories.by_id) == 4
     assert report.phases["extract"]["budget"] == "$0.20 a sleep (sleep.max_usd) were used up; the rules did the rest"
     assert home.breakers.get("extraction").failures == 0
     account.another_night()
     say_facts(home, "I own a boat.")
-    again = await home.night(1, purse=account.purse)
-    assert "budget" not in again.phases["extract"] and "Told: I own a boat." in home.remembered()
+    again = await home.run_sleep(1, budget=account.purse)
+    assert "budget" not in again.phases["extract"] and "Told: I own a boat." in home.entry_texts()
 
 
 async def test_f32_what_is_used_up_by_reading_is_not_there_for_judging(home: SleepHome) -> None:
     say_facts(home)
     home.model.script = [told_new]
-    report = await home.night(purse=Account(home.model, 0.1).purse)
-    assert len(home.model.requests) == 1 and len(home.memories.held) == 4
+    report = await home.run_sleep(budget=Account(home.model, 0.1).purse)
+    assert len(home.model.requests) == 1 and len(home.memories.by_id) == 4
     assert "budget" not in report.phases["extract"]
     assert "sleep.max_usd" in report.phases["consolidate"]["budget"]
 
@@ -162,7 +162,7 @@ async def test_without_a_limit_or_a_price_a_night_asks_as_it_likes(
     say_facts(home)
     home.batch_tokens = 60
     home.model.script = [told_new]
-    report = await home.night(purse=Account(home.model, most, price).purse)
+    report = await home.run_sleep(budget=Account(home.model, most, price).purse)
     assert all("budget" not in phase for phase in report.phases.values())
     assert len(home.model.requests) > 4
 
@@ -170,22 +170,22 @@ async def test_without_a_limit_or_a_price_a_night_asks_as_it_likes(
 async def test_by_day_nothing_is_limited() -> None:
     model: Model = ScriptedModel()
     purse = SleepBudget(0.01, lambda since: 99.0, lambda model, request: 1.0)
-    assert purse.allows(model, ModelRequest((), ())) and BudgetedModel(model, purse).provider == "scripted"
-    purse.open(NOW)
-    assert not purse.allows(model, ModelRequest((), ())) and BudgetedModel(model, purse).provider == "offline"
-    purse.open(NOW + timedelta(days=1))
+    assert purse.allows_call(model, ModelRequest((), ())) and BudgetedModel(model, purse).provider == "scripted"
+    purse.start(NOW)
+    assert not purse.allows_call(model, ModelRequest((), ())) and BudgetedModel(model, purse).provider == "offline"
+    purse.start(NOW + timedelta(days=1))
     assert BudgetedModel(model, purse).provider == "scripted"
 
 
 async def test_f32_thirty_idle_nights_make_no_call(home: SleepHome) -> None:
     say_facts(home)
     home.model.script = [told_new]
-    await home.night()
-    asked, before = len(home.model.requests), home.picture()
+    await home.run_sleep()
+    asked, before = len(home.model.requests), home.snapshot()
     reports: list[Any] = []
     for day in range(1, 31):
-        reports.append(await home.night(day))
+        reports.append(await home.run_sleep(day))
         home.restart()
-    assert len(home.model.requests) == asked and home.picture() == before
+    assert len(home.model.requests) == asked and home.snapshot() == before
     assert {report.state for report in reports} == {"done"}
     assert all(phase["calls"] == 0 for report in reports for phase in report.phases.values())

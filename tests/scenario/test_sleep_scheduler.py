@@ -48,12 +48,12 @@ class SleeperSetup:
         """The triggers of what begins now, slept to the end."""
         before = len(self.slept)
         self.ended.clear()
-        self.sleeper.look()
+        self.sleeper.check_due()
         await self.woke_up()
         return [one.trigger for one in self.slept[before:]]
 
     async def woke_up(self) -> None:
-        if self.sleeper.asleep:
+        if self.sleeper.is_asleep:
             await self.ended.wait()
             await asyncio.sleep(0)
 
@@ -65,7 +65,7 @@ class SleeperSetup:
                 raise self.fails
             if self.gate is not None:
                 await self.gate.wait()
-            return await self.home.cycle().run_sleep_tick(now, trigger=wanted.trigger, phase=wanted.phase)
+            return await self.home.cycle().run(now, trigger=wanted.trigger, phase=wanted.phase)
         finally:
             self.ended.set()
 
@@ -100,7 +100,7 @@ async def test_a_night_that_was_missed_is_slept_late_and_once(bed: SleeperSetup)
     bed.restart()
     bed.now += timedelta(hours=3)
     assert await bed.look() == []
-    assert [cycle.trigger for cycle in bed.home.journal.cycles()] == ["late"]
+    assert [cycle.trigger for cycle in bed.home.journal.list_cycles()] == ["late"]
 
 
 async def test_a_home_where_nothing_was_ever_said_does_not_sleep(bed: SleeperSetup) -> None:
@@ -120,11 +120,11 @@ async def test_a_night_that_was_cut_off_counts_as_not_slept(bed: SleeperSetup) -
 async def test_naps_and_single_phases_are_no_nights_but_a_whole_sleep_by_hand_is(bed: SleeperSetup) -> None:
     say_facts(bed.home)
     bed.now = NIGHT + timedelta(hours=6)
-    await bed.sleeper.begin("nap")
-    await bed.sleeper.begin("phase", phase="extract")
+    await bed.sleeper.start("nap")
+    await bed.sleeper.start("phase", phase="extract")
     assert await bed.look() == ["late"]
     bed.now = NIGHT + timedelta(days=1, hours=6)
-    await bed.sleeper.begin("manual")
+    await bed.sleeper.start("manual")
     assert await bed.look() == []
 
 
@@ -144,10 +144,10 @@ async def test_f32_a_night_that_fails_again_and_again_is_not_tried_all_day(bed: 
 async def test_a_nap_that_runs_when_the_night_comes_does_not_replace_it(bed: SleeperSetup) -> None:
     say_facts(bed.home)
     bed.full, bed.gate, bed.now = True, asyncio.Event(), NIGHT - timedelta(minutes=1)
-    bed.sleeper.look()
+    bed.sleeper.check_due()
     await asyncio.sleep(0)
     bed.now = NIGHT
-    bed.sleeper.look()
+    bed.sleeper.check_due()
     bed.gate.set()
     await bed.woke_up()
     assert [one.trigger for one in bed.slept] == ["nap"]
@@ -160,8 +160,8 @@ async def test_a_nap_that_runs_when_the_night_comes_does_not_replace_it(bed: Sle
 async def test_whoever_wants_a_whole_sleep_while_one_runs_gets_that_one(bed: SleeperSetup) -> None:
     say_facts(bed.home)
     bed.gate = asyncio.Event()
-    night = bed.sleeper.begin("sleep")
-    assert bed.sleeper.begin("manual") is night
+    night = bed.sleeper.start("sleep")
+    assert bed.sleeper.start("manual") is night
     bed.gate.set()
     assert await night is not None and len(bed.slept) == 1
 
@@ -170,9 +170,9 @@ async def test_a_sleep_that_is_wanted_during_a_nap_or_a_phase_comes_after_it(bed
     say_facts(bed.home)
     bed.gate = asyncio.Event()
     nap, phase, whole = (
-        bed.sleeper.begin("nap"),
-        bed.sleeper.begin("phase", phase="compact"),
-        bed.sleeper.begin("manual"),
+        bed.sleeper.start("nap"),
+        bed.sleeper.start("phase", phase="compact"),
+        bed.sleeper.start("manual"),
     )
     await asyncio.sleep(0)
     assert [one.trigger for one in bed.slept] == ["nap"]
@@ -191,14 +191,14 @@ async def test_nobody_falls_asleep_while_a_sleep_is_taken_back_and_none_is_while
 ) -> None:
     say_facts(bed.home)
     bed.now = NIGHT
-    async with bed.sleeper.awake():
-        bed.sleeper.look()
-        waiting = bed.sleeper.begin("manual")
+    async with bed.sleeper.keep_awake():
+        bed.sleeper.check_due()
+        waiting = bed.sleeper.start("manual")
         await asyncio.sleep(0)
         assert bed.slept == []
     bed.gate = asyncio.Event()
     with pytest.raises(UsageError, match="under way"):
-        async with bed.sleeper.awake():
+        async with bed.sleeper.keep_awake():
             raise AssertionError("awake beside a sleep")
     bed.gate.set()
     assert (await waiting) is not None
@@ -207,7 +207,7 @@ async def test_nobody_falls_asleep_while_a_sleep_is_taken_back_and_none_is_while
 async def test_to_stop_ends_what_runs_and_what_waits(bed: SleeperSetup) -> None:
     say_facts(bed.home)
     bed.gate = asyncio.Event()
-    tasks = [bed.sleeper.begin("nap"), bed.sleeper.begin("manual")]
+    tasks = [bed.sleeper.start("nap"), bed.sleeper.start("manual")]
     await asyncio.sleep(0)
     await bed.sleeper.stop()
-    assert all(task.cancelled() for task in tasks) and not bed.sleeper.asleep
+    assert all(task.cancelled() for task in tasks) and not bed.sleeper.is_asleep

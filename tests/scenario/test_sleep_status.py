@@ -21,15 +21,15 @@ ENTRY = JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extractio
 
 def slept(it: LiveApp, trigger: str = "sleep", state: Any = "done", **phases: dict[str, Any]) -> SleepReport:
     """A sleep that ended so, now."""
-    journal, now = it.house.stores.journal, it.clock()
+    journal, now = it.app.stores.journal, it.clock()
     report = SleepReport(journal.begin_cycle(trigger, now), trigger, now, now, state, phases)
-    journal.note_cycle(report)
+    journal.save_cycle(report)
     return report
 
 
 async def test_f30_a_memory_store_that_is_down_is_told_with_what_waits_until_a_sleep_reaches_it(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
-        it.house.stores.journal.add([ENTRY], NOW)
+        it.app.stores.journal.add([ENTRY], NOW)
         slept(it, consolidate={"state": "failed", "error": DOWN})
         (line,) = problems(it)
         assert DOWN in line and "(entries that wait: 1)" in line and line.endswith("`assistant sleep` tries again.")
@@ -62,7 +62,7 @@ async def test_a_night_that_nobody_slept_for_a_day_is_missed_until_a_sleep_ends(
     async with run_app(tmp_path, "ok") as it:
         assert problems(it) == []
         await it.say("hello")
-        await it.answered()
+        await it.wait_idle()
         it.clock.now = it.clock.now.replace(hour=4) + timedelta(days=1)
         assert problems(it) == [], "it is only late"
         it.clock.now += timedelta(days=1)
@@ -78,7 +78,7 @@ async def test_a_night_that_nobody_slept_for_a_day_is_missed_until_a_sleep_ends(
 async def test_a_home_that_never_sleeps_by_itself_misses_no_night(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok", ASSISTANT_SLEEP__AT="", ASSISTANT_BACKUP__AT="") as it:
         await it.say("hello")
-        await it.answered()
+        await it.wait_idle()
         it.clock.now += timedelta(days=9)
         assert problems(it) == []
 
@@ -86,12 +86,12 @@ async def test_a_home_that_never_sleeps_by_itself_misses_no_night(tmp_path: Path
 async def test_a_forgetting_that_is_not_finished_is_told(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
         await it.say("My passport number is X1234567.")
-        await it.answered()
-        forgetting = it.house.stores.forgetting
-        begun = forgetting.begin(forgetting.mark(ErasureRequest("owner", text="X1234567")))
+        await it.wait_idle()
+        forgetting = it.app.stores.erasure
+        begun = forgetting.write_plan(forgetting.plan_erasure(ErasureRequest("owner", text="X1234567")))
         (line,) = problems(it)
         assert "A forgetting is not finished" in line and "X1234567" not in line
-        forgetting.end(begun)
+        forgetting.remove_plan(begun)
         assert problems(it) == []
 
 
@@ -105,9 +105,9 @@ async def test_a_forgetting_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 async def test_a_sleep_that_is_taken_back_in_part_is_told(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
         report = slept(it)
-        it.house.stores.journal.note_cycle(replace(report, state="undoing"))
+        it.app.stores.journal.save_cycle(replace(report, state="undoing"))
         assert "`assistant sleep --undo` goes on" in problems(it)[0]
-        it.house.stores.journal.note_cycle(replace(report, state="undone"))
+        it.app.stores.journal.save_cycle(replace(report, state="undone"))
         assert problems(it) == []
 
 
@@ -119,37 +119,39 @@ async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(
     (inside / "MEMORY.md").symlink_to(outside)
     (inside / ".MEMORY.md.7.partial").write_text("half")
     async with run_app(inside, "ok") as it:
-        status = it.house.status()
+        status = it.app.status()
         assert not status["ok"] and "outside the home" in " ".join(status["problems"])
-        it.house.upkeep()
-        assert not it.house.status()["ok"]
+        it.app.upkeep()
+        assert not it.app.status()["ok"]
         (inside / "MEMORY.md").unlink()
-        it.house.upkeep()
-        assert it.house.status()["ok"]
-        assert stored_status(it.house.settings, it.house.stores, it.clock())["ok"]
+        it.app.upkeep()
+        assert it.app.status()["ok"]
+        assert stored_status(it.app.settings, it.app.stores, it.clock())["ok"]
 
 
 async def test_memories_that_were_lost_are_told_with_the_way_to_make_them_again(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
-        (entry,) = it.house.stores.journal.add([ENTRY], NOW)
+        (entry,) = it.app.stores.journal.add([ENTRY], NOW)
         plan = ChangePlan("p", 1, "owner", (MemoryChange("add", memory_from_entry(entry)),), (entry.id or 0,))
-        it.house.stores.consolidations.plan(plan, NOW)
-        it.house.stores.consolidations.applied("p", NOW)
-        status = it.house.status()
+        it.app.stores.consolidations.save_plan(plan, NOW)
+        it.app.stores.consolidations.mark_applied("p", NOW)
+        status = it.app.status()
         assert not status["ok"] and any("assistant memory rebuild" in line for line in status["problems"])
-        it.house.stores.consolidations.undone(["p"], NOW)
-        assert it.house.status()["ok"]
+        it.app.stores.consolidations.mark_undone(["p"], NOW)
+        assert it.app.status()["ok"]
 
 
 async def test_one_memory_that_is_there_does_not_hide_that_the_others_are_missing(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
-        stores = it.house.stores
+        stores = it.app.stores
         told = [replace(ENTRY, key=f"k{number}", content=f"I have {number} bees.") for number in range(45)]
         entries = stores.journal.add(told, NOW)
         changes = tuple(MemoryChange("add", memory_from_entry(entry)) for entry in entries)
-        stores.consolidations.plan(ChangePlan("p", 1, "owner", changes, tuple(entry.id or 0 for entry in entries)), NOW)
+        stores.consolidations.save_plan(
+            ChangePlan("p", 1, "owner", changes, tuple(entry.id or 0 for entry in entries)), NOW
+        )
         assert problems(it) == [], "they are only planned"
-        stores.consolidations.applied("p", NOW)
+        stores.consolidations.mark_applied("p", NOW)
         await stores.memories.apply(changes[22:])
         (line,) = problems(it)
         assert "not all (10 of 20 looked for are missing)" in line and "`assistant memory rebuild`" in line

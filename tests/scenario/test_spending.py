@@ -75,16 +75,16 @@ class SpendingSetup:
         return "\n".join(self.bridge.bodies[before:])
 
     async def answered(self) -> None:
-        await self.house.runtime.idle()
-        await self.house.delivery.flush()
+        await self.house.runtime.wait_until_idle()
+        await self.house.dispatcher.flush()
 
     def kinds(self) -> dict[str, int]:
         """Calls by kind, as the ledger has them."""
-        return {kind: spent.calls for kind, spent in self.house.stores.ledger.by("kind", self.clock.now - _LONG)}
+        return {kind: spent.calls for kind, spent in self.house.stores.ledger.spent_by("kind", self.clock.now - _LONG)}
 
     def notices(self) -> list[str]:
         """What went out to the owner beside answers."""
-        items = self.house.stores.outbox.recent("main", limit=200)
+        items = self.house.stores.outbox.recent_items("main", limit=200)
         return [item.outgoing.body for item in items if item.outgoing.key.startswith("budget:")]
 
 
@@ -113,7 +113,7 @@ async def housed(home: Path, server: PromptDrivenServer, **environ: str) -> Asyn
         assert built.stores.verifier.verify().ok
     finally:
         await built.runtime.stop(5)
-        await built.close_model()
+        await built.close_models()
         await built.stores.memories.aclose()
         built.close()
 
@@ -149,7 +149,7 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
             await it.say("I live in Oslo. I like long walks by the sea, and I work as a carpenter.")
             await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
             it.clock.now += timedelta(hours=1, minutes=5)
-            await it.house.reminding.alarm.fire()
+            await it.house.agenda.alarm.fire_due()
             await it.answered()
             for number in range(5):
                 await it.say(f"walk {number}: {WALK}")
@@ -157,19 +157,19 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
             await it.house.commands.run("/compact", "main")
             for number in range(5, 8):
                 await it.say(f"walk {number}: {WALK}")
-            await it.house.sleep("sleep")
+            await it.house.sleep_now("sleep")
             kinds = it.kinds()
             assert set(kinds) == set(get_args(CallPurpose)), kinds
             # No request left that the ledger does not have, and none is there that was not sent.
             assert not server.complaints
             assert sum(kinds.values()) - kinds["embedding"] == len(server.requests)
-            assert kinds["embedding"] == len(embedder.asked) > 0
-            standing = it.house.stores.ledger.standing(it.clock.now)
+            assert kinds["embedding"] == len(embedder.request_bodies) > 0
+            standing = it.house.stores.ledger.budget_status(it.clock.now)
             # Who embeds reads the clock by itself.
             assert standing.day.calls == sum(kinds.values()) - kinds["embedding"]
             quiet = [
                 spent.usd
-                for kind, spent in it.house.stores.ledger.by("kind", it.clock.now - _LONG)
+                for kind, spent in it.house.stores.ledger.spent_by("kind", it.clock.now - _LONG)
                 if kind in BACKGROUND_PURPOSES
             ]
             assert [cap.used for cap in standing.background] == pytest.approx([sum(quiet)] * 2)
@@ -204,17 +204,17 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
 
     ledger = house.stores.ledger
     means = ModelDeps(
-        ledger, house.stores.facts, lambda request, model: 100, SteppingClock(), OfflineModel, sleep=at_once
+        ledger, house.stores.model_facts, lambda request, model: 100, SteppingClock(), OfflineModel, sleep=at_once
     )
     chain = build_model_chain(house.settings, means)
     try:
         heard = await call_model(chain, make_request("hi"))
         assert heard.reply.message.content == "here I am"
-        ((kind, spent),) = ledger.by("kind", SteppingClock().now - _LONG)
+        ((kind, spent),) = ledger.spent_by("kind", SteppingClock().now - _LONG)
         assert (kind, spent.calls, len(server.requests)) == ("chat", 4, 4)
     finally:
         await chain.aclose()
-        await house.close_model()
+        await house.close_models()
         house.close()
 
 
@@ -242,7 +242,7 @@ async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_
         assert "What was found before I took over:" in reply and "`search_history`:" in reply and "north quay" in reply
         assert "The daily budget is used up: $" in reply and "in the middle of this answer" in reply
         assert "`go on`" in reply and "`/usage`" in reply
-        messages = it.house.stores.conversation.view("main").messages
+        messages = it.house.stores.conversation.load_view("main").messages
         calls = [call.id for message in messages for call in message.tool_calls]
         results = [message.tool_call_id for message in messages if message.role == "tool"]
         assert sorted(calls) == sorted(results) and len(calls) >= 2
@@ -251,7 +251,7 @@ async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_
         assert any("daily budget is used up" in problem for problem in it.house.status()["problems"])
         # Nobody is asked beyond the cap, however often somebody tries.
         await it.say("and now?")
-        assert it.kinds()["chat"] == made and it.house.stores.ledger.standing(it.clock.now).day.usd <= 0.10
+        assert it.kinds()["chat"] == made and it.house.stores.ledger.budget_status(it.clock.now).day.usd <= 0.10
         # A raised cap takes effect at once: no look of the daemon between.
         (tmp_path / "config.toml").write_text("[budget]\nmonthly_usd = 90.0\n")
         server.says = lambda body: ScriptedAnswer("At nine.")
@@ -302,8 +302,8 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
             await it.say(f"walk {number}: {WALK}")
         asked_before = len(server.requests)
         refused: list[str] = []
-        it.house.stores.ledger.look_again = lambda: refused.append("asked again")
-        report = await it.house.sleep("nap")
+        it.house.stores.ledger.reload_budget = lambda: refused.append("asked again")
+        report = await it.house.sleep_now("nap")
         assert report is not None and report.state == "done"
         assert len(server.requests) == asked_before and refused == ["asked again"]
         assert {"extract", "compact"} <= set(report.phases)
@@ -314,7 +314,7 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
         assert [note for note in status["spent"]["notes"] if "sleep goes on without a model" in note]
         (notice,) = it.notices()
         assert "work in the background" in notice and "you are answered as before" in notice
-        await it.house.sleep("nap")
+        await it.house.sleep_now("nap")
         assert it.notices() == [notice]
         # Answers are none of it.
         assert "A fine walk." in await it.say("how was it?")
@@ -326,7 +326,7 @@ async def test_a_schedule_over_the_part_of_the_background_is_answered_by_the_bui
     async with housed(tmp_path, server, ASSISTANT_BUDGET__BACKGROUND_SHARE="0.0") as it:
         await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
         it.clock.now += timedelta(hours=1, minutes=5)
-        await it.house.reminding.alarm.fire()
+        await it.house.agenda.alarm.fire_due()
         await it.answered()
         assert server.requests == [] and "work in the background may use is used up" in it.bridge.bodies[-1]
         await it.house.commands.run("/schedule run news", "main", bridge="kept")
@@ -361,7 +361,7 @@ async def test_helpers_of_a_schedule_are_the_background_too_and_those_of_an_answ
     async with housed(tmp_path, server) as it:
         await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
         it.clock.now += timedelta(hours=1, minutes=5)
-        await it.house.reminding.alarm.fire()
+        await it.house.agenda.alarm.fire_due()
         await it.answered()
         # The turn, its helper, the turn again.
         assert it.kinds() == {"schedule": 3}
@@ -378,14 +378,14 @@ async def test_f43_a_turn_that_goes_round_in_circles_ends_with_what_it_repeated(
 
     async with run_app(tmp_path, again, ASSISTANT_BUDGET__RUNAWAY_CALLS="4") as it:
         await it.say("find the lost key")
-        await it.answered()
+        await it.wait_idle()
         assert len(it.model.requests) == 4
         (body,) = it.bridge.bodies
         assert body.startswith("I went round in circles, so I stopped: I called `search_history` with {")
         assert "the lost key" in body and "4 times" in body
-        messages: tuple[Message, ...] = it.house.stores.conversation.view("main").messages
+        messages: tuple[Message, ...] = it.app.stores.conversation.load_view("main").messages
         assert sum(message.role == "tool" for message in messages) == 4
         it.model.script = ["It is under the blue pot."]
         await it.say("try something else")
-        await it.answered()
+        await it.wait_idle()
         assert it.bridge.bodies[-1] == "It is under the blue pot."

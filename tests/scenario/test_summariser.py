@@ -58,7 +58,7 @@ async def test_a_request_shows_what_was_said_with_its_numbers_days_and_pictures(
         rows, focus="the boats", known=("Anna sails.",), earlier="They met in May.", tasks=("buy oars",)
     )
     await desk.summarise(wanted)
-    (said,) = desk.asked
+    (said,) = desk.request_texts
     assert "#90 2026-03-04 09:00 user: Which one? [2 pictures: boat1.jpg, boat2.jpg]" in said
     assert "#91 2026-03-04 09:00 assistant: I look. [calls look {'at': 'boats'}]" in said
     result = said[said.index("#92 ") :]
@@ -85,8 +85,8 @@ async def test_calls_stand_with_their_results_and_a_result_without_its_call_is_s
     orphan = Message("tool", "what came of an earlier call", id=499, tool_call_id="c0")
     wanted = summary_material((orphan, *block, *conversation_with()), budget=400)
     assert (await desk.summarise(wanted)).tier == "full"
-    assert "#499 result of a tool: what came of an earlier call" in desk.asked[0]
-    held = [index for index, said in enumerate(desk.asked) if any(f"#{row.id} " in said for row in block)]
+    assert "#499 result of a tool: what came of an earlier call" in desk.request_texts[0]
+    held = [index for index, said in enumerate(desk.request_texts) if any(f"#{row.id} " in said for row in block)]
     assert len(held) == 1
 
 
@@ -96,7 +96,7 @@ async def test_records_are_merged_by_their_own_instructions(desk: SummariserSetu
     found = await desk.summarise(summary_material(records, depth=2))
     assert found.depth == 2
     assert "You merge records" in desk.server.bodies[0]["system"][0]["text"]
-    assert "Record: " in desk.asked[0]
+    assert "Record: " in desk.request_texts[0]
 
 
 async def test_what_is_long_is_told_in_chunks_each_carrying_the_record_on(desk: SummariserSetup) -> None:
@@ -113,8 +113,8 @@ async def test_what_is_long_is_told_in_chunks_each_carrying_the_record_on(desk: 
     assert f"Part {calls - 1}." in found.text
     assert found.memories == tuple(f"fact {n} of it" for n in range(calls))
     assert found.key_facts["decisions"] == tuple(f"choice {n}" for n in range(calls))
-    assert f"Part {calls - 2}." in desk.asked[-1]
-    together = "\n".join(desk.asked)
+    assert f"Part {calls - 2}." in desk.request_texts[-1]
+    together = "\n".join(desk.request_texts)
     assert all(f"#{row.id} " in together for row in wanted.rows)
     assert desk.server.complaints == []
 
@@ -147,16 +147,16 @@ async def test_f05_what_the_provider_calls_too_long_is_halved_once_then_told_in_
     huge = alternating_messages(f"It begins so. {'long words ' * 60_000}", "I see.", first=900)
     found = await desk.summarise(summary_material((*long_conversation(30), *huge)))
     assert (found.tier, len(found.failures)) == ("partial", 2)
-    assert "long words […" not in desk.asked[-1]
-    assert "tokens, not shown; it begins: It begins so." in "\n".join(desk.asked[2:])
-    assert max(map(len, desk.asked[2:])) < max(map(len, desk.asked[:2]))
+    assert "long words […" not in desk.request_texts[-1]
+    assert "tokens, not shown; it begins: It begins so." in "\n".join(desk.request_texts[2:])
+    assert max(map(len, desk.request_texts[2:])) < max(map(len, desk.request_texts[:2]))
 
 
 async def test_f05_half_a_chunk_may_do(desk: SummariserSetup) -> None:
     desk.play(TOO_LONG_ERROR, *[GOOD_ANSWER] * 20)
     found = await desk.summarise(summary_material(long_conversation(900)))
     assert (found.tier, len(found.failures)) == ("full", 1)
-    assert len(desk.asked[1]) < 0.6 * len(desk.asked[0])
+    assert len(desk.request_texts[1]) < 0.6 * len(desk.request_texts[0])
 
 
 async def test_f05_what_is_always_too_long_needs_no_model_in_the_end(desk: SummariserSetup) -> None:

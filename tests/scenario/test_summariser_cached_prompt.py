@@ -50,12 +50,12 @@ async def test_f23_the_prompt_that_the_provider_has_is_used_again(desk: Summaris
     assert (found.tier, found.model, found.attempts, found.failures) == ("full", LARGE_MODEL, 1, ())
     assert (second["model"], second["tools"], second["system"]) == (LARGE_MODEL, first["tools"], first["system"])
     assert blocks(second)[: len(blocks(first))] == blocks(first)
-    assert wanted.rows[-1].content[:60] in desk.asked[-1]
-    assert "find a hotel" in desk.asked[-1]
+    assert wanted.rows[-1].content[:60] in desk.request_texts[-1]
+    assert "find a hotel" in desk.request_texts[-1]
     read = desk.server.cache.use(second)
     assert read["input_tokens"] < 0.5 * live.prompt_tokens
     assert found.cost_usd is not None
-    assert found.cost_usd < PRICES[LARGE_MODEL].billed(Usage(input=live.prompt_tokens, output=0))
+    assert found.cost_usd < PRICES[LARGE_MODEL].cost_of_call(Usage(input=live.prompt_tokens, output=0))
 
 
 def blocks(body: dict[str, Any]) -> list[tuple[str, str]]:
@@ -127,7 +127,7 @@ async def test_an_estimate_tells_the_calls_and_what_they_cost_and_asks_nobody(de
 
 async def test_an_estimate_knows_of_the_live_prompt_and_of_the_built_in_model(desk: SummariserSetup) -> None:
     rows = LIVED
-    over = await desk.summariser().estimate(LEAVING, live=CachedPrompt(LARGE_MODEL, make_request(*rows), 1000))
+    over = await desk.summariser().estimate(LEAVING, cached_prompt=CachedPrompt(LARGE_MODEL, make_request(*rows), 1000))
     assert (over.model, over.calls) == (LARGE_MODEL, 1)
     assert over.input_tokens > 1000
     free = await desk.summariser(writer=OfflineModel()).estimate(summary_material(rows))

@@ -175,7 +175,7 @@ async def _talk(
         asks, which = number % _ASKS == 0, number // _ASKS % len(questions)
         text = questions[which] if asks else _note(number)
         session = SESSIONS[number % len(SESSIONS)]
-        accepted = await link.say(text, f"soak-{number}", session)
+        accepted = await link.send_message(text, f"soak-{number}", session)
         watched.asked[str(accepted.inbox_id)] = time.monotonic()
 
 
@@ -193,7 +193,7 @@ async def _listen(path: Path, session: str, watched: DaemonObservation) -> None:
             async for name, data in link.events(session):
                 if name != "deliver":
                     continue
-                await link.shown(data["key"])
+                await link.acknowledge(data["key"])
                 if data["kind"] == "reply":
                     inbox_id = str(data["inbox_id"])
                     watched.answered[inbox_id] = watched.answered.get(inbox_id, 0) + 1
@@ -217,7 +217,7 @@ async def _sleep_now_and_then(path: Path, watched: DaemonObservation) -> None:
     async with open_socket_link(path / "run" / "control.sock") as link:
         while True:
             await asyncio.sleep(_SLEEP_MINUTES * 60)
-            await link.command("/sleep", MAIN_SESSION)
+            await link.run_command("/sleep", MAIN_SESSION)
             watched.sleeps += 1
 
 

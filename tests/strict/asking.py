@@ -127,6 +127,6 @@ class InMemoryLedger:
         self.open[len(self.calls)] = call
         return Reservation(len(self.calls), call.usd, call.input_tokens + call.max_output)
 
-    def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
+    def settle_reservation(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
         del self.open[reservation.id]
         self.settled.append(usage)

@@ -67,15 +67,15 @@ class StrictTelegram(TelegramPeople):
         return f"http://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> Self:
-        await self.come_back()
+        await self.go_online()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.go()
+        await self.go_offline()
 
-    async def come_back(self) -> None:
+    async def go_online(self) -> None:
         app = web.Application(client_max_size=60_000_000)
         app.router.add_post("/bot{token}/{method}", self._call)
         app.router.add_get("/file/bot{token}/{path:.+}", self._file)
@@ -85,7 +85,7 @@ class StrictTelegram(TelegramPeople):
         await site.start()
         self._port = self._runner.addresses[0][1]
 
-    async def go(self) -> None:
+    async def go_offline(self) -> None:
         """Nothing connects, what was connected breaks; what people say meanwhile is kept."""
         runner, self._runner = self._runner, None
         if runner is not None:

@@ -59,7 +59,7 @@ async def run_study(
             return life.told()
         finally:
             await house.runtime.stop(5)
-            await house.close_model()
+            await house.close_models()
             house.close()
 
 
@@ -87,8 +87,8 @@ class _Life:
         self._clock.now = turn.at
         self._answerer.turn, self._server.turn = turn, turn.number
         await self._house.runtime.accept(owner_message(turn.text, external_id=str(turn.number)))
-        await self._house.runtime.idle()
-        await self._house.delivery.flush()
+        await self._house.runtime.wait_until_idle()
+        await self._house.dispatcher.flush()
         if not self._frame:
             body = self._server.bodies[0]
             self._frame = {key: body[key] for key in ("system", "tools")}
@@ -103,16 +103,16 @@ class _Life:
         nap = since + timedelta(minutes=wanted.nap_minutes, seconds=30)
         if wanted.nap_minutes and nap < until:
             self._clock.now = nap
-            self._house.sleeping.sleeper.look()
-            if self._house.sleeping.sleeper.asleep:
-                await self._house.sleep("nap")
+            self._house.sleep_setup.scheduler.check_due()
+            if self._house.sleep_setup.scheduler.is_asleep:
+                await self._house.sleep_now("nap")
         for night in _nights(since, until, wanted.at):
             self._clock.now = night
             await asleep(self._house)
         self._server.forget_bodies()
 
     def told(self) -> StudyRun:
-        measures = self._house.sleeping.measures
+        measures = self._house.sleep_setup.context_meter
         terms = measures.terms(MAIN_SESSION)
         assert terms is not None
         return StudyRun(
@@ -128,7 +128,7 @@ class _Life:
 
 async def asleep(house: App) -> None:
     """One night."""
-    await house.sleep("sleep")
+    await house.sleep_now("sleep")
 
 
 def _nights(since: datetime, until: datetime, at: str) -> list[datetime]:

@@ -33,7 +33,7 @@ class AgendaHome:
     catch_up: CatchUpPolicy = "once"
     most: int = 10_000
     now: datetime = NOW
-    fired: int = 0
+    fired_count: int = 0
     numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
@@ -43,47 +43,49 @@ class AgendaHome:
         self.jobs = Jobs(self.home.db, self.home.conversation.appender)
         how = LatenessPolicy(timedelta(minutes=1), parse_quiet_hours(self.quiet, BERLIN))
         self.alarm = AgendaScheduler(self.jobs, how, BERLIN, self._fired, lambda: self.now, longest_wait=30)
-        self.agenda = AgendaService(self.jobs, AgendaConfig(BERLIN, self.catch_up, self.most, how), self.alarm.look)
+        self.agenda = AgendaService(
+            self.jobs, AgendaConfig(BERLIN, self.catch_up, self.most, how), self.alarm.check_due
+        )
 
     def restart(self) -> None:
         self.home.restart()
         self.open()
-        self.home.conversation.reconcile(self.now)
-        self.alarm.settle(self.now)
+        self.home.conversation.recover_after_crash(self.now)
+        self.alarm.recover_after_crash(self.now)
 
     def _fired(self) -> None:
-        self.fired += 1
+        self.fired_count += 1
 
     async def remind(
         self, text: str, when: str, *, repeat: str = "", place: DeliveryTarget = MAIN, key: str = ""
     ) -> Job:
         key = key or f"k{next(self.numbers)}"
-        return await self.agenda.remind(JobRequest(key, place, text, when, repeat), self.now)
+        return await self.agenda.create_reminder(JobRequest(key, place, text, when, repeat), self.now)
 
     async def schedule(
         self, name: str, prompt: str, when: str, *, repeat: str = "", place: DeliveryTarget = MAIN
     ) -> Job:
-        return await self.agenda.schedule(
+        return await self.agenda.create_schedule(
             JobRequest(f"s{next(self.numbers)}", place, prompt, when, repeat, name), self.now
         )
 
-    async def at(self, when: datetime) -> int:
+    async def fire_at(self, when: datetime) -> int:
         """The clock shows this, and somebody looks."""
         self.now = when
-        return await self.alarm.fire()
+        return await self.alarm.fire_due()
 
-    async def after(self, **by: float) -> int:
-        return await self.at(self.now + timedelta(**by))
+    async def fire_after(self, **by: float) -> int:
+        return await self.fire_at(self.now + timedelta(**by))
 
-    def sent(self, bridge: str = "terminal") -> list[OutboxItem]:
-        return self.home.outbox.pending(bridge, limit=10_000)
+    def pending_items(self, bridge: str = "terminal") -> list[OutboxItem]:
+        return self.home.outbox.pending_items(bridge, limit=10_000)
 
-    def bodies(self, bridge: str = "terminal") -> list[str]:
-        return [item.outgoing.body for item in self.sent(bridge)]
+    def pending_bodies(self, bridge: str = "terminal") -> list[str]:
+        return [item.outgoing.body for item in self.pending_items(bridge)]
 
-    def ends(self, scope: str = "owner", kind: JobKind | None = None) -> list[str]:
+    def slot_states(self, scope: str = "owner", kind: JobKind | None = None) -> list[str]:
         """How slots ended, the oldest first."""
-        return [slot.state for slot in self.jobs.slots(scope, kind=kind, limit=100_000)[::-1]]
+        return [slot.state for slot in self.jobs.ended_slots(scope, kind=kind, limit=100_000)[::-1]]
 
 
 @contextmanager

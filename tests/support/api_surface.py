@@ -40,7 +40,7 @@ def command_lines() -> set[str]:
 
 def api_routes(house: App) -> set[str]:
     """As in `POST /v1/messages`."""
-    app = build_web_app(house.web.behind)
+    app = build_web_app(house.web.deps)
     return {f"{method.upper()} {path}" for path, item in app.openapi()["paths"].items() for method in item}
 
 

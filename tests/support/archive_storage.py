@@ -33,16 +33,16 @@ class FaultyFileSystem(MemoryFileSystem):
     store: ClassVar[dict[str, Any]] = {}
     pseudo_dirs: ClassVar[list[str]] = [""]
     faults: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
-    seen: ClassVar[list[tuple[str, str]]] = []
+    calls: ClassVar[list[tuple[str, str]]] = []
 
     @classmethod
-    def fresh(cls) -> None:
-        for kept in (cls.store, cls.faults, cls.seen):
+    def reset(cls) -> None:
+        for kept in (cls.store, cls.faults, cls.calls):
             kept.clear()
         cls.pseudo_dirs[:] = [""]
 
     def _fault(self, step: str, path: str, given: Any = None) -> Any:
-        self.seen.append((step, path))
+        self.calls.append((step, path))
         return self.faults[step](path, given) if step in self.faults else given
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:

@@ -46,21 +46,21 @@ EXCLUDED_FILES = (
 class BackupHome(StoreHome):
     """Open on return of `open`; `folder` is where its backups are."""
 
-    chosen: str = ""
+    backup_path: str = ""
 
     def open(self) -> BackupHome:
         super().open()
-        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.remembered = Database.open(self.path / "memory.db", memory_migrations, NOW)
-        self.folder = BackupFolder(self.path, self.chosen)
+        self.character_db = Database.open(self.path / "character.db", character_migrations, NOW)
+        self.memory_db = Database.open(self.path / "memory.db", memory_migrations, NOW)
+        self.folder = BackupFolder(self.path, self.backup_path)
         return self
 
     def close(self) -> None:
-        self.people.close()
-        self.remembered.close()
+        self.character_db.close()
+        self.memory_db.close()
         super().close()
 
-    def furnish(self) -> BackupHome:
+    def write_files(self) -> BackupHome:
         self.say("What is my boat called?", "Albatross.")
         for name in (*BACKED_UP_FILES, *EXCLUDED_FILES):
             path = self.path / name
@@ -86,7 +86,7 @@ class BackupHome(StoreHome):
 
 
 def fast_pace(alive: Callable[[], bool] = always_wanted) -> WriteThrottle:
-    return WriteThrottle(alive, unhurried=False)
+    return WriteThrottle(alive, throttled=False)
 
 
 def file_contents(folder: Path) -> dict[str, bytes]:

@@ -90,7 +90,7 @@ class DaemonProcess:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
 
-    def line(self) -> str:
+    def next_line(self) -> str:
         """The next line it says on standard error."""
         assert self.process.stderr is not None
         return self.process.stderr.readline().decode()
@@ -113,7 +113,7 @@ def run_daemon(home: Path, *arguments: str, **settings: str) -> Iterator[DaemonP
     ) as process:
         running = DaemonProcess(process)
         try:
-            hint = running.line()
+            hint = running.next_line()
             assert "assistant chat" in hint, hint
             yield running
         finally:

@@ -42,14 +42,14 @@ def compact_view(
     absorbs: tuple[int, ...] = (),
 ) -> Checkpoint:
     """All but the last `keep` messages of a view leave it; one summary row takes their place."""
-    view = home.conversation.view(session)
+    view = home.conversation.load_view(session)
     live = [m for m in view.messages if m.id is not None and "carried_from" not in m.metadata]
     gone = live[: len(live) - keep]
     first, last = gone[0].id or 0, gone[-1].id or 0
     row = Message("system", f"[CONTEXT SUMMARY]\n{summary}", metadata={"type": "compaction"})
-    places = home.conversation.places([first, last])
+    places = home.conversation.find_log_places([first, last])
     ranges = [[places[first].path, places[first].span.start, places[last].span.end]]
-    return home.conversation.compact(
+    return home.conversation.commit_compaction(
         Compaction(
             session,
             view.prefix_rev,
@@ -66,7 +66,7 @@ def compact_view(
             cost_usd=cost,
             model="small",
             attempts=1,
-            absorbs=absorbs,
+            absorbed_ids=absorbs,
         ),
         at,
     )

@@ -63,7 +63,7 @@ def make_context_window(
         SystemPrompts("Be kind.", ""),
     )
     summariser = Summariser(
-        writer, model, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, seconds=30
+        writer, model, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, timeout_seconds=30
     )
 
     def settle(now: datetime) -> None:
@@ -79,9 +79,9 @@ def make_context_window(
         summariser,
         policy,
         BreakerLimits(3, timedelta(minutes=30)),
-        holder="this process",
-        lease=timedelta(minutes=1),
-        settle=settle,
+        lease_holder="this process",
+        lease_duration=timedelta(minutes=1),
+        sync_journal=settle,
         clock=clock,
     )
     compactor = Compactor(means)
@@ -118,16 +118,16 @@ async def app_with_long_messages(
     async with run_app(home, model=model, writer=by or summary_writer(), **{**SMALL_CONTEXT, **environ}) as it:
         for number in range(walks):
             await it.say(f"walk {number}: {LONG_MESSAGE}")
-            await it.answered()
+            await it.wait_idle()
         yield it
 
 
 def checkpoints_in(it: LiveApp, state: str = "live") -> list[Checkpoint]:
-    return [one for one in it.house.stores.conversation.checkpoints("main") if one.state == state]
+    return [one for one in it.app.stores.conversation.checkpoints("main") if one.state == state]
 
 
 def context_pressure(it: LiveApp) -> float:
-    found = it.house.context.pressure("main")
+    found = it.app.context_window.pressure("main")
     assert found is not None
     return found
 

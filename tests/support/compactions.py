@@ -22,7 +22,7 @@ def kept_copy(message: Message) -> Message:
 
 def live_messages(home: StoreHome, session: str = "main") -> list[Message]:
     """The rows that stand for the messages themselves."""
-    shown = home.conversation.view(session).messages
+    shown = home.conversation.load_view(session).messages
     return [message for message in shown if message.id is not None and "carried_from" not in message.metadata]
 
 
@@ -31,7 +31,7 @@ def plan_compaction(home: StoreHome, first: int, last: int, *prefix: Message, se
     of_it = live_messages(home, session)[first : last + 1]
     return Compaction(
         session,
-        home.conversation.view(session).prefix_rev,
+        home.conversation.load_view(session).prefix_rev,
         "test",
         "drop",
         of_it[0].id or 0,
@@ -51,7 +51,7 @@ def plan_masking(home: StoreHome, *indexes: int, text: str = "[archived]", sessi
     shorter = tuple(rows[index].with_content(text, archived=True) for index in indexes)
     return Compaction(
         session,
-        home.conversation.view(session).prefix_rev,
+        home.conversation.load_view(session).prefix_rev,
         "test",
         "mask",
         shorter[0].id or 0,
@@ -61,7 +61,7 @@ def plan_masking(home: StoreHome, *indexes: int, text: str = "[archived]", sessi
         "",
         sum(count_tokens(rows[index]) for index in indexes),
         sum(count_tokens(row) for row in shorter),
-        shorten=shorter,
+        shortened=shorter,
     )
 
 
@@ -70,7 +70,7 @@ def plan_merge(home: StoreHome, absorbed: Sequence[Checkpoint], *prefix: Message
     first, last = absorbed[0], absorbed[-1]
     return Compaction(
         session,
-        home.conversation.view(session).prefix_rev,
+        home.conversation.load_view(session).prefix_rev,
         "test",
         "merge",
         first.from_message_id,
@@ -80,6 +80,6 @@ def plan_merge(home: StoreHome, absorbed: Sequence[Checkpoint], *prefix: Message
         "merged",
         10,
         5,
-        absorbs=tuple(one.id for one in absorbed),
+        absorbed_ids=tuple(one.id for one in absorbed),
         depth=2,
     )

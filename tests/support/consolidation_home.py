@@ -55,9 +55,9 @@ class ConsolidationHome:
     process is the one that is started, and none is while the store is `down`."""
 
     path: Path
-    cold: bool = False
+    real_child: bool = False
     model: ScriptedModel = field(default_factory=ScriptedModel)
-    calls_of: int = 20
+    entries_per_call: int = 20
 
     def __post_init__(self) -> None:
         self.model.provider = "offline"
@@ -72,20 +72,20 @@ class ConsolidationHome:
         # A killed process is noticed when asked or before, and started again where it was before: only one that can't
         # start is down for sure.
         falls = ("sh", "-c", 'test ! -e "$0" && exec "$@"', str(self._down), *MEMORY_WORKER_COMMAND)
-        self.memories = open_mem0_client(settings, self.memory_db, falls if self.cold else warm_child_command())
+        self.memories = open_mem0_client(settings, self.memory_db, falls if self.real_child else warm_child_command())
         return self
 
     @property
     def _down(self) -> Path:
         return self.path / "store.down"
 
-    async def down(self) -> None:
+    async def stop_memory(self) -> None:
         """Semantic memory's process, which has answered, is killed, and no other one starts until it is `up`."""
         await self.memories.nearest(["warm"], "owner")
         self._down.touch()
         os.kill(self.memories.child.pid or 0, signal.SIGKILL)
 
-    def up(self) -> None:
+    def allow_memory(self) -> None:
         self._down.unlink()
 
     async def close(self) -> None:
@@ -99,7 +99,7 @@ class ConsolidationHome:
 
     # ------------------------------------------------------------------------------------------------------ acting
 
-    def tell(self, *said: str | tuple[str, datetime], scope: str = "owner", **more: Any) -> list[JournalEntry]:
+    def add_entries(self, *said: str | tuple[str, datetime], scope: str = "owner", **more: Any) -> list[JournalEntry]:
         """Journal entries, said in January unless a date stands beside them."""
         known = len(self.journal.entries(scope, limit=100_000))
         entries = []
@@ -114,16 +114,16 @@ class ConsolidationHome:
             entries.append(JournalEntry(f"{scope}:{number}", scope, "main", 1, text, at, **fields))
         return self.journal.add(entries, NOW)
 
-    async def sleep(self, *, consolidations: Any = None, memories: Any = None) -> PhaseResult:
+    async def consolidate(self, *, consolidations: Any = None, memories: Any = None) -> PhaseResult:
         """One consolidation; the stores may have something standing before them."""
         self.cycle += 1
         outcome = PhaseResult()
-        await self.phase(consolidations, memories).run(self.cycle, outcome, NOW)
+        await self.consolidation(consolidations, memories).run(self.cycle, outcome, NOW)
         return outcome
 
-    def phase(self, consolidations: Any = None, memories: Any = None) -> ConsolidationPhase:
+    def consolidation(self, consolidations: Any = None, memories: Any = None) -> ConsolidationPhase:
         asker = JsonLinesModel(lambda: self.model, "Decide. <decisions>", "decisions", "scoring", zero_cost)
-        judge = EntryJudge(asker, entries_a_call=self.calls_of)
+        judge = EntryJudge(asker, entries_per_call=self.entries_per_call)
         return ConsolidationPhase(consolidations or self.consolidations, memories or self.memories, judge)
 
     async def score(self) -> PhaseResult:
@@ -134,11 +134,11 @@ class ConsolidationHome:
 
     # ----------------------------------------------------------------------------------------------------- looking
 
-    async def held(self, scope: str | None = "owner") -> dict[str, Memory]:
+    async def memory_texts(self, scope: str | None = "owner") -> dict[str, Memory]:
         """Memories by their texts."""
         return {memory.text: memory for memory in await self.memories.all(scope)}
 
-    async def current(self, scope: str | None = "owner") -> set[str]:
+    async def current_texts(self, scope: str | None = "owner") -> set[str]:
         return {memory.text for memory in await self.memories.all(scope) if memory.is_current}
 
 

@@ -83,13 +83,13 @@ class EmptyReadApi:
     def session(self, session: str, number: int | None) -> GenerationDetails:
         raise UsageError(f"There is no session {session!r}. Sessions: none yet.")
 
-    async def said(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
+    async def recent_messages(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
         return []
 
     async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
         return []
 
-    async def read(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
+    async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         raise UsageError(f"There is no message {message_id} in your conversations.")
 
     async def memories(self) -> MemoryList:
@@ -100,10 +100,10 @@ class EmptyReadApi:
     ) -> Sequence[MemoryHit]:
         return []
 
-    def sleeps(self, limit: int) -> Sequence[SleepReport]:
+    def list_sleeps(self, limit: int) -> Sequence[SleepReport]:
         return []
 
-    def told(self, cycle: SleepReport) -> str:
+    def render_cycle_report(self, cycle: SleepReport) -> str:
         return ""
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
@@ -117,14 +117,14 @@ class StubHealth:
     """Implements `vital_ports.Vitals`, as it is told."""
 
     def __init__(self) -> None:
-        self.tallies = Metrics()
-        self.stands_still = ""
+        self.metrics = Metrics()
+        self.stall_text = ""
         self.missing: list[str] = []
 
-    def stalled(self) -> str:
-        return self.stands_still
+    def stall_reason(self) -> str:
+        return self.stall_text
 
-    def unready(self) -> Sequence[str]:
+    def readiness_problems(self) -> Sequence[str]:
         return self.missing
 
     def gauges(self) -> Gauges:
@@ -144,7 +144,7 @@ class ControlServer:
         self.terminal = terminal
         self.link = link
 
-    async def raw(self, method: str, address: str, **request: Any) -> httpx2.Response:
+    async def request(self, method: str, address: str, **request: Any) -> httpx2.Response:
         with short_address(self.path) as short:
             async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=short)) as client:
                 return await client.request(method, f"http://assistant/v1{address}", **request)

@@ -70,41 +70,47 @@ class ErasureHome(StoreHome):
 
     def open(self) -> ErasureHome:
         super().open()
-        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.remembered = Database.open(self.path / "memory.db", memory_schema, NOW)
-        batch = MemoryTransaction(self.remembered)
+        self.character_db = Database.open(self.path / "character.db", character_migrations, NOW)
+        self.memory_db = Database.open(self.path / "memory.db", memory_schema, NOW)
+        batch = MemoryTransaction(self.memory_db)
         self.vectors, self.memory_history = MemoryVectors(batch), MemoryHistory(batch)
         self.memories = ErasableLocalMemories(self.vectors, self.memory_history)
         self.history, self.finder = open_history(self.path, patient=True)
-        self.copies = ErasureStore(self.path, self.db, self.people, self.log, self.conversation, self.finder)
-        self.forgetting = ErasureService(self.copies, self.memories)  # type: ignore[arg-type]
-        self.todos, self.pins, self.journal = StoredTodos(self.people), Pins(self.people), StoredJournal(self.people)
-        self.profiles, self.consolidations = StoredProfiles(self.people), StoredConsolidations(self.people)
-        self.files = StoredMemoryFiles(self.path, self.people, count=len, most=10_000)
+        self.erasure_store = ErasureStore(
+            self.path, self.db, self.character_db, self.log, self.conversation, self.finder
+        )
+        self.erasure = ErasureService(self.erasure_store, self.memories)  # type: ignore[arg-type]
+        self.todos, self.pins, self.journal = (
+            StoredTodos(self.character_db),
+            Pins(self.character_db),
+            StoredJournal(self.character_db),
+        )
+        self.profiles, self.consolidations = StoredProfiles(self.character_db), StoredConsolidations(self.character_db)
+        self.files = StoredMemoryFiles(self.path, self.character_db, count_tokens=len, max_tokens=10_000)
         return self
 
     def close(self) -> None:
         self.history.close()
-        self.people.close()
-        self.remembered.close()
+        self.character_db.close()
+        self.memory_db.close()
         super().close()
 
-    def put_memory(self, one: Memory) -> None:
+    def add_memory(self, one: Memory) -> None:
         payload = memory_metadata(one) | {"data": one.text, "user_id": one.scope}
         self.vectors.put(one.id, payload, "letters", bytes(52))
         row = {"memory_id": one.id, "old_memory": None, "new_memory": one.text, "event": "ADD", "is_deleted": 0}
         self.memory_history.add([row])
 
-    def entry(self, key: str, content: str, sources: Sequence[int] = (), scope: str = "owner", **rest: str) -> int:
+    def add_entry(self, key: str, content: str, sources: Sequence[int] = (), scope: str = "owner", **rest: str) -> int:
         session = "main" if scope == "owner" else scope
         kind = rest.get("source_type", "extraction")
         entry = JournalEntry(key, scope, session, 1, content, NOW, kind, tags=("fact",), sources=tuple(sources))  # type: ignore[arg-type]
         return self.journal.add([entry], NOW)[0].id or 0
 
-    def found(self, words: str) -> list[int]:
+    def search_ids(self, words: str) -> list[int]:
         return [hit.message_id for hit in self.history.search(words, "owner")]
 
-    def bytes_with(self, rare: Sequence[bytes] = SECRET_BYTES) -> list[str]:
+    def files_containing(self, rare: Sequence[bytes] = SECRET_BYTES) -> list[str]:
         """Files that have any of these bytes, in any case, gzip unpacked."""
         return [
             path.relative_to(self.path).as_posix()
@@ -133,19 +139,19 @@ def write_everywhere(home: ErasureHome, spelled: str, secret: str) -> None:
 
 def _turn_with_tools(home: ErasureHome, spelled: str) -> list[int]:
     """A turn whose every part has the words; the ids of its messages."""
-    incoming = home.item(f"Please remember: {spelled}. It is for the gate.")
+    incoming = home.inbox_item(f"Please remember: {spelled}. It is for the gate.")
     turn = home.conversation.begin_turn(incoming, f"It is ten.\nRecalled: {spelled}\nThe sun shines.", NOW)
     call = ToolCall("c1", "write_file", {"text": spelled, "path": "a.txt"})
     asked = Message("assistant", "", tool_calls=(call,), thinking=({"type": "thinking", "thinking": spelled},))
     result = Message("tool", f"wrote {spelled} " + "x" * 1500, tool_call_id="c1", name="write_file")
-    home.conversation.record(turn, [asked], NOW)
+    home.conversation.record_messages(turn, [asked], NOW)
     home.conversation.start_tool(turn, call, NOW)
-    home.conversation.record(turn, [result], NOW)
+    home.conversation.record_messages(turn, [result], NOW)
     delegated = Delegations(home.db)
     [task] = delegated.begin(f"d{turn.id}", turn.id, "main", "owner", [f"Find out. {spelled}"], NOW)
     delegated.end(task.id, "done", f"Found. It is {spelled}", None, NOW)
     picture = Media("file", "text/plain", f"{' '.join(spelled.split())}.txt", 3, path="a.txt")
-    home.conversation.ingest("main", "owner", [Message("user", "See this.", media=(picture,))], NOW)
+    home.conversation.import_messages("main", "owner", [Message("user", "See this.", media=(picture,))], NOW)
     notice = OutgoingMessage(f"n{turn.id}", "main", "owner", "terminal", "tty", f"A notice. {spelled}", "notice")
     notice = replace(notice, media=(picture,), buttons=(Button("Again", f"/remind {spelled}"),))
     home.outbox.push(notice, NOW)
@@ -164,13 +170,13 @@ def _turn_with_tools(home: ErasureHome, spelled: str) -> list[int]:
 def _compactions(home: ErasureHome, spelled: str) -> None:
     """A masked form, a summary, a kept copy, a branch."""
     tool = next(n for n, one in enumerate(live_messages(home)) if one.role == "tool")
-    home.conversation.compact(plan_masking(home, tool, text=f"[archived] {spelled[:60]}"), NOW)
+    home.conversation.commit_compaction(plan_masking(home, tool, text=f"[archived] {spelled[:60]}"), NOW)
     of_it = live_messages(home)
     text = f"[CONTEXT SUMMARY]\n- {KEPT_FACT}\n- The gate: {spelled}\n- It rained."
     compaction = plan_compaction(home, 0, len(of_it) - 3, summary_message(text), kept_copy(of_it[2]))
     facts = {"identifiers": ["A-1", spelled], "note": f"Kept. And {spelled}"}
-    home.conversation.compact(replace(compaction, summary=text, key_facts=facts), NOW)
-    home.conversation.branch("main", of_it[-1].id or 0, NOW)
+    home.conversation.commit_compaction(replace(compaction, summary=text, key_facts=facts), NOW)
+    home.conversation.branch_session("main", of_it[-1].id or 0, NOW)
 
 
 def _learned(home: ErasureHome, spelled: str, turn: Sequence[int]) -> None:
@@ -179,36 +185,38 @@ def _learned(home: ErasureHome, spelled: str, turn: Sequence[int]) -> None:
     home.todos.complete("owner", [todo[0].id], f"done {len(spelled)}", NOW)
     home.pins.add("main", "owner", f"Always: {spelled}", "user", None, NOW)
     home.pins.add("main", "owner", f"pinned {spelled}", "user", turn[0], NOW)
-    told = home.entry(f"k1{len(spelled)}", f"The word for the gate is {spelled}", turn[:1])
-    other = home.entry(f"k2{len(spelled)}", "The gate has a word.", turn[:1])
-    both = home.entry(f"k3{len(spelled)}", f"The boat is red. The word is {spelled}", [1, turn[0]])
-    home.entry(f"k4{len(spelled)}", f"They met.\nWord: {spelled}\nThey left.", [1], source_type="context_synthesis")
-    newest = home.entry(f"k5{len(spelled)}", "The word was changed.", [turn[-1]])
+    told = home.add_entry(f"k1{len(spelled)}", f"The word for the gate is {spelled}", turn[:1])
+    other = home.add_entry(f"k2{len(spelled)}", "The gate has a word.", turn[:1])
+    both = home.add_entry(f"k3{len(spelled)}", f"The boat is red. The word is {spelled}", [1, turn[0]])
+    home.add_entry(f"k4{len(spelled)}", f"They met.\nWord: {spelled}\nThey left.", [1], source_type="context_synthesis")
+    newest = home.add_entry(f"k5{len(spelled)}", "The word was changed.", [turn[-1]])
     one = make_memory(f"Word of the gate: {spelled}", "owner", entries=(told, other))
     was = make_memory(f"The boat is red, not {spelled}", "owner", entries=(both,))
-    home.put_memory(one)
-    home.put_memory(was)
-    home.put_memory(replace(was, text="The boat is red."))
+    home.add_memory(one)
+    home.add_memory(was)
+    home.add_memory(replace(was, text="The boat is red."))
     changes = (MemoryChange("add", one), MemoryChange("add", make_memory(KEPT_FACT, "owner", entries=(newest,))))
     done = ChangePlan(
         f"p{len(spelled)}", 1, "owner", changes, (told, other, newest), ((told, newest),), ((both, f"like {spelled}"),)
     )
-    home.consolidations.plan(done, NOW)
-    home.consolidations.applied(done.key, NOW)
-    home.consolidations.plan(replace(done, key=f"q{len(spelled)}", superseded=(), rejected=()), NOW)
+    home.consolidations.save_plan(done, NOW)
+    home.consolidations.mark_applied(done.key, NOW)
+    home.consolidations.save_plan(replace(done, key=f"q{len(spelled)}", superseded=(), rejected=()), NOW)
     profile = Profile("owner", "thing", f"Gate {len(spelled)}", (f"{spelled}",), f"It is old. It has {spelled}")
     saved = home.profiles.save(profile, "model", NOW, key=f"pr{len(spelled)}")
     attributes = (ProfileAttribute("word", spelled, NOW), ProfileAttribute("colour", "green", NOW))
     home.profiles.save(replace(saved, attributes=attributes), "user", NOW)
     report = SleepReport(home.journal.begin_cycle("nap", NOW), "nap", NOW, NOW, "done")
     rejected = {"rejected": [f"too vague: {spelled}"], "read": 3}
-    home.journal.note_cycle(replace(report, phases={"consolidate": rejected}))
+    home.journal.save_cycle(replace(report, phases={"consolidate": rejected}))
 
 
 def _files(home: ErasureHome, spelled: str, secret: str) -> None:
-    stood = home.files.curated()
-    home.files.curate(f"{stood}- {KEPT_FACT}\n- Gate: {' '.join(spelled.split())}\n", stood, "model", NOW)
-    home.files.note("owner", DAY, f"10:{len(spelled):02}", [f"The word is {spelled}", "It rained."], f"n{len(spelled)}")
+    stood = home.files.read_memory_file()
+    home.files.replace_memory_file(f"{stood}- {KEPT_FACT}\n- Gate: {' '.join(spelled.split())}\n", stood, "model", NOW)
+    home.files.append_daily_note(
+        "owner", DAY, f"10:{len(spelled):02}", [f"The word is {spelled}", "It rained."], f"n{len(spelled)}"
+    )
     typed = FileHistory(home.path / "chat_history")
     typed.store_string("hello there")
     typed.store_string(f"please remember\n{spelled}")
@@ -217,7 +225,7 @@ def _files(home: ErasureHome, spelled: str, secret: str) -> None:
         torn.write(json.dumps({"content": spelled}, ensure_ascii=False).encode()[:-1] + b"\n")
     archive = home.path / "archive" / session_folder_name("main")
     archive.mkdir(parents=True, exist_ok=True)
-    (archive / "1.jsonl.gz").write_bytes(gzip.compress(home.raw()))
+    (archive / "1.jsonl.gz").write_bytes(gzip.compress(home.log_bytes()))
     with home.db.write() as db:
         job = db.insert(
             "INSERT INTO jobs (key, kind, name, session, generation, scope, bridge, target, text, spec, zone, catch_up,"
@@ -230,16 +238,16 @@ def _files(home: ErasureHome, spelled: str, secret: str) -> None:
             " VALUES (?, 'owner', '', 'k', 'ran', '', ?)",
             (job, f"said {spelled}"),
         )
-    for name, of in (("script", home.db), ("character", home.people), ("memory", home.remembered)):
+    for name, of in (("script", home.db), ("character", home.character_db), ("memory", home.memory_db)):
         of.backup(NOW, f"{name}{len(spelled)}")
-    home.found(secret)
+    home.search_ids(secret)
 
 
 def say_as_guest(home: ErasureHome, text: str) -> int:
     """The same words in a guest's own places; the id of the message."""
-    message = home.conversation.ingest(GUEST, GUEST, [Message("user", f"My word: {text}")], NOW)[0]
+    message = home.conversation.import_messages(GUEST, GUEST, [Message("user", f"My word: {text}")], NOW)[0]
     home.todos.add(GUEST, [f"Use {text}"], f"guest {len(text)}", NOW)
-    home.entry(f"guest {len(text)}", f"The guest's word is {text}", [message.id or 0], GUEST)
-    home.put_memory(make_memory(f"Guest said {text}", GUEST))
-    home.files.note(GUEST, DAY, "10:00", [text], "guest")
+    home.add_entry(f"guest {len(text)}", f"The guest's word is {text}", [message.id or 0], GUEST)
+    home.add_memory(make_memory(f"Guest said {text}", GUEST))
+    home.files.append_daily_note(GUEST, DAY, "10:00", [text], "guest")
     return message.id or 0

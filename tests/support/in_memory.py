@@ -74,11 +74,13 @@ class InMemoryDelegations:
             for row in self.rows
         ]
 
-    def of(self, session: str, *, state: DelegationState | None = None, limit: int = 50) -> list[Delegation]:
+    def list_for_session(
+        self, session: str, *, state: DelegationState | None = None, limit: int = 50
+    ) -> list[Delegation]:
         mine = [row for row in self.rows if row.session == session and state in (None, row.state)]
         return mine[::-1][:limit]
 
-    def interrupt(self, now: datetime) -> list[Delegation]:
+    def interrupt_running(self, now: datetime) -> list[Delegation]:
         cut_off = {row.id for row in self.rows if row.state == "running"}
         self.rows = [replace(row, state="interrupted", ended_at=now) if row.id in cut_off else row for row in self.rows]
         return [row for row in self.rows if row.id in cut_off]
@@ -100,7 +102,7 @@ class InMemoryHistory:
         self.records.append(placed)
         return placed
 
-    async def ready(self) -> None:
+    async def prepare_search(self) -> None:
         """Nothing is taken in."""
 
     def search(
@@ -128,7 +130,7 @@ class InMemoryHistory:
         place = next((n for n, record in enumerate(mine) if record.id == message_id), None)
         return [] if place is None else mine[max(0, place - neighbours) : place + neighbours + 1]
 
-    def read_span(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
+    def read_byte_range(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
         inside = [r for r in self.records if r.span.start >= start and r.span.end <= end]
         return [record for record in inside if record.session == session and record.scope == scope]
 
@@ -146,7 +148,7 @@ class InMemoryTodos:
         self.todos: dict[int, tuple[str, TodoItem]] = {}
         self.done_keys: dict[str, list[int]] = {}
 
-    def all(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
+    def list_todos(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
         return [todo for owner, todo in self.todos.values() if owner == scope and (include_done or not todo.done)]
 
     def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]:
@@ -219,7 +221,7 @@ class OfflineChat:
         assert streamed == last.message.content
         return last.message
 
-    def forget_view(self) -> None:
+    def clear_view(self) -> None:
         """As a reset does: the model no longer sees what was said; the history keeps it."""
         self.view.clear()
 

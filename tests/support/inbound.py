@@ -23,40 +23,40 @@ from tests.support.scripted import SteppingClock
 class InboundRecorder:
     """While it is `full` nothing is kept; `connections` counts how often a bridge said that it is connected."""
 
-    kept: list[InboundMessage | MessageChange] = field(default_factory=list)
-    at: str = ""
-    strangers: tuple[str, ...] = ()
-    full: bool = False
+    received: list[InboundMessage | MessageChange] = field(default_factory=list)
+    stored_position: str = ""
+    unexpected_senders: tuple[str, ...] = ()
+    disk_full: bool = False
     connections: int = 0
-    moves: ChangeSignal = field(default_factory=ChangeSignal)
+    changes: ChangeSignal = field(default_factory=ChangeSignal)
 
     async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
-        self.keep(arrival)
-        return InboxReceipt(len(self.kept), len(self.kept))
+        self.record(arrival)
+        return InboxReceipt(len(self.received), len(self.received))
 
-    async def change(self, change: MessageChange) -> None:
-        self.keep(change)
+    async def receive_change(self, change: MessageChange) -> None:
+        self.record(change)
 
-    def keep(self, what: InboundMessage | MessageChange) -> None:
+    def record(self, what: InboundMessage | MessageChange) -> None:
         """Raises `StoreError` while it is full."""
-        self.moves.move()
-        if self.full:
+        self.changes.notify()
+        if self.disk_full:
             raise StoreError("The disk is full.")
-        self.kept.append(what)
+        self.received.append(what)
 
-    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
-        return sender not in self.strangers
+    def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+        return sender not in self.unexpected_senders
 
-    def position(self, bridge: str) -> str:
-        return self.at
+    def load_position(self, bridge: str) -> str:
+        return self.stored_position
 
-    def advance(self, bridge: str, position: str) -> None:
-        self.at = position
-        self.moves.move()
+    def save_position(self, bridge: str, position: str) -> None:
+        self.stored_position = position
+        self.changes.notify()
 
-    def connected(self, bridge: str) -> None:
+    def mark_connected(self, bridge: str) -> None:
         self.connections += 1
-        self.moves.move()
+        self.changes.notify()
 
 
 @contextmanager

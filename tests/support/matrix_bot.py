@@ -28,25 +28,25 @@ class MatrixInboundRecorder(InboundRecorder):
         super().__init__(at=at)
         self.ready = asyncio.Event()
 
-    def keep(self, what: InboundMessage | MessageChange) -> None:
-        if what in self.kept:
-            self.moves.move()
+    def record(self, what: InboundMessage | MessageChange) -> None:
+        if what in self.received:
+            self.changes.notify()
         else:
             super().keep(what)
 
-    def connected(self, bridge: str) -> None:
+    def mark_connected(self, bridge: str) -> None:
         super().connected(bridge)
         self.ready.set()
 
-    async def until(self, true: Callable[[], Any]) -> None:
+    async def wait_until(self, true: Callable[[], Any]) -> None:
         async with asyncio.timeout(40):
-            await self.moves.until(true)
+            await self.changes.wait_until(true)
 
-    async def has(self, *texts: str) -> list[InboundMessage]:
+    async def wait_for_texts(self, *texts: str) -> list[InboundMessage]:
         """Wait until just these words have come, in this order."""
-        await self.until(lambda: len(self.kept) >= len(texts))
-        assert [one.content for one in self.kept] == list(texts)
-        return [one for one in self.kept if isinstance(one, InboundMessage)]
+        await self.wait_until(lambda: len(self.received) >= len(texts))
+        assert [one.content for one in self.received] == list(texts)
+        return [one for one in self.received if isinstance(one, InboundMessage)]
 
 
 @dataclass
@@ -73,7 +73,7 @@ class MatrixBot:
         )
 
     @asynccontextmanager
-    async def running(
+    async def run_bridge(
         self, door: MatrixInboundRecorder, bridge: MatrixBridge | None = None
     ) -> AsyncIterator[MatrixBridge]:
         bridge = bridge or self.bridge()
@@ -113,9 +113,9 @@ def turn_event(kind: Any, name: str = "t1", **data: Any) -> TurnEvent:
 
 async def open_direct_room(bot: MatrixBot, person: MatrixUser, door: MatrixInboundRecorder) -> str:
     """A room between the two, into which the bridge came."""
-    room = await person.room(bot.user, is_direct=True)
-    async with bot.running(door):
-        await person.until(lambda: has_joined(person, room, bot.user))
+    room = await person.create_room(bot.user, is_direct=True)
+    async with bot.run_bridge(door):
+        await person.sync_until(lambda: has_joined(person, room, bot.user))
     return room
 
 

@@ -20,7 +20,7 @@ class FaultyMatrixProxy:
         self.upstream = upstream
         self.on_request: Callable[[str, str], None] = lambda method, path: None
         self.on_answer: Callable[[str, bytes], bytes] = lambda path, body: body
-        self.sends = 0
+        self.send_attempts = 0
         self.url = ""
         self._refusals: list[float | None] = []
         self._cuts: list[tuple[str, CutMoment]] = []
@@ -31,20 +31,20 @@ class FaultyMatrixProxy:
         self._handling: set[asyncio.Task[Any]] = set()
         self._port = 0
 
-    def refuse(self, calls: int, retry_after: float | None) -> None:
+    def refuse_sends(self, calls: int, retry_after: float | None) -> None:
         """The next answers that go out are refused, for so many seconds or (None) for ever."""
         self._refusals += [retry_after] * calls
 
-    def cut(self, when: CutMoment, calls: int = 1, path: str = "/answer-") -> None:
+    def cut_connections(self, when: CutMoment, calls: int = 1, path: str = "/answer-") -> None:
         """The connections of the next calls with `path` in theirs break; without more said, of answers that go out.
         aiohttp asks once more by itself, so that each breaks twice."""
         self._cuts += [(path, when)] * calls * 2
 
     async def start(self) -> None:
         self._session = ClientSession(auto_decompress=False)
-        await self.come_back()
+        await self.go_online()
 
-    async def come_back(self) -> None:
+    async def go_online(self) -> None:
         self._runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=0)
         await self._runner.setup()
         self._site = web.TCPSite(self._runner, "127.0.0.1", self._port)
@@ -52,7 +52,7 @@ class FaultyMatrixProxy:
         self.url = self._site.name
         self._port = int(self.url.rpartition(":")[2])
 
-    async def go(self) -> None:
+    async def go_offline(self) -> None:
         if self._runner.server is None:
             return
         await self._site.stop()
@@ -65,7 +65,7 @@ class FaultyMatrixProxy:
         await self._runner.cleanup()
 
     async def aclose(self) -> None:
-        await self.go()
+        await self.go_offline()
         await self._session.close()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -82,7 +82,7 @@ class FaultyMatrixProxy:
         self.on_request(request.method, request.path_qs)
         body = await request.read()
         if "/answer-" in path and path != self._broken_last:
-            self.sends += 1
+            self.send_attempts += 1
             if self._refusals:
                 return self._refused(self._refusals.pop(0))
         cut = next((one for one in self._cuts if one[0] in path), None)

@@ -37,10 +37,10 @@ class MatrixUser:
         self.invited: set[str] = set()
 
     @classmethod
-    async def of(cls, server: Synapse, name: str) -> MatrixUser:
+    async def shared_user(cls, server: Synapse, name: str) -> MatrixUser:
         """One that other tests are too: their rooms of before are none of this one's business."""
         if name not in server.shared:
-            user, device, token = server.device(name)
+            user, device, token = server.register_device(name)
             server.shared[name] = (user, device, token, "")
         user, device, token, since = server.shared[name]
         person = cls(server, account=user)
@@ -55,11 +55,11 @@ class MatrixUser:
     async def log_in(self) -> MatrixUser:
         identifier = {"type": "m.id.user", "user": self.user}
         body = {"type": "m.login.password", "identifier": identifier, "password": self.password}
-        answer = await self.ask("POST", "/login", body)
+        answer = await self.request("POST", "/login", body)
         self._signed_in(answer["device_id"], answer["access_token"])
         return self
 
-    async def ask(self, method: str, path: str, body: Any = None, *, base: str = "/_matrix/client/v3") -> Any:
+    async def request(self, method: str, path: str, body: Any = None, *, base: str = "/_matrix/client/v3") -> Any:
         """The server's answer. Raises `httpx2.HTTPStatusError`."""
         response = await self.http.request(method, base + path, json={} if body is None and method != "GET" else body)
         response.raise_for_status()
@@ -67,25 +67,25 @@ class MatrixUser:
 
     # ------------------------------------------------------------------------------------------------------------ rooms
 
-    async def room(self, *invited: str, **more: Any) -> str:
+    async def create_room(self, *invited: str, **more: Any) -> str:
         body = {"preset": "private_chat", "invite": list(invited), **more}
-        room: str = (await self.ask("POST", "/createRoom", body))["room_id"]
+        room: str = (await self.request("POST", "/createRoom", body))["room_id"]
         return room
 
     async def join(self, room: str) -> None:
-        await self.ask("POST", f"/join/{quote(room)}")
+        await self.request("POST", f"/join/{quote(room)}")
 
     async def members(self, room: str) -> set[str]:
-        return set((await self.ask("GET", f"/rooms/{quote(room)}/joined_members"))["joined"])
+        return set((await self.request("GET", f"/rooms/{quote(room)}/joined_members"))["joined"])
 
     async def set_state(self, room: str, kind: str, content: dict[str, Any], key: str = "") -> None:
-        await self.ask("PUT", f"/rooms/{quote(room)}/state/{kind}/{quote(key)}", content)
+        await self.request("PUT", f"/rooms/{quote(room)}/state/{kind}/{quote(key)}", content)
 
     # --------------------------------------------------------------------------------------------------------- messages
 
     async def send(self, room: str, content: dict[str, Any], kind: str = "m.room.message") -> str:
         path = f"/rooms/{quote(room)}/send/{kind}/person{next(_numbers)}"
-        event: str = (await self.ask("PUT", path, content))["event_id"]
+        event: str = (await self.request("PUT", path, content))["event_id"]
         return event
 
     async def say(self, room: str, text: str, **more: Any) -> str:
@@ -97,7 +97,7 @@ class MatrixUser:
         return await self.send(room, {**new, "body": f"* {text}", "m.new_content": new, "m.relates_to": relation})
 
     async def delete(self, room: str, event: str) -> None:
-        await self.ask("PUT", f"/rooms/{quote(room)}/redact/{quote(event)}/person{next(_numbers)}")
+        await self.request("PUT", f"/rooms/{quote(room)}/redact/{quote(event)}/person{next(_numbers)}")
 
     async def upload(self, data: bytes, mime: str, name: str) -> str:
         response = await self.http.post(
@@ -108,11 +108,11 @@ class MatrixUser:
 
     # ----------------------------------------------------------------------------------------------------- what is seen
 
-    async def look(self, wait: float = 0) -> None:
+    async def sync(self, wait: float = 0) -> None:
         """Take in what the server has for them; with `wait`, at most that many seconds until there is something."""
-        self._take(await self.ask("GET", self._sync(self.since, wait)))
+        self._take(await self.request("GET", self._sync(self.since, wait)))
 
-    def look_now(self) -> None:
+    def sync_blocking(self) -> None:
         """The same without waiting for anybody in this process."""
         headers = {"Authorization": f"Bearer {self.token}"}
         response = httpx2.get(
@@ -120,9 +120,9 @@ class MatrixUser:
         )
         self._take(response.raise_for_status().json())
 
-    async def moved(self, since: str) -> str:
+    async def wait_for_change(self, since: str) -> str:
         """Wait until something happened after `since`, without taking it in; where it happened."""
-        synced = await self.ask("GET", self._sync(since, 20))
+        synced = await self.request("GET", self._sync(since, 20))
         return str(synced["next_batch"])
 
     def _sync(self, since: str, wait: float = 0) -> str:
@@ -139,12 +139,12 @@ class MatrixUser:
                 others = set(one["content"].get("user_ids", ())) - {self.user}
                 self.typing[room] = self.typing.get(room, 0) + bool(one["type"] == "m.typing" and others)
 
-    async def until(self, true: Callable[[], Any]) -> None:
+    async def sync_until(self, true: Callable[[], Any]) -> None:
         """Look until it holds."""
         async with asyncio.timeout(_SECONDS):
-            await self.look()
+            await self.sync()
             while not true():
-                await self.look(wait=20)
+                await self.sync(wait=20)
 
     def messages(self, room: str, sender: str) -> list[dict[str, Any]]:
         """The messages of somebody, as they read now: edited ones with their new text, deleted ones left out."""
@@ -183,10 +183,10 @@ class EncryptedMatrixUser:
 
     async def log_in(self) -> EncryptedMatrixUser:
         await self.client.login(self.password)
-        await self.look()
+        await self.sync()
         return self
 
-    async def look(self, wait: float = 0) -> None:
+    async def sync(self, wait: float = 0) -> None:
         synced = await self.client.sync(int(wait * 1000))
         for room, info in synced.rooms.join.items():
             self.events.setdefault(room, []).extend(info.timeline.events)
@@ -196,13 +196,13 @@ class EncryptedMatrixUser:
         if self.client.should_query_keys:
             await self.client.keys_query()
 
-    async def until(self, true: Callable[[], Any]) -> None:
+    async def sync_until(self, true: Callable[[], Any]) -> None:
         async with asyncio.timeout(_SECONDS):
-            await self.look()
+            await self.sync()
             while not true():
-                await self.look(wait=20)
+                await self.sync(wait=20)
 
-    async def room(self, *invited: str) -> str:
+    async def create_room(self, *invited: str) -> str:
         state = [{"type": "m.room.encryption", "state_key": "", "content": {"algorithm": "m.megolm.v1.aes-sha2"}}]
         made = await self.client.room_create(invite=invited, is_direct=True, initial_state=state)
         return str(made.room_id)
@@ -219,7 +219,7 @@ class EncryptedMatrixUser:
         answer = await self.client.send(method, path, data)
         assert answer.status == 200, await answer.text()
 
-    async def say_and_keep_the_key(self, room: str, text: str) -> Callable[[], Any]:
+    async def say_withholding_key(self, room: str, text: str) -> Callable[[], Any]:
         """Say something in a new session whose key nobody gets; what sends it to everybody after all."""
         olm, people = self.client.olm, list(self.client.rooms[room].users)
         olm.create_outbound_group_session(room)
@@ -249,7 +249,7 @@ class EncryptedMatrixUser:
             found[relation["event_id"] if replaces else event.event_id] = content.get("m.new_content", content)["body"]
         return list(found.values())
 
-    def joined(self, room: str, user: str) -> bool:
+    def has_joined(self, room: str, user: str) -> bool:
         known = self.client.rooms.get(room)
         return known is not None and user in known.users and not known.users[user].invited
 

@@ -50,35 +50,35 @@ LATER = NOW + timedelta(hours=1)
 class InMemoryMemories:
     """The port `Memories` over a dictionary. `down`: it does not answer; `only_reads`: it does not take changes."""
 
-    held: dict[str, Memory] = field(default_factory=dict)
+    by_id: dict[str, Memory] = field(default_factory=dict)
     versions: dict[str, list[MemoryVersion]] = field(default_factory=dict)
-    down: bool = False
-    only_reads: bool = False
+    unavailable: bool = False
+    read_only: bool = False
     applied: list[MemoryChange] = field(default_factory=list)
 
     def _answer(self, *, changes: bool = False) -> None:
-        if self.down or (changes and self.only_reads):
+        if self.unavailable or (changes and self.read_only):
             raise MemoryUnavailable("The memory store is away. The journal keeps everything.")
 
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         self._answer(changes=True)
         for one in changes:
             self.applied.append(one)
-            before = self.held.get(one.memory.id)
+            before = self.by_id.get(one.memory.id)
             if one.action == "delete":
-                self.held.pop(one.memory.id, None)
+                self.by_id.pop(one.memory.id, None)
             elif one.action == "update" or before is None:
-                self.held[one.memory.id] = one.memory
+                self.by_id[one.memory.id] = one.memory
                 version = MemoryVersion(NOW, one.action, before.text if before else "", one.memory.text)
                 self.versions.setdefault(one.memory.id, []).append(version)
 
     async def get(self, memory_id: str) -> Memory | None:
         self._answer()
-        return self.held.get(memory_id)
+        return self.by_id.get(memory_id)
 
     async def all(self, scope: str | None = None) -> list[Memory]:
         self._answer()
-        found = [one for one in self.held.values() if scope in (None, one.scope)]
+        found = [one for one in self.by_id.values() if scope in (None, one.scope)]
         return sorted(found, key=lambda one: one.said_at)
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
@@ -90,7 +90,7 @@ class InMemoryMemories:
 
     async def erase(self, memory_ids: Sequence[str]) -> None:
         for one in memory_ids:
-            self.held.pop(one, None)
+            self.by_id.pop(one, None)
 
     async def reembed(self, limit: int = 500) -> int:
         self._answer()
@@ -109,7 +109,7 @@ class JournalWordSearch:
         found = self.journal.search(question, scope, limit=limit)
         return [MemoryHit(_alone(one), 1.0, True, one.sources) for one in found]
 
-    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
+    def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
         return []
 
 
@@ -122,27 +122,27 @@ class MemoriesHome(StoreHome):
     """`asleep`: somebody sleeps."""
 
     memories: InMemoryMemories = field(default_factory=InMemoryMemories)
-    asleep: bool = False
+    sleep_running: bool = False
     numbers: int = 0
 
     def open(self) -> MemoriesHome:
         super().open()
-        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.journal, self.consolidations = StoredJournal(self.people), StoredConsolidations(self.people)
+        self.character_db = Database.open(self.path / "character.db", character_migrations, NOW)
+        self.journal, self.consolidations = StoredJournal(self.character_db), StoredConsolidations(self.character_db)
         self.history, self.finder = open_history(self.path, patient=True)
         self.search = JournalWordSearch(self.journal)
         stores = MemoryDeps(self.memories, self.consolidations, self.journal, self.search, self.history)
         self.commands = MemoryService(
             stores,
             lambda: MemoryStorageInfo("local", "letters", 4096),
-            asleep=lambda: self.asleep,
-            read_again=self._read_again,
+            is_asleep=lambda: self.sleep_running,
+            reextract=self._read_again,
         )
         return self
 
     def close(self) -> None:
         self.history.close()
-        self.people.close()
+        self.character_db.close()
         super().close()
 
     async def _read_again(self, now: datetime) -> ReextractionResult:
@@ -150,12 +150,12 @@ class MemoriesHome(StoreHome):
 
     # ------------------------------------------------------------------------------------------------------ acting
 
-    def said(self, text: str, scope: str = "owner") -> int:
+    def add_message(self, text: str, scope: str = "owner") -> int:
         """A message; its id."""
         session = "main" if scope == "owner" else scope
-        return self.conversation.ingest(session, scope, [Message("user", text)], NOW)[0].id or 0
+        return self.conversation.import_messages(session, scope, [Message("user", text)], NOW)[0].id or 0
 
-    def note(self, text: str, *sources: int, scope: str = "owner", **more: Any) -> JournalEntry:
+    def add_entry(self, text: str, *sources: int, scope: str = "owner", **more: Any) -> JournalEntry:
         """A journal entry that waits."""
         self.numbers += 1
         session = "main" if scope == "owner" else scope
@@ -168,35 +168,35 @@ class MemoriesHome(StoreHome):
         entry = JournalEntry(f"k{self.numbers}", scope, session, 1, text, at, sources=tuple(sources), **fields)
         return self.journal.add([entry], NOW)[0]
 
-    def remember(self, text: str, *sources: int, scope: str = "owner", **more: Any) -> Memory:
+    def add_memory(self, text: str, *sources: int, scope: str = "owner", **more: Any) -> Memory:
         """A memory with its journal entry."""
-        entry = self.note(text, *sources, scope=scope, **more)
+        entry = self.add_entry(text, *sources, scope=scope, **more)
         draft = ChangePlanDraft([])
-        made = draft.memory(draft.take(entry, EntryDecision("new")))
-        plan = draft.plan([entry], 1)
-        self.consolidations.plan(plan, NOW)
-        self.consolidations.applied(plan.key, NOW)
-        self.memories.held[made.id] = made
+        made = draft.memory(draft.apply_decision(entry, EntryDecision("new")))
+        plan = draft.build_plan([entry], 1)
+        self.consolidations.save_plan(plan, NOW)
+        self.consolidations.mark_applied(plan.key, NOW)
+        self.memories.by_id[made.id] = made
         return made
 
-    def rename(self, memory: Memory, memory_id: str) -> Memory:
+    def change_memory_id(self, memory: Memory, memory_id: str) -> Memory:
         """The memory under another id."""
-        with self.people.write() as db:
+        with self.character_db.write() as db:
             db.execute("UPDATE consolidated_entry_ids SET memory_id = ? WHERE memory_id = ?", (memory_id, memory.id))
-        del self.memories.held[memory.id]
-        self.memories.held[memory_id] = replace(memory, id=memory_id)
-        return self.memories.held[memory_id]
+        del self.memories.by_id[memory.id]
+        self.memories.by_id[memory_id] = replace(memory, id=memory_id)
+        return self.memories.by_id[memory_id]
 
-    async def night(self) -> PhaseResult:
+    async def consolidate(self) -> PhaseResult:
         outcome = PhaseResult()
         await ConsolidationPhase(self.consolidations, self.memories).run(1, outcome, NOW)
         return outcome
 
-    def everything(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """What the stores have, for comparing."""
         tables = ("journal", "consolidated_entry_ids", "change_plans")
-        rows = {one: [tuple(row) for row in self.people.rows(f"SELECT * FROM {one}")] for one in tables}
-        return {**rows, "memories": dict(self.memories.held)}
+        rows = {one: [tuple(row) for row in self.character_db.rows(f"SELECT * FROM {one}")] for one in tables}
+        return {**rows, "memories": dict(self.memories.by_id)}
 
 
 QUESTIONS = ("Where do I live, Oslo, Bergen or Tromsø?", "What does my sister Anna do?", "tea or coffee?")
@@ -239,7 +239,7 @@ class Timeline:
         self.memory = MemoryService(stores, lambda: MemoryStorageInfo("local", "letters"))
 
     def _at_hand(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
-        return {one: self.home.memories.held[one] for one in memory_ids if one in self.home.memories.held}
+        return {one: self.home.memories.by_id[one] for one in memory_ids if one in self.home.memories.by_id}
 
     @property
     def now(self) -> datetime:
@@ -250,7 +250,7 @@ class Timeline:
     def say(self, text: str) -> datetime:
         self.hours += 1
         said = [Message("user", text), Message("assistant", "Noted.")]
-        self.home.conversation.ingest("main", "owner", said, self.now)
+        self.home.conversation.import_messages("main", "owner", said, self.now)
         return self.now
 
     def note(self, *texts: str, scope: str = "owner") -> datetime:
@@ -265,19 +265,19 @@ class Timeline:
         self.home.journal.add(entries, self.now, replaced=replaced)
         return self.now
 
-    async def sleep(self, *, in_vain: bool = False) -> datetime:
+    async def sleep(self, *, memory_unavailable: bool = False) -> datetime:
         """`in_vain`: semantic memory does not answer."""
         self.hours += 1
-        self.home.memories.down = "no answer" if in_vain else ""
-        await self.home.whole_cycle().run_sleep_tick(self.now, trigger="sleep")
-        self.home.memories.down = ""
+        self.home.memories.unavailable = "no answer" if memory_unavailable else ""
+        await self.home.full_cycle().run(self.now, trigger="sleep")
+        self.home.memories.unavailable = ""
         return self.now
 
     async def correct(self, text: str, which: int = 0) -> datetime:
         """One of what holds is put right, where there is any. It is refused where a plan that could not be carried out
         says that another holds."""
         self.hours += 1
-        held = [one for one in (await self.memory.held("owner")).known if one.memory.is_current]
+        held = [one for one in (await self.memory.list_all("owner")).memories if one.memory.is_current]
         if held:
             with contextlib.suppress(UsageError):
                 await self.memory.correct(held[which % len(held)].reference, text, "owner", "main", self.now)
@@ -287,38 +287,38 @@ class Timeline:
         """The newest sleep is taken back, where that can be."""
         self.hours += 1
         with contextlib.suppress(UsageError):
-            await self.home.undoing().take_back(self.now)
+            await self.home.undo_service().undo_last_sleep(self.now)
         return self.now
 
-    def write(self, line: str) -> datetime:
+    def write_memory_file(self, line: str) -> datetime:
         self.hours += 1
-        stands = self.home.files.curated()
-        self.home.files.curate(f"{stands}{line}\n", stands, "user", self.now)
+        stands = self.home.files.read_memory_file()
+        self.home.files.replace_memory_file(f"{stands}{line}\n", stands, "user", self.now)
         return self.now
 
     # ----------------------------------------------------------------------------------------------------- looking
 
-    async def by_now(self) -> Snapshot:
+    async def current_snapshot(self) -> Snapshot:
         found = [self.search.search(question, "owner", limit=100) for question in QUESTIONS]
-        held = await self.memory.held("owner")
-        return _held(held), [{_row(one.memory) for one in some} for some in found], self.home.files.curated()
+        held = await self.memory.list_all("owner")
+        return _held(held), [{_row(one.memory) for one in some} for some in found], self.home.files.read_memory_file()
 
-    def texts(self, at: datetime, scope: str = "owner") -> list[str]:
+    def texts_at(self, at: datetime, scope: str = "owner") -> list[str]:
         """What held then, oldest first."""
-        return [one.memory.text for one in self.memory.then("", scope, at).known[::-1]]
+        return [one.memory.text for one in self.memory.list_as_of("", scope, at).memories[::-1]]
 
-    def then(self, at: datetime) -> Snapshot:
+    def snapshot_at(self, at: datetime) -> Snapshot:
         found = [self.search.search(question, "owner", limit=100, as_of=at) for question in QUESTIONS]
-        held = MemoryList(self.memory.then("", "owner", at, limit=1000, former=True).known[::-1])
+        held = MemoryList(self.memory.list_as_of("", "owner", at, limit=1000, include_former=True).memories[::-1])
         return (
             _held(held),
             [{_row(one.memory) for one in some} for some in found],
-            self.home.files.curated_then(at).text,
+            self.home.files.memory_file_as_of(at).text,
         )
 
 
 def _held(held: MemoryList) -> list[tuple[object, ...]]:
-    return [(*_row(one.memory), one.by) for one in held.known]
+    return [(*_row(one.memory), one.replaced_by) for one in held.memories]
 
 
 def _row(memory: Memory) -> tuple[object, ...]:

@@ -28,7 +28,7 @@ class MemoryFilesHome:
 
     def open(self) -> MemoryFilesHome:
         self.db = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.files = StoredMemoryFiles(self.path, self.db, count=count_tokens, most=MAX_TOKENS)
+        self.files = StoredMemoryFiles(self.path, self.db, count_tokens=count_tokens, max_tokens=MAX_TOKENS)
         self.profiles = StoredProfiles(self.db)
         return self
 
@@ -40,13 +40,13 @@ class MemoryFilesHome:
         return self.open()
 
     @property
-    def curated(self) -> Path:
+    def memory_md(self) -> Path:
         return self.path / "MEMORY.md"
 
-    def day(self) -> Path:
+    def day_file(self) -> Path:
         return self.path / "memory" / "2026-11-20.md"
 
-    def leftovers(self) -> list[str]:
+    def partial_files(self) -> list[str]:
         """Files that wait to take another's place."""
         return sorted(str(found.relative_to(self.path)) for found in self.path.rglob("*.partial"))
 

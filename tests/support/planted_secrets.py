@@ -42,7 +42,7 @@ async def plant_secrets(home: Path) -> None:
     """Everybody says and keeps their secret, and the house sleeps over it."""
     async with run_app(home, lambda request: f"Noted: {request.messages[-1].content[:200]}") as it:
         them = BridgePeople(it)
-        await them.know_everybody()
+        await them.allow_everybody()
         await them.command(f"/people allow room kept {CLUB}")
         for session, sender, room in (
             (MAIN_SESSION, OWNER, None),
@@ -54,14 +54,16 @@ async def plant_secrets(home: Path) -> None:
             await them.write(_told(SECRETS[session]), sender, room=room, sender_name=f"name {sender}")
             _keep(it, session)
             remind = f"/remind The code word is {SECRETS[session]} --at 2026-03-02 09:00"
-            await it.house.commands.run(remind, session, bridge="kept", target=room or sender)
-        it.house.stores.places.choose("kept", OWNER, BOAT_THREAD, it.clock.now)
+            await it.app.commands.run(remind, session, bridge="kept", target=room or sender)
+        it.app.stores.places.choose_session("kept", OWNER, BOAT_THREAD, it.clock.now)
         await them.write(_told(SECRETS[BOAT_THREAD]), OWNER)
-        stores, now = it.house.stores, it.clock.now
-        stores.files.curate(f"# Codes\n\n- {SECRETS[MAIN_SESSION]}\n", stores.files.curated(), "owner", now)
-        await it.house.sleep("manual")
+        stores, now = it.app.stores, it.clock.now
+        stores.files.replace_memory_file(
+            f"# Codes\n\n- {SECRETS[MAIN_SESSION]}\n", stores.files.read_memory_file(), "owner", now
+        )
+        await it.app.sleep_now("manual")
         await them.command("/reset boat")
-        await it.house.index()
+        await it.app.index_new_messages()
         (home / "workspace").mkdir(exist_ok=True)
         (home / "workspace" / "codes.txt").write_text(SECRETS[MAIN_SESSION], encoding="utf-8")
 
@@ -74,7 +76,7 @@ def _told(secret: str) -> str:
 
 def _keep(it: LiveApp, session: str) -> None:
     """In every store that a session has its own things in."""
-    stores, now, scope, secret = it.house.stores, it.clock.now, session_scope(session), SECRETS[session]
+    stores, now, scope, secret = it.app.stores, it.clock.now, session_scope(session), SECRETS[session]
     text = f"The secret code word is {secret}."
     message = stores.history.recent(scope, session=session)[0].id
     stores.journal.add(
@@ -82,7 +84,7 @@ def _keep(it: LiveApp, session: str) -> None:
         now,
     )
     stores.profiles.save(Profile(scope, "person", f"Code {secret}", summary=text), "owner", now)
-    stores.files.note(scope, now.date(), "12:00", [text], f"planted:{session}")
+    stores.files.append_daily_note(scope, now.date(), "12:00", [text], f"planted:{session}")
     stores.todos.add(scope, [text], f"planted:{session}", now)
     stores.pins.add(session, scope, text, "user", message, now)
     begun = stores.delegations.begin(f"planted:{session}", f"t{message}", session, scope, [text], now)
@@ -98,8 +100,8 @@ def make_home_with_secrets(home: Path) -> Path:
 async def open_with_grants(home: Path) -> AsyncIterator[LiveApp]:
     """The home, with everything granted to guests and rooms that they can be granted at all."""
     async with run_app(home, "fine") as it:
-        tools = [name for name, roles in it.house.toolbox.admitted.items() if "guest" in roles]
-        commands = [name for name, roles in it.house.commands.admitted().items() if "guest" in roles]
+        tools = [name for name, roles in it.app.toolbox.allowed_roles.items() if "guest" in roles]
+        commands = [name for name, roles in it.app.commands.allowed_roles().items() if "guest" in roles]
     granted = {
         f"ASSISTANT_{role}__{key}": json.dumps(names)
         for role in ("GUEST", "ROOM")

@@ -28,47 +28,49 @@ class BridgePeople:
     """A house and its network, on which everybody writes under a number. `told` has what went to each place since the
     last look."""
 
-    it: LiveApp
+    running: LiveApp
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-    looked_at: int = 0
+    shown_count: int = 0
 
     async def write(self, text: str, sender: str, external_id: str = "", **about: Any) -> InboxReceipt | None:
-        accepted = await self.it.bridge.bring(text, external_id or f"n{next(self.numbers)}", sender, **about)
-        await self.settled()
+        accepted = await self.running.bridge.receive_message(
+            text, external_id or f"n{next(self.numbers)}", sender, **about
+        )
+        await self.wait_idle()
         return accepted
 
-    async def settled(self) -> None:
-        await self.it.house.reception.idle()
-        await self.it.answered()
+    async def wait_idle(self) -> None:
+        await self.running.app.inbound.wait_until_idle()
+        await self.running.wait_idle()
 
     async def command(self, text: str) -> str:
         """Typed by the owner at the terminal."""
-        return await self.it.house.commands.run(text, "main")
+        return await self.running.app.commands.run(text, "main")
 
-    async def know_everybody(self) -> None:
+    async def allow_everybody(self) -> None:
         """The owner, two guests and a room are let in."""
         for text in (f"link kept {OWNER}", f"allow kept {ANN}", f"allow kept {IVO}", f"allow room kept {ROOM}"):
             await self.command(f"/people {text}")
 
-    def told(self) -> list[tuple[str, str]]:
+    def sent_since_last(self) -> list[tuple[str, str]]:
         """(target, body) of everything that went out since the last look."""
-        new = self.it.bridge.sent[self.looked_at :]
-        self.looked_at += len(new)
+        new = self.running.bridge.sent[self.shown_count :]
+        self.shown_count += len(new)
         return [(item.outgoing.target, item.outgoing.body) for item in new]
 
-    def code(self) -> str:
+    def pairing_code(self) -> str:
         """The code in the newest thing that went out."""
-        found = _CODE.search(self.it.bridge.bodies[-1])
+        found = _CODE.search(self.running.bridge.bodies[-1])
         assert found is not None
         return found[0]
 
     def sessions(self) -> list[str]:
-        return sorted(info.key for info in self.it.house.stores.conversation.sessions())
+        return sorted(info.key for info in self.running.app.stores.conversation.list_sessions())
 
 
 @dataclass
 class LiveApp:
-    house: App
+    app: App
     model: ScriptedModel
     bridge: RecordingBridge
     clock: SteppingClock
@@ -76,21 +78,21 @@ class LiveApp:
 
     async def say(self, text: str, external_id: str | None = None) -> int:
         number = len(self.accepted)
-        got = await self.house.runtime.accept(owner_message(text, external_id=external_id or f"m{number}"))
+        got = await self.app.runtime.accept(owner_message(text, external_id=external_id or f"m{number}"))
         self.accepted.append(got.inbox_id)
         return got.inbox_id
 
-    async def answered(self) -> None:
-        await self.house.runtime.idle()
-        await self.house.delivery.flush()
+    async def wait_idle(self) -> None:
+        await self.app.runtime.wait_until_idle()
+        await self.app.dispatcher.flush()
 
-    def item(self, inbox_id: int) -> InboxItem:
-        found = self.house.stores.conversation.inbox_item(inbox_id)
+    def inbox_item(self, inbox_id: int) -> InboxItem:
+        found = self.app.stores.conversation.inbox_item(inbox_id)
         assert found is not None
         return found
 
-    def contents(self, session: str = "main") -> list[tuple[str, str]]:
-        return [(m.role, m.content) for m in self.house.stores.conversation.view(session).messages]
+    def view_contents(self, session: str = "main") -> list[tuple[str, str]]:
+        return [(m.role, m.content) for m in self.app.stores.conversation.load_view(session).messages]
 
 
 @asynccontextmanager

@@ -84,32 +84,32 @@ class RecordingBridge:
 
     name: str = "kept"
     capabilities: BridgeCapabilities = field(
-        default_factory=lambda: BridgeCapabilities(dedupe_seconds=86_400, terminals=True)
+        default_factory=lambda: BridgeCapabilities(dedupe_seconds=86_400, shows_sessions=True)
     )
     sent: list[OutboxItem] = field(default_factory=list)
     parts: list[OutgoingPart] = field(default_factory=list)
     events: list[TurnEvent] = field(default_factory=list)
-    fail: list[BridgeError] = field(default_factory=list)
+    send_errors: list[BridgeError] = field(default_factory=list)
     delivered: asyncio.Event = field(default_factory=asyncio.Event)
-    door: InboundPort | None = None
+    inbound: InboundPort | None = None
 
     async def check(self) -> str:
         return self.name
 
-    async def run(self, door: InboundPort) -> None:
-        self.door = door
-        door.connected(self.name)
+    async def run(self, inbound: InboundPort) -> None:
+        self.inbound = inbound
+        inbound.mark_connected(self.name)
         await asyncio.get_running_loop().create_future()
 
-    async def bring(self, text: str, external_id: str, sender: str, **about: Any) -> InboxReceipt | None:
+    async def receive_message(self, text: str, external_id: str, sender: str, **about: Any) -> InboxReceipt | None:
         """Somebody wrote on the network; replies go to whoever wrote, or to the room."""
-        assert self.door is not None
+        assert self.inbound is not None
         target = about.get("room") or sender
-        return await self.door.receive(InboundMessage(self.name, external_id, sender, text, target=target, **about))
+        return await self.inbound.receive(InboundMessage(self.name, external_id, sender, text, target=target, **about))
 
     async def send(self, part: OutgoingPart) -> None:
-        if self.fail:
-            raise self.fail.pop(0)
+        if self.send_errors:
+            raise self.send_errors.pop(0)
         self.sent.append(part.item)
         self.parts.append(part)
         self.delivered.set()

@@ -28,7 +28,10 @@ class SearchHome:
         self.db = Database.open(path / "script.db", script_migrations, NOW)
         self.log = MessageLog(path)
         self.conversation = StoredConversation(
-            self.db, self.log, as_viewed=lambda message, place: message, count=lambda message: len(message.content)
+            self.db,
+            self.log,
+            to_view_message=lambda message, place: message,
+            count_tokens=lambda message: len(message.content),
         )
         self.history, self.finder = open_history(path, patient=True, bounds=bounds)
         self._minutes = 0
@@ -37,17 +40,17 @@ class SearchHome:
         self, *texts: str, role: Role = "user", session: str = "main", scope: str = OWNER, name: str | None = None
     ) -> list[int]:
         messages = [Message(role, text, ts=self._tick(), name=name) for text in texts]
-        return [message.id or 0 for message in self.conversation.ingest(session, scope, messages, NOW)]
+        return [message.id or 0 for message in self.conversation.import_messages(session, scope, messages, NOW)]
 
     def talk(self, *texts: str) -> list[int]:
         """User and assistant in turn."""
         roles: tuple[Role, Role] = ("user", "assistant")
         return [self.say(text, role=roles[i % 2])[0] for i, text in enumerate(texts)]
 
-    def find(self, query: str, scope: str = OWNER, **how: object) -> list[int]:
-        return [hit.message_id for hit in self.hits(query, scope, **how)]
+    def search_ids(self, query: str, scope: str = OWNER, **how: object) -> list[int]:
+        return [hit.message_id for hit in self.search(query, scope, **how)]
 
-    def hits(self, query: str, scope: str = OWNER, **how: object) -> list[SearchHit]:
+    def search(self, query: str, scope: str = OWNER, **how: object) -> list[SearchHit]:
         return self.history.search(query, scope, **how)  # type: ignore[arg-type]
 
     def close(self) -> None:

@@ -59,9 +59,9 @@ class EmbedderServer:
     are given first: a status, or a body."""
 
     url: str = ""
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    request_bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    answers: list[int | bytes] = field(default_factory=list)
+    next_answers: list[int | bytes] = field(default_factory=list)
 
     def settings(self, kind: str = "openai") -> EmbedderSettings:
         return EmbedderSettings(kind, "letters", self.url, "sk-secret-key")
@@ -78,9 +78,9 @@ def run_embedder_server() -> Iterator[EmbedderServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            told.asked.append(body)
+            told.request_bodies.append(body)
             told.headers.append(dict(self.headers))
-            answer = told.answers.pop(0) if told.answers else _answer(self.path, body["input"])
+            answer = told.next_answers.pop(0) if told.next_answers else _answer(self.path, body["input"])
             status, said = (answer, b"{}") if isinstance(answer, int) else (200, answer)
             self.send_response(status)
             self.send_header("Content-Length", str(len(said)))

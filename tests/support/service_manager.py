@@ -27,27 +27,27 @@ class SupervisedDaemon:
     process: subprocess.Popen[bytes]
     listening: socket.socket
 
-    def until(self, word: str, seconds: float = TIMEOUT_SECONDS) -> list[str]:
+    def wait_for_line(self, word: str, seconds: float = TIMEOUT_SECONDS) -> list[str]:
         """What it says until a message has this line, in the order it came. Raises `TimeoutError`."""
         heard: list[str] = []
         self.listening.settimeout(seconds)
         while word not in heard:
             heard += self.listening.recv(4096).decode().splitlines()
-            assert _DEAD not in heard, self.ended()
+            assert _DEAD not in heard, self.exit_log()
         return heard
 
-    def until_silent(self) -> None:
+    def wait_until_silent(self) -> None:
         """Wait until the watchdog is not fed for its whole time."""
         with contextlib.suppress(TimeoutError):
             while True:
-                self.until("WATCHDOG=1", WATCHDOG_SECONDS)
+                self.wait_for_line("WATCHDOG=1", WATCHDOG_SECONDS)
 
-    def kill_as_a_watchdog_does(self) -> str:
+    def kill_like_watchdog(self) -> str:
         """End it, and return what it said to its log."""
         self.process.send_signal(signal.SIGABRT)
-        return self.ended()
+        return self.exit_log()
 
-    def ended(self) -> str:
+    def exit_log(self) -> str:
         return self.process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
 
 
@@ -69,7 +69,7 @@ def run_supervised_daemon(home: Path, **settings: str) -> Iterator[SupervisedDae
             running = SupervisedDaemon(process, listening)
             threading.Thread(target=_mourn, args=(process, str(address)), daemon=True).start()
             try:
-                running.until("READY=1")
+                running.wait_for_line("READY=1")
                 yield running
             finally:
                 if process.poll() is None:

@@ -76,13 +76,13 @@ class JournalHome(StoreHome):
 
     def open(self) -> JournalHome:
         super().open()
-        self.people = Database.open(self.path / "character.db", character_migrations, NOW)
-        self.journal = StoredJournal(self.people)
+        self.character_db = Database.open(self.path / "character.db", character_migrations, NOW)
+        self.journal = StoredJournal(self.character_db)
         self.breakers = CircuitBreakers(self.db)
         return self
 
     def close(self) -> None:
-        self.people.close()
+        self.character_db.close()
         super().close()
 
     def restart(self) -> JournalHome:
@@ -111,7 +111,7 @@ class JournalHome(StoreHome):
         )
 
     async def sleep(self, now: datetime = NOW, **options: Any) -> SleepReport:
-        return await self.cycle(**options).run_sleep_tick(now)
+        return await self.cycle(**options).run(now)
 
     # ------------------------------------------------------------------------------------------------------ looking
 
@@ -119,12 +119,12 @@ class JournalHome(StoreHome):
         """Oldest first."""
         return sorted(self.journal.entries(scope, limit=10_000), key=lambda entry: entry.id or 0)
 
-    def remembered(self, scope: str = "owner") -> list[str]:
+    def entry_texts(self, scope: str = "owner") -> list[str]:
         return [entry.content for entry in self.entries(scope)]
 
-    def unread(self, session: str = "main") -> int:
+    def unread_count(self, session: str = "main") -> int:
         """Messages out of view that still wait to be read."""
-        return next(info.unextracted for info in self.conversation.sessions() if info.key == session)
+        return next(info.unextracted for info in self.conversation.list_sessions() if info.key == session)
 
 
 def say_facts(home: JournalHome, *facts: str, session: str = "main") -> None:
@@ -133,35 +133,37 @@ def say_facts(home: JournalHome, *facts: str, session: str = "main") -> None:
         if session == "main":
             home.say(fact, "Noted.")
         else:
-            home.conversation.ingest(session, session, [Message("user", fact), Message("assistant", "Noted.")], NOW)
+            home.conversation.import_messages(
+                session, session, [Message("user", fact), Message("assistant", "Noted.")], NOW
+            )
 
 
 class AllNearMemories:
     """`sleep_ports.Memories` in this process: every memory of a scope is near. `down`, when set, is all it says."""
 
     def __init__(self) -> None:
-        self.held: dict[str, Memory] = {}
-        self.down = ""
+        self.by_id: dict[str, Memory] = {}
+        self.unavailable = ""
 
     def _answers(self) -> None:
-        if self.down:
-            raise MemoryUnavailable(self.down)
+        if self.unavailable:
+            raise MemoryUnavailable(self.unavailable)
 
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         self._answers()
         for change in changes:
             if change.action == "delete":
-                self.held.pop(change.memory.id, None)
-            elif change.action == "update" or change.memory.id not in self.held:
-                self.held[change.memory.id] = change.memory
+                self.by_id.pop(change.memory.id, None)
+            elif change.action == "update" or change.memory.id not in self.by_id:
+                self.by_id[change.memory.id] = change.memory
 
     async def get(self, memory_id: str) -> Memory | None:
         self._answers()
-        return self.held.get(memory_id)
+        return self.by_id.get(memory_id)
 
     async def all(self, scope: str | None = None) -> list[Memory]:
         self._answers()
-        found = [one for one in self.held.values() if scope in (None, one.scope)]
+        found = [one for one in self.by_id.values() if scope in (None, one.scope)]
         return sorted(found, key=lambda one: (one.said_at, one.id))
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
@@ -173,7 +175,7 @@ class AllNearMemories:
 
     async def erase(self, memory_ids: Sequence[str]) -> None:
         for one in memory_ids:
-            self.held.pop(one, None)
+            self.by_id.pop(one, None)
 
     async def reembed(self, limit: int = 500) -> int:
         self._answers()
@@ -191,37 +193,37 @@ class SleepHome(JournalHome):
 
     def open(self) -> SleepHome:
         super().open()
-        self.consolidations = StoredConsolidations(self.people)
-        self.profiles = StoredProfiles(self.people)
-        self.files = StoredMemoryFiles(self.path, self.people, count=len, most=10_000)
+        self.consolidations = StoredConsolidations(self.character_db)
+        self.profiles = StoredProfiles(self.character_db)
+        self.files = StoredMemoryFiles(self.path, self.character_db, count_tokens=len, max_tokens=10_000)
         return self
 
     def restart(self) -> SleepHome:
         self.close()
         return self.open()
 
-    async def night(
+    async def run_sleep(
         self,
         day: int = 0,
         *,
         trigger: str = "sleep",
         phase: str = "",
-        purse: SleepBudget | None = None,
+        budget: SleepBudget | None = None,
         compact: Callable[[str, str], Awaitable[CompactedSession | None]] = no_compaction_due,
     ) -> SleepReport:
         """A sleep so many days later."""
-        cycle = self.whole_cycle(purse=purse, compact=compact)
-        return await cycle.run_sleep_tick(NOW + timedelta(days=day), trigger=trigger, phase=phase)
+        cycle = self.full_cycle(budget=budget, compact=compact)
+        return await cycle.run(NOW + timedelta(days=day), trigger=trigger, phase=phase)
 
-    def whole_cycle(
+    def full_cycle(
         self,
         *,
-        purse: SleepBudget | None = None,
+        budget: SleepBudget | None = None,
         compact: Callable[[str, str], Awaitable[CompactedSession | None]] = no_compaction_due,
         clock: Callable[[], datetime] = lambda: NOW,
     ) -> SleepCycle:
         def writer() -> Any:
-            return self.model if purse is None else BudgetedModel(self.model, purse)
+            return self.model if budget is None else BudgetedModel(self.model, budget)
 
         def asker(tag: str) -> JsonLinesModel:
             return JsonLinesModel(writer, f"Answer in <{tag}>.", tag, "scoring", zero_cost)
@@ -241,15 +243,15 @@ class SleepHome(JournalHome):
             failures=MAX_FAILURES,
             cool_down=COOL_DOWN,
             clock=clock,
-            between=between,
-            purse=purse,
+            extra_phases=between,
+            sleep_budget=budget,
         )
 
-    def undoing(self, **instead: Any) -> SleepUndo:
+    def undo_service(self, **replacements: Any) -> SleepUndo:
         """Stores may have something standing before them."""
 
         async def undo(session: str, checkpoint_id: int) -> None:
-            self.conversation.uncompact(self.conversation.restorable(session, checkpoint_id), session, NOW)
+            self.conversation.undo_compaction(self.conversation.plan_uncompact(session, checkpoint_id), session, NOW)
 
         parts: dict[str, Any] = {
             "journal": self.journal,
@@ -258,29 +260,29 @@ class SleepHome(JournalHome):
             "files": self.files,
             "conversation": self.conversation,
             "undo_compaction": undo,
-        } | instead
+        } | replacements
         return SleepUndo(**parts)
 
-    async def compacted(self, session: str, trigger: str) -> CompactedSession | None:
+    async def compact_session(self, session: str, trigger: str) -> CompactedSession | None:
         """All but the last two messages leave the view."""
-        made = self.compact_now(session)
+        made = self.compact_view(session)
         sync_journal(self.conversation, self.journal, NOW)
         return CompactedSession(made.messages_compressed, 100, 10, 0.0, "full", (made.id,))
 
-    def compact_now(self, session: str = "main") -> Checkpoint:
-        last = len([m for m in self.conversation.view(session).messages if m.id is not None]) - 3
-        return self.conversation.compact(plan_compaction(self, 0, last, summary_message()), NOW)
+    def compact_view(self, session: str = "main") -> Checkpoint:
+        last = len([m for m in self.conversation.load_view(session).messages if m.id is not None]) - 3
+        return self.conversation.commit_compaction(plan_compaction(self, 0, last, summary_message()), NOW)
 
     # ------------------------------------------------------------------------------------------------------ looking
 
-    def picture(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """What a sleep changes and an undo brings back."""
         days = {path.name: path.read_text() for path in sorted((self.path / "memory").glob("**/*.md"))}
         return {
-            "memories": sorted((one.text, one.until) for one in self.memories.held.values()),
-            "entries": self.remembered(),
-            "curated": self.files.curated(),
+            "memories": sorted((one.text, one.until) for one in self.memories.by_id.values()),
+            "entries": self.entry_texts(),
+            "curated": self.files.read_memory_file(),
             "days": days,
-            "profiles": [(one.name, one.attributes) for one in self.profiles.all("owner")],
-            "view": self.shown(),
+            "profiles": [(one.name, one.attributes) for one in self.profiles.list_profiles("owner")],
+            "view": self.view_contents(),
         }

@@ -73,7 +73,12 @@ class StoreHome:
         self.db = Database.open(self.path / "script.db", script_migrations, NOW)
         self.log = MessageLog(self.path)
         self.conversation = StoredConversation(
-            self.db, self.log, as_viewed=cut_tool_output, count=count_tokens, asked=self.asked, undo_kept=self.undo_kept
+            self.db,
+            self.log,
+            to_view_message=cut_tool_output,
+            count_tokens=count_tokens,
+            classify_request=self.asked,
+            undo_kept=self.undo_kept,
         )
         self.outbox = StoredOutbox(self.db)
         return self
@@ -100,17 +105,17 @@ class StoreHome:
             IncomingMessage("terminal", external, session, scope, "me", "owner", text, target="tty"), NOW
         )
 
-    def item(self, text: str, session: str = "main") -> InboxItem:
+    def inbox_item(self, text: str, session: str = "main") -> InboxItem:
         found = self.conversation.inbox_item(self.accept(text, session).inbox_id)
         assert found is not None
         return found
 
-    def begin(self, text: str, session: str = "main") -> Turn:
-        return self.conversation.begin_turn(self.item(text, session), "it is ten o'clock", NOW)
+    def begin_turn(self, text: str, session: str = "main") -> Turn:
+        return self.conversation.begin_turn(self.inbox_item(text, session), "it is ten o'clock", NOW)
 
     def say(self, text: str, answer: str, session: str = "main") -> Turn:
         """One whole turn."""
-        turn = self.begin(text, session)
+        turn = self.begin_turn(text, session)
         self.conversation.finish_turn(turn, "answered", Message("assistant", answer), [reply_item(turn, answer)], NOW)
         return turn
 
@@ -120,14 +125,14 @@ class StoreHome:
 
     # ------------------------------------------------------------------------------------------------------ looking
 
-    def shown(self, session: str = "main") -> list[str]:
-        return [message.content for message in self.conversation.view(session).messages]
+    def view_contents(self, session: str = "main") -> list[str]:
+        return [message.content for message in self.conversation.load_view(session).messages]
 
-    def said(self, session: str = "main") -> list[str]:
+    def add_message(self, session: str = "main") -> list[str]:
         """The contents of all records in the log."""
         return [record.content for record in self.log.scan(session)]
 
-    def raw(self, session: str = "main") -> bytes:
+    def log_bytes(self, session: str = "main") -> bytes:
         return self.log.path(session).read_bytes()
 
 
@@ -139,7 +144,7 @@ def reply_item(turn: Turn, body: str) -> OutgoingMessage:
 
 def blank_words(home: StoreHome, message_id: int, words: str) -> None:
     """What forgetting does to a line: words and salt overwritten, nothing moved."""
-    lines = home.raw().splitlines(True)
+    lines = home.log_bytes().splitlines(True)
     at = next(n for n, line in enumerate(lines) if f'"id":{message_id},'.encode() in line)
     line = lines[at].replace(words.encode(), b" " * len(words.encode()))
     salt = line.index(b'"salt":"') + 8

@@ -130,7 +130,7 @@ def load_prompts() -> SummaryPrompts:
 
 
 def call_price(provider: str, model: str, usage: Usage) -> float | None:
-    return PRICES[model].billed(usage) if model in PRICES else None
+    return PRICES[model].cost_of_call(usage) if model in PRICES else None
 
 
 @dataclass
@@ -159,17 +159,17 @@ class SummariserSetup:
             lambda name: COUNTER,
             cost,
             restored_max_tokens=restored,
-            seconds=seconds,
+            timeout_seconds=seconds,
         )
 
     async def summarise(self, wanted: SummaryInput, *, live: CachedPrompt | None = None, **more: Any) -> Summary:
         """A summary, which keeps what every summary keeps."""
-        found = await self.summariser(**more).summarise(wanted, live=live)
+        found = await self.summariser(**more).summarise(wanted, cached_prompt=live)
         assert_valid_summary(found, wanted)
         return found
 
     @property
-    def asked(self) -> list[str]:
+    def request_texts(self) -> list[str]:
         """The words of each request, without the instructions."""
         return ["\n".join(block["text"] for block in body["messages"][-1]["content"]) for body in self.server.bodies]
 

@@ -83,7 +83,7 @@ class Synapse:
         """A new account whose name begins with `name`: its id and its password."""
         return str(self._made(name)["user_id"]), _PASSWORD
 
-    def device(self, name: str) -> tuple[str, str, str]:
+    def register_device(self, name: str) -> tuple[str, str, str]:
         """A new account that is logged in: its id, device and token."""
         made = self._made(name)
         return made["user_id"], made["device_id"], made["access_token"]

@@ -31,21 +31,21 @@ PIXEL = base64.b64decode(
 class TelegramInboundRecorder(InboundRecorder):
     """What is kept moves the position; where the door is full, it takes what comes after that."""
 
-    def keep(self, what: InboundMessage | MessageChange) -> None:
+    def record(self, what: InboundMessage | MessageChange) -> None:
         try:
             super().keep(what)
         except StoreError:
-            self.full = False
+            self.disk_full = False
             raise
-        self.at = what.position
+        self.stored_position = what.position
 
-    async def until(self, count: int) -> list[InboundMessage | MessageChange]:
-        await self.moves.until(lambda: len(self.kept) >= count)
-        return self.kept
+    async def wait_for_count(self, count: int) -> list[InboundMessage | MessageChange]:
+        await self.changes.wait_until(lambda: len(self.received) >= count)
+        return self.received
 
-    async def arrival(self) -> InboundMessage:
+    async def last_arrival(self) -> InboundMessage:
         """The last that came in, once one did."""
-        kept = (await self.until(1))[-1]
+        kept = (await self.wait_for_count(1))[-1]
         assert isinstance(kept, InboundMessage)
         return kept
 
@@ -87,13 +87,13 @@ class ThreadedTelegram:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._within(self.server.come_back())
+        self._within(self.server.go_online())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._within(self.server.go())
+        self._within(self.server.go_offline())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(TIMEOUT_SECONDS)
         self._loop.close()
@@ -121,7 +121,7 @@ class ThreadedTelegram:
 
         return self._within(written())
 
-    def until(self, true: Callable[[list[str]], bool], user: int = OWNER) -> list[str]:
+    def wait_until(self, true: Callable[[list[str]], bool], user: int = OWNER) -> list[str]:
         """Wait until it is so of what the bot wrote to somebody."""
         self._within(self.server.until(lambda: true(self.server.texts(user))))
         return self.texts(user)

@@ -41,17 +41,17 @@ class EventStream:
         self._events = events
         self.hello: StreamEvent | None = None
 
-    async def next(self) -> StreamEvent:
+    async def next_event(self) -> StreamEvent:
         async with asyncio.timeout(10):
             return await anext(self._events)
 
-    async def delivery(self) -> StreamEvent:
+    async def next_delivery(self) -> StreamEvent:
         """The next delivery, whatever else is told before it."""
-        while (event := await self.next()).name != "deliver":
+        while (event := await self.next_event()).name != "deliver":
             pass
         return event
 
-    async def rest(self) -> list[StreamEvent]:
+    async def remaining_events(self) -> list[StreamEvent]:
         """Until it ends."""
         async with asyncio.timeout(10):
             return [event async for event in self._events]
@@ -64,23 +64,23 @@ class ApiClient:
         self.client = client
         self._said = 0
 
-    async def ask(self, method: str, path: str, **request: Any) -> httpx2.Response:
+    async def request(self, method: str, path: str, **request: Any) -> httpx2.Response:
         return await self.client.request(method, path, **request)
 
     async def get(self, path: str, **params: Any) -> Any:
-        answer = await self.ask("GET", path, params=params)
+        answer = await self.request("GET", path, params=params)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def say(self, text: str, session: str = "main") -> int:
         self._said += 1
         body = {"text": text, "external_id": f"{id(self)}-{self._said}", "session": session}
-        answer = await self.ask("POST", "/v1/messages", json=body)
+        answer = await self.request("POST", "/v1/messages", json=body)
         assert answer.status_code == 202, answer.text
         return int(answer.json()["inbox_id"])
 
     async def confirm(self, event: StreamEvent) -> bool:
-        answer = await self.ask("POST", "/v1/deliveries/ack", json={"key": event.data["key"]})
+        answer = await self.request("POST", "/v1/deliveries/ack", json={"key": event.data["key"]})
         return bool(answer.json()["acknowledged"])
 
     @asynccontextmanager
@@ -94,7 +94,7 @@ class ApiClient:
                     yield StreamEvent(event.event, json.loads(event.data), event.id or "")
 
             found = EventStream(events())
-            found.hello = await found.next()
+            found.hello = await found.next_event()
             yield found
 
 
@@ -102,14 +102,14 @@ class ApiClient:
 class LiveApi:
     """`tcp` shows the token; `socket` is the owner's own way."""
 
-    house: App
+    app: App
     model: ScriptedModel
     tcp: ApiClient
     socket: ApiClient
     port: int
 
-    async def answered(self) -> None:
-        await self.house.runtime.idle()
+    async def wait_idle(self) -> None:
+        await self.app.runtime.wait_until_idle()
 
 
 def free_port() -> int:

@@ -25,7 +25,7 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 
 async def run(home: StoreHome, rest: str, session: str = "main") -> str:
     history, finder = open_history(home.path, patient=True)
-    while finder.catch_up():
+    while finder.index_next_batch():
         continue
     command = ArchiveCommands(open_archive(home), history, ZoneInfo("Europe/Berlin")).entries()["archive"]
     try:

@@ -43,8 +43,8 @@ def life(tmp_path: Path) -> Iterator[Timeline]:
 async def test_a_thing_is_known_from_when_it_was_noted_whenever_it_was_said(life: Timeline) -> None:
     said = life.say(OSLO)
     slept = await life.sleep()
-    assert life.texts(said) == [] and life.texts(slept - HOUR / 2) == []
-    assert life.texts(slept) == [OSLO]
+    assert life.texts_at(said) == [] and life.texts_at(slept - HOUR / 2) == []
+    assert life.texts_at(slept) == [OSLO]
     (found,) = life.search.search("Where do I live?", "owner", as_of=slept)
     assert found.memory.said_at == said < slept
     assert life.search.search("Where do I live?", "owner", as_of=said) == []
@@ -56,11 +56,13 @@ async def test_what_was_replaced_since_held_then_with_the_words_it_had(life: Tim
     life.say(BERGEN)
     bergen = await life.sleep()
     put_right = await life.correct("I live in Bergen, near the harbour.", 0)
-    (held,) = life.memory.then("", "owner", oslo).known
-    assert (held.memory.text, held.memory.until, held.by) == (OSLO, None, "")
-    former, now = life.memory.then("", "owner", bergen, former=True).known[::-1]
-    assert former.memory.until == now.memory.said_at and former.by == now.reference
-    assert "near the harbour" in life.texts(put_right)[-1] and "near the harbour" not in "".join(life.texts(bergen))
+    (held,) = life.memory.list_as_of("", "owner", oslo).memories
+    assert (held.memory.text, held.memory.until, held.replaced_by) == (OSLO, None, "")
+    former, now = life.memory.list_as_of("", "owner", bergen, include_former=True).memories[::-1]
+    assert former.memory.until == now.memory.said_at and former.replaced_by == now.reference
+    assert "near the harbour" in life.texts_at(put_right)[-1] and "near the harbour" not in "".join(
+        life.texts_at(bergen)
+    )
     (found,) = life.search.search("Where do I live?", "owner", as_of=oslo)
     assert (found.memory.text, found.memory.superseded_by) == (OSLO, "")
 
@@ -70,13 +72,13 @@ async def test_what_merged_later_was_known_by_its_first_words(life: Timeline) ->
     first = await life.sleep()
     life.note("My sister Anna is a nurse.")
     second = await life.sleep()
-    assert (life.texts(first), life.texts(second)) == (["Anna is a nurse."], ["My sister Anna is a nurse."])
+    assert (life.texts_at(first), life.texts_at(second)) == (["Anna is a nurse."], ["My sister Anna is a nurse."])
 
 
 async def test_what_a_night_found_worth_nothing_was_known_until_then(life: Timeline) -> None:
     noted = life.note("…")
-    assert life.texts(noted) == ["…"]
-    assert life.texts(await life.sleep()) == [] and life.texts(noted) == ["…"]
+    assert life.texts_at(noted) == ["…"]
+    assert life.texts_at(await life.sleep()) == [] and life.texts_at(noted) == ["…"]
 
 
 async def test_a_night_that_was_taken_back_was_known_while_it_stood(life: Timeline) -> None:
@@ -84,24 +86,24 @@ async def test_a_night_that_was_taken_back_was_known_while_it_stood(life: Timeli
     life.say(OSLO)
     slept = await life.sleep()
     undone = await life.undo()
-    assert life.texts(slept) == ["My cat is called Mio.", OSLO] and life.texts(undone) == []
+    assert life.texts_at(slept) == ["My cat is called Mio.", OSLO] and life.texts_at(undone) == []
     found = life.search.search("Where do I live? What is my cat called?", "owner", as_of=undone)
     assert [one.reference for one in found] == ["entry 1"]
 
 
 async def test_two_nights_taken_back_each_stood_until_its_own_time(life: Timeline) -> None:
     life.say(OSLO)
-    learned = await life.sleep(in_vain=True)
+    learned = await life.sleep(memory_unavailable=True)
     consolidated = await life.sleep()
     first, second = await life.undo(), await life.undo()
-    assert [life.texts(at) for at in (learned, consolidated, first, second)] == [[OSLO], [OSLO], [], []]
+    assert [life.texts_at(at) for at in (learned, consolidated, first, second)] == [[OSLO], [OSLO], [], []]
     found = [
         [one.reference for one in life.search.search("Where do I live?", "owner", as_of=at)]
         for at in (learned, consolidated, first, second)
     ]
     assert found == [
         ["entry 1"],
-        [next(iter(life.memory.then("", "owner", consolidated).known)).reference],
+        [next(iter(life.memory.list_as_of("", "owner", consolidated).memories)).reference],
         ["entry 1"],
         [],
     ]
@@ -110,7 +112,7 @@ async def test_two_nights_taken_back_each_stood_until_its_own_time(life: Timelin
 async def test_a_correction_whose_night_was_taken_back_took_a_place_until_then(life: Timeline) -> None:
     life.note(OSLO)
     await life.sleep()
-    life.home.memories.down = "no answer"
+    life.home.memories.unavailable = "no answer"
     put_right = await life.correct("I live in Bergen.")
     slept = await life.sleep()
     undone = await life.undo()
@@ -119,17 +121,17 @@ async def test_a_correction_whose_night_was_taken_back_took_a_place_until_then(l
     assert {(one.memory.text, one.memory.until) for one in then} == {
         (one.memory.text, one.memory.until) for one in by_now
     }
-    assert [life.texts(at) for at in (put_right, slept, undone)] == [["I live in Bergen."]] * 2 + [[OSLO]]
+    assert [life.texts_at(at) for at in (put_right, slept, undone)] == [["I live in Bergen."]] * 2 + [[OSLO]]
 
 
 async def test_what_waits_in_the_journal_holds_in_the_place_of_a_memory_at_once(life: Timeline) -> None:
     life.note(OSLO)
     slept = await life.sleep()
-    life.home.memories.down = "no answer"
+    life.home.memories.unavailable = "no answer"
     put_right = await life.correct("I live in Bergen.")
-    former, now = life.memory.then("", "owner", put_right, former=True).known[::-1]
-    assert (former.memory.text, former.memory.until, former.by) == (OSLO, now.memory.said_at, "entry 2")
-    assert life.texts(slept) == [OSLO]
+    former, now = life.memory.list_as_of("", "owner", put_right, include_former=True).memories[::-1]
+    assert (former.memory.text, former.memory.until, former.replaced_by) == (OSLO, now.memory.said_at, "entry 2")
+    assert life.texts_at(slept) == [OSLO]
     found = {one.memory.text: one.memory for one in life.search.search("Oslo or Bergen?", "owner", as_of=put_right)}
     assert found[OSLO].until == now.memory.said_at and found["I live in Bergen."].is_current
 
@@ -138,11 +140,11 @@ async def test_of_one_who_was_put_right_twice_the_first_correction_held_in_betwe
     life.note(OSLO)
     first = await life.correct("I live in Bergen.")
     second = await life.correct("I live in Tromsø.")
-    assert life.texts(first) == ["I live in Bergen."] and life.texts(second) == ["I live in Tromsø."]
-    with life.home.people.write() as db:
+    assert life.texts_at(first) == ["I live in Bergen."] and life.texts_at(second) == ["I live in Tromsø."]
+    with life.home.character_db.write() as db:
         # As if the first were put right once more, after its correction was taken back.
         db.execute("INSERT INTO replacements (entry_id, by_entry) VALUES (1, 3)")
-    assert life.texts(first) == ["I live in Bergen."]
+    assert life.texts_at(first) == ["I live in Bergen."]
 
 
 async def test_f33_what_is_anothers_was_not_known(life: Timeline) -> None:
@@ -150,14 +152,14 @@ async def test_f33_what_is_anothers_was_not_known(life: Timeline) -> None:
     noted = life.note("I live in Rome.", scope=GUEST)
     slept = await life.sleep()
     for at in (noted, slept):
-        assert (life.texts(at), life.texts(at, GUEST)) == ([OSLO], ["I live in Rome."])
+        assert (life.texts_at(at), life.texts_at(at, GUEST)) == ([OSLO], ["I live in Rome."])
         found = life.search.search("Where do I live?", GUEST, as_of=at)
         assert [one.memory.text for one in found] == ["I live in Rome."]
-    assert life.home.consolidations.first_known(GUEST) == noted
-    assert life.home.consolidations.first_known("peer:nobody") is None
-    then, mine = KnowledgeAsOf(life.home.people), next(iter(life.home.memories.held.values()))
-    assert then.of_entries([1, 2], GUEST, slept).keys() == {2}
-    assert then.memory(mine.id, GUEST, slept) is None and then.memory(mine.id, "owner", slept) == mine
+    assert life.home.consolidations.first_noted_at(GUEST) == noted
+    assert life.home.consolidations.first_noted_at("peer:nobody") is None
+    then, mine = KnowledgeAsOf(life.home.character_db), next(iter(life.home.memories.by_id.values()))
+    assert then.memories_by_entry([1, 2], GUEST, slept).keys() == {2}
+    assert then.find_memory(mine.id, GUEST, slept) is None and then.find_memory(mine.id, "owner", slept) == mine
 
 
 async def test_a_search_finds_what_was_known_among_much_that_came_later(life: Timeline) -> None:
@@ -172,7 +174,7 @@ async def test_a_search_finds_what_was_known_among_much_that_came_later(life: Ti
 
 
 def forget(life: Timeline, *words: str, memories: tuple[str, ...] = (), entries: tuple[int, ...] = ()) -> None:
-    with life.home.people.write() as db:
+    with life.home.character_db.write() as db:
         erase_in_character_db(db, ErasurePlan("owner", words, memories=memories, entries=entries))
 
 
@@ -180,15 +182,17 @@ async def test_what_was_forgotten_since_was_never_known(life: Timeline) -> None:
     life.note(ANNA)
     life.note("My sister Anna is a nurse at the secret harbour.")
     slept = await life.sleep()
-    (memory,) = life.home.memories.held.values()
+    (memory,) = life.home.memories.by_id.values()
     assert "secret" in memory.text
     forget(life, "secret harbour", memories=(memory.id,), entries=(2,))
-    del life.home.memories.held[memory.id]
+    del life.home.memories.by_id[memory.id]
     for at in (slept - HOUR, slept):
-        assert life.texts(at) == [ANNA]
+        assert life.texts_at(at) == [ANNA]
         found = life.search.search("What does my sister do at the secret harbour?", "owner", as_of=at)
         assert [(one.reference, one.memory.text) for one in found] == [("entry 1", ANNA)]
-    assert life.home.people.rows("SELECT 1 FROM plan_subjects WHERE subject IN (?, 'entry 2')", (memory.id,)) == []
+    assert (
+        life.home.character_db.rows("SELECT 1 FROM plan_subjects WHERE subject IN (?, 'entry 2')", (memory.id,)) == []
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- earlier
@@ -198,13 +202,13 @@ async def test_a_home_of_before_is_told_of_as_well(life: Timeline) -> None:
     """Nobody kept then when a night was taken back, and what took whose place in the journal."""
     life.say(OSLO)
     oslo = await life.sleep()
-    life.home.memories.down = "no answer"
+    life.home.memories.unavailable = "no answer"
     put_right = await life.correct("I live in Bergen.")
     life.say(ANNA)
     anna = await life.sleep()
     undone = await life.undo()
-    pictures = {at: life.then(at) for at in (oslo, put_right, anna, undone)}
-    with life.home.people.write() as db:
+    pictures = {at: life.snapshot_at(at) for at in (oslo, put_right, anna, undone)}
+    with life.home.character_db.write() as db:
         for statement in (
             "DROP TABLE plan_subjects",
             "DROP TABLE replacements",
@@ -214,7 +218,7 @@ async def test_a_home_of_before_is_told_of_as_well(life: Timeline) -> None:
         ):
             db.execute(statement)
     life.restart()
-    assert {at: life.then(at) for at in pictures} == pictures
+    assert {at: life.snapshot_at(at) for at in pictures} == pictures
 
 
 # ---------------------------------------------------------------------------------------------------------- its page
@@ -246,7 +250,7 @@ def edit(number: int, before: str, after: str, undone: int | None = None) -> Und
 def test_a_page_stood_as_its_edits_tell(edits: list[UndoableEdit], hours: float, text: str, sure: bool) -> None:
     """By now it says "ab", last written after eight hours."""
     then = file_text_as_of(edits[::-1], NOW + hours * HOUR, "ab", NOW + 8 * HOUR)
-    assert (then.text, then.sure) == (text, sure)
+    assert (then.text, then.is_certain) == (text, sure)
 
 
 # --------------------------------------------------------------------------------------------------------------- asking
@@ -309,22 +313,22 @@ async def test_in_a_conversation_it_is_told_what_was_known_and_since_when(life: 
     later = NOW + timedelta(days=2)
 
     async def told(rest: str) -> str:
-        return await talk.memory(f"as-of {rest}", "main", later)
+        return await talk.run_memory(f"as-of {rest}", "main", later)
 
     assert (await told("2026-11-20 12:30")).split("\n") == [
         "As it was known on Fri 2026-11-20 12:30:",
-        f'- [{life.memory.then("", "owner", NOW + 2 * HOUR).known[0].reference}] 2026-11-20, fact: "I live in Oslo."',
+        f'- [{life.memory.list_as_of("", "owner", NOW + 2 * HOUR).memories[0].reference}] 2026-11-20, fact: "I live in Oslo."',
     ]
     assert "Bergen" not in await told("2026-11-20 12:30 where do I live") and "Bergen" in await told("2026-11-20")
     assert "noted from Fri 2026-11-20 11:00 on" in await told("2026-11-19")
     assert "has to do with that" in await told("2026-11-20 zebra")
     assert '"as_of": "2026-11-20T12:30:00+00:00"' in await told("--json 2026-11-20 12:30")
     with pytest.raises(UsageError, match="Use /memory"):
-        await talk.memory("as-of", "main", later)
+        await talk.run_memory("as-of", "main", later)
 
 
 def test_before_anything_is_remembered_that_is_said(life: Timeline) -> None:
-    then = life.memory.then("", "owner", NOW)
+    then = life.memory.list_as_of("", "owner", NOW)
     assert render_as_of(then, UTC)[1:] == ["Nothing is remembered yet."]
 
 
@@ -336,7 +340,7 @@ async def test_the_tool_asks_for_the_end_of_a_day_of_the_home() -> None:
             asked.append(how)
             return []
 
-        def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Any]:
+        def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[Any]:
             return []
 
     tool = search_memory_tool(Search(), TAIPEI, 2_000)
@@ -356,5 +360,8 @@ def test_a_search_reads_only_the_plans_that_it_needs(tmp_path: Path) -> None:
     for sql in ("SELECT s.plan FROM plan_subjects s WHERE s.subject IN (SELECT value FROM json_each('[]'))",):
         steps = " ".join(row["detail"] for row in db.rows(f"EXPLAIN QUERY PLAN {sql}"))
         assert "SEARCH s" in steps and "SCAN s" not in steps
-    assert KnowledgeAsOf(db).first("owner") is None and StoredConsolidations(db).known_then("owner", NOW).memories == ()
+    assert (
+        KnowledgeAsOf(db).first_noted_at("owner") is None
+        and StoredConsolidations(db).known_as_of("owner", NOW).memories == ()
+    )
     db.close()

@@ -37,7 +37,7 @@ def file(data: bytes = b"plan", name: str = "plan.pdf", mime: str = "application
 def taken(workspace: Path, *media: Media, owner: bool = True, now: datetime = NOW) -> IncomingMessage:
     session, trust = ("main", "owner") if owner else ("peer:net:7", "guest")
     incoming = IncomingMessage("net", "1", session, "owner" if owner else session, "7", trust, "here", media)  # type: ignore[arg-type]
-    return AttachmentIntake(WorkspaceFiles(workspace), OSLO).taken(incoming, now)
+    return AttachmentIntake(WorkspaceFiles(workspace), OSLO).store_attachments(incoming, now)
 
 
 def there(workspace: Path) -> list[str]:
@@ -64,7 +64,7 @@ def test_what_is_handed_in_again_is_the_same_file_and_another_one_gets_another_n
 def test_what_a_crash_left_half_written_is_no_file_and_goes_at_the_next_start(tmp_path: Path) -> None:
     (tmp_path / "received").mkdir(parents=True)
     (tmp_path / "received" / ".partial-abc").write_bytes(b"pl")
-    WorkspaceFiles(tmp_path).tidy()
+    WorkspaceFiles(tmp_path).remove_partial()
     taken(tmp_path, file())
     assert there(tmp_path) == [f"received/{DAY}-plan.pdf"]
 
@@ -156,7 +156,7 @@ def test_a_folder_that_leads_elsewhere_is_not_written_to(tmp_path: Path) -> None
 def test_what_goes_out_is_read_from_the_workspace_and_from_nowhere_else(tmp_path: Path) -> None:
     files = WorkspaceFiles(tmp_path / "workspace")
     (tmp_path / "secret").write_text("secret")
-    path = files.keep("sent", ("plan.pdf",), b"plan")
+    path = files.save("sent", ("plan.pdf",), b"plan")
     assert load_outgoing_file(files, Media("file", "a/b", path=path)).data == base64.b64encode(b"plan").decode()
     (tmp_path / "workspace" / "link").symlink_to(tmp_path / "secret")
     (tmp_path / "workspace" / "folder").symlink_to(tmp_path)

@@ -30,33 +30,35 @@ AUTHORITY = Permissions(
 def test_a_tool_is_used_by_whom_it_admits_and_the_settings_name(
     role: str, name: str, admitted: frozenset[str], may: bool
 ) -> None:
-    assert AUTHORITY.may_use(role, name, admitted) is may
+    assert AUTHORITY.may_use_tool(role, name, admitted) is may
 
 
 def test_a_command_is_typed_by_whom_it_admits_and_the_settings_name() -> None:
-    assert AUTHORITY.may_type("room", "stop", ALL_ROLES) and not AUTHORITY.may_type("guest", "stop", ALL_ROLES)
-    assert not AUTHORITY.may_type("guest", "help", OWNER_ONLY)
-    assert not AUTHORITY.may_type("guest", "look", ALL_ROLES), "a tool's name is no command's"
+    assert AUTHORITY.may_run_command("room", "stop", ALL_ROLES) and not AUTHORITY.may_run_command(
+        "guest", "stop", ALL_ROLES
+    )
+    assert not AUTHORITY.may_run_command("guest", "help", OWNER_ONLY)
+    assert not AUTHORITY.may_run_command("guest", "look", ALL_ROLES), "a tool's name is no command's"
 
 
 def test_what_is_learned_and_spent_goes_by_role() -> None:
-    assert [AUTHORITY.learns(one) for one in ("main", "thread:a", "peer:a:b", "room:a:b", "?")] == [
+    assert [AUTHORITY.may_learn_from(one) for one in ("main", "thread:a", "peer:a:b", "room:a:b", "?")] == [
         True,
         True,
         False,
         True,
         False,
     ]
-    assert [AUTHORITY.share(one) for one in ("owner", "guest", "room", "?")] == [1.0, 0.25, 0.5, 0.0]
+    assert [AUTHORITY.budget_share(one) for one in ("owner", "guest", "room", "?")] == [1.0, 0.25, 0.5, 0.0]
 
 
 def test_without_grants_nobody_else_may_anything() -> None:
     for role in ("guest", "room"):
-        assert not OWNER_ONLY_PERMISSIONS.may_use(role, "look", ALL_ROLES) and not OWNER_ONLY_PERMISSIONS.may_type(
-            role, "help", ALL_ROLES
-        )
-        assert OWNER_ONLY_PERMISSIONS.share(role) == 0
-    assert not OWNER_ONLY_PERMISSIONS.learns("peer:a:b")
+        assert not OWNER_ONLY_PERMISSIONS.may_use_tool(
+            role, "look", ALL_ROLES
+        ) and not OWNER_ONLY_PERMISSIONS.may_run_command(role, "help", ALL_ROLES)
+        assert OWNER_ONLY_PERMISSIONS.budget_share(role) == 0
+    assert not OWNER_ONLY_PERMISSIONS.may_learn_from("peer:a:b")
 
 
 def test_what_cannot_be_granted_is_told_by_name() -> None:

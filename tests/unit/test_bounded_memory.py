@@ -20,11 +20,13 @@ _LONG = 900.0
 def test_f41_of_how_turns_ended_the_newest_are_known() -> None:
     outcomes = TurnOutcomes()
     for number in range(_MANY):
-        outcomes.keep(TurnOutcome(f"t{number}", "main", "answered", "yes", model="m"))
+        outcomes.add(TurnOutcome(f"t{number}", "main", "answered", "yes", model="m"))
 
     def model_of(turn: str) -> Any:
         incoming = IncomingMessage("kept", turn, "main", "owner", "owner", "owner", "hi")
-        return outcomes.result(InboxItem(1, 1, incoming, "answered", datetime.now(UTC), turn), ["yes"])["model"]
+        return outcomes.describe_result(InboxItem(1, 1, incoming, "answered", datetime.now(UTC), turn), ["yes"])[
+            "model"
+        ]
 
     assert (model_of("t0"), model_of(f"t{_MANY - 1}")) == (None, "m")
     assert sum(model_of(f"t{number}") is not None for number in range(_MANY)) < _MANY / 10
@@ -34,8 +36,8 @@ def test_f41_of_those_who_showed_wrong_tokens_the_newest_are_kept_apart() -> Non
     attempts = TokenAttempts(lambda: 0.0)
     for number in range(_MANY):
         for _ in range(10):
-            attempts.wrong(f"caller {number}")
-    assert (attempts.wait("caller 0"), attempts.wait(f"caller {_MANY - 1}") > 0) == (0, True)
+            attempts.record_wrong_token(f"caller {number}")
+    assert (attempts.seconds_to_wait("caller 0"), attempts.seconds_to_wait(f"caller {_MANY - 1}") > 0) == (0, True)
 
 
 async def test_f41_live_text_is_shown_at_so_many_places_of_telegram_side_by_side() -> None:
@@ -71,8 +73,8 @@ async def test_f41_of_matrix_drafts_the_newest_are_known_as_its_own() -> None:
     drafts = MatrixDrafts(Rooms(), 0)
 
     async def again(target: str) -> str:
-        drafts.found({target: f"${target}"})
-        return await drafts.take(target, "key", answer=True)
+        drafts.note_existing_drafts({target: f"${target}"})
+        return await drafts.claim_for_answer(target, "key", answer=True)
 
     for number in range(_MANY):
         await again(f"!{number}")

@@ -33,17 +33,17 @@ class BridgeSetupLink:
         state, error = self._states.pop(0) if len(self._states) > 1 else self._states[0]
         return {"bridges": {"telegram": {"state": state, "error": error}} if state else {}}
 
-    async def command(self, text: str, session: str) -> str:
+    async def run_command(self, text: str, session: str) -> str:
         self.commands.append(text)
         return "telegram goes on."
 
-    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
         return InboxReceipt(1, 1)
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         yield "hello", {}
 
-    async def shown(self, key: str) -> None:
+    async def acknowledge(self, key: str) -> None:
         """Nothing is delivered here."""
 
     async def stop(self, session: str) -> bool:
@@ -84,14 +84,14 @@ async def test_one_that_does_not_connect_in_time_is_set_up_all_the_same() -> Non
 
 async def test_a_code_that_others_locked_is_waited_for_no_longer(settings: Settings, stores: Stores) -> None:
     build_pairing(settings, stores).offer_link("telegram", utc_now())
-    stores.pairings.wrong(stores.pairings.pending(utc_now()), most=1)
+    stores.pairings.record_wrong_code(stores.pairings.pending_pairings(utc_now()), limit=1)
     with pytest.raises(AssistantError, match="wrong codes, so that yours is locked"):
         await wait_until_owner_known(BridgeSetupLink(("connected", "")), stores, "telegram", None)
 
 
 async def test_it_ends_once_the_owner_has_written(stores: Stores) -> None:
     stores.people.link_owner(Identity("telegram", "42"), utc_now())
-    stores.places.written_from("telegram", "chat-42", "42")
+    stores.places.record_account("telegram", "chat-42", "42")
     await wait_until_owner_known(BridgeSetupLink(("connected", "")), stores, "telegram", None)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):

@@ -42,8 +42,8 @@ class SilentInbound:
     def __init__(self, delivery: Dispatcher) -> None:
         self._delivery = delivery
 
-    def connected(self, bridge: str) -> None:
-        self._delivery.connected(bridge)
+    def mark_connected(self, bridge: str) -> None:
+        self._delivery.mark_connected(bridge)
 
 
 class CommandSetup:
@@ -61,7 +61,7 @@ class CommandSetup:
         zone = ZoneInfo("UTC")
         kept = BridgeStores(self.outbox, self.stuck, self.states, self.places)
         bridges = BridgeCommands(self.delivery, self.reload, kept, zone, "terminal")
-        deliveries = DeliveryCommands(self.stuck, self.delivery.hurry, zone)
+        deliveries = DeliveryCommands(self.stuck, self.delivery.retry_now, zone)
         self.table = {**bridges.entries(), **deliveries.entries()}
 
     async def reload(self, name: str) -> None:
@@ -77,7 +77,7 @@ class CommandSetup:
 
     def owner_writes(self) -> None:
         self.people.link_owner(Identity("telegram", "42"), self.clock())
-        self.places.written_from("telegram", "chat-42", "42")
+        self.places.record_account("telegram", "chat-42", "42")
 
     def push(self, key: str, scope: str = OWNER_SCOPE, body: str = "words") -> int:
         session = MAIN_SESSION if scope == OWNER_SCOPE else scope
@@ -86,7 +86,7 @@ class CommandSetup:
 
     async def uncertain(self, key: str = "a", body: str = "words") -> int:
         """Something that may have arrived."""
-        self.bridge.fail.append(UNCERTAIN)
+        self.bridge.send_errors.append(UNCERTAIN)
         number = self.push(key, body=body)
         await self.delivery.flush("telegram")
         return number
@@ -97,7 +97,7 @@ class CommandSetup:
         return [item for item in self.bridge.sent if not item.outgoing.key.startswith("uncertain:")]
 
     def state(self, key: str) -> str:
-        fate = self.stuck.fate(key)
+        fate = self.stuck.delivery_state(key)
         assert fate is not None
         return fate.state
 
@@ -154,8 +154,8 @@ async def test_a_test_works_before_anything_was_started(desk: CommandSetup) -> N
 
 
 async def test_a_test_to_nobody_sends_nothing_and_says_so(desk: CommandSetup) -> None:
-    desk.people.let_in(Identity("telegram", "7"), "Ann", "allowed", desk.clock())
-    desk.places.written_from("telegram", "chat-7", "7")
+    desk.people.admit_guest(Identity("telegram", "7"), "Ann", "allowed", desk.clock())
+    desk.places.record_account("telegram", "chat-7", "7")
     with pytest.raises(AssistantError, match="you have not written from there yet"):
         await desk.type("/bridge test telegram")
     assert desk.letters == []
@@ -173,10 +173,10 @@ async def test_a_test_that_was_not_sent_fails_with_what_became_of_it(
     desk: CommandSetup, error: BridgeError, told: str, state: str
 ) -> None:
     desk.owner_writes()
-    desk.bridge.fail.append(error)
+    desk.bridge.send_errors.append(error)
     with pytest.raises(AssistantError, match=told):
         await desk.type("/bridge test telegram")
-    assert desk.outbox.counts()[state] == 1
+    assert desk.outbox.count_by_state()[state] == 1
 
 
 # --- pause and resume
@@ -194,10 +194,10 @@ async def test_what_goes_out_waits_while_a_bridge_is_paused_and_goes_when_it_is_
     with pytest.raises(UsageError, match="paused, and nothing was sent"):
         await desk.type("/bridge test telegram")
     assert desk.letters == []
-    assert desk.states.paused("telegram")
+    assert desk.states.is_paused("telegram")
     await desk.type("/bridge resume telegram")
     await desk.bridge.delivered.wait()
-    assert not desk.states.paused("telegram")
+    assert not desk.states.is_paused("telegram")
 
 
 # --- remove
@@ -210,15 +210,15 @@ async def test_what_waits_for_the_owner_comes_home_once_the_bridge_is_gone(desk:
     desk.push("mine")
     desk.push("hers", scope="peer:telegram:7")
     cut = desk.push("cut")
-    desk.outbox.mark(cut, "sending", desk.clock())
-    desk.states.advance("telegram", "17")
-    desk.states.pause("telegram", True)
+    desk.outbox.set_state(cut, "sending", desk.clock())
+    desk.states.save_position("telegram", "17")
+    desk.states.set_paused("telegram", True)
     told = await desk.type("/bridge remove telegram")
     assert told == (
         "To the terminal instead: 1 delivery to you. Kept, should telegram be added again: 1 delivery to others."
     )
     assert desk.reloaded == ["telegram", "telegram"]
-    assert (desk.states.position("telegram"), desk.states.paused("telegram")) == ("", False)
+    assert (desk.states.load_position("telegram"), desk.states.is_paused("telegram")) == ("", False)
     assert desk.state("cut") == "ambiguous"
     await desk.delivery.flush("terminal")
     assert [item.outgoing.key for item in desk.home.sent] == ["mine"]
@@ -228,7 +228,7 @@ async def test_what_waits_for_the_owner_comes_home_once_the_bridge_is_gone(desk:
 async def test_f36_what_was_cut_off_is_not_repeated_from_another_account(desk: CommandSetup) -> None:
     await desk.delivery.drop("telegram")
     cut = desk.push("cut")
-    desk.outbox.mark(cut, "sending", desk.clock())
+    desk.outbox.set_state(cut, "sending", desk.clock())
     desk.push("waits")
     await desk.type("/bridge anew telegram")
     assert (desk.state("cut"), desk.state("waits")) == ("ambiguous", "pending")
@@ -259,7 +259,7 @@ async def test_it_is_sent_once_more_on_the_owners_word_under_its_key(desk: Comma
 
 
 async def test_what_was_refused_is_listed_and_sent_once_more_on_the_owners_word(desk: CommandSetup) -> None:
-    desk.bridge.fail.append(BridgeError("you blocked the bot.", refused=True))
+    desk.bridge.send_errors.append(BridgeError("you blocked the bot.", refused=True))
     number = desk.push("a")
     await desk.delivery.flush("telegram")
     listed = await desk.type("/deliveries")
@@ -270,7 +270,7 @@ async def test_what_was_refused_is_listed_and_sent_once_more_on_the_owners_word(
 
 
 async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_goes(desk: CommandSetup) -> None:
-    desk.bridge.fail.append(BridgeError("the network is away."))
+    desk.bridge.send_errors.append(BridgeError("the network is away."))
     number, after = desk.push("a"), desk.push("b")
     await desk.delivery.flush("telegram")
     assert "is tried again by itself, after 1 try (the network is away)" in await desk.type("/deliveries")
@@ -286,18 +286,18 @@ async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_g
 
 @pytest.mark.parametrize("verb", ["again", "drop"])
 async def test_f36_what_is_being_sent_is_neither_sent_once_more_nor_let_go(desk: CommandSetup, verb: str) -> None:
-    desk.bridge.fail.append(BridgeError("the network is away."))
+    desk.bridge.send_errors.append(BridgeError("the network is away."))
     number = desk.push("a")
     await desk.delivery.flush("telegram")
-    desk.outbox.mark(number, "sending", desk.clock())
+    desk.outbox.set_state(number, "sending", desk.clock())
     with pytest.raises(UsageError, match=f"Delivery #{number} is on its way"):
         await desk.type(f"/deliveries {verb} {number}")
-    decided = {"again": desk.stuck.again, "drop": desk.stuck.drop}[verb](number, desk.clock())
+    decided = {"again": desk.stuck.retry, "drop": desk.stuck.drop}[verb](number, desk.clock())
     assert (desk.state("a"), decided) == ("sending", False)
 
 
 async def test_what_nobody_is_there_to_hear_is_not_listed(desk: CommandSetup) -> None:
-    desk.home.fail.append(RecipientNotConnected())
+    desk.home.send_errors.append(RecipientNotConnected())
     desk.outbox.push(OutgoingMessage("a", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, "words"), desk.clock())
     await desk.delivery.flush("terminal")
     assert (await desk.type("/deliveries"), desk.state("a")) == (NOTHING_STUCK, "pending")
@@ -321,7 +321,7 @@ async def test_of_several_one_that_is_not_stuck_changes_none(desk: CommandSetup)
 
 async def test_the_words_to_a_guest_are_not_shown(desk: CommandSetup) -> None:
     number = desk.push("hers", scope="peer:telegram:7", body="her secret")
-    desk.outbox.mark(number, "withheld", desk.clock(), error="denied")
+    desk.outbox.set_state(number, "withheld", desk.clock(), error="denied")
     listed = await desk.type("/deliveries")
     assert "(for peer:telegram:7)" in listed
     assert "her secret" not in listed

@@ -59,9 +59,9 @@ async def test_f39_a_bridge_that_fails_is_run_again_after_a_pause_and_says_why(f
     clock = SteppingClock()
     connection = BridgeSupervisor(RaisingBridge(fault), clock)
     door: InboundPort = None  # type: ignore[assignment] # it brings nothing
-    connection.begin(door)
+    connection.start(door)
     await asyncio.sleep(0)
     assert (connection.state, connection.error) == ("failing", error)
     assert connection.retry_at is not None and connection.retry_at > connection.since
-    await connection.end()
+    await connection.stop()
     assert (connection.state, connection.error) == ("paused", "")

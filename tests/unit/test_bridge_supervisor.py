@@ -41,8 +41,8 @@ class ConnectionAttempts:
         """In seconds, after so many failures more."""
         found: list[float] = []
         for _ in range(times):
-            self.connection.begin(cast(InboundPort, None))
-            self.connection.hurry()
+            self.connection.start(cast(InboundPort, None))
+            self.connection.retry_now()
             for _ in range(8):
                 await asyncio.sleep(0)
             assert self.connection.retry_at is not None
@@ -53,7 +53,7 @@ class ConnectionAttempts:
 async def test_f39_each_failure_is_followed_by_a_longer_pause_up_to_a_limit() -> None:
     tried = ConnectionAttempts()
     assert await tried.pauses(12) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
-    await tried.connection.end()
+    await tried.connection.stop()
 
 
 async def test_f39_a_connection_that_held_begins_with_the_shortest_pause_again() -> None:
@@ -62,7 +62,7 @@ async def test_f39_a_connection_that_held_begins_with_the_shortest_pause_again()
 
     def holds(seconds: float) -> Callable[[], None]:
         def held() -> None:
-            tried.connection.connected()
+            tried.connection.mark_connected()
             tried.now += timedelta(seconds=seconds)
 
         return held
@@ -71,13 +71,13 @@ async def test_f39_a_connection_that_held_begins_with_the_shortest_pause_again()
     assert await tried.pauses(1) == [32]
     tried.bridge.before.append(holds(61))
     assert await tried.pauses(1) == [1]
-    await tried.connection.end()
+    await tried.connection.stop()
 
 
 async def test_f39_the_pause_that_a_network_asked_for_is_kept() -> None:
     tried = ConnectionAttempts(FailingBridge(trouble=lambda: BridgeError("patience", retry_after=40)))
     assert await tried.pauses(2) == [40, 40]
-    await tried.connection.end()
+    await tried.connection.stop()
 
 
 async def test_f39_a_fault_of_a_bridge_is_told_by_its_type_alone_and_it_is_run_again() -> None:
@@ -86,4 +86,4 @@ async def test_f39_a_fault_of_a_bridge_is_told_by_its_type_alone_and_it_is_run_a
     assert await tried.pauses(2) == [1, 2]
     assert (tried.connection.state, "KeyError" in tried.connection.error) == ("failing", True)
     assert "somebody" not in tried.connection.error
-    await tried.connection.end()
+    await tried.connection.stop()

@@ -44,7 +44,7 @@ HOURLY = parse_cron("0 * * * *")
 
 
 def ended(of: Job, now: datetime, how: LatenessPolicy = ALWAYS) -> list[tuple[str, str, bool]]:
-    return [(one.due.key[8:], one.state, one.told) for one in end_due_slots(of, now, how, 1000)[0]]
+    return [(one.due.key[8:], one.state, one.notifies) for one in end_due_slots(of, now, how, 1000)[0]]
 
 
 def test_within_a_minute_it_ran_and_after_that_it_is_late() -> None:
@@ -95,7 +95,7 @@ def test_f37_what_falls_into_quiet_hours_waits_until_they_are_over_and_is_late_n
     night = job(OneTimeSpec(berlin(20, "23:15")))
     assert ended(night, berlin(21, "06:59"), NIGHTS) == []
     (told,) = end_due_slots(night, berlin(21, "07:00"), NIGHTS, 9)[0]
-    assert (told.state, told.note, told.told) == ("late", NOTE_HELD, True)
+    assert (told.state, told.note, told.notifies) == ("late", NOTE_HELD, True)
     assert ended(job(OneTimeSpec(berlin(20, "22:00"))), berlin(20, "22:00"), NIGHTS) == []
     assert ended(job(OneTimeSpec(berlin(20, "21:59"))), berlin(20, "22:00"), NIGHTS) == [("20T21:59", "ran", True)]
 
@@ -104,17 +104,17 @@ def test_a_job_that_repeats_in_quiet_hours_is_told_once_after_them() -> None:
     of = replace(job(HOURLY), due=first_due(HOURLY, BERLIN, berlin(20, "21:30")))
     slots = end_due_slots(of, berlin(21, "07:00:10"), NIGHTS, 1000)[0]
     assert [one.state for one in slots] == ["late"] * 9 + ["ran"]
-    assert [one.told for one in slots] == [False] * 9 + [True]
+    assert [one.notifies for one in slots] == [False] * 9 + [True]
     assert {one.note for one in slots[:-1]} == {NOTE_FOLDED}
     every = end_due_slots(replace(of, catch_up="all"), berlin(21, "07:00:10"), NIGHTS, 1000)[0]
-    assert all(one.told for one in every)
+    assert all(one.notifies for one in every)
 
 
 def test_in_quiet_hours_only_what_was_due_right_before_them_is_looked_at() -> None:
-    after, until = NIGHTS.due_between(berlin(20, "22:00:10"))
+    after, until = NIGHTS.due_window(berlin(20, "22:00:10"))
     assert after == berlin(20, "21:59:10")
     assert until < berlin(20, "22:00")
-    assert NIGHTS.due_between(berlin(20, "12:00")) == (None, berlin(20, "12:00"))
+    assert NIGHTS.due_window(berlin(20, "12:00")) == (None, berlin(20, "12:00"))
     assert NIGHTS.wake_at(berlin(20, "23:00"), berlin(20, "12:00")) == berlin(21, "07:00")
     assert NIGHTS.wake_at(berlin(20, "20:00"), berlin(20, "23:00")) == berlin(21, "07:00")
 
@@ -141,12 +141,12 @@ def test_more_than_a_handful_for_one_place_are_one_message() -> None:
     for count in (MAX_SEPARATE_REMINDERS, MAX_SEPARATE_REMINDERS + 1, 300):
         jobs = [job(OneTimeSpec(berlin(19, "09:00")), number=number) for number in range(1, count + 1)]
         made = build_firing([(one, *end_due_slots(one, now, ALWAYS, 9)) for one in jobs], BERLIN, now)
-        assert len(made.tellings) == (count if count <= MAX_SEPARATE_REMINDERS else 1)
-        told = [key for one in made.fired for _, key in one.ended]
-        assert set(told) == {one.key for one in made.tellings}
+        assert len(made.messages) == (count if count <= MAX_SEPARATE_REMINDERS else 1)
+        told = [key for one in made.jobs for _, key in one.outcomes]
+        assert set(told) == {one.key for one in made.messages}
         assert len(told) == count
-    assert "and 280 more" in made.tellings[0].body
-    assert len(made.tellings[0].body) < 2500
+    assert "and 280 more" in made.messages[0].body
+    assert len(made.messages[0].body) < 2500
 
 
 def test_late_and_punctual_ones_and_places_are_not_mixed() -> None:
@@ -157,7 +157,7 @@ def test_late_and_punctual_ones_and_places_are_not_mixed() -> None:
     made = build_firing(
         [(one, *end_due_slots(one, now, ALWAYS, 9)) for one in (*late, punctual, elsewhere)], BERLIN, now
     )
-    assert sorted(one.body.partition("\n")[0] for one in made.tellings) == [
+    assert sorted(one.body.partition("\n")[0] for one in made.messages) == [
         "8 reminders came due while they could not be told:",
         "Reminder: stretch",
         "Reminder: stretch",
@@ -166,4 +166,4 @@ def test_late_and_punctual_ones_and_places_are_not_mixed() -> None:
 
 def test_what_controls_a_terminal_or_turns_words_around_is_taken_out() -> None:
     assert strip_control_characters("call\x1b[2J\n mum\u202e now") == "call [2J mum now"
-    assert strip_control_characters("one\n two\x00 ", lines=True) == "one\n two"
+    assert strip_control_characters("one\n two\x00 ", keep_newlines=True) == "one\n two"

@@ -18,41 +18,41 @@ def fed(text: str) -> StreamingDraft:
 
 def test_what_fits_is_not_printed_yet() -> None:
     draft = fed(PARAGRAPHS)
-    assert draft.settle(lambda tail: True) == ""
+    assert draft.take_closed_blocks(lambda tail: True) == ""
     assert draft.tail == PARAGRAPHS
 
 
 def test_closed_blocks_are_printed_when_the_tail_does_not_fit_and_the_open_one_is_kept() -> None:
     draft = fed(PARAGRAPHS)
-    printed = draft.settle(lambda tail: len(tail) < 20)
+    printed = draft.take_closed_blocks(lambda tail: len(tail) < 20)
     assert printed.endswith("```\n\n")
     assert draft.tail == "last wor"
 
 
 def test_a_block_that_is_still_open_is_never_cut() -> None:
     draft = fed("```python\n" + "line\n\n" * 50)
-    assert draft.settle(lambda tail: False) == ""
+    assert draft.take_closed_blocks(lambda tail: False) == ""
 
 
 def test_the_rest_of_the_final_body_follows_what_was_printed() -> None:
     draft = fed(PARAGRAPHS)
-    printed = draft.settle(lambda tail: False)
+    printed = draft.take_closed_blocks(lambda tail: False)
     body = PARAGRAPHS + "ds, and more"
-    assert printed + (draft.remainder(body) or "") == body
+    assert printed + (draft.unprinted_part(body) or "") == body
 
 
 def test_a_body_that_differs_from_what_was_printed_is_told_apart() -> None:
     draft = fed(PARAGRAPHS)
-    assert draft.remainder("something else") == "something else"
-    draft.settle(lambda tail: False)
-    assert draft.remainder("something else") is None
+    assert draft.unprinted_part("something else") == "something else"
+    draft.take_closed_blocks(lambda tail: False)
+    assert draft.unprinted_part("something else") is None
 
 
 def test_withdrawing_tells_whether_something_stands_on_the_screen() -> None:
     draft = fed(PARAGRAPHS)
     assert draft.clear() is False
     draft = fed(PARAGRAPHS)
-    draft.settle(lambda tail: False)
+    draft.take_closed_blocks(lambda tail: False)
     assert draft.clear() is True
     assert (draft.text, draft.printed) == ("", 0)
 
@@ -64,6 +64,6 @@ def test_whatever_is_printed_and_left_is_the_text(pieces: list[str]) -> None:
     draft, printed = StreamingDraft(), ""
     for piece in pieces:
         draft.feed(piece)
-        printed += draft.settle(lambda tail: len(tail) < 12)
+        printed += draft.take_closed_blocks(lambda tail: len(tail) < 12)
         assert printed + draft.tail == "".join(pieces).lstrip()[: len(draft.text)]
-    assert printed + (draft.remainder(draft.text) or "") == draft.text
+    assert printed + (draft.unprinted_part(draft.text) or "") == draft.text

@@ -55,7 +55,7 @@ def test_f25_records_are_merged_from_the_first_summaries_of_originals_oldest_fir
     everything = [first, second, deep, third]
     made = material(everything, deep, third)
     assert [row.content for row in made.rows] == ["Record 1.", "Record 2.", "Record 4."]
-    assert (made.depth, made.budget, made.restored) == (2, 200, 100)
+    assert (made.depth, made.budget, made.restored_max_tokens) == (2, 200, 100)
     # Not the person's words, and no message that could be looked up.
     assert {(row.role, row.id) for row in made.rows} == {("assistant", None)}
 

@@ -29,7 +29,7 @@ class AskLink:
         self.waiting = asyncio.Event()
         self.for_ever = False
 
-    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
         self.done.append(f"said {text} as {external_id}")
         return InboxReceipt(4, 7)
 
@@ -42,10 +42,10 @@ class AskLink:
         if self.for_ever:
             await asyncio.Event().wait()
 
-    async def shown(self, key: str) -> None:
+    async def acknowledge(self, key: str) -> None:
         self.done.append(f"confirmed {key}")
 
-    async def command(self, text: str, session: str) -> str:
+    async def run_command(self, text: str, session: str) -> str:
         return ""
 
     async def stop(self, session: str) -> bool:

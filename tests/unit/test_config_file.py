@@ -32,9 +32,9 @@ def left_beside(path: Path) -> list[str]:
 
 
 def test_the_home_and_the_file_are_made_for_the_owner_alone(path: Path) -> None:
-    assert ConfigFile(path).text() == ""
+    assert ConfigFile(path).read() == ""
     assert not path.parent.exists()
-    assert written(path).text() == TEXT
+    assert written(path).read() == TEXT
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert left_beside(path) == []

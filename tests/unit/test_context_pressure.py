@@ -84,7 +84,7 @@ def test_pressure_counts_the_frame_the_view_what_is_added_and_the_room_for_the_a
 )
 def test_f17_the_fullest_of_three_budgets_binds(tokens: int, size: int, images: int, binding: str) -> None:
     pressure = measure_pressure(view_of([], tokens=tokens, bytes=size, images=images), BUDGETS, COUNTER, PromptSize())
-    assert pressure.binding == binding and pressure.ratio >= 0.9
+    assert pressure.fullest_budget == binding and pressure.ratio >= 0.9
     assert binding in pressure.describe()
 
 
@@ -132,7 +132,7 @@ def test_thinking_that_came_since_is_added_too() -> None:
 
 
 def test_the_learned_factor_corrects_estimates_and_not_what_was_reported() -> None:
-    counter = COUNTER.calibrated(TokenCalibration("m", 1.5, 9))
+    counter = COUNTER.with_calibration(TokenCalibration("m", 1.5, 9))
     rows = [Message("user", "x" * 4000, id=1)]
     assert measure_pressure(view_of(rows, tokens=1_000), BUDGETS, counter, FIXED).prompt_tokens == 2_250
     assert measure_pressure(view_of(rows, reported=reported(0, 700, 1)), BUDGETS, counter, FIXED).prompt_tokens == 700

@@ -24,7 +24,7 @@ KNOWN = (
 
 def over(said: str, *, only_over: bool = False) -> list[str]:
     known = [(text, parse_statement(text)) for text in KNOWN]
-    return find_corrected(parse_statement(said), known, only_over=only_over)
+    return find_corrected(parse_statement(said), known, only_ended=only_over)
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_how_somebody_is_names_nobody() -> None:
     ],
 )
 def test_what_is_plainly_put_right_is_learned_as_a_correction(said: str) -> None:
-    assert [found.corrects for found in extract_statements(said)] == [True]
+    assert [found.is_correction for found in extract_statements(said)] == [True]

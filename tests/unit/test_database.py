@@ -130,7 +130,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 
 
 def test_a_reader_sees_commits_and_cannot_write(db: Database) -> None:
-    reader = Database.reader(db.path)
+    reader = Database.open_reader(db.path)
     add(db, "seen")
     assert texts(reader) == ["seen"]
     with pytest.raises(StoreError, match="cannot be written"):
@@ -139,7 +139,7 @@ def test_a_reader_sees_commits_and_cannot_write(db: Database) -> None:
 
 
 def test_a_snapshot_shows_one_state_throughout(db: Database) -> None:
-    reader = Database.reader(db.path)
+    reader = Database.open_reader(db.path)
     with reader.snapshot():
         assert texts(reader) == []
         add(db, "meanwhile")
@@ -155,7 +155,7 @@ def test_a_snapshot_is_no_way_to_write(db: Database) -> None:
 
 def test_a_reader_of_a_missing_home_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened"):
-        Database.reader(tmp_path / "none" / "script.db")
+        Database.open_reader(tmp_path / "none" / "script.db")
 
 
 def test_home_and_files_belong_to_their_owner_alone(db: Database) -> None:
@@ -315,22 +315,22 @@ def test_a_home_below_a_file_is_told(tmp_path: Path) -> None:
 
 
 def test_one_of_an_earlier_version_is_told_to_whoever_reads(db: Database) -> None:
-    reader = Database.reader(db.path)
+    reader = Database.open_reader(db.path)
     try:
-        reader.must_have(first)
+        reader.require_schema(first)
         with pytest.raises(StoreError, match=r"earlier version \(it has no 0002_tags\)\. Nothing was changed; start"):
-            reader.must_have(second)
+            reader.require_schema(second)
         Database.open(db.path, second, NOW).close()
-        reader.must_have(second)
+        reader.require_schema(second)
     finally:
         reader.close()
 
 
 def test_one_of_a_newer_version_is_told_to_whoever_reads(db: Database) -> None:
     Database.open(db.path, second, NOW).close()
-    reader = Database.reader(db.path)
+    reader = Database.open_reader(db.path)
     try:
         with pytest.raises(NewerSchema, match=r"newer version \(it has 0002_tags\)\. Nothing was changed; install"):
-            reader.must_have(first)
+            reader.require_schema(first)
     finally:
         reader.close()

@@ -100,7 +100,7 @@ class DelegationSetup:
             self.settings,
             lambda: NOW,
             prompt=PROMPT,
-            tokens_of=self.tokens_of,
+            count_request_tokens=self.tokens_of,
             max_seconds=self.seconds,
         )
         return await helpers.run(tasks, context)
@@ -188,10 +188,12 @@ async def test_without_a_context_none_is_started() -> None:
 async def test_the_cache_of_the_conversation_is_read_and_extended() -> None:
     """Where the snapshot had an edge in its tool loop, the helper's prompt is worth caching up to there."""
     call = Message("assistant", tool_calls=(ToolCall("a", "look"),))
-    loop = replace(snapshot(Message("user", "go"), call, Message("tool", "x", tool_call_id="a")), cache_edges=(0, 2))
+    loop = replace(
+        snapshot(Message("user", "go"), call, Message("tool", "x", tool_call_id="a")), cache_boundaries=(0, 2)
+    )
     house = DelegationSetup(ScriptedModel(ToolCall("b", "look"), "done"), request=loop)
     await house.run("one")
-    assert [request.cache_edges for request in house.model.requests] == [(2, 3), (2, 5)]
+    assert [request.cache_boundaries for request in house.model.requests] == [(2, 3), (2, 5)]
 
 
 # ------------------------------------------------------------------------------------------------------------ no effect
@@ -393,7 +395,7 @@ async def test_f22_a_call_made_again_under_its_key_pays_for_no_answer_twice() ->
     kept = InMemoryDelegations()
     first = kept.begin("t7:c1", "t7", "main", "owner", ["one", "two"], NOW)[0]
     kept.end(first.id, "done", "an answer", 0.5, NOW)
-    kept.interrupt(NOW)
+    kept.interrupt_running(NOW)
     house = DelegationSetup(ScriptedModel("another"), kept)
     assert await house.run("one", "two") == ["an answer", "another"]
     assert [task_of(request) for request in house.model.requests] == ["two"]

@@ -32,8 +32,8 @@ class EmptyInbound:
 
     delivery: Dispatcher
 
-    def connected(self, bridge: str) -> None:
-        self.delivery.connected(bridge)
+    def mark_connected(self, bridge: str) -> None:
+        self.delivery.mark_connected(bridge)
 
 
 def door_of(delivery: Dispatcher) -> Any:
@@ -60,7 +60,7 @@ async def test_what_is_pending_is_sent_in_order_and_marked(outbox: StoredOutbox,
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert bridge.bodies == ["body of a", "body of b"]
-    assert outbox.counts().get("sent") == 2
+    assert outbox.count_by_state().get("sent") == 2
 
 
 async def test_a_key_keeps_its_first_body(outbox: StoredOutbox, clock: SteppingClock) -> None:
@@ -76,22 +76,22 @@ async def test_f36_an_interrupted_send_is_repeated_only_where_the_network_shows_
 ) -> None:
     remembers, forgets = RecordingBridge("remembers"), RecordingBridge("forgets", FORGETFUL)
     for name in ("remembers", "forgets"):
-        outbox.mark(outbox.push(outgoing_message(name, name), clock()).id, "sending", clock())
+        outbox.set_state(outbox.push(outgoing_message(name, name), clock()).id, "sending", clock())
     await Dispatcher(outbox, {"remembers": remembers, "forgets": forgets}, clock).flush()
     assert (remembers.bodies, "body of forgets" in forgets.bodies) == (["body of remembers"], False)
-    assert outbox.counts().get("ambiguous") == 1
+    assert outbox.count_by_state().get("ambiguous") == 1
 
 
 async def test_an_ambiguous_failure_is_not_sent_again_without_deduplication(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
-    bridge = RecordingBridge(capabilities=FORGETFUL, fail=[BridgeError("timed out", ambiguous=True)])
+    bridge = RecordingBridge(capabilities=FORGETFUL, send_errors=[BridgeError("timed out", ambiguous=True)])
     outbox.push(outgoing_message("a"), clock())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     await delivery.flush()
     assert "body of a" not in bridge.bodies
-    assert outbox.counts().get("ambiguous") == 1
+    assert outbox.count_by_state().get("ambiguous") == 1
 
 
 async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(
@@ -158,14 +158,14 @@ async def test_a_disk_that_keeps_something_from_going_out_turns_its_bridge_red(
 async def test_what_nobody_is_there_for_waits_until_somebody_attaches(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
-    bridge = RecordingBridge(fail=[RecipientNotConnected()])
+    bridge = RecordingBridge(send_errors=[RecipientNotConnected()])
     outbox.push(outgoing_message("a"), clock())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     await delivery.flush()
     assert bridge.bodies == []
     assert delivery.status()["bridges"]["kept"]["ok"]
-    delivery.attached("kept")
+    delivery.retry_held_back("kept")
     await delivery.flush()
     assert bridge.bodies == ["body of a"]
 
@@ -205,7 +205,7 @@ async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_
         return None if outgoing.target in denied else (outgoing.bridge, outgoing.target)
 
     delivery = Dispatcher(outbox, {"kept": bridge}, clock, allowed)
-    delivery.follow("t", followed("a", "b"))
+    delivery.follow_turn("t", followed("a", "b"))
     delivery.show(TurnEvent("delta", "main", "t", {"text": "one"}))
     denied.add("a")
     delivery.show(TurnEvent("delta", "main", "t", {"text": "two"}))
@@ -219,8 +219,8 @@ async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_ot
 ) -> None:
     bridge = EventRecordingBridge(capabilities=BridgeCapabilities())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
-    delivery.follow("t", followed("a"))
-    delivery.follow("u", followed("b"))
+    delivery.follow_turn("t", followed("a"))
+    delivery.follow_turn("u", followed("b"))
     for turn, text in (("t", "one"), ("u", "two"), ("v", "of nobody's")):
         delivery.show(TurnEvent("delta", "main", turn, {"text": text}))
     assert bridge.shown == [("a", "one"), ("b", "two")]
@@ -231,8 +231,8 @@ async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(
 ) -> None:
     bridge = EventRecordingBridge(capabilities=BridgeCapabilities())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
-    delivery.follow("t", followed("a"))
-    delivery.unfollow("t")
+    delivery.follow_turn("t", followed("a"))
+    delivery.unfollow_turn("t")
     delivery.show(TurnEvent("delta", "main", "t", {"text": "late"}))
     assert bridge.shown == []
 
@@ -241,7 +241,7 @@ async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     lost = [BridgeError("timed out", ambiguous=True) for _ in range(2)]
-    bridge, home = RecordingBridge(capabilities=FORGETFUL, fail=lost), RecordingBridge("terminal")
+    bridge, home = RecordingBridge(capabilities=FORGETFUL, send_errors=lost), RecordingBridge("terminal")
     item = outbox.push(outgoing_message("a"), clock())
     guests = outbox.push(OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "7", "for them alone"), clock())
     delivery = Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
@@ -259,18 +259,18 @@ async def test_f36_a_notice_that_may_have_arrived_has_no_notice_of_its_own(
 ) -> None:
     lost = [BridgeError("timed out", ambiguous=True) for _ in range(3)]
     outbox.push(outgoing_message("a"), clock())
-    bridge = RecordingBridge(capabilities=FORGETFUL, fail=lost)
+    bridge = RecordingBridge(capabilities=FORGETFUL, send_errors=lost)
     await Dispatcher(outbox, {"kept": bridge}, clock).flush()
-    assert (outbox.counts(), len(bridge.fail)) == ({"ambiguous": 2}, 1)
+    assert (outbox.count_by_state(), len(bridge.send_errors)) == ({"ambiguous": 2}, 1)
 
 
 async def test_f36_what_is_in_doubt_a_second_time_is_told_again(outbox: StoredOutbox, clock: SteppingClock) -> None:
     item = outbox.push(outgoing_message("a"), clock())
-    bridge = RecordingBridge(capabilities=FORGETFUL, fail=[BridgeError("timed out", ambiguous=True)])
+    bridge = RecordingBridge(capabilities=FORGETFUL, send_errors=[BridgeError("timed out", ambiguous=True)])
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
-    bridge.fail.append(BridgeError("timed out", ambiguous=True))
-    outbox.mark(item.id, "pending", clock())
+    bridge.send_errors.append(BridgeError("timed out", ambiguous=True))
+    outbox.set_state(item.id, "pending", clock())
     await delivery.flush()
     assert [one.outgoing.buttons[0].command for one in bridge.sent] == [f"/deliveries again {item.id}"] * 2
 

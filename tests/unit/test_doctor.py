@@ -54,8 +54,8 @@ def files(home: Path, **changed: object) -> HomeFiles:
     well = HomeFiles(
         path=str(home),
         exists=True,
-        opened=lambda: find_exposed_files(home),
-        close=lambda one: restrict_permissions(home, one),
+        open_to_others=lambda: find_exposed_files(home),
+        close_to_others=lambda one: restrict_permissions(home, one),
         databases={},
         sync_seconds=lambda: 0.001,
         free=10**10,
@@ -124,12 +124,12 @@ def test_the_end_of_a_log_is_proved_by_itself_and_what_stands_before_is_not_read
     stores.chat(10)
     stores.say("short", "short too", "thread:other")
     verifier = Verifier(stores.path, stores.db, stores.log, stores.conversation)
-    assert verifier.recent(3) == ()
+    assert verifier.verify_recent(3) == ()
     log = stores.log.path("main")
     log.write_bytes(log.read_bytes().replace(b"question 0", b"question X"))
-    assert verifier.recent(3) == () and not verifier.verify().ok
+    assert verifier.verify_recent(3) == () and not verifier.verify().ok
     log.write_bytes(log.read_bytes().replace(b"answer 9", b"answer X"))
-    assert [one.kind for one in verifier.recent(3)] == ["commitment"]
+    assert [one.kind for one in verifier.verify_recent(3)] == ["commitment"]
     stores.close()
 
 

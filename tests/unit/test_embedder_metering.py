@@ -49,7 +49,7 @@ def embed(
     def meter(settings: EmbedderSettings) -> LedgerEmbeddingMeter:
         return LedgerEmbeddingMeter(ledger, settings.kind, lambda model: usd, lambda: NOW)
 
-    open_embedder(there.settings(kind), Path(), meters=meter).embed(texts)
+    open_embedder(there.settings(kind), Path(), meter_for=meter).embed(texts)
 
 
 def rows(db: Database) -> list[tuple[str, str, str, str, int, int, float | None]]:
@@ -67,12 +67,12 @@ def billed(text: str, **usage: int) -> bytes:
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
 def test_f43_each_request_is_a_row_the_probe_for_dimensions_too(db: Database, there: EmbedderServer, kind: str) -> None:
     embed(there, ledger_of(db), *[f"text {number}" for number in range(100)], kind=kind)
-    assert len(rows(db)) == len(there.asked) == 3
+    assert len(rows(db)) == len(there.request_bodies) == 3
     assert {row[:4] for row in rows(db)} == {("embedding", kind, "letters", "settled")}
 
 
 def test_what_the_provider_bills_is_settled_else_a_quarter_of_the_letters(db: Database, there: EmbedderServer) -> None:
-    there.answers = [billed("dimensions", prompt_tokens=2), billed("call mum", prompt_tokens=7)]
+    there.next_answers = [billed("dimensions", prompt_tokens=2), billed("call mum", prompt_tokens=7)]
     embed(there, ledger_of(db), "call mum")
     assert [row[4:] for row in rows(db)] == [(10, 2, 0.002), (8, 7, 0.007)]
     embed(there, ledger_of(db), "feed the cat")
@@ -81,14 +81,14 @@ def test_what_the_provider_bills_is_settled_else_a_quarter_of_the_letters(db: Da
 
 def test_without_a_price_tokens_are_counted(db: Database, there: EmbedderServer) -> None:
     embed(there, ledger_of(db), "call mum", usd=None)
-    assert ledger_of(db).standing(NOW).day.unpriced_tokens == 3 + 2
+    assert ledger_of(db).budget_status(NOW).day.unpriced_tokens == 3 + 2
 
 
 def test_a_request_that_was_refused_costs_nothing_and_one_that_broke_its_letters(
     db: Database, there: EmbedderServer
 ) -> None:
     for answer, cost in ((500, 0), (b"{no json", 3)):
-        there.answers = [answer]
+        there.next_answers = [answer]
         with pytest.raises(MemoryUnavailable):
             embed(there, ledger_of(db), "call mum")
         assert rows(db)[-1][3:6] == ("settled", 10, cost)
@@ -97,17 +97,17 @@ def test_a_request_that_was_refused_costs_nothing_and_one_that_broke_its_letters
 def test_f43_over_the_budget_nobody_is_asked_and_the_journal_waits(db: Database, there: EmbedderServer) -> None:
     ledger = ledger_of(db, daily_usd=0.03, background_share=1.0)
     embed(there, ledger, "call mum")
-    asked = len(there.asked)
+    asked = len(there.request_bodies)
     with pytest.raises(MemoryUnavailable, match=r"daily budget is used up.*The journal keeps everything"):
         embed(there, ledger, "x" * 100)
     # The probe of the new process still fitted.
-    assert len(there.asked) == asked + 1 and [row[3] for row in rows(db)] == ["settled"] * 3
+    assert len(there.request_bodies) == asked + 1 and [row[3] for row in rows(db)] == ["settled"] * 3
 
 
 def test_the_part_of_the_background_holds_for_embeddings(db: Database, there: EmbedderServer) -> None:
     with pytest.raises(MemoryUnavailable, match="work in the background"):
         embed(there, ledger_of(db, background_share=0.0), "call mum")
-    assert there.asked == []
+    assert there.request_bodies == []
 
 
 def test_the_same_texts_again_and_again_are_stopped_and_the_probe_never_is(db: Database, there: EmbedderServer) -> None:
@@ -116,4 +116,4 @@ def test_the_same_texts_again_and_again_are_stopped_and_the_probe_never_is(db: D
     with pytest.raises(MemoryUnavailable):
         embed(there, ledger_of(db), "call mum")
     embed(there, ledger_of(db), "another")
-    assert ledger_of(db).standing(NOW + timedelta(minutes=1)).stopped[0].purpose == "embedding"
+    assert ledger_of(db).budget_status(NOW + timedelta(minutes=1)).stopped[0].purpose == "embedding"

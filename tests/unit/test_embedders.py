@@ -144,12 +144,12 @@ def _both(letters: EmbedderServer) -> list[RemoteEmbedder]:
 def test_a_provider_is_asked_in_batches_and_its_rows_are_put_in_order(letters: EmbedderServer) -> None:
     texts = [chr(97 + number % 26) * (number + 1) for number in range(150)]
     for embedder in _both(letters):
-        letters.asked.clear()
+        letters.request_bodies.clear()
         made = embedder.embed(texts)
         assert made.shape == (150, 26) and embedder.dimensions == 26
         np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
         assert made.argmax(axis=1).tolist() == [number % 26 for number in range(150)]
-        assert [len(body["input"]) for body in letters.asked] == [1, 64, 64, 22]
+        assert [len(body["input"]) for body in letters.request_bodies] == [1, 64, 64, 22]
         embedder.close()
 
 
@@ -157,7 +157,7 @@ def test_texts_without_words_are_not_sent_and_long_ones_are_cut(letters: Embedde
     embedder = openai_embedder("letters", letters.url)
     made = embedder.embed(["", "?!", "b" * 1_000_000])
     assert np.linalg.norm(made, axis=1).tolist() == pytest.approx([0, 0, 1])
-    assert max(len(text) for body in letters.asked for text in body["input"]) == 8000
+    assert max(len(text) for body in letters.request_bodies for text in body["input"]) == 8000
 
 
 def test_the_key_goes_into_the_header_alone(letters: EmbedderServer) -> None:
@@ -189,7 +189,7 @@ def test_f30_a_provider_that_answers_otherwise_is_unavailable(
 ) -> None:
     for embedder in _both(letters):
         assert embedder.dimensions == 26
-        letters.answers.append(answer)
+        letters.next_answers.append(answer)
         with pytest.raises(MemoryUnavailable, match=told) as raised:
             embedder.embed(["cake"])
         assert "sk-secret-key" not in str(raised.value)

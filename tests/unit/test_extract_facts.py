@@ -144,4 +144,4 @@ def test_importance_grows_with_names_numbers_and_weighty_matters() -> None:
     ],
 )
 def test_sentences_end_where_they_end(text: str, expected: list[str]) -> None:
-    assert [sentence.words for sentence in split_sentences(text)] == expected
+    assert [sentence.text for sentence in split_sentences(text)] == expected

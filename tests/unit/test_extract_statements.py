@@ -26,7 +26,7 @@ def talk(*said: str, at: datetime = NOW) -> list[LogRecord]:
 
 
 def texts(*said: str) -> list[str]:
-    return [one.found.content for one in extract_from_conversation(talk(*said))]
+    return [one.statement.content for one in extract_from_conversation(talk(*said))]
 
 
 # ------------------------------------------------------------------------------------------------------------- answers
@@ -46,7 +46,7 @@ def texts(*said: str) -> list[str]:
 )
 def test_an_answer_is_learned_behind_its_question_from_both_messages(question: str, answer: str, learned: str) -> None:
     (one,) = extract_from_conversation(talk("hi", question, answer))
-    assert one.found.content.startswith(learned)
+    assert one.statement.content.startswith(learned)
     assert one.sources == (2, 1)
 
 
@@ -101,7 +101,7 @@ def test_f29_what_the_assistant_says_is_never_learned() -> None:
 )
 def test_what_changes_something_is_a_correction(text: str) -> None:
     found = extract_from_conversation(talk(text))
-    assert found == [] or found[0].found.corrects
+    assert found == [] or found[0].statement.is_correction
     assert is_correction(text)
 
 
@@ -109,20 +109,20 @@ def test_what_changes_something_is_a_correction(text: str) -> None:
     "text", ["I live in Oslo.", "choir is on thursdays", "Our cat is called Mio.", "the gate code is 4711"]
 )
 def test_what_is_merely_told_is_none(text: str) -> None:
-    assert [one.found.corrects for one in extract_from_conversation(talk(text))] == [False]
+    assert [one.statement.is_correction for one in extract_from_conversation(talk(text))] == [False]
 
 
 def test_what_was_announced_as_a_correction_is_one() -> None:
     (one,) = extract_from_conversation(talk("I was wrong about the party. The party is at the scout hut on 3 May."))
-    assert one.found.corrects and "scout hut" in one.found.content
+    assert one.statement.is_correction and "scout hut" in one.statement.content
 
 
 def test_a_correction_that_only_says_it_stands_with_what_it_corrects() -> None:
     (_, one) = extract_from_conversation(
         talk("choir is on mondays", "Choir on Mondays, noted.", "sorry, it's thursdays now")
     )
-    assert one.found.content == 'it\'s thursdays now (of: "Choir on Mondays, noted.")'
-    assert (one.sources, one.found.corrects) == ((2, 1), True)
+    assert one.statement.content == 'it\'s thursdays now (of: "Choir on Mondays, noted.")'
+    assert (one.sources, one.statement.is_correction) == ((2, 1), True)
 
 
 def test_what_is_asked_back_in_a_few_words_is_about_what_was_told() -> None:
@@ -190,8 +190,8 @@ def test_days_begin_where_the_person_is() -> None:
     late = talk("the surgery is tomorrow at 9 for dad", at=datetime(2026, 3, 5, 23, 30, tzinfo=UTC))
     (there,) = extract_from_conversation(late, timezone(timedelta(hours=2)))
     (here,) = extract_from_conversation(late)
-    assert here.found.content.endswith("(6 March 2026)")
-    assert there.found.content.endswith("(7 March 2026)")
+    assert here.statement.content.endswith("(6 March 2026)")
+    assert there.statement.content.endswith("(7 March 2026)")
 
 
 # --------------------------------------------------------------------------------------------------------------- games

@@ -77,7 +77,7 @@ async def test_lists_are_read_however_they_are_written(answer: str) -> None:
 
 async def test_nothing_to_keep_is_an_answer() -> None:
     found = await extract("<memories>\n</memories>")
-    assert (found.entries, found.rejected, found.failed, found.read) == ((), (), False, 3)
+    assert (found.entries, found.rejected, found.failed, found.read_count) == ((), (), False, 3)
 
 
 @pytest.mark.parametrize("sources", [[], [99], "3", None, [True], ["3"], {"id": 3}])
@@ -187,7 +187,7 @@ def _cut(text: str) -> ModelReply:
 )
 async def test_f28_where_the_answer_is_no_list_the_rules_read(answer: ScriptStep) -> None:
     found = await extract(answer)
-    assert (contents(found), found.failed, found.passing, found.calls) == (BY_RULES, True, False, 1)
+    assert (contents(found), found.failed, found.is_temporary_failure, found.calls) == (BY_RULES, True, False, 1)
     assert found.rejected
 
 
@@ -206,7 +206,7 @@ async def test_f28_where_the_answer_is_no_list_the_rules_read(answer: ScriptStep
 )
 async def test_f28_where_the_model_fails_the_rules_read(kind: str, passing: bool) -> None:
     found = await extract(ModelError("gone", kind=kind))  # type: ignore[arg-type]
-    assert (contents(found), found.failed, found.passing) == (BY_RULES, True, passing)
+    assert (contents(found), found.failed, found.is_temporary_failure) == (BY_RULES, True, passing)
     assert found.rejected == ("the model failed: gone",)
 
 
@@ -265,9 +265,9 @@ async def test_f29_only_peoples_and_the_assistants_own_words_are_read() -> None:
     model = ScriptedModel(memories_answer())
     assert [record.id for record in (*TALK, *NOT_READ) if is_readable(record)] == [3, 4, 5]
     found = await extractor(model).extract((*TALK, *NOT_READ), ())
-    assert found.read == 3
+    assert found.read_count == 3
     assert "Rome" not in model.requests[0].messages[0].content
-    assert "Rome" not in str(extractor(model).plainly(NOT_READ, ()))
+    assert "Rome" not in str(extractor(model).extract_without_model(NOT_READ, ()))
 
 
 async def test_f33_what_a_guest_says_belongs_to_the_guest() -> None:
@@ -314,10 +314,10 @@ async def test_a_long_message_is_shown_by_both_its_ends() -> None:
 @pytest.mark.parametrize(("tokens", "window", "taken"), [(8_000, 100_000, 10), (400, 100_000, 3), (8_000, 1_200, 3)])
 async def test_a_batch_fits_the_call_and_the_models_window(tokens: int, window: int, taken: int) -> None:
     records = [said(number, "word " * 60) for number in range(10)]
-    assert len(await extractor(ScriptedModel(window=window), tokens).batch(records)) == taken
+    assert len(await extractor(ScriptedModel(window=window), tokens).next_batch(records)) == taken
 
 
 async def test_f06_one_giant_message_is_a_batch_of_its_own() -> None:
     records = [said(1, "京" * 6_000), said(2, "x")]
-    assert await extractor(ScriptedModel(), 100).batch(records) == records[:1]
-    assert await extractor(ScriptedModel(), 100).batch([]) == []
+    assert await extractor(ScriptedModel(), 100).next_batch(records) == records[:1]
+    assert await extractor(ScriptedModel(), 100).next_batch([]) == []

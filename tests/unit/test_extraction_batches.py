@@ -25,7 +25,7 @@ def talk(*turns: Sequence[str], with_turns: bool = True) -> list[LogRecord]:
 
 async def taken(records: Sequence[LogRecord], most: int, batch_tokens: int = 8_000) -> int:
     reader = Extractor(lambda: ScriptedModel(window=100_000), "Write.", batch_tokens=batch_tokens)
-    return len(await reader.batch(records, most))
+    return len(await reader.next_batch(records, most))
 
 
 FOUR = ("I own a boat.", "Nice."), ("I own a car.", "Nice."), ("I own a bike.", "Nice."), ("I own a kite.", "Nice.")

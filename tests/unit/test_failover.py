@@ -188,7 +188,7 @@ async def test_a_fallback_with_a_smaller_window_is_shown_the_running_turn_alone(
     heard = await chain.ask(told)
     assert heard.text == "noted"
     assert [message.content for message in small.requests[1].messages] == ["note this", "", "seen"]
-    assert small.requests[1].cache_edges == ()
+    assert small.requests[1].cache_boundaries == ()
     assert small.requests[1].tools == told.tools
     assert "shown the newest message alone" in lines(heard)[-1]
 

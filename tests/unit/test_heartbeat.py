@@ -18,7 +18,7 @@ LONGEST = 300.0
 
 def after(*beats: tuple[RuntimeActivity, float]) -> list[str]:
     progress = StallDetector(LONGEST)
-    return [progress.beat(lanes, at, late=0, every=EVERY) for lanes, at in beats]
+    return [progress.check_progress(lanes, at, late=0, every=EVERY) for lanes, at in beats]
 
 
 def test_a_runtime_that_passes_is_well() -> None:
@@ -63,10 +63,10 @@ def test_f40_a_conversation_that_no_turn_takes_up_is_found() -> None:
 
 def test_a_loop_that_stood_still_is_told_until_the_next_beat() -> None:
     progress = StallDetector(LONGEST)
-    assert progress.beat(RuntimeActivity(1), 0, late=0, every=EVERY) == ""
-    assert progress.beat(RuntimeActivity(2), 22, late=12, every=EVERY) == "Everything stood still for 12 s."
+    assert progress.check_progress(RuntimeActivity(1), 0, late=0, every=EVERY) == ""
+    assert progress.check_progress(RuntimeActivity(2), 22, late=12, every=EVERY) == "Everything stood still for 12 s."
     assert progress.status() == {"stalled": "Everything stood still for 12 s.", "loop_lag_seconds": 12}
-    assert progress.beat(RuntimeActivity(3), 32, late=0.1, every=EVERY) == ""
+    assert progress.check_progress(RuntimeActivity(3), 32, late=0.1, every=EVERY) == ""
 
 
 def test_four_beats_fit_into_the_time_of_the_watchdog() -> None:
@@ -141,7 +141,7 @@ def test_a_home_that_is_away_is_told_to_the_manager_and_feeds_the_watchdog_all_t
 
 async def test_the_watchdog_stays_quiet_while_the_daemon_ends(watched: PulseSetup) -> None:
     over = asyncio.Event()
-    holding = asyncio.create_task(watched.pulse.hold(_until(over), 0.001))
+    holding = asyncio.create_task(watched.pulse.keep_alive_during(_until(over), 0.001))
     heard: list[bytes] = []
     while len(heard) < 3:
         await asyncio.sleep(0)

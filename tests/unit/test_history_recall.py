@@ -53,7 +53,9 @@ class RecallSetup:
 
     def __init__(self, room: SearchHome, tokens: int = 600, *, echoes: tuple[str, ...] = ("search_history",)) -> None:
         self.history = CountingHistory(room.history)
-        self.recollection = HistoryRecall(self.history, estimate_tokens, OSLO, lambda: tokens, echoes=frozenset(echoes))
+        self.recollection = HistoryRecall(
+            self.history, estimate_tokens, OSLO, lambda: tokens, quoting_tools=frozenset(echoes)
+        )
 
     def recall(self, question: str, *shown: Message, session: str = "main", scope: str = OWNER) -> str:
         view = ContextView(session, 1, scope, 1, (SUMMARY, *shown), 0, 0, 0)
@@ -69,7 +71,7 @@ class CountingHistory:
     def __init__(self, history: StoredHistory) -> None:
         self.history = history
         self.searches: list[str] = []
-        self.read, self.read_span, self.recent = history.read, history.read_span, history.recent
+        self.read, self.read_span, self.recent = history.read, history.read_byte_range, history.recent
 
     def search(self, query: str, scope: str, **how: object) -> list[SearchHit]:
         self.searches.append(query)
@@ -87,7 +89,7 @@ def test_an_archived_message_that_answers_is_recalled_quoted_dated_and_marked(ro
     [fact] = room.say(FACT)
     text = RecallSetup(room).recall(QUESTION)
     [quote] = parse_quotes(text)
-    assert (quote.message_id, quote.who, quote.text) == (fact, "user", FACT)
+    assert (quote.message_id, quote.speaker, quote.text) == (fact, "user", FACT)
     assert quote.when.startswith("Sun 2026-03-01 ")
     first, second = text.splitlines()[:2]
     assert (first, text.splitlines()[-1]) == (f"<{RECORD_TAG}>", f"</{RECORD_TAG}>")
@@ -126,13 +128,13 @@ def test_i10_a_guest_gets_the_guests_own_answers(room: SearchHome) -> None:
 
 def test_an_answer_that_the_view_shows_does_not_come_with_its_question(room: SearchHome) -> None:
     asked, answered = room.talk("Which code does Torvald's sauna have?", "It is 4821.")
-    tail = room.history.read(answered, OWNER)[0].message()
+    tail = room.history.read(answered, OWNER)[0].to_message()
     assert RecallSetup(room).ids("Which numbers open Torvald's sauna?", tail) == [asked]
 
 
 def test_messages_in_view_do_not_crowd_out_an_archived_one(room: SearchHome) -> None:
     fact, *shown = room.say(FACT, *(f"Get into the sauna with Torvald, {number}" for number in range(16)))
-    tail = [room.history.read(number, OWNER)[0].message() for number in shown]
+    tail = [room.history.read(number, OWNER)[0].to_message() for number in shown]
     assert RecallSetup(room).ids(QUESTION, *tail) == [fact]
 
 
@@ -183,7 +185,7 @@ def test_nothing_is_recalled_before_anything_was_compacted(room: SearchHome) -> 
 def test_what_the_view_shows_is_not_recalled(room: SearchHome) -> None:
     before, fact, after = room.say("Torvald painted his sauna.", FACT, "Torvald and the sauna again")
     recalling = RecallSetup(room)
-    tail = [room.history.read(number, OWNER)[0].message() for number in (fact, after)]
+    tail = [room.history.read(number, OWNER)[0].to_message() for number in (fact, after)]
     assert recalling.ids(QUESTION, *tail) == [before]
     copy = Message("user", FACT, metadata={"carried_from": fact})
     assert recalling.ids(QUESTION, copy) == [before, after]
@@ -211,7 +213,7 @@ def test_what_tools_quoted_of_the_past_is_not_recalled(room: SearchHome) -> None
 
 def test_what_was_taken_back_is_not_recalled(room: SearchHome) -> None:
     [fact] = room.say(FACT)
-    room.conversation.undo("main", [fact], NOW)
+    room.conversation.hide_messages("main", [fact], NOW)
     assert RecallSetup(room).recall(QUESTION) == ""
 
 
@@ -302,15 +304,15 @@ def test_f29_recalled_words_are_in_no_log_and_no_view_and_never_found_again(tmp_
     history = open_history(tmp_path)[0]
     home.chat(30)
     home.say(FACT, "noted")
-    view = replace(home.conversation.view("main"), messages=(SUMMARY,))
+    view = replace(home.conversation.load_view("main"), messages=(SUMMARY,))
     recollection = HistoryRecall(history, estimate_tokens, UTC, lambda: 600)
     recalled = recollection.recall(QUESTION, "main", OWNER, view, NOW + timedelta(days=1))
     assert FACT in recalled
-    turn = home.conversation.begin_turn(home.item(QUESTION), recalled, NOW)
+    turn = home.conversation.begin_turn(home.inbox_item(QUESTION), recalled, NOW)
     assert turn.volatile == recalled
-    assert home.said()[-3:] == home.shown()[-3:] == [FACT, "noted", QUESTION]
-    assert not [text for text in home.said() + home.shown() if HISTORY_MARK in text]
-    assert HISTORY_MARK.encode() not in home.raw()
+    assert home.add_message()[-3:] == home.view_contents()[-3:] == [FACT, "noted", QUESTION]
+    assert not [text for text in home.add_message() + home.view_contents() if HISTORY_MARK in text]
+    assert HISTORY_MARK.encode() not in home.log_bytes()
     assert history.search(HISTORY_MARK, OWNER) == []
     history.close()
     home.close()
@@ -335,20 +337,20 @@ def test_facts_asked_for_in_other_words_are_recalled_and_chatter_recalls_nothing
 def test_chance_is_how_many_passages_would_have_the_telling_words_together() -> None:
     """The house is in every other message; it counts for the share alone."""
     expected = Significance(query_words("zebra quince house"), (6.9, 5.3, 0.7), 999)
-    both = expected.fit({0, 1, 2})
+    both = expected.measure_fit({0, 1, 2})
     assert (both.words, both.share) == (2, 1.0)
     assert both.chance == pytest.approx(1000 * math.exp(-6.9 - 5.3))
-    common = expected.fit({2})
+    common = expected.measure_fit({2})
     assert (common.words, common.chance) == (0, pytest.approx(1000))
 
 
 def test_a_word_that_nobody_said_counts_against_the_share() -> None:
     expected = Significance(query_words("zebra quince"), (6.0, 0.0), 999)
-    assert expected.fit({0}).share == pytest.approx(6.0 / (6.0 + math.log(2000)))
+    assert expected.measure_fit({0}).share == pytest.approx(6.0 / (6.0 + math.log(2000)))
 
 
 def test_overlapping_pairs_of_a_word_are_no_two_words() -> None:
     words = query_words("桑拿房钥")
     assert [word.text for word in words] == ["桑拿", "拿房", "房钥"]
     expected = Significance(words, (6.0, 6.0, 6.0), 999)
-    assert [expected.fit(found).words for found in ({0}, {0, 1}, {0, 2}, {0, 1, 2})] == [1, 1, 2, 2]
+    assert [expected.measure_fit(found).words for found in ({0}, {0, 1}, {0, 2}, {0, 1, 2})] == [1, 1, 2, 2]

@@ -53,7 +53,7 @@ class ChatLink:
     def turn(self, turn: str, state: str) -> None:
         self.happen("turn", turn=turn, state=state, message_ids=[1])
 
-    async def say(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
         if self.away:
             raise LinkLost()
         if self.stuck is not None and not self.stuck.is_set():
@@ -76,11 +76,11 @@ class ChatLink:
             yield event
         raise LinkLost()
 
-    async def shown(self, key: str) -> None:
+    async def acknowledge(self, key: str) -> None:
         self.confirmed.append(key)
         self.confirmation.set()
 
-    async def command(self, text: str, session: str) -> str:
+    async def run_command(self, text: str, session: str) -> str:
         self.commands.append(text)
         return f"did *{text}*"
 

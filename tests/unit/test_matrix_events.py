@@ -23,26 +23,26 @@ def own(event: str, transaction: str, **content: Any) -> dict[str, Any]:
 
 def test_a_position_is_read_as_it_was_written() -> None:
     position = SyncPosition("s7", (UndecryptedEvent("!a", "$1", "session"),), {"!a": "$2"})
-    assert SyncPosition.read(str(position)) == position
-    assert SyncPosition.read("") == SyncPosition()
+    assert SyncPosition.parse(str(position)) == position
+    assert SyncPosition.parse("") == SyncPosition()
 
 
 def test_the_oldest_that_waits_for_its_key_is_given_up_where_too_many_do() -> None:
     position = SyncPosition()
     for number in range(201):
-        position = position.waiting_for(UndecryptedEvent("!a", f"${number}", "s"))
+        position = position.with_undecrypted(UndecryptedEvent("!a", f"${number}", "s"))
     assert len(position.unread) == 200 and position.unread[0].event == "$1"
-    assert position.waiting_for(position.unread[5]) == position
+    assert position.with_undecrypted(position.unread[5]) == position
 
 
 def test_a_draft_stands_until_its_answer_or_its_end() -> None:
-    begun = SyncPosition().seen_own(own("$1", form.draft_transaction_id("t1", "!a")), "!a")
+    begun = SyncPosition().after_own_event(own("$1", form.draft_transaction_id("t1", "!a")), "!a")
     assert begun.drafts == {"!a": "$1"}
     edit = {"m.relates_to": {"rel_type": "m.replace", "event_id": "$1"}}
-    assert begun.seen_own(own("$2", "notice-x", **edit), "!a") == begun
-    assert begun.seen_own(own("$3", form.answer_transaction_id("k", "!a", "b"), **edit), "!a").drafts == {}
+    assert begun.after_own_event(own("$2", "notice-x", **edit), "!a") == begun
+    assert begun.after_own_event(own("$3", form.answer_transaction_id("k", "!a", "b"), **edit), "!a").drafts == {}
     deleted = {"type": "m.room.redaction", "event_id": "$4", "content": {"redacts": "$1"}}
-    assert begun.seen_own(deleted, "!a").drafts == {}
+    assert begun.after_own_event(deleted, "!a").drafts == {}
 
 
 def test_an_answers_transaction_is_its_own() -> None:

@@ -33,7 +33,7 @@ def block(
     curated: str = "", today: str = "", yesterday: str = "", *, role: str = "owner", file: int = 100, day: int = 100
 ) -> str:
     days = [(TODAY, today), (YESTERDAY, yesterday)]
-    return memory_block(curated, days, role=role, count=tokens, file_most=file, day_most=day)
+    return memory_block(curated, days, role=role, count=tokens, file_max_tokens=file, day_max_tokens=day)
 
 
 def test_the_file_stands_first_then_yesterday_then_today() -> None:

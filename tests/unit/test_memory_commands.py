@@ -35,15 +35,15 @@ def home(tmp_path: Path) -> Iterator[MemoriesHome]:
 
 
 async def texts(home: MemoriesHome, scope: str = "owner", *, former: bool = False) -> list[str]:
-    held = await home.commands.held(scope)
-    return [one.memory.text for one in held.known if one.memory.is_current or former]
+    held = await home.commands.list_all(scope)
+    return [one.memory.text for one in held.memories if one.memory.is_current or former]
 
 
 # ----------------------------------------------------------------------------------------------------------- references
 
 
 async def test_a_memory_is_named_by_its_first_digits_its_entry_or_in_brackets(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
+    memory = home.add_memory(OSLO)
     for name in (memory.id[:4], memory.id[:8], memory.id.upper(), f"[{memory.reference}]", "entry 1", "e1", "Entry #1"):
         assert (await home.commands.show(name, "owner")).memory == memory, name
 
@@ -59,16 +59,16 @@ async def test_what_names_nothing_is_refused_in_a_line(home: MemoriesHome, name:
 
 async def test_a_reference_that_names_several_lists_them(home: MemoriesHome) -> None:
     for text, number in ((OSLO, "aaaa1111"), (BERGEN, "aaaa2222")):
-        home.rename(home.remember(text), f"{number}-0000-5000-8000-000000000000")
+        home.change_memory_id(home.add_memory(text), f"{number}-0000-5000-8000-000000000000")
     with pytest.raises(UsageError, match=r"2 memories begin with aaaa: aaaa1111-0000, aaaa2222-0000\. Give more"):
         await home.commands.show("aaaa", "owner")
     assert (await home.commands.show("aaaa2", "owner")).memory.text == BERGEN
 
 
 async def test_a_name_that_may_be_an_entry_or_a_memory_is_asked_about(home: MemoriesHome) -> None:
-    home.rename(home.remember(OSLO), "e1000000-0000-5000-8000-000000000000")
-    entry = home.note(BERGEN)
-    with home.people.write() as db:
+    home.change_memory_id(home.add_memory(OSLO), "e1000000-0000-5000-8000-000000000000")
+    entry = home.add_entry(BERGEN)
+    with home.character_db.write() as db:
         db.execute("UPDATE journal SET id = 1000 WHERE id = ?", (entry.id,))
     with pytest.raises(UsageError, match="Both the memory e1000000 and entry 1000"):
         await home.commands.show("e1000", "owner")
@@ -82,83 +82,83 @@ async def test_what_is_not_there_is_told_of(home: MemoriesHome, name: str) -> No
 
 
 async def test_f33_what_is_anothers_is_not_there(home: MemoriesHome) -> None:
-    mine = home.remember(OSLO, home.said("I moved to Oslo"))
-    theirs = home.remember(OSLO, home.said("I moved there", GUEST), scope=GUEST)
-    before = home.everything()
+    mine = home.add_memory(OSLO, home.add_message("I moved to Oslo"))
+    theirs = home.add_memory(OSLO, home.add_message("I moved there", GUEST), scope=GUEST)
+    before = home.snapshot()
     for name in (mine.reference, "entry 1"):
         for asked in (home.commands.show(name, GUEST), home.commands.why(name, GUEST)):
             with pytest.raises(UsageError, match="There is no"):
                 await asked
         with pytest.raises(UsageError, match="There is no"):
             await home.commands.correct(name, BERGEN, GUEST, GUEST, LATER)
-    assert await texts(home, GUEST) == [OSLO] and len((await home.commands.held("owner")).known) == 1
+    assert await texts(home, GUEST) == [OSLO] and len((await home.commands.list_all("owner")).memories) == 1
     assert (await home.commands.stats(GUEST)).current == 1
     exported = await home.commands.export(GUEST, NOW)
     assert [one["memory_id"] for one in exported["memories"]] == [theirs.id] and len(exported["entries"]) == 1
-    assert home.everything() == before
+    assert home.snapshot() == before
 
 
 # -------------------------------------------------------------------------------------------------------------- looking
 
 
 async def test_everything_is_listed_in_the_order_it_was_said(home: MemoriesHome) -> None:
-    home.remember(OSLO)
-    home.note("My sister is Anna.")
-    home.remember("I sail.")
-    held = await home.commands.held("owner")
-    assert [(one.memory.text, bool(one.memory.id)) for one in held.known] == [
+    home.add_memory(OSLO)
+    home.add_entry("My sister is Anna.")
+    home.add_memory("I sail.")
+    held = await home.commands.list_all("owner")
+    assert [(one.memory.text, bool(one.memory.id)) for one in held.memories] == [
         (OSLO, True),
         ("My sister is Anna.", False),
         ("I sail.", True),
     ]
-    assert held.note == "" and held.known[1].reference == "entry 2"
+    assert held.note == "" and held.memories[1].reference == "entry 2"
 
 
 async def test_changes_that_are_written_down_show_before_they_are_made(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
-    home.memories.only_reads = True
+    memory = home.add_memory(OSLO)
+    home.memories.read_only = True
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
-    held = await home.commands.held("owner")
-    assert [(one.memory.text, one.memory.until) for one in held.known] == [(OSLO, LATER), (BERGEN, None)]
+    held = await home.commands.list_all("owner")
+    assert [(one.memory.text, one.memory.until) for one in held.memories] == [(OSLO, LATER), (BERGEN, None)]
 
 
 @pytest.mark.parametrize("planned", [True, False])
 async def test_where_the_store_is_down_the_journal_tells(home: MemoriesHome, planned: bool) -> None:
-    memory = home.remember(OSLO)
-    home.memories.down, home.memories.only_reads = not planned, planned
+    memory = home.add_memory(OSLO)
+    home.memories.unavailable, home.memories.read_only = not planned, planned
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
-    home.memories.down = True
-    held = await home.commands.held("owner")
-    former, now = held.known
-    assert (former.memory.text, former.memory.until, former.by) == (OSLO, LATER, now.reference)
+    home.memories.unavailable = True
+    held = await home.commands.list_all("owner")
+    former, now = held.memories
+    assert (former.memory.text, former.memory.until, former.replaced_by) == (OSLO, LATER, now.reference)
     assert now.memory.text == BERGEN
     assert held.note.startswith("The memory store is away.") and held.note.endswith("what the journal has.")
-    assert (await home.commands.show(memory.reference, "owner")).by == "entry 2"
+    assert (await home.commands.show(memory.reference, "owner")).replaced_by == "entry 2"
     chain = await home.commands.why(memory.reference, "owner")
-    assert "cannot be read" in chain.note and chain.said[0].entry.content == OSLO
+    assert "cannot be read" in chain.note and chain.entries[0].entry.content == OSLO
 
 
 async def test_memories_that_the_store_has_lost_are_shown_and_told_of(home: MemoriesHome) -> None:
-    home.remember(OSLO)
-    home.memories.held.clear()
-    held = await home.commands.held("owner")
-    assert [one.memory.text for one in held.known] == [OSLO] and "memory rebuild" in held.note
+    home.add_memory(OSLO)
+    home.memories.by_id.clear()
+    held = await home.commands.list_all("owner")
+    assert [one.memory.text for one in held.memories] == [OSLO] and "memory rebuild" in held.note
 
 
 async def test_why_shows_the_exact_words_with_their_date_and_session(home: MemoriesHome) -> None:
     words = "By the way,\n  we MOVED to Oslo — *last* week > really"
-    number = home.said(words)
-    memory = home.remember(OSLO, number, 999)
+    number = home.add_message(words)
+    memory = home.add_memory(OSLO, number, 999)
     chain = await home.commands.why(memory.reference, "owner")
-    (said,) = chain.said
+    (said,) = chain.entries
     assert [(one.id, one.content, one.session) for one in said.records] == [(number, words, "main")]
-    assert said.missing == (999,) and said.entry.content == OSLO
+    assert said.missing_ids == (999,) and said.entry.content == OSLO
     told = "\n".join(render_provenance(chain, NOW.tzinfo))  # type: ignore[arg-type]
     assert f"#{number} " in told and "> By the way,\n>   we MOVED to Oslo" in told and "#999: not in the log" in told
 
 
 async def test_why_shows_what_a_memory_said_over_time(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
+    memory = home.add_memory(OSLO)
     home.memories.versions[memory.id] = [
         MemoryVersion(NOW, "ADD", "", OSLO),
         MemoryVersion(LATER, "UPDATE", OSLO, "I live in Oslo now."),
@@ -168,21 +168,21 @@ async def test_why_shows_what_a_memory_said_over_time(home: MemoriesHome) -> Non
 
 
 async def test_counts_tell_what_holds_what_waits_and_where_it_lies(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
-    home.remember("I like tea.", tags=("preference",))
-    home.note("My sister is Anna.")
-    home.memories.only_reads = True
+    memory = home.add_memory(OSLO)
+    home.add_memory("I like tea.", tags=("preference",))
+    home.add_entry("My sister is Anna.")
+    home.memories.read_only = True
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
     counts = await home.commands.stats("owner")
-    assert (counts.current, counts.former, dict(counts.kinds)) == (2, 1, {"fact": 1, "preference": 1})
-    assert (counts.pending, counts.planned, counts.place.size) == (2, 2, 4096)
+    assert (counts.current, counts.superseded, dict(counts.kinds)) == (2, 1, {"fact": 1, "preference": 1})
+    assert (counts.pending, counts.planned, counts.storage.size) == (2, 2, 4096)
     assert "- store: local, embedder letters, memory.db 4,096 bytes" in render_memory_counts(counts, NOW.tzinfo)  # type: ignore[arg-type]
 
 
 async def test_nothing_to_look_for_is_refused(home: MemoriesHome) -> None:
     with pytest.raises(UsageError, match="what to look for"):
         home.commands.search(" \n", "owner")
-    home.note("My sister is Anna.")
+    home.add_entry("My sister is Anna.")
     assert [one.reference for one in home.commands.search("Anna", "owner")] == ["entry 1"]
 
 
@@ -198,15 +198,15 @@ HOSTILE = (
 
 @pytest.mark.parametrize("text", HOSTILE)
 async def test_words_are_stored_as_they_are_and_shown_as_data(home: MemoriesHome, text: str) -> None:
-    memory = home.remember(OSLO, home.said(text))
+    memory = home.add_memory(OSLO, home.add_message(text))
     done = await home.commands.correct(memory.reference, text, "owner", "main", LATER)
-    assert done.now.text == text.strip()
-    held = await home.commands.held("owner")
+    assert done.current.text == text.strip()
+    held = await home.commands.list_all("owner")
     zone = NOW.tzinfo
     assert zone is not None
     assert len("\n".join(render_current_memories(held, zone, 50)).splitlines()) == 1
     for lines in (
-        render_memory(held.known[-1], zone),
+        render_memory(held.memories[-1], zone),
         render_provenance(await home.commands.why("e1", "owner"), zone),
     ):
         told = "\n".join(lines).split("\n")
@@ -216,10 +216,10 @@ async def test_words_are_stored_as_they_are_and_shown_as_data(home: MemoriesHome
 
 
 async def test_a_megabyte_is_a_memory_like_any_other(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
+    memory = home.add_memory(OSLO)
     text = "word and more, " * 70_000
     done = await home.commands.correct(memory.reference, text, "owner", "main", LATER)
-    assert done.now.text == text.strip()
+    assert done.current.text == text.strip()
     assert all(len(line) < 600 for line in render_correction(done))
 
 
@@ -227,13 +227,18 @@ async def test_a_megabyte_is_a_memory_like_any_other(home: MemoriesHome) -> None
 
 
 async def test_what_is_put_right_ends_and_the_correction_holds(home: MemoriesHome) -> None:
-    number = home.said("I live in Oslo")
-    memory = home.remember(OSLO, number, importance=0.9, tags=("preference",))
+    number = home.add_message("I live in Oslo")
+    memory = home.add_memory(OSLO, number, importance=0.9, tags=("preference",))
     done = await home.commands.correct(memory.reference, f" {BERGEN}\n", "owner", "main", LATER)
-    former = home.memories.held[memory.id]
-    assert (former.text, former.until, former.superseded_by) == (OSLO, LATER, done.now.id)
-    assert (done.now.text, done.now.kind, done.now.importance, done.now.until) == (BERGEN, "preference", 0.9, None)
-    assert home.memories.held[done.now.id] == done.now and done.waiting == ""
+    former = home.memories.by_id[memory.id]
+    assert (former.text, former.until, former.superseded_by) == (OSLO, LATER, done.current.id)
+    assert (done.current.text, done.current.kind, done.current.importance, done.current.until) == (
+        BERGEN,
+        "preference",
+        0.9,
+        None,
+    )
+    assert home.memories.by_id[done.current.id] == done.current and done.pending_reason == ""
     correction = home.journal.entries("owner")[0]
     assert (correction.source_type, correction.sources, correction.timestamp) == ("correction", (number,), LATER)
     assert correction.tags == ("preference", "correction") and home.journal.entries("owner")[1].superseded_by == 2
@@ -241,12 +246,12 @@ async def test_what_is_put_right_ends_and_the_correction_holds(home: MemoriesHom
 
 
 async def test_rebuilding_gives_what_corrections_made(home: MemoriesHome) -> None:
-    first = home.remember("The rent is 750.")
+    first = home.add_memory("The rent is 750.")
     await home.commands.correct(first.reference, "it's 900, not 750", "owner", "main", LATER)
-    (again,) = [one.memory for one in (await home.commands.held("owner")).known if one.memory.is_current]
+    (again,) = [one.memory for one in (await home.commands.list_all("owner")).memories if one.memory.is_current]
     assert again.text == "The rent is 900. (it's 900, not 750)"
     await home.commands.correct(again.reference, "The rent is 950.", "owner", "main", LATER + timedelta(hours=1))
-    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
+    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.by_id
     assert (await home.commands.rebuild(LATER)).changed == 0
 
 
@@ -254,54 +259,56 @@ async def test_rebuilding_gives_what_corrections_made(home: MemoriesHome) -> Non
     ("text", "why"), [("", "Say in words"), (" \n ?! ", "Say in words"), (f" {OSLO} ", "says so already")]
 )
 async def test_a_correction_that_says_nothing_new_is_refused(home: MemoriesHome, text: str, why: str) -> None:
-    memory = home.remember(OSLO)
-    before = home.everything()
+    memory = home.add_memory(OSLO)
+    before = home.snapshot()
     with pytest.raises(UsageError, match=why):
         await home.commands.correct(memory.reference, text, "owner", "main", LATER)
-    assert home.everything() == before
+    assert home.snapshot() == before
 
 
 async def test_what_no_longer_holds_is_not_put_right_but_what_does_is_named(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
+    memory = home.add_memory(OSLO)
     done = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
-    before = home.everything()
-    with pytest.raises(UsageError, match=rf"{memory.reference} no longer holds; correct {done.now.reference}, which"):
+    before = home.snapshot()
+    with pytest.raises(
+        UsageError, match=rf"{memory.reference} no longer holds; correct {done.current.reference}, which"
+    ):
         await home.commands.correct(memory.reference, "I live in Bodø.", "owner", "main", LATER + timedelta(hours=1))
-    assert home.everything() == before
+    assert home.snapshot() == before
 
 
 async def test_a_call_that_a_crash_repeats_is_one_correction(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
-    home.memories.only_reads = True
+    memory = home.add_memory(OSLO)
+    home.memories.read_only = True
     cut = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER, key="tool:c1")
-    assert "away" in cut.waiting and home.memories.held == {memory.id: memory}
-    home.memories.only_reads = False
+    assert "away" in cut.pending_reason and home.memories.by_id == {memory.id: memory}
+    home.memories.read_only = False
     first = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER, key="tool:c1")
-    stands = home.everything()
+    stands = home.snapshot()
     again = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER, key="tool:c1")
-    assert (again.now, again.waiting) == (first.now, "") and home.everything() == stands
+    assert (again.current, again.pending_reason) == (first.current, "") and home.snapshot() == stands
     assert len(home.journal.entries("owner")) == 2
 
 
 async def test_a_key_that_corrected_something_else_corrects_nothing_more(home: MemoriesHome) -> None:
-    one, other = home.remember(OSLO), home.remember("I sail.")
+    one, other = home.add_memory(OSLO), home.add_memory("I sail.")
     await home.commands.correct(one.reference, BERGEN, "owner", "main", LATER, key="tool:c1")
-    before = home.everything()
+    before = home.snapshot()
     with pytest.raises(UsageError, match="made already"):
         await home.commands.correct(other.reference, "I row.", "owner", "main", LATER, key="tool:c1")
-    assert home.everything() == before
+    assert home.snapshot() == before
 
 
 async def test_what_is_dated_ahead_is_put_right_all_the_same(home: MemoriesHome) -> None:
     ahead = LATER + timedelta(days=400)
-    memory = home.remember(OSLO, timestamp=ahead)
+    memory = home.add_memory(OSLO, timestamp=ahead)
     done = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
-    assert done.now.said_at == ahead and await texts(home) == [BERGEN]
+    assert done.current.said_at == ahead and await texts(home) == [BERGEN]
 
 
 async def test_what_a_guest_had_noted_stays_a_guests(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO, scope=GUEST, tags=("fact", "guest"))
-    await home.commands.correct(memory.reference, BERGEN, GUEST, GUEST, LATER, sources=(home.said("no", GUEST),))
+    memory = home.add_memory(OSLO, scope=GUEST, tags=("fact", "guest"))
+    await home.commands.correct(memory.reference, BERGEN, GUEST, GUEST, LATER, sources=(home.add_message("no", GUEST),))
     correction = home.journal.entries(GUEST)[0]
     assert "guest" in correction.tags and correction.session == GUEST and len(correction.sources) == 1
     assert home.journal.entries("owner") == []
@@ -312,68 +319,70 @@ async def test_what_a_guest_had_noted_stays_a_guests(home: MemoriesHome) -> None
 
 @pytest.mark.parametrize("down", ["only_reads", "down", "asleep"])
 async def test_f30_a_correction_shows_at_once_and_the_next_sleep_makes_it(home: MemoriesHome, down: str) -> None:
-    memory = home.remember("My sister Anna is a nurse in Rome.")
+    memory = home.add_memory("My sister Anna is a nurse in Rome.")
     setattr(home if down == "asleep" else home.memories, down, True)
     done = await home.commands.correct(memory.reference, "My sister Anna is a nurse.", "owner", "main", LATER)
-    assert done.waiting and home.memories.held == {memory.id: memory}
+    assert done.pending_reason and home.memories.by_id == {memory.id: memory}
     assert home.journal.read([1], "owner")[0].superseded_by == 2
-    home.memories.down = home.memories.only_reads = home.asleep = False
+    home.memories.unavailable = home.memories.read_only = home.sleep_running = False
     assert await texts(home) == ["My sister Anna is a nurse."]
-    await home.night()
-    former, now = sorted(home.memories.held.values(), key=lambda one: one.said_at)
+    await home.consolidate()
+    former, now = sorted(home.memories.by_id.values(), key=lambda one: one.said_at)
     assert (former.id, former.until, former.superseded_by) == (memory.id, LATER, now.id)
     assert now.text == "My sister Anna is a nurse."
-    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
+    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.by_id
 
 
 async def test_an_entry_without_a_memory_is_put_right_and_the_night_makes_both(home: MemoriesHome) -> None:
-    home.note("My sister Anna is a nurse in Rome.")
+    home.add_entry("My sister Anna is a nurse in Rome.")
     done = await home.commands.correct("e1", "My sister Anna is a nurse.", "owner", "main", LATER)
-    assert (done.now.id, done.now.reference) == ("", "entry 2") and "next sleep" in done.waiting
+    assert (done.current.id, done.current.reference) == ("", "entry 2") and "next sleep" in done.pending_reason
     assert await texts(home) == ["My sister Anna is a nurse."]
-    assert (await home.commands.show("e1", "owner")).by == "entry 2"
-    await home.night()
-    former, now = sorted(home.memories.held.values(), key=lambda one: one.said_at)
+    assert (await home.commands.show("e1", "owner")).replaced_by == "entry 2"
+    await home.consolidate()
+    former, now = sorted(home.memories.by_id.values(), key=lambda one: one.said_at)
     assert (former.text, former.until, former.superseded_by) == ("My sister Anna is a nurse in Rome.", LATER, now.id)
     assert now.text == "My sister Anna is a nurse." and now.is_current
-    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
+    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.by_id
 
 
 async def test_what_a_night_had_decided_is_made_before_it_is_put_right(home: MemoriesHome) -> None:
-    entry = home.note(OSLO)
+    entry = home.add_entry(OSLO)
     draft = ChangePlanDraft([])
-    draft.take(entry, EntryDecision("new"))
-    home.consolidations.plan(draft.plan([entry], 1), NOW)
+    draft.apply_decision(entry, EntryDecision("new"))
+    home.consolidations.save_plan(draft.build_plan([entry], 1), NOW)
     done = await home.commands.correct("e1", BERGEN, "owner", "main", LATER)
-    assert done.waiting == "" and home.consolidations.planned() == []
-    assert [(one.text, one.is_current) for one in home.memories.held.values()] == [(OSLO, False), (BERGEN, True)]
+    assert done.pending_reason == "" and home.consolidations.unapplied_plans() == []
+    assert [(one.text, one.is_current) for one in home.memories.by_id.values()] == [(OSLO, False), (BERGEN, True)]
 
 
 async def test_a_correction_of_a_correction_that_waits_holds_alone(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
-    home.memories.down = True
+    memory = home.add_memory(OSLO)
+    home.memories.unavailable = True
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
     await home.commands.correct("e2", "I live in Bodø.", "owner", "main", LATER + timedelta(minutes=1))
-    home.memories.down = False
+    home.memories.unavailable = False
     assert await texts(home) == ["I live in Bodø."]
-    await home.night()
-    assert [(one.text, one.is_current) for one in sorted(home.memories.held.values(), key=lambda one: one.said_at)] == [
+    await home.consolidate()
+    assert [
+        (one.text, one.is_current) for one in sorted(home.memories.by_id.values(), key=lambda one: one.said_at)
+    ] == [
         (OSLO, False),
         (BERGEN, False),
         ("I live in Bodø.", True),
     ]
-    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.held
+    assert {one.id: one for one in derive_memories(home.consolidations)} == home.memories.by_id
 
 
 # -------------------------------------------------------------------------------------------------------------- rebuild
 
 
 async def test_rebuilding_mends_the_store_and_tells_how_much(home: MemoriesHome) -> None:
-    memory = home.remember(OSLO)
-    home.memories.held.clear()
+    memory = home.add_memory(OSLO)
+    home.memories.by_id.clear()
     done = await home.commands.rebuild(LATER, from_log=True)
-    assert (done.changed, done.read, done.learned) == (1, 3, 1) and home.memories.held == {memory.id: memory}
+    assert (done.changed, done.read, done.learned) == (1, 3, 1) and home.memories.by_id == {memory.id: memory}
     assert render_rebuild(done, from_log=True)[-1] == "room:x: cannot be read"
-    home.memories.down = True
+    home.memories.unavailable = True
     with pytest.raises(MemoryUnavailable):
         await home.commands.rebuild(LATER)

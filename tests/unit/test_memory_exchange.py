@@ -35,10 +35,10 @@ def other(tmp_path: Path) -> Iterator[MemoriesHome]:
 
 async def exported(home: MemoriesHome) -> dict[str, Any]:
     """A home whose one memory was put right, as it is written out."""
-    memory = home.remember(OSLO, home.said("I live in Oslo"), tags=("preference",), importance=0.7)
+    memory = home.add_memory(OSLO, home.add_message("I live in Oslo"), tags=("preference",), importance=0.7)
     await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
-    home.note("We talked of the boat.", source_type="context_synthesis", tags=("summary",))
-    home.note("My sister is Anna.", scope=GUEST)
+    home.add_entry("We talked of the boat.", source_type="context_synthesis", tags=("summary",))
+    home.add_entry("My sister is Anna.", scope=GUEST)
     return await home.commands.export("owner", NOW)
 
 
@@ -61,9 +61,9 @@ async def test_an_export_has_entries_and_memories_of_its_scope_alone(home: Memor
 
 async def test_importing_ones_own_export_changes_nothing(home: MemoriesHome) -> None:
     told = await exported(home)
-    before = home.everything()
-    assert home.commands.take_in(json.dumps(told), "owner", "main", LATER) == ImportResult(0, 2, 1)
-    assert home.everything() == before
+    before = home.snapshot()
+    assert home.commands.import_text(json.dumps(told), "owner", "main", LATER) == ImportResult(0, 2, 1)
+    assert home.snapshot() == before
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
@@ -72,21 +72,21 @@ async def test_an_export_makes_the_same_memories_in_another_home(
 ) -> None:
     told = await exported(home)
     text = json.dumps(told, indent=2) if form == "json" else lines(told)
-    assert other.commands.take_in(text, "owner", "main", LATER) == ImportResult(2, 0, 1)
-    stands = other.everything()
-    assert other.commands.take_in(text, "owner", "main", LATER) == ImportResult(0, 2, 1)
-    assert other.everything() == stands
+    assert other.commands.import_text(text, "owner", "main", LATER) == ImportResult(2, 0, 1)
+    stands = other.snapshot()
+    assert other.commands.import_text(text, "owner", "main", LATER) == ImportResult(0, 2, 1)
+    assert other.snapshot() == stands
     former, now = sorted(other.journal.entries("owner"), key=lambda one: one.timestamp)
     assert (former.source_type, former.importance, former.tags) == ("import", 0.7, ("preference",))
     assert (former.superseded_by, former.sources, now.sources) == (now.id, (), ())
-    await other.night()
-    held = sorted(other.memories.held.values(), key=lambda one: one.said_at)
+    await other.consolidate()
+    held = sorted(other.memories.by_id.values(), key=lambda one: one.said_at)
     assert [(one.text, one.until, one.kind) for one in held] == [
         (OSLO, LATER, "preference"),
         (BERGEN, None, "preference"),
     ]
     chain = await other.commands.why(held[0].reference, "owner")
-    assert chain.said[0].records == () and chain.said[0].missing == ()
+    assert chain.entries[0].records == () and chain.entries[0].missing_ids == ()
 
 
 @pytest.mark.parametrize(
@@ -102,22 +102,22 @@ async def test_an_export_makes_the_same_memories_in_another_home(
     ],
 )
 async def test_plain_lines_and_lists_of_texts_are_read(home: MemoriesHome, text: str, found: list[str]) -> None:
-    assert home.commands.take_in(text, "owner", "main", LATER) == ImportResult(len(found), 0)
-    assert [one.content for one in home.journal.after(0)] == found
-    again = home.commands.take_in(text, "owner", "main", LATER.replace(year=2027))
-    assert again == ImportResult(0, len(found)) and len(home.journal.after(0)) == len(found)
+    assert home.commands.import_text(text, "owner", "main", LATER) == ImportResult(len(found), 0)
+    assert [one.content for one in home.journal.entries_after(0)] == found
+    again = home.commands.import_text(text, "owner", "main", LATER.replace(year=2027))
+    assert again == ImportResult(0, len(found)) and len(home.journal.entries_after(0)) == len(found)
 
 
 def test_a_megabyte_on_one_line_is_an_entry(home: MemoriesHome) -> None:
-    assert home.commands.take_in("word " * 210_000, "owner", "main", LATER) == ImportResult(1, 0)
+    assert home.commands.import_text("word " * 210_000, "owner", "main", LATER) == ImportResult(1, 0)
 
 
 def test_f33_what_is_imported_is_of_the_scope_it_is_read_into(home: MemoriesHome) -> None:
-    home.commands.take_in("I sail.", GUEST, GUEST, LATER)
+    home.commands.import_text("I sail.", GUEST, GUEST, LATER)
     told = json.dumps({"version": 1, "scope": "owner", "entries": [{"text": "I row."}]})
-    home.commands.take_in(told, GUEST, GUEST, LATER)
+    home.commands.import_text(told, GUEST, GUEST, LATER)
     assert home.journal.entries("owner") == [] and len(home.journal.entries(GUEST)) == 2
-    assert home.commands.take_in("I sail.", "owner", "main", LATER) == ImportResult(1, 0)
+    assert home.commands.import_text("I sail.", "owner", "main", LATER) == ImportResult(1, 0)
 
 
 GOOD = {"text": "I sail.", "id": 1}
@@ -155,9 +155,9 @@ GOOD = {"text": "I sail.", "id": 1}
 def test_what_is_malformed_is_named_and_nothing_is_imported(home: MemoriesHome, text: Any, why: str) -> None:
     told = text if isinstance(text, str) else json.dumps({"version": 1, "entries": text})
     with pytest.raises(UsageError, match=why) as refused:
-        home.commands.take_in(told, "owner", "main", LATER)
+        home.commands.import_text(told, "owner", "main", LATER)
     assert "Nothing was imported." in str(refused.value) and len(str(refused.value)) < 300
-    assert home.journal.after(0) == []
+    assert home.journal.entries_after(0) == []
 
 
 def test_unknown_fields_and_tags_are_passed_over() -> None:

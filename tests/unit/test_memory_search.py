@@ -76,8 +76,8 @@ class JournalAndMemories:
             changes.append(MemoryChange("update", after, before))
         superseded = ((over.id or 0, entry.id or 0),) if over is not None else ()
         plan = ChangePlan(entry.key, 1, entry.scope, tuple(changes), (entry.id or 0,), superseded)
-        self.consolidations.plan(plan, entry.timestamp)
-        self.consolidations.applied(plan.key, entry.timestamp)
+        self.consolidations.save_plan(plan, entry.timestamp)
+        self.consolidations.mark_applied(plan.key, entry.timestamp)
         self.memories |= {change.memory.id: change.memory for change in changes}
         return memory
 
@@ -114,8 +114,8 @@ def test_an_entry_is_shown_as_the_memory_that_it_went_into_and_that_once(notes: 
         memory.id, OWNER, "My sister Anna is a nurse in Bergen.", JANUARY, entries=(first.id or 0, second.id or 0)
     )
     plan = ChangePlan("merge", 2, OWNER, (MemoryChange("update", merged, memory),), (second.id or 0,))
-    notes.consolidations.plan(plan, JUNE)
-    notes.consolidations.applied("merge", JUNE)
+    notes.consolidations.save_plan(plan, JUNE)
+    notes.consolidations.mark_applied("merge", JUNE)
     (found,) = notes.find("Is Anna a nurse?")
     assert (found.memory, found.sources, found.reference) == (merged, (1, 2), memory.id[:8])
 
@@ -169,9 +169,9 @@ def test_what_was_said_at_a_time_comes_by_its_weight(notes: JournalAndMemories) 
     notes.note("Light.", at=APRIL, weight=0.2)
     notes.note("Heavy.", at=APRIL, weight=0.9)
     notes.note("Another day.")
-    found = notes.search.said(OWNER, APRIL, APRIL + timedelta(days=1))
-    assert [one.memory.text for one in found] == ["Heavy.", "Light."] and not any(one.good for one in found)
-    assert notes.search.said(GUEST, APRIL, APRIL + timedelta(days=1)) == []
+    found = notes.search.search_by_time(OWNER, APRIL, APRIL + timedelta(days=1))
+    assert [one.memory.text for one in found] == ["Heavy.", "Light."] and not any(one.is_relevant for one in found)
+    assert notes.search.search_by_time(GUEST, APRIL, APRIL + timedelta(days=1)) == []
 
 
 def test_age_with_little_weight_lowers_a_rank_and_takes_nothing_away(notes: JournalAndMemories) -> None:
@@ -187,9 +187,9 @@ def test_what_was_worth_nothing_is_not_found(notes: JournalAndMemories) -> None:
     (junk,) = notes.note("The parrot said hello.")
     assert notes.texts("What did the parrot say?") == ["The parrot said hello."]
     plan = ChangePlan("p", 1, OWNER, (), (junk.id or 0,), rejected=((junk.id or 0, "a greeting"),))
-    notes.consolidations.plan(plan, JUNE)
-    notes.consolidations.applied("p", JUNE)
-    assert notes.texts("What did the parrot say?") == [] == notes.search.said(OWNER, JANUARY, JUNE)
+    notes.consolidations.save_plan(plan, JUNE)
+    notes.consolidations.mark_applied("p", JUNE)
+    assert notes.texts("What did the parrot say?") == [] == notes.search.search_by_time(OWNER, JANUARY, JUNE)
 
 
 def test_with_a_night_goes_what_it_learned_and_not_what_a_person_noted(notes: JournalAndMemories) -> None:
@@ -198,14 +198,14 @@ def test_with_a_night_goes_what_it_learned_and_not_what_a_person_noted(notes: Jo
     (extracted,) = notes.journal.add([learned], JUNE)
     for entry in (own, extracted):
         notes.remember(entry)
-    notes.consolidations.undone([own.key, extracted.key], JUNE)
+    notes.consolidations.mark_undone([own.key, extracted.key], JUNE)
     assert notes.texts("What did the parrot say?") == ["The parrot said goodbye."]
 
 
 def test_summaries_of_conversations_are_no_memories(notes: JournalAndMemories) -> None:
     notes.note("They talked about the parrot.", kind="context_synthesis")
     assert notes.texts("What about the parrot?") == []
-    assert notes.search.said(OWNER, JANUARY, JUNE) == []
+    assert notes.search.search_by_time(OWNER, JANUARY, JUNE) == []
 
 
 @pytest.mark.parametrize("asking", [OWNER, GUEST])
@@ -236,7 +236,7 @@ def test_what_is_asked_in_its_words_is_good_and_what_has_nothing_to_do_with_it_i
     notes.note("My sister Anna is a nurse.", "The boiler is serviced every March.", "I never eat peanuts.")
     notes.note(*(f"We walked the dog along path {number}." for number in range(40)))
     good = {
-        question: [one.memory.text for one in notes.find(question) if one.good]
+        question: [one.memory.text for one in notes.find(question) if one.is_relevant]
         for question in ("When is the boiler serviced?", "Is my sister a nurse?", "How high is Kilimanjaro?")
     }
     assert good["When is the boiler serviced?"] == ["The boiler is serviced every March."]
@@ -249,6 +249,6 @@ def test_forgotten_entries_leave_the_index_when_it_is_made_anew(notes: JournalAn
     assert notes.texts("What is the parrot called?")[0] == "The parrot is called Zebulon."
     with notes.db.write() as db:
         db.execute("DELETE FROM journal WHERE id = ?", (entry.id,))
-    notes.finder.start_anew()
+    notes.finder.clear()
     assert "The parrot is called Zebulon." not in notes.texts("What is the parrot called?")
     assert notes.texts("What is the dog called?") == ["The dog is called Rex."]

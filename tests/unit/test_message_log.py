@@ -93,7 +93,7 @@ def test_a_value_that_looks_like_the_salt_key_misleads_nobody(log: MessageLog) -
     trick = '","salt":"00000000000000000000000000000000","content":"x"}'
     log.append([replace(record(trick), sender=trick, scope=trick)])
     log.append([record("after", 2)])
-    assert log.settle("main", LogHead(), NOW) is None
+    assert log.recover_tail("main", LogHead(), NOW) is None
     assert [one.content for one in log.scan("main")] == [trick, "after"]
 
 
@@ -130,7 +130,7 @@ def test_a_new_log_object_continues_the_chain(log: MessageLog, tmp_path: Path) -
     (second,) = again.append([record("two", 2)])
     again.close()
     assert (second.seq, second.span.start) == (2, first.span.end)
-    assert log.settle("main", LogHead(), NOW) is None
+    assert log.recover_tail("main", LogHead(), NOW) is None
 
 
 @pytest.mark.parametrize("torn", [b'{"v":1,"kind":"mess', b"\x00\x00\x00\x00", b'{"v":1}\n', b"\xff\xfe\n"])
@@ -140,7 +140,7 @@ def test_a_torn_last_line_is_set_aside(log: MessageLog, tmp_path: Path, torn: by
     with log.path("main").open("ab") as file:
         file.write(torn)
     again = MessageLog(tmp_path)
-    assert again.head("main", NOW).end == kept.span.end
+    assert again.read_head("main", NOW).end == kept.span.end
     (aside,) = log.path("main").parent.glob("conversation.jsonl.torn-*")
     assert aside.name == "conversation.jsonl.torn-20261120T100000.000000Z"
     assert aside.read_bytes() == torn
@@ -171,13 +171,13 @@ def test_what_breaks_the_chain_is_set_aside_with_all_behind_it(
 ) -> None:
     one, two, _ = log.append([record("one", 1), record("two", 2), record("three", 3)])
     log.path("main").write_bytes(log.path("main").read_bytes().replace(old, new, 1))
-    assert log.settle("main", LogHead(one.span.end, 1, 1, two.prev), NOW) is not None
+    assert log.recover_tail("main", LogHead(one.span.end, 1, 1, two.prev), NOW) is not None
     assert [record.content for record in log.scan("main")] == kept
 
 
 def test_what_was_indexed_is_never_set_aside(log: MessageLog) -> None:
     (one,) = log.append([record("one", 1)])
-    log.settle("main", LogHead(), NOW)
+    log.recover_tail("main", LogHead(), NOW)
     log.close()
     log.path("main").write_bytes(b"x" * one.span.end)
     with pytest.raises(CorruptStore):
@@ -189,7 +189,7 @@ def test_a_log_shorter_than_what_was_indexed_is_refused(log: MessageLog) -> None
     one, two = log.append([record("one", 1), record("two", 2)])
     log.path("main").write_bytes(log.path("main").read_bytes()[: one.span.end])
     with pytest.raises(CorruptStore, match="ends at byte"):
-        log.settle("main", LogHead(two.span.end, 2, 2, "x"), NOW)
+        log.recover_tail("main", LogHead(two.span.end, 2, 2, "x"), NOW)
 
 
 def test_a_log_that_was_removed_takes_no_more_words(log: MessageLog) -> None:
@@ -274,9 +274,9 @@ def test_a_torn_end_that_cannot_be_copied_stays(log: MessageLog, tmp_path: Path)
         file.write(b"{" * 5000)
     before = log.path("main").read_bytes()
     with no_file_over(2000), pytest.raises(StoreError, match="could not be set aside"):
-        log.head("main", NOW)
+        log.read_head("main", NOW)
     assert log.path("main").read_bytes() == before
-    assert log.head("main", NOW).seq == 1
+    assert log.read_head("main", NOW).seq == 1
 
 
 def test_open_files_are_bounded(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_a_record_of_fifty_megabytes_is_written_and_read(log: MessageLog) -> Non
     (one,) = log.append([record(big, 1)])
     (two,) = log.append([record("after", 2)])
     log.close()
-    assert log.head("main", NOW).seq == 2
+    assert log.read_head("main", NOW).seq == 2
     assert log.read("main", one.span).content == big
     assert log.read("main", two.span).prev != one.prev
 

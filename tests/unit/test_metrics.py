@@ -29,13 +29,13 @@ class Clock:
 
 @dataclass
 class MetricsVitals:
-    tallies: Metrics
+    metrics: Metrics
     told: Gauges = field(default=QUIET)
 
-    def stalled(self) -> str:
+    def stall_reason(self) -> str:
         return ""
 
-    def unready(self) -> Sequence[str]:
+    def readiness_problems(self) -> Sequence[str]:
         return ()
 
     def gauges(self) -> Gauges:
@@ -54,12 +54,12 @@ def test_work_is_counted_by_what_came_of_it_and_timed() -> None:
     for seconds, state in ((0.02, "answered"), (400.0, "answered"), (0.3, "failed")):
         with tallies.span("turn", role="owner") as span:
             clock.now += seconds
-            span.tell(state=state)
-    answered = tallies.of("turn")["owner", "answered"]
+            span.set_attributes(state=state)
+    answered = tallies.metrics_of("turn")["owner", "answered"]
     assert answered.times == 2
     assert answered.seconds == pytest.approx(400.02)
     assert answered.counts[DURATION_BUCKETS.index(0.025)] == 1 and answered.counts[-1] == 1
-    assert tallies.of("turn")["owner", "failed"].times == 1
+    assert tallies.metrics_of("turn")["owner", "failed"].times == 1
 
 
 def test_work_that_was_left_before_anything_was_told_is_counted_as_such() -> None:
@@ -68,15 +68,15 @@ def test_work_that_was_left_before_anything_was_told_is_counted_as_such() -> Non
         raise ValueError("no")
     with pytest.raises(ValueError, match="no"), tallies.span("send", bridge="matrix"):
         raise ValueError("no")
-    assert list(tallies.of("turn")) == [("owner", "cut off")]
-    assert list(tallies.of("send")) == [("matrix", "no")]
+    assert list(tallies.metrics_of("turn")) == [("owner", "cut off")]
+    assert list(tallies.metrics_of("send")) == [("matrix", "no")]
 
 
 def test_everybody_who_listens_hears_the_same() -> None:
     one, other = Metrics(), Metrics()
     with CombinedTracer((one, NULL_TRACER, other)).span("tool", tool="look", role="owner") as span:
-        span.tell(ok=True)
-    assert list(one.of("tool")) == list(other.of("tool")) == [("look", "yes")]
+        span.set_attributes(ok=True)
+    assert list(one.metrics_of("tool")) == list(other.metrics_of("tool")) == [("look", "yes")]
 
 
 def test_prometheus_reads_counters_histograms_and_gauges() -> None:
@@ -84,7 +84,7 @@ def test_prometheus_reads_counters_histograms_and_gauges() -> None:
     tallies = Metrics(clock)
     with tallies.span("model", kind="chat", provider="anthropic", model="m") as span:
         clock.now += 3.0
-        span.tell(outcome="answered", input=1000, output=20, cache_read=0, cache_write=5, usd=0.25)
+        span.set_attributes(outcome="answered", input=1000, output=20, cache_read=0, cache_write=5, usd=0.25)
     told = replace(QUIET, outbox={"sent": 3}, bridges={"matrix": False}, last_sleep=NOW, pressures={"guest": 0.5})
     found = samples(MetricsVitals(tallies, told))
     labels = (("kind", "chat"), ("outcome", "answered"), ("provider", "anthropic"))

@@ -34,15 +34,15 @@ def at(month: int, day: int, hour: int, minute: int = 0, *, fold: int = 0) -> da
 def test_a_night_is_due_from_its_time_on_until_it_was_slept(
     slept: datetime, now: datetime, due: datetime | None
 ) -> None:
-    assert NIGHTS.due(slept, BEGUN, now) == due
+    assert NIGHTS.find_due_night(slept, BEGUN, now) == due
 
 
 def test_a_home_that_was_never_talked_in_has_no_nights_and_a_new_one_none_before_it_was_begun() -> None:
-    assert NIGHTS.due(None, None, at(6, 11, 12)) is None
-    assert NIGHTS.due(None, at(6, 11, 9), at(6, 11, 12)) is None
-    assert NIGHTS.due(None, at(6, 11, 2), at(6, 11, 12)) == at(6, 11, 3, 30)
-    assert NIGHTS.missed(None, None, at(6, 11, 12)) is None
-    assert SleepSchedule("", OSLO).due(BEGUN, BEGUN, at(6, 11, 12)) is None
+    assert NIGHTS.find_due_night(None, None, at(6, 11, 12)) is None
+    assert NIGHTS.find_due_night(None, at(6, 11, 9), at(6, 11, 12)) is None
+    assert NIGHTS.find_due_night(None, at(6, 11, 2), at(6, 11, 12)) == at(6, 11, 3, 30)
+    assert NIGHTS.find_missed_night(None, None, at(6, 11, 12)) is None
+    assert SleepSchedule("", OSLO).find_due_night(BEGUN, BEGUN, at(6, 11, 12)) is None
 
 
 def test_an_hour_that_comes_twice_has_one_night() -> None:
@@ -50,18 +50,18 @@ def test_an_hour_that_comes_twice_has_one_night() -> None:
     nights = SleepSchedule("02:30", OSLO)
     first, second = at(10, 25, 2, 30), at(10, 25, 2, 30, fold=1)
     assert second - first == timedelta(hours=1)
-    assert nights.due(at(10, 24, 2, 30), BEGUN, first) == first
-    assert nights.due(first, BEGUN, second) is None
-    assert nights.due(first, BEGUN, at(10, 26, 2, 30)) == at(10, 26, 2, 30)
+    assert nights.find_due_night(at(10, 24, 2, 30), BEGUN, first) == first
+    assert nights.find_due_night(first, BEGUN, second) is None
+    assert nights.find_due_night(first, BEGUN, at(10, 26, 2, 30)) == at(10, 26, 2, 30)
 
 
 def test_an_hour_that_is_left_out_has_its_night_too() -> None:
     """On 29 March 2026 they show no time from two to three."""
     nights = SleepSchedule("02:30", OSLO)
     slept, due = at(3, 28, 2, 30), at(3, 29, 3, 30)
-    assert nights.due(slept, BEGUN, due - timedelta(minutes=1)) is None
-    assert nights.due(slept, BEGUN, due) == due == slept + timedelta(days=1)
-    assert nights.due(due, BEGUN, at(3, 30, 2, 29)) is None
+    assert nights.find_due_night(slept, BEGUN, due - timedelta(minutes=1)) is None
+    assert nights.find_due_night(slept, BEGUN, due) == due == slept + timedelta(days=1)
+    assert nights.find_due_night(due, BEGUN, at(3, 30, 2, 29)) is None
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kathmandu", "UTC"])
@@ -70,7 +70,7 @@ def test_every_zone_has_one_night_a_day(zone: str) -> None:
     due = set()
     for _ in range(10 * 24):
         now += timedelta(hours=1)
-        found = nights.due(slept, BEGUN, now)
+        found = nights.find_due_night(slept, BEGUN, now)
         if found is not None:
             due.add(found)
             slept = now
@@ -84,17 +84,17 @@ def test_a_night_is_late_after_a_while_and_missed_after_a_day() -> None:
     assert not is_late_start(slot, slot + timedelta(minutes=10))
     assert is_late_start(slot, slot + timedelta(minutes=11))
     slept = at(6, 10, 3, 30)
-    assert NIGHTS.missed(slept, BEGUN, slot + timedelta(hours=24)) is None
-    assert NIGHTS.missed(slept, BEGUN, slot + timedelta(hours=25)) == slot
-    assert NIGHTS.missed(slept, BEGUN, slot + timedelta(days=9)) == slot
-    assert NIGHTS.missed(slot, BEGUN, slot + timedelta(hours=25)) is None
+    assert NIGHTS.find_missed_night(slept, BEGUN, slot + timedelta(hours=24)) is None
+    assert NIGHTS.find_missed_night(slept, BEGUN, slot + timedelta(hours=25)) == slot
+    assert NIGHTS.find_missed_night(slept, BEGUN, slot + timedelta(days=9)) == slot
+    assert NIGHTS.find_missed_night(slot, BEGUN, slot + timedelta(hours=25)) is None
 
 
 def test_what_a_wrong_clock_dated_in_the_future_keeps_no_night_from_coming() -> None:
     slot = at(6, 11, 3, 30)
     wrong, now = slot + timedelta(days=900), slot + timedelta(hours=2)
-    assert NIGHTS.due(wrong, BEGUN, now) == slot == NIGHTS.due(None, wrong, now)
-    assert NIGHTS.due(now, wrong, now + timedelta(hours=1)) is None
-    assert NIGHTS.missed(wrong, BEGUN, now) == NIGHTS.missed(None, BEGUN, now) is not None
+    assert NIGHTS.find_due_night(wrong, BEGUN, now) == slot == NIGHTS.find_due_night(None, wrong, now)
+    assert NIGHTS.find_due_night(now, wrong, now + timedelta(hours=1)) is None
+    assert NIGHTS.find_missed_night(wrong, BEGUN, now) == NIGHTS.find_missed_night(None, BEGUN, now) is not None
     # A clock that was put back by an hour brings no second night.
-    assert NIGHTS.due(slot + timedelta(hours=1), BEGUN, slot + timedelta(minutes=1)) is None
+    assert NIGHTS.find_due_night(slot + timedelta(hours=1), BEGUN, slot + timedelta(minutes=1)) is None

@@ -32,7 +32,7 @@ def outbox(tmp_path: Path, clock: SteppingClock) -> Iterator[StoredOutbox]:
 async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_on(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
-    bridge = RecordingBridge(fail=[BridgeError("the network is away")])
+    bridge = RecordingBridge(send_errors=[BridgeError("the network is away")])
     for key in ("a", "b"):
         outbox.push(outgoing_message(key), clock())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
@@ -48,14 +48,14 @@ async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_
 
 
 async def test_each_failure_holds_its_place_for_longer(outbox: StoredOutbox, clock: SteppingClock) -> None:
-    bridge = RecordingBridge(fail=[BridgeError("away") for _ in range(20)])
+    bridge = RecordingBridge(send_errors=[BridgeError("away") for _ in range(20)])
     outbox.push(outgoing_message("a"), clock())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     tried = []
     for second in range(64):
-        left = len(bridge.fail)
+        left = len(bridge.send_errors)
         await delivery.flush()
-        tried += [second] if len(bridge.fail) < left else []
+        tried += [second] if len(bridge.send_errors) < left else []
         clock.now += timedelta(seconds=1)
     assert tried == [0, 1, 3, 7, 15, 31, 63]
 
@@ -63,14 +63,14 @@ async def test_each_failure_holds_its_place_for_longer(outbox: StoredOutbox, clo
 async def test_who_comes_ends_the_waiting_but_not_the_patience_that_a_network_asked_for(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
-    bridge = RecordingBridge(fail=[BridgeError("away"), BridgeError("slowly", retry_after=40)])
+    bridge = RecordingBridge(send_errors=[BridgeError("away"), BridgeError("slowly", retry_after=40)])
     outbox.push(outgoing_message("a"), clock())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     for _ in range(2):
-        delivery.attached("kept")
+        delivery.retry_held_back("kept")
         await delivery.flush()
-        assert (bridge.bodies, bridge.fail) == ([], [])
+        assert (bridge.bodies, bridge.send_errors) == ([], [])
     clock.now += timedelta(seconds=41)
     await delivery.flush()
     assert bridge.bodies == ["body of a"]
@@ -82,13 +82,13 @@ class ReattachingBridge(RecordingBridge):
     delivery: Dispatcher
 
     async def send(self, part: OutgoingPart) -> None:
-        if self.fail:
-            self.delivery.attached(self.name)
+        if self.send_errors:
+            self.delivery.retry_held_back(self.name)
         await super().send(part)
 
 
 async def test_who_comes_while_a_send_fails_changes_no_order(outbox: StoredOutbox, clock: SteppingClock) -> None:
-    bridge = ReattachingBridge(fail=[BridgeError("away")])
+    bridge = ReattachingBridge(send_errors=[BridgeError("away")])
     for key in ("a", "b"):
         outbox.push(outgoing_message(key), clock())
     bridge.delivery = Dispatcher(outbox, {"kept": bridge}, clock)
@@ -100,7 +100,7 @@ async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     """However much there is of it: on terminals each message has an audience of its own."""
-    bridge = RecordingBridge(fail=[RecipientNotConnected() for _ in range(150)])
+    bridge = RecordingBridge(send_errors=[RecipientNotConnected() for _ in range(150)])
     for number in range(150):
         outbox.push(outgoing_message(f"n{number}"), clock())
     outbox.push(outgoing_message("asked for"), clock())
@@ -113,7 +113,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     refused = [BridgeError("Nobody may write there.", refused=True) for _ in range(2)]
-    bridge, home = RecordingBridge(fail=refused), RecordingBridge("terminal")
+    bridge, home = RecordingBridge(send_errors=refused), RecordingBridge("terminal")
     mine = outbox.push(outgoing_message("a"), clock())
     hers = outbox.push(OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "main", "for them alone"), clock())
     outbox.push(outgoing_message("c"), clock())
@@ -122,7 +122,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
         await delivery.flush()
         clock.now += timedelta(hours=1)
     assert bridge.bodies == ["body of c"]
-    assert outbox.counts() == {"failed": 2, "sent": 3}
+    assert outbox.count_by_state() == {"failed": 2, "sent": 3}
     assert [one.outgoing.key for one in home.sent] == [f"refused:{mine.id}:1", f"refused:{hers.id}:1"]
     assert home.bodies[0] == (
         f"A message to you (`body of a`) was refused by kept: Nobody may write there. `/deliveries again {mine.id}` "
@@ -135,7 +135,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
 async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: StoredOutbox, clock: SteppingClock) -> None:
     for number, trouble in enumerate(({"refused": True}, {"ambiguous": True})):
         outbox.push(replace(outgoing_message(f"n{number}"), message_id=40 + number), clock())
-        bridge, home = RecordingBridge(fail=[BridgeError("no", **trouble)]), RecordingBridge("terminal")
+        bridge, home = RecordingBridge(send_errors=[BridgeError("no", **trouble)]), RecordingBridge("terminal")
         bridge.capabilities = BridgeCapabilities()
         await Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock).flush()
         (told,) = [*bridge.sent, *home.sent]
@@ -145,8 +145,8 @@ async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: StoredOutb
 async def test_of_a_refused_notice_nothing_is_told(outbox: StoredOutbox, clock: SteppingClock) -> None:
     refused = [BridgeError("not here", refused=True) for _ in range(3)]
     outbox.push(outgoing_message("a", "terminal"), clock())
-    await Dispatcher(outbox, {"terminal": RecordingBridge("terminal", fail=refused)}, clock).flush()
-    assert (outbox.counts(), len(refused)) == ({"failed": 2}, 1)
+    await Dispatcher(outbox, {"terminal": RecordingBridge("terminal", send_errors=refused)}, clock).flush()
+    assert (outbox.count_by_state(), len(refused)) == ({"failed": 2}, 1)
 
 
 async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_of(
@@ -154,23 +154,25 @@ async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_
 ) -> None:
     code = OutgoingMessage("code", "peer:kept:7", "peer:kept:7", "kept", "7", "your code", "notice")
     outbox.push(code, clock())
-    refused = RecordingBridge(fail=[BridgeError("blocked", refused=True)])
+    refused = RecordingBridge(send_errors=[BridgeError("blocked", refused=True)])
     delivery = Dispatcher(outbox, {"kept": refused, "terminal": RecordingBridge("terminal")}, clock)
     await delivery.flush()
-    assert outbox.counts() == {"dropped": 1}
+    assert outbox.count_by_state() == {"dropped": 1}
     assert delivery.status()["bridges"]["kept"]["ok"]
 
 
 async def test_f36_what_may_have_arrived_and_is_refused_then_stays_in_doubt(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
-    bridge = RecordingBridge(fail=[BridgeError("timed out", ambiguous=True), BridgeError("not here", refused=True)])
+    bridge = RecordingBridge(
+        send_errors=[BridgeError("timed out", ambiguous=True), BridgeError("not here", refused=True)]
+    )
     outbox.push(outgoing_message("a"), clock())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     for _ in range(2):
         await delivery.flush()
         clock.now += timedelta(minutes=1)
-    assert (outbox.counts().get("ambiguous"), outbox.counts().get("failed")) == (1, None)
+    assert (outbox.count_by_state().get("ambiguous"), outbox.count_by_state().get("failed")) == (1, None)
 
 
 async def test_f36_what_may_have_arrived_is_not_shown_elsewhere_without_a_word(
@@ -179,13 +181,13 @@ async def test_f36_what_may_have_arrived_is_not_shown_elsewhere_without_a_word(
     """The account that it was sent to is the owner's no more."""
     bridge, home = RecordingBridge(), RecordingBridge("terminal")
     cut, waits = outbox.push(outgoing_message("cut"), clock()), outbox.push(outgoing_message("waits"), clock())
-    outbox.mark(cut.id, "sending", clock())
+    outbox.set_state(cut.id, "sending", clock())
     delivery = Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock, lambda outgoing: ("terminal", "main"))
     await delivery.flush()
     await delivery.flush()
     assert bridge.bodies == []
     assert [one.outgoing.key for one in home.sent] == ["waits", f"uncertain:{cut.id}:1"]
-    assert (outbox.counts().get("ambiguous"), outbox.still_open(waits.id)) == (1, None)
+    assert (outbox.count_by_state().get("ambiguous"), outbox.find_open(waits.id)) == (1, None)
 
 
 class StatusRecordingBridge(RecordingBridge):
@@ -238,7 +240,7 @@ async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_me
     bridge.capabilities = BridgeCapabilities(max_length=12)
     outbox.push(replace(outgoing_message("a"), body="one one\n\ntwo two"), clock())
     await Dispatcher(outbox, {"kept": bridge}, clock).flush()
-    assert outbox.counts()["ambiguous"] == 1
+    assert outbox.count_by_state()["ambiguous"] == 1
 
 
 async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: StoredOutbox, clock: SteppingClock) -> None:
@@ -254,9 +256,9 @@ async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: StoredO
 
 async def test_trouble_ends_with_what_was_in_it(outbox: StoredOutbox, clock: SteppingClock) -> None:
     item = outbox.push(outgoing_message("a"), clock())
-    delivery = Dispatcher(outbox, {"kept": RecordingBridge(fail=[BridgeError("slowly", retry_after=40)])}, clock)
+    delivery = Dispatcher(outbox, {"kept": RecordingBridge(send_errors=[BridgeError("slowly", retry_after=40)])}, clock)
     await delivery.flush()
-    outbox.mark(item.id, "dropped", clock())
+    outbox.set_state(item.id, "dropped", clock())
     clock.now += timedelta(seconds=41)
     await delivery.flush()
     assert delivery.status()["bridges"]["kept"]["ok"]
@@ -272,7 +274,7 @@ class Slow(RecordingBridge):
         self._clock = clock
 
     async def send(self, part: OutgoingPart) -> None:
-        self._outbox.mark(self._dropped, "dropped", self._clock())
+        self._outbox.set_state(self._dropped, "dropped", self._clock())
         await super().send(part)
 
 
@@ -281,7 +283,7 @@ async def test_what_was_let_go_meanwhile_is_not_sent(outbox: StoredOutbox, clock
     dropped = outbox.push(outgoing_message("b"), clock())
     bridge = Slow(outbox, dropped.id, clock)
     await Dispatcher(outbox, {"kept": bridge}, clock).flush()
-    assert (bridge.bodies, outbox.counts()) == (["body of a"], {"sent": 1, "dropped": 1})
+    assert (bridge.bodies, outbox.count_by_state()) == (["body of a"], {"sent": 1, "dropped": 1})
 
 
 @pytest.mark.parametrize("asked", [-5.0, float("nan"), float("inf"), 1e300])
@@ -289,7 +291,7 @@ async def test_however_long_a_network_asks_to_wait_the_bridge_goes_on(
     outbox: StoredOutbox, clock: SteppingClock, asked: float
 ) -> None:
     outbox.push(outgoing_message("a"), clock())
-    bridge = RecordingBridge(fail=[BridgeError("slowly", retry_after=asked)])
+    bridge = RecordingBridge(send_errors=[BridgeError("slowly", retry_after=asked)])
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert bridge.bodies == []

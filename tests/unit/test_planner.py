@@ -35,7 +35,9 @@ from tests.unit.test_fallback import says, user, uses, words
 
 NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
 BUDGETS = RequestBudgets(tokens=16_000, reserve=1_600, bytes=10_000_000, images=20)
-TERMS = CompactionLimits(BUDGETS, COUNTER, fixed=PromptSize(tokens=500, bytes=2_000), protected=frozenset({PROTECTED}))
+TERMS = CompactionLimits(
+    BUDGETS, COUNTER, fixed=PromptSize(tokens=500, bytes=2_000), protected_tools=frozenset({PROTECTED})
+)
 NOTHING_KEPT = CompactionInputs()
 POLICY = CompactionPolicy(preserve_messages=4, preserve_share=0.05)
 # Where it is still the day before.
@@ -59,9 +61,9 @@ def planned(
 
 def finished(found: CompactionPlan, text: str = "They talked.") -> CompactionPlan:
     """The plan with its summary."""
-    assert found.outline is not None
+    assert found.pending_summary is not None
     summary = Summary(text, "full", COUNTER.count_text(text), memories=("Ada likes tea",), model="small", attempts=1)
-    return replace(found, compaction=found.outline.finished(summary, NOW))
+    return replace(found, compaction=found.pending_summary.complete(summary, NOW))
 
 
 def chat(exchanges: int, tokens: int = 200) -> list[Message]:
@@ -110,9 +112,9 @@ def checkpoint(number: int, first: int, last: int, text: str = "earlier", **more
 def test_old_tool_output_is_masked_where_that_is_enough() -> None:
     rows = [*(m for n in range(6) for m in (user(10), *uses(f"c{n}", 1_500), says(20))), *chat(3, 20)]
     stored, found = planned(rows)
-    assert found.tier == "mask" and found.outline is None
+    assert found.tier == "mask" and found.pending_summary is None
     assert {row.role for row in found.shorten} == {"tool"} and len(found.shorten) == 6
-    assert found.after.ratio < POLICY.enough(TERMS.target) < found.before.ratio
+    assert found.after.ratio < POLICY.masking_target(TERMS.target) < found.before.ratio
     line = found.shorten[0].content
     assert line.startswith('[TOOL OUTPUT ARCHIVED: read_file(path="a"), 2026-11-20') and "about 1" in line
     assert f"read_history(message_id={stored[2].id})" in line and "conversation.jsonl bytes 1200-1300" in line
@@ -133,8 +135,8 @@ def test_a_mask_tells_the_time_by_the_clock_of_the_home() -> None:
 
 def test_what_leaves_is_dated_by_the_clock_of_the_home() -> None:
     _, found = planned([user(20, "My sister Ines moved to Bergen. "), says(20), *chat(40)], terms=THERE)
-    assert found.outline is not None
-    material = found.outline.material
+    assert found.pending_summary is not None
+    material = found.pending_summary.summary_input
     assert render_heading(material.rows[0]) == "#10 2026-11-19 22:00 user"
     assert "- #10 2026-11-19 user: My sister Ines" in select_sentences(material, 2_000, COUNTER.count_text)
     compaction = finished(found).compaction
@@ -155,7 +157,7 @@ def test_what_was_masked_is_not_masked_again() -> None:
     rows = [*(m for n in range(6) for m in (user(10), *uses(f"c{n}", 1_500), says(20))), *chat(3, 20)]
     stored, found = planned(rows)
     again = plan_compaction(
-        view_of(found.applied(stored), prefix_rev=1),
+        view_of(found.apply_to(stored), prefix_rev=1),
         places_of(stored),
         TERMS,
         POLICY,
@@ -184,7 +186,7 @@ def test_a_person_who_asks_for_it_gets_a_summary_even_where_masks_would_do() -> 
 def test_the_target_binds() -> None:
     stored, found = planned(chat(30))
     done = finished(found)
-    left = done.applied(stored)
+    left = done.apply_to(stored)
     assert found.before.ratio > 0.8
     assert ratio(left) <= TERMS.target + 0.01
     assert left[0].is_summary and left[-1] == stored[-1]
@@ -194,7 +196,7 @@ def test_the_view_after_is_summary_then_kept_words_then_protected_results_then_t
     rows = [*chat(8), user(20), *uses("t1", 60, PROTECTED), says(20), *chat(20)]
     stored, found = planned(rows)
     done = finished(found)
-    left = done.applied(stored)
+    left = done.apply_to(stored)
     kinds = ["summary" if m.is_summary else "copy" if "carried_from" in m.metadata else "live" for m in left]
     assert kinds == sorted(kinds, key=["summary", "copy", "live"].index)
     roles = [m.role for m in kept(done)]
@@ -208,12 +210,12 @@ def test_users_words_stay_newest_first_within_their_budget() -> None:
     said = [row.id for row in stored[: cut + 1] if row.role == "user"]
     assert origins and origins == said[-len(origins) :] and len(origins) < len(said)
     spent = sum(COUNTER.count_message(m) for m in kept(finished(found)))
-    assert spent <= POLICY.user_tokens(BUDGETS)
+    assert spent <= POLICY.user_budget(BUDGETS)
 
 
 def test_f18_kept_words_are_sent_as_history() -> None:
     stored, found = planned(chat(40, 150))
-    left = finished(found).applied(stored)
+    left = finished(found).apply_to(stored)
     sent = build_request(view_of(left), FRAME, LIMITS)
     text = "\n".join(message.content for message in sent.messages)
     assert text.index(RETAINED_WORDS_START) < text.index("request 3") < text.index("The conversation goes on here.")
@@ -226,21 +228,21 @@ def test_f18_open_requests_stay_word_for_word_before_newer_ones() -> None:
         places_of(stored),
         TERMS,
         POLICY,
-        CompactionInputs(requests=(request(stored[4]),)),
+        CompactionInputs(open_requests=(request(stored[4]),)),
         NOW,
         trigger="sleep",
     )
     assert stored[4].id in [m.metadata["carried_from"] for m in kept(finished(found))]
-    assert any(fate.what == "open requests" and not fate.goes for fate in found.fates)
+    assert any(fate.what == "open requests" and not fate.is_removed for fate in found.planned_changes)
 
 
 def test_f18_the_words_of_open_requests_without_room_are_given_to_the_summary() -> None:
     stored = numbered(chat(40, 150))
     asked = tuple(request(row) for row in reversed(stored) if row.role == "user")
-    keeping = CompactionInputs(requests=asked, tasks=("water the plants",))
+    keeping = CompactionInputs(open_requests=asked, tasks=("water the plants",))
     found = plan_compaction(view_of(stored), places_of(stored), TERMS, POLICY, keeping, NOW, trigger="sleep")
-    assert found.outline is not None
-    tasks, still = found.outline.material.tasks, found.outline.kept.open_ids
+    assert found.pending_summary is not None
+    tasks, still = found.pending_summary.summary_input.tasks, found.pending_summary.retained.open_request_ids
     assert still and tasks[-2:] == (stored[0].content, "water the plants")
     assert not {row.content for row in stored if row.id in still} & set(tasks)
 
@@ -255,7 +257,7 @@ def test_f08_a_cut_never_falls_between_a_call_and_its_results() -> None:
     rows = [*chat(10), *(m for n in range(12) for m in (user(30), *uses(f"c{n}", 400), says(30)))]
     for preserve in range(1, 12):
         stored, found = planned(rows, policy=replace(POLICY, strategy="summary", preserve_messages=preserve))
-        left = finished(found).applied(stored)
+        left = finished(found).apply_to(stored)
         asked = [call.id for m in left for call in m.tool_calls]
         assert asked == [m.tool_call_id for m in left if m.role == "tool"]
 
@@ -263,23 +265,23 @@ def test_f08_a_cut_never_falls_between_a_call_and_its_results() -> None:
 def test_f10_the_newest_request_is_never_cut() -> None:
     rows = [*chat(30), user(3_000, "the newest "), *uses("c1", 2_000)]
     stored, found = planned(rows)
-    assert [m.id for m in finished(found).applied(stored)[-3:]] == [m.id for m in stored[-3:]]
+    assert [m.id for m in finished(found).apply_to(stored)[-3:]] == [m.id for m in stored[-3:]]
 
 
 def test_the_preserve_window_is_by_number_or_by_weight_whichever_is_more() -> None:
     by_number = finished(planned(chat(60, 60), policy=CompactionPolicy(preserve_messages=20, preserve_share=0.0))[1])
     stored, _ = planned(chat(60, 60))
-    assert sum(m.id is not None for m in by_number.applied(stored)) == 20
+    assert sum(m.id is not None for m in by_number.apply_to(stored)) == 20
     weighty = finished(planned(chat(60, 60), policy=CompactionPolicy(preserve_messages=2, preserve_share=0.12))[1])
-    live = [m for m in weighty.applied(stored) if m.id is not None]
+    live = [m for m in weighty.apply_to(stored) if m.id is not None]
     assert len(live) > 20 and sum(COUNTER.count_message(m) for m in live) <= 0.13 * BUDGETS.tokens
 
 
 def test_f17_pictures_that_leave_are_in_the_material_and_told_of() -> None:
     picture = Message("user", "look", media=(Media("image", "image/png", "boat.png", data=PICTURE),))
     _, found = planned([picture, *chat(30)])
-    assert found.outline is not None and found.outline.material.rows[0].media[0].name == "boat.png"
-    assert any(fate.what == "pictures" for fate in found.fates)
+    assert found.pending_summary is not None and found.pending_summary.summary_input.rows[0].media[0].name == "boat.png"
+    assert any(fate.what == "pictures" for fate in found.planned_changes)
     assert all(medium.data is None for m in kept(finished(found)) for medium in m.media)
 
 
@@ -292,7 +294,7 @@ def test_earlier_summaries_are_never_counted_as_users_words() -> None:
 
 def test_nothing_is_planned_for_a_short_conversation() -> None:
     _, found = planned(chat(3, 60), trigger="manual")
-    assert not found.changes and found.after == found.before
+    assert not found.has_changes and found.after == found.before
 
 
 @pytest.mark.parametrize("trigger", ["manual", "emergency"])
@@ -300,14 +302,14 @@ def test_nothing_is_planned_where_the_view_would_grow(trigger: str) -> None:
     """What a person said stays word for word: beside a summary it is more than before."""
     rows = [row for n in range(4) for row in (user(500, f"request {n} "), says(20))]
     _, found = planned(rows, trigger=trigger)
-    assert (found.changes, found.before) == (False, found.after)
+    assert (found.has_changes, found.before) == (False, found.after)
     _, found = planned(rows, trigger="messages")
-    assert found.changes
+    assert found.has_changes
 
 
 def test_a_count_of_messages_calls_for_a_summary_whatever_they_weigh() -> None:
     stored, found = planned(chat(60, 3), trigger="messages")
-    assert len(finished(found).applied(stored)) < 60
+    assert len(finished(found).apply_to(stored)) < 60
 
 
 # ------------------------------------------------------------------------------------------------ checkpoints and facts
@@ -337,11 +339,11 @@ def test_f25_a_sixth_checkpoint_asks_for_a_merge_of_the_two_oldest() -> None:
     found = plan_compaction(
         view_of(stored), places_of(stored), TERMS, roomy, CompactionInputs(checkpoints=live), NOW, trigger="sleep"
     )
-    assert found.merge == (1, 2)
+    assert found.merge_ids == (1, 2)
     found = plan_compaction(
         view_of(stored), places_of(stored), TERMS, roomy, CompactionInputs(checkpoints=live[:4]), NOW, trigger="sleep"
     )
-    assert found.merge == ()
+    assert found.merge_ids == ()
 
 
 def test_f25_summaries_that_fill_the_room_are_merged_however_few() -> None:
@@ -350,7 +352,7 @@ def test_f25_summaries_that_fill_the_room_are_merged_however_few() -> None:
     found = plan_compaction(
         view_of(stored), places_of(stored), TERMS, POLICY, CompactionInputs(checkpoints=live), NOW, trigger="sleep"
     )
-    assert found.merge == (1, 2)
+    assert found.merge_ids == (1, 2)
 
 
 def test_what_a_branch_inherited_leaves_with_the_first_summary() -> None:
@@ -361,7 +363,7 @@ def test_what_a_branch_inherited_leaves_with_the_first_summary() -> None:
     live = numbered(chat(40, 150))
     rows = [*inherited, *live]
     found = plan_compaction(view_of(rows), places_of(live), TERMS, POLICY, CompactionInputs(), NOW, trigger="sleep")
-    assert found.outline is not None and found.outline.material.rows[:2] == tuple(inherited)
+    assert found.pending_summary is not None and found.pending_summary.summary_input.rows[:2] == tuple(inherited)
     assert finished(found).compaction.from_message_id == live[0].id  # type: ignore[union-attr]
 
 
@@ -371,8 +373,8 @@ def test_what_a_branch_inherited_leaves_with_the_first_summary() -> None:
 @pytest.mark.parametrize("strategy", ["sliding_window", "deletion", "selective"])
 def test_strategies_without_a_summary_leave_a_record_of_where_the_messages_stand(strategy: Any) -> None:
     stored, found = planned(chat(40, 150), policy=replace(POLICY, strategy=strategy))
-    assert found.outline is None and found.compaction is not None and found.compaction.tier == strategy
-    left = found.applied(stored)
+    assert found.pending_summary is None and found.compaction is not None and found.compaction.tier == strategy
+    left = found.apply_to(stored)
     assert "earlier messages, #10 to #" in left[0].content and ratio(left) <= TERMS.target + 0.02
     assert [m.id for m in left[-2:]] == [m.id for m in stored[-2:]]
 
@@ -389,12 +391,12 @@ def test_selective_keeps_what_says_most() -> None:
 def test_deletion_takes_no_more_than_it_must() -> None:
     stored, deletion = planned(chat(40, 150), policy=replace(POLICY, strategy="deletion", preserve_messages=2))
     _, sliding = planned(chat(40, 150), policy=replace(POLICY, strategy="sliding_window", preserve_messages=2))
-    assert len(deletion.applied(stored)) > len(sliding.applied(stored))
+    assert len(deletion.apply_to(stored)) > len(sliding.apply_to(stored))
 
 
 def test_mask_never_takes_a_message_out_of_view() -> None:
     stored, found = planned(chat(40, 150), policy=replace(POLICY, strategy="mask"), trigger="overflow")
-    assert found.compaction is None and found.applied(stored) == tuple(stored)
+    assert found.compaction is None and found.apply_to(stored) == tuple(stored)
 
 
 # --------------------------------------------------------------------------------------------------------------- rounds
@@ -412,14 +414,14 @@ def test_f25_many_rounds_keep_the_view_near_the_target() -> None:
         found = plan_compaction(
             view_of(rows), places_of(rows), TERMS, POLICY, CompactionInputs(tuple(live)), NOW, trigger="sleep"
         )
-        if found.merge:
+        if found.merge_ids:
             first, second = live[:2]
             live[:2] = [replace(first, to_message_id=second.to_message_id, summary=words(150))]
             found = plan_compaction(
                 view_of(rows), places_of(rows), TERMS, POLICY, CompactionInputs(tuple(live)), NOW, trigger="sleep"
             )
         done = finished(found, words(200))
-        rows = done.applied(rows)
+        rows = done.apply_to(rows)
         assert done.compaction is not None
         live.append(
             checkpoint(round_number + 1, done.compaction.from_message_id, done.compaction.to_message_id, words(200))

@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def price(table: Path, name: str) -> Price:
-    found = load_prices(table)["house"].of(name)
+    found = load_prices(table)["house"].price_for_model(name)
     assert found is not None
     return found
 
@@ -40,7 +40,7 @@ def test_a_dated_name_has_the_price_of_the_name_before_the_date(table: Path, nam
 
 @pytest.mark.parametrize("name", ["smaller", "small-minus", "small-5", "", "small-20251"])
 def test_a_name_that_only_begins_alike_has_no_price(table: Path, name: str) -> None:
-    assert load_prices(table)["house"].of(name) is None
+    assert load_prices(table)["house"].price_for_model(name) is None
 
 
 def test_the_longest_name_wins(table: Path) -> None:
@@ -49,7 +49,7 @@ def test_the_longest_name_wins(table: Path) -> None:
 
 def test_a_bill_counts_each_kind_of_token_at_its_rate(table: Path) -> None:
     usage = Usage(input=1_000_000, output=1_000_000, cache_read=1_000_000, cache_write=1_000_000)
-    assert price(table, "small").billed(usage) == pytest.approx(1.0 + 5.0 + 0.1 + 1.25)
+    assert price(table, "small").cost_of_call(usage) == pytest.approx(1.0 + 5.0 + 0.1 + 1.25)
 
 
 def test_the_worst_case_writes_the_whole_prompt_to_the_cache_and_answers_at_full_length(table: Path) -> None:
@@ -58,8 +58,8 @@ def test_the_worst_case_writes_the_whole_prompt_to_the_cache_and_answers_at_full
 
 def test_a_long_prompt_makes_the_whole_request_dearer(table: Path) -> None:
     long = price(table, "long")
-    assert long.billed(Usage(input=1000, output=1000)) == pytest.approx((1000 * 1 + 1000 * 5) / 1e6)
-    assert long.billed(Usage(input=900, cache_read=101, output=1000)) == pytest.approx(
+    assert long.cost_of_call(Usage(input=1000, output=1000)) == pytest.approx((1000 * 1 + 1000 * 5) / 1e6)
+    assert long.cost_of_call(Usage(input=900, cache_read=101, output=1000)) == pytest.approx(
         (900 * 4 + 101 * 0.4 + 1000 * 8) / 1e6
     )
     assert long.worst_case(1001, 10) == pytest.approx((1001 * 5 + 10 * 8) / 1e6)
@@ -83,7 +83,7 @@ def test_the_shipped_table_is_dated_and_plausible() -> None:
 
 
 def test_the_default_model_has_a_price() -> None:
-    assert load_prices(SHIPPED)["anthropic"].of("claude-sonnet-5-5") is not None
+    assert load_prices(SHIPPED)["anthropic"].price_for_model("claude-sonnet-5-5") is not None
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_moving_back_begins_anew() -> None:
 
 def test_several_may_hold_at_once_and_one_may_end() -> None:
     plays = add_attribute(
-        add_attribute(MARTA, "plays", "cello", at(1), several=True), "plays", "chess", at(2), several=True
+        add_attribute(MARTA, "plays", "cello", at(1), allow_multiple=True), "plays", "chess", at(2), allow_multiple=True
     )
     assert spans(plays) == [("cello", 1, None), ("chess", 2, None)]
     assert spans(end_attribute(plays, "plays", "Cello", at(4))) == [("cello", 1, 4), ("chess", 2, None)]

@@ -31,14 +31,14 @@ PHRASE = 'copper heron "zan\\quux" 47'
     ],
 )
 def test_a_phrase_is_found_in_any_spacing_case_and_escape(text: str) -> None:
-    assert PhraseMatcher([PHRASE]).found(f"so {text} then")
-    assert len(PhraseMatcher([PHRASE]).ends_in(f"so {text} then".encode())) == 1
+    assert PhraseMatcher([PHRASE]).matches(f"so {text} then")
+    assert len(PhraseMatcher([PHRASE]).match_ends(f"so {text} then".encode())) == 1
 
 
 @pytest.mark.parametrize("text", ["copper heron", "copperheron zan", 'copper heron "zan\\quux" 4', "heron copper"])
 def test_other_words_are_not_found(text: str) -> None:
-    assert not PhraseMatcher([PHRASE]).found(text)
-    assert not PhraseMatcher([]).found(text)
+    assert not PhraseMatcher([PHRASE]).matches(text)
+    assert not PhraseMatcher([]).matches(text)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_other_words_are_not_found(text: str) -> None:
     ],
 )
 def test_other_scripts_forms_and_escapes_are_found(phrase: str, text: str) -> None:
-    assert PhraseMatcher([phrase]).found(text)
-    assert PhraseMatcher([phrase]).ends_in(text.encode())
+    assert PhraseMatcher([phrase]).matches(text)
+    assert PhraseMatcher([phrase]).match_ends(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_other_scripts_forms_and_escapes_are_found(phrase: str, text: str) -> No
     ],
 )
 def test_the_sentence_or_line_with_the_words_goes(text: str, left: str) -> None:
-    assert PhraseMatcher(["tiger blue"]).without(text).strip(" ") == left
+    assert PhraseMatcher(["tiger blue"]).remove_from_text(text).strip(" ") == left
 
 
 def test_texts_in_json_lose_them_and_keep_their_form() -> None:
     value = {"a": ["tiger blue", "x"], "b": "It is. tiger blue", "tiger blue": 1, "c": [7, "tiger blue"], "d": None}
     left = {"a": ["x"], "b": "It is.", "c": [7, "[gone]"], "d": None}
-    assert PhraseMatcher(["tiger blue"]).without_in(value, "[gone]") == left
+    assert PhraseMatcher(["tiger blue"]).remove_from_json(value, "[gone]") == left
 
 
 def test_a_message_is_known_by_its_telling_sentences() -> None:
@@ -105,9 +105,9 @@ def test_short_words_are_not_looked_for() -> None:
 def test_nothing_that_was_cut_is_found_again(before: str, after: str) -> None:
     wording = PhraseMatcher(['ba "é" 鷺の'])
     text = f'{before}ba "é" 鷺の{after}'
-    assert not wording.found(wording.without(text))
-    assert not wording.ends_in(json.dumps(wording.without(text)).encode())
-    assert len(wording.blanked(text.encode())) == len(text.encode())
+    assert not wording.matches(wording.remove_from_text(text))
+    assert not wording.match_ends(json.dumps(wording.remove_from_text(text)).encode())
+    assert len(wording.blank_bytes(text.encode())) == len(text.encode())
 
 
 @pytest.mark.parametrize("sentence", ["On day {} the heron stood by the water. ", "and heron {} stood by the water "])
@@ -118,5 +118,5 @@ def test_what_stands_elsewhere_of_a_long_text_is_known_again(sentence: str) -> N
     page = propose_memory_md([entry], "", (), UTC, len, 10_000)
     wording = PhraseMatcher(identifying_phrases(said))
     for shown in (*note.lines, page, *(f"{said[: most - 1]}…" for most in PREVIEW_LENGTHS)):
-        assert "heron" in shown and "heron" not in wording.without(shown)
+        assert "heron" in shown and "heron" not in wording.remove_from_text(shown)
     assert any(f"{said[: most - 1]}…" in note.lines[0] for most in PREVIEW_LENGTHS)

@@ -32,7 +32,7 @@ class YearOfMessages:
         self.spoken = GenerationActivity("main", self.spoken.generation, self.spoken.first_at or self.now, self.now)
 
     def look(self) -> None:
-        due = self.home.due(self.spoken, self.now)
+        due = self.home.due_reset(self.spoken, self.now)
         if due is not None:
             self.ended.append(due)
             self.spoken = GenerationActivity("main", self.spoken.generation + 1, None, None)
@@ -110,19 +110,19 @@ def test_a_clock_that_is_set_back_ends_nothing_twice() -> None:
     assert len(year.ended) == 1
     idle = policies(main="idle")
     said = datetime(2026, 6, 1, 12, tzinfo=UTC)
-    assert idle.due(GenerationActivity("main", 1, said, said), said - timedelta(hours=5)) is None
+    assert idle.due_reset(GenerationActivity("main", 1, said, said), said - timedelta(hours=5)) is None
 
 
 def test_each_kind_of_session_has_a_policy_of_its_own() -> None:
     home = policies(main="daily", thread="idle", guest="idle")
-    assert [home.policy(key) for key in ("main", "thread:trip", "branch:3", "peer:x:ann", "room:x:1")] == [
+    assert [home.policy_of_session(key) for key in ("main", "thread:trip", "branch:3", "peer:x:ann", "room:x:1")] == [
         "daily",
         "idle",
         "idle",
         "idle",
         "manual",
     ]
-    assert home.any and not policies().any
+    assert home.has_automatic and not policies().has_automatic
 
 
 def test_a_daily_reset_waits_for_the_sleep_of_its_night_but_not_all_day() -> None:
@@ -137,7 +137,7 @@ def test_a_daily_reset_waits_for_the_sleep_of_its_night_but_not_all_day() -> Non
 def test_f31_a_daily_reset_that_did_not_happen_is_overdue() -> None:
     said, home = datetime(2026, 6, 1, 12, tzinfo=UTC), policies(main="daily")
     spoken = GenerationActivity("main", 1, said, said)
-    assert home.overdue(spoken, datetime(2026, 6, 2, 4, tzinfo=UTC)) is None
-    assert home.overdue(spoken, datetime(2026, 6, 2, 6, tzinfo=UTC)) is not None
+    assert home.overdue_reset(spoken, datetime(2026, 6, 2, 4, tzinfo=UTC)) is None
+    assert home.overdue_reset(spoken, datetime(2026, 6, 2, 6, tzinfo=UTC)) is not None
     idle = policies(main="idle")
-    assert idle.overdue(spoken, datetime(2026, 6, 9, 6, tzinfo=UTC)) is None
+    assert idle.overdue_reset(spoken, datetime(2026, 6, 9, 6, tzinfo=UTC)) is None

@@ -12,7 +12,7 @@ from sleep.rules.sentences import expand_shorthand, split_sentences
 
 
 def texts(said: str) -> list[str]:
-    return [one.words for one in join_fragments(split_sentences(said))]
+    return [one.text for one in join_fragments(split_sentences(said))]
 
 
 @pytest.mark.parametrize(

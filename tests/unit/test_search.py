@@ -32,25 +32,25 @@ def test_a_natural_question_finds_what_was_said_in_other_forms_of_its_words(room
     add_chatter(room, 100)
     (wanted,) = room.say("We are organising the boat repairs for April, Ragna cancelled hers.")
     add_chatter(room, 100, seed=4)
-    assert room.find("Did I organise that the boat is repaired?")[0] == wanted
+    assert room.search_ids("Did I organise that the boat is repaired?")[0] == wanted
 
 
 def test_a_message_said_now_is_found_in_the_next_call(room: SearchHome) -> None:
-    assert room.find("zeppelin") == []
+    assert room.search_ids("zeppelin") == []
     for number in range(3):
         (said,) = room.say(f"The zeppelin has number {number}.")
-        assert room.find("zeppelin")[0] == said
+        assert room.search_ids("zeppelin")[0] == said
 
 
 @pytest.mark.parametrize("said", [["The zeppelin flies north. " * 2_500], ["The zeppelin flies north."] * 70])
 async def test_much_that_was_said_is_taken_in_beside_the_loop_and_found_then(room: SearchHome, said: list[str]) -> None:
     room.say("Good morning.")
-    assert not room.finder.slow() and room.find("zeppelin") == []
+    assert not room.finder.is_slow() and room.search_ids("zeppelin") == []
     first, *_ = room.say(*said)
-    assert room.finder.slow()
-    await room.history.ready()
-    assert not room.finder.slow()
-    assert room.find("zeppelin", limit=len(said))[-1] == first
+    assert room.finder.is_slow()
+    await room.history.prepare_search()
+    assert not room.finder.is_slow()
+    assert room.search_ids("zeppelin", limit=len(said))[-1] == first
 
 
 async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room: SearchHome) -> None:
@@ -64,8 +64,8 @@ async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room:
 
     holding = asyncio.create_task(asyncio.to_thread(hold))
     await asyncio.to_thread(held.wait)
-    preparing = asyncio.create_task(room.history.ready())
-    searching = asyncio.create_task(asyncio.to_thread(room.find, "morning"))
+    preparing = asyncio.create_task(room.history.prepare_search())
+    searching = asyncio.create_task(asyncio.to_thread(room.search_ids, "morning"))
     for _ in range(10):
         await asyncio.sleep(0)
     assert [record.id for record in room.history.read(said, OWNER)] == [said]
@@ -79,16 +79,16 @@ async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room:
 def test_a_message_that_a_turn_has_begun_with_is_found_while_the_turn_runs(room: SearchHome) -> None:
     incoming = IncomingMessage("terminal", "1", "main", OWNER, "me", "owner", "my locker is number 4711")
     room.conversation.accept(incoming, NOW)
-    assert room.find("locker") == []
-    room.conversation.begin_turn(room.conversation.inbox("main")[0], "", NOW)
-    assert len(room.find("locker")) == 1
+    assert room.search_ids("locker") == []
+    room.conversation.begin_turn(room.conversation.list_accepted("main")[0], "", NOW)
+    assert len(room.search_ids("locker")) == 1
 
 
 def test_an_answer_without_the_question_s_words_is_found_beside_them(room: SearchHome) -> None:
     add_chatter(room, 50)
     asked, answered = room.talk("What is the code for the cellar in Porto?", "4711, as far as I know.")
     add_chatter(room, 50, seed=4)
-    found = room.find("What was the code for the cellar in Porto?")
+    found = room.search_ids("What was the code for the cellar in Porto?")
     assert set(found[:2]) == {asked, answered}
 
 
@@ -99,7 +99,7 @@ def test_of_long_messages_the_one_with_the_words_close_together_comes_first(room
     add_chatter(room, 20)
     (close,) = room.say(f"{filler[3]} {filler[4]} The kayak in the harbour has a padlock. {filler[5]}")
     add_chatter(room, 20, seed=4)
-    assert room.find("kayak harbour padlock")[:2] == [close, scattered]
+    assert room.search_ids("kayak harbour padlock")[:2] == [close, scattered]
 
 
 def test_among_equals_the_newer_one_comes_first(room: SearchHome) -> None:
@@ -108,7 +108,7 @@ def test_among_equals_the_newer_one_comes_first(room: SearchHome) -> None:
     add_chatter(room, 5)
     (newer,) = room.say("The ferry leaves at nine.")
     add_chatter(room, 5)
-    assert room.find("the ferry")[0] == newer
+    assert room.search_ids("the ferry")[0] == newer
 
 
 def test_who_is_asked_about_comes_first(room: SearchHome) -> None:
@@ -119,7 +119,7 @@ def test_who_is_asked_about_comes_first(room: SearchHome) -> None:
     add_chatter(room, 10, seed=4)
     room.say("I think that Bruno would take the coast road.", name="Clara")
     add_chatter(room, 10, seed=6)
-    assert room.find("Which coast road would Bruno take?")[0] == his
+    assert room.search_ids("Which coast road would Bruno take?")[0] == his
 
 
 def test_asked_for_what_it_recommended_the_assistant_s_words_come_first(room: SearchHome) -> None:
@@ -128,35 +128,35 @@ def test_asked_for_what_it_recommended_the_assistant_s_words_come_first(room: Se
     add_chatter(room, 20, seed=4)
     (its,) = room.say("The harbour restaurant is good, or the bar.", role="assistant")
     add_chatter(room, 20, seed=5)
-    assert room.find("Which harbour restaurant did you recommend?")[0] == its
-    assert mine in room.find("Which harbour restaurant did you recommend?")
+    assert room.search_ids("Which harbour restaurant did you recommend?")[0] == its
+    assert mine in room.search_ids("Which harbour restaurant did you recommend?")
 
 
 def test_attachments_are_found_by_their_names(room: SearchHome) -> None:
     picture = Message("user", "look at this", ts=NOW, media=(Media("image", "image/png", "capybara.png", 3, "AAAA"),))
-    (kept,) = room.conversation.ingest("main", OWNER, [picture], NOW)
-    assert room.find("the capybara picture") == [kept.id]
+    (kept,) = room.conversation.import_messages("main", OWNER, [picture], NOW)
+    assert room.search_ids("the capybara picture") == [kept.id]
 
 
 def test_nothing_is_found_for_words_nobody_said_and_for_none_at_all(room: SearchHome) -> None:
     add_chatter(room, 30)
-    assert room.find("qwzzkfj") == []
-    assert room.find("") == room.find("?!") == room.find("\x00") == []
-    assert room.find("walk", limit=0) == []
+    assert room.search_ids("qwzzkfj") == []
+    assert room.search_ids("") == room.search_ids("?!") == room.search_ids("\x00") == []
+    assert room.search_ids("walk", limit=0) == []
 
 
 def test_a_question_of_stop_words_alone_still_finds_them(room: SearchHome) -> None:
     (said,) = room.say("To be or not to be.")
-    assert room.find("to be or not to be") == [said]
+    assert room.search_ids("to be or not to be") == [said]
 
 
 def test_a_hit_names_date_session_and_place_in_the_log(room: SearchHome) -> None:
     (said,) = room.say("The vaccination certificate is in the blue folder.", role="assistant")
-    (hit,) = room.hits("vaccination certificate")
+    (hit,) = room.search("vaccination certificate")
     record = room.history.read(said, OWNER)[0]
     assert (hit.message_id, hit.session, hit.role, hit.generation) == (said, "main", "assistant", 1)
     assert hit.ts == record.ts
-    assert hit.place == LogLocation("main", "log/main/conversation.jsonl", record.span)
+    assert hit.location == LogLocation("main", "log/main/conversation.jsonl", record.span)
 
 
 # --------------------------------------------------------------------------------------------------------------- scopes
@@ -174,12 +174,12 @@ def test_f33_search_returns_nothing_of_another_scope(
     room: SearchHome, guest_messages: int, owner_messages: int
 ) -> None:
     mine, theirs = scopes_apart(room, guest_messages, owner_messages)
-    assert set(room.find("combination of the safe", limit=1000)) <= set(mine)
-    assert set(room.find("combination of the safe", GUEST, limit=1000)) <= set(theirs)
-    assert len(room.find("combination", GUEST, limit=1000)) == len(theirs)
-    assert room.find("combination", "peer:telegram:8", limit=1000) == []
-    assert room.find("combination", GUEST, session="main") == []
-    assert room.find("combination", OWNER, session=GUEST) == []
+    assert set(room.search_ids("combination of the safe", limit=1000)) <= set(mine)
+    assert set(room.search_ids("combination of the safe", GUEST, limit=1000)) <= set(theirs)
+    assert len(room.search_ids("combination", GUEST, limit=1000)) == len(theirs)
+    assert room.search_ids("combination", "peer:telegram:8", limit=1000) == []
+    assert room.search_ids("combination", GUEST, session="main") == []
+    assert room.search_ids("combination", OWNER, session=GUEST) == []
 
 
 def test_f33_reading_by_id_byte_range_or_recency_returns_nothing_of_another_scope(room: SearchHome) -> None:
@@ -187,8 +187,8 @@ def test_f33_reading_by_id_byte_range_or_recency_returns_nothing_of_another_scop
     end = room.log.size("main")
     assert [room.history.read(one, GUEST, neighbours=5) for one in mine] == [[], [], []]
     assert [record.id for record in room.history.read(theirs[1], GUEST, neighbours=5)] == theirs
-    assert room.history.read_span("main", 0, end, GUEST) == []
-    assert [record.id for record in room.history.read_span("main", 0, end, OWNER)] == mine
+    assert room.history.read_byte_range("main", 0, end, GUEST) == []
+    assert [record.id for record in room.history.read_byte_range("main", 0, end, OWNER)] == mine
     assert [record.id for record in room.history.recent(GUEST)] == theirs
     assert room.history.recent(GUEST, session="main") == []
 
@@ -199,18 +199,18 @@ def test_f33_a_record_of_another_scope_within_a_session_is_passed_over(room: Sea
     with room.db.write() as db:
         db.execute("UPDATE messages SET scope = ? WHERE id = ?", (GUEST, between))
     assert [record.id for record in room.history.read(before, OWNER, neighbours=2)] == [before, after]
-    assert [record.id for record in room.history.read_span("main", 0, 1 << 40, OWNER)] == [before, after]
+    assert [record.id for record in room.history.read_byte_range("main", 0, 1 << 40, OWNER)] == [before, after]
     assert [record.id for record in room.history.recent(OWNER)] == [before, after]
-    assert sorted(room.find("kayak")) == [before, after]
-    assert room.find("second") == []
+    assert sorted(room.search_ids("kayak")) == [before, after]
+    assert room.search_ids("second") == []
 
 
 def test_a_guest_finds_common_words_among_a_large_owner_s_history(tmp_path: Path) -> None:
-    room = SearchHome(tmp_path / "home", SearchLimits(whole=20))
+    room = SearchHome(tmp_path / "home", SearchLimits(small_collection=20))
     (early,) = room.say("We walk the dog in the garden.", session=GUEST, scope=GUEST)
     room.say("Only the weather.", session=GUEST, scope=GUEST)
     room.say(*["We walk the dog in the garden."] * 400)
-    assert room.find("walk the dog in the garden", GUEST)[0] == early
+    assert room.search_ids("walk the dog in the garden", GUEST)[0] == early
     room.close()
 
 
@@ -220,52 +220,52 @@ def test_a_guest_finds_common_words_among_a_large_owner_s_history(tmp_path: Path
 def test_dates_bound_what_is_found(room: SearchHome) -> None:
     days = [NOW + timedelta(days=day) for day in range(10)]
     messages = [Message("user", f"dentist visit {day}", ts=ts) for day, ts in enumerate(days)]
-    ids = [message.id or 0 for message in room.conversation.ingest("main", OWNER, messages, NOW)]
-    assert set(room.find("dentist", after=days[7])) == set(ids[7:])
-    assert set(room.find("dentist", before=days[3])) == set(ids[:3])
-    assert set(room.find("dentist", after=days[4], before=days[6])) == set(ids[4:6])
-    assert room.find("dentist", after=NOW + timedelta(days=99)) == room.find("dentist", before=NOW) == []
+    ids = [message.id or 0 for message in room.conversation.import_messages("main", OWNER, messages, NOW)]
+    assert set(room.search_ids("dentist", after=days[7])) == set(ids[7:])
+    assert set(room.search_ids("dentist", before=days[3])) == set(ids[:3])
+    assert set(room.search_ids("dentist", after=days[4], before=days[6])) == set(ids[4:6])
+    assert room.search_ids("dentist", after=NOW + timedelta(days=99)) == room.search_ids("dentist", before=NOW) == []
 
 
 def test_dates_hold_where_the_clock_was_set_back(room: SearchHome) -> None:
     offsets = [*range(40), *range(20, 60)]
     moments = [NOW + timedelta(hours=hour / 2) for hour in offsets]
     messages = [Message("user", f"dentist visit {n}", ts=ts) for n, ts in enumerate(moments)]
-    ids = [message.id or 0 for message in room.conversation.ingest("main", OWNER, messages, NOW)]
+    ids = [message.id or 0 for message in room.conversation.import_messages("main", OWNER, messages, NOW)]
     after, before = NOW + timedelta(hours=11), NOW + timedelta(hours=18)
     wanted = {i for i, ts in zip(ids, moments, strict=True) if after <= ts < before}
-    assert set(room.find("dentist", after=after, before=before, limit=100)) == wanted
+    assert set(room.search_ids("dentist", after=after, before=before, limit=100)) == wanted
 
 
 def test_a_date_range_is_searched_even_where_it_is_small_and_long_ago(tmp_path: Path) -> None:
-    room = SearchHome(tmp_path / "home", SearchLimits(whole=20))
+    room = SearchHome(tmp_path / "home", SearchLimits(small_collection=20))
     old = [Message("user", "We walk the dog in the garden.", ts=NOW - timedelta(days=400))]
-    (early,) = room.conversation.ingest("main", OWNER, old, NOW)
+    (early,) = room.conversation.import_messages("main", OWNER, old, NOW)
     room.say(*["We walk the dog in the garden."] * 400)
-    assert room.find("walk the dog", before=NOW - timedelta(days=300)) == [early.id]
+    assert room.search_ids("walk the dog", before=NOW - timedelta(days=300)) == [early.id]
     room.close()
 
 
 def test_roles_bound_what_is_found_and_neighbours_too(room: SearchHome) -> None:
     user, assistant = room.talk("Where is the zither?", "The zither is upstairs.")
     (tool,) = room.say("zither: upstairs", role="tool")
-    assert room.find("zither", roles=("user",)) == [user]
-    assert room.find("zither", roles=("assistant",)) == [assistant]
-    assert room.find("zither", roles=("tool",)) == [tool]
-    assert room.find("zither", roles=()) == []
+    assert room.search_ids("zither", roles=("user",)) == [user]
+    assert room.search_ids("zither", roles=("assistant",)) == [assistant]
+    assert room.search_ids("zither", roles=("tool",)) == [tool]
+    assert room.search_ids("zither", roles=()) == []
 
 
 def test_one_session_can_be_searched(room: SearchHome) -> None:
     room.say("zither one")
     (other,) = room.say("zither two", session="room:matrix:1")
-    assert room.find("zither", session="room:matrix:1") == [other]
+    assert room.search_ids("zither", session="room:matrix:1") == [other]
 
 
 def test_what_was_undone_is_neither_found_nor_shown_beside_others(room: SearchHome) -> None:
     first, second, third = room.say("the zither is old", "the zither is broken", "the zither is sold")
-    room.conversation.undo("main", [second], NOW)
-    assert sorted(room.find("zither")) == [first, third]
-    assert room.find("broken") == []
+    room.conversation.hide_messages("main", [second], NOW)
+    assert sorted(room.search_ids("zither")) == [first, third]
+    assert room.search_ids("broken") == []
     beside = [record.id for record in room.history.read(first, OWNER, neighbours=1)]
     assert beside == [first, third]
     assert second not in [record.id for record in room.history.recent(OWNER)]
@@ -282,7 +282,7 @@ def test_what_was_blanked_in_the_log_is_not_found_even_while_the_index_still_nam
     with path.open("r+b") as file:
         file.seek(span.start + line.index(words))
         file.write(b" " * len(words))
-    assert forgotten not in room.find("zither Wanda")
+    assert forgotten not in room.search_ids("zither Wanda")
 
 
 ELSEWHERE = {"session": GUEST, "scope": GUEST}
@@ -300,9 +300,9 @@ def test_what_may_not_be_seen_does_not_lift_its_neighbours(room: SearchHome, uns
     (alone,) = room.say("my zither is old")
     room.say("yes indeed it is", *["yes"] * 10)
     if unseen == "undone":
-        assert secret in room.find("zither accordion")
-        room.conversation.undo("main", [secret], NOW)
-    hits = {hit.message_id: hit.score for hit in room.hits("zither accordion")}
+        assert secret in room.search_ids("zither accordion")
+        room.conversation.hide_messages("main", [secret], NOW)
+    hits = {hit.message_id: hit.score for hit in room.search("zither accordion")}
     assert secret not in hits
     assert hits[lifted] > hits[alone] + 0.3
     assert hits[beside] == pytest.approx(hits[alone], abs=0.2)
@@ -313,10 +313,10 @@ def test_a_row_that_points_at_another_record_is_not_found(room: SearchHome) -> N
     span = room.history.read(sound, OWNER)[0].span
     with room.db.write() as db:
         db.execute("UPDATE messages SET byte_start = ?, byte_end = ? WHERE id = ?", (span.start, span.end, moved))
-    assert room.find("zither") == [sound]
+    assert room.search_ids("zither") == [sound]
 
 
 def test_edited_words_are_found(room: SearchHome) -> None:
     (said,) = room.say("Lunch at noon.")
     edit = room.conversation.annotate("main", "edit", [said], "Lunch at the zither museum.", NOW)
-    assert room.find("zither museum", roles=("user", "assistant", "tool", "system"))[0] == edit.id
+    assert room.search_ids("zither museum", roles=("user", "assistant", "tool", "system"))[0] == edit.id

@@ -25,7 +25,10 @@ def room(tmp_path: Path) -> Iterator[SearchHome]:
 def test_two_stages_find_what_an_exact_score_of_everything_finds(tmp_path: Path) -> None:
     made = generated_home(2000, facts=30, cache=tmp_path)
     first = {}
-    for bounds in (SearchLimits(whole=10**6), SearchLimits(whole=0, seeds=200, exact=100)):
+    for bounds in (
+        SearchLimits(small_collection=10**6),
+        SearchLimits(small_collection=0, seed_units=200, scored_units=100),
+    ):
         history = open_history(made.path, patient=True, bounds=bounds)[0]
         first[bounds] = [[hit.message_id for hit in history.search(one.question, OWNER)] for one in made.planted]
         history.close()
@@ -36,10 +39,10 @@ def test_two_stages_find_what_an_exact_score_of_everything_finds(tmp_path: Path)
 
 
 def test_one_common_word_alone_finds_the_newest(tmp_path: Path) -> None:
-    room = SearchHome(tmp_path / "home", SearchLimits(whole=0, seeds=100, exact=150))
+    room = SearchHome(tmp_path / "home", SearchLimits(small_collection=0, seed_units=100, scored_units=150))
     said = room.say(*["We walk the dog."] * 400)
     # The very last have nobody after them, who would say the same again.
-    assert set(room.find("walk", limit=60)) >= set(said[-34:-4])
+    assert set(room.search_ids("walk", limit=60)) >= set(said[-34:-4])
     room.close()
 
 
@@ -49,7 +52,7 @@ COMMON = ["walk", "kitchen", "garden", "dentist"]
 @pytest.fixture
 def crowded(tmp_path: Path) -> Iterator[SearchHome]:
     """A home of which only a small part is scored exactly."""
-    room = SearchHome(tmp_path / "home", SearchLimits(whole=0, seeds=60, exact=60))
+    room = SearchHome(tmp_path / "home", SearchLimits(small_collection=0, seed_units=60, scored_units=60))
     yield room
     room.close()
 
@@ -63,14 +66,14 @@ def crowd(room: SearchHome) -> None:
 def test_common_words_find_the_message_that_has_two_of_them_near_each_other(crowded: SearchHome) -> None:
     (wanted,) = crowded.say("The dentist stands in my garden.")
     crowd(crowded)
-    assert wanted in crowded.find("walk kitchen garden dentist")
+    assert wanted in crowded.search_ids("walk kitchen garden dentist")
 
 
 def test_common_words_find_the_message_that_has_most_of_them_however_far_apart(crowded: SearchHome) -> None:
     apart = "and so on and so forth " * 8
     (wanted,) = crowded.say(f"A walk, {apart} then the kitchen, {apart} and then the garden.")
     crowd(crowded)
-    assert wanted in crowded.find("walk kitchen garden dentist")
+    assert wanted in crowded.search_ids("walk kitchen garden dentist")
 
 
 def test_of_many_messages_with_a_rare_word_common_words_pick_the_right_one(crowded: SearchHome) -> None:
@@ -78,15 +81,15 @@ def test_of_many_messages_with_a_rare_word_common_words_pick_the_right_one(crowd
     (wanted,) = crowded.say("The zither is in the garden.")
     crowded.say(*["The zither is old."] * 30)
     crowd(crowded)
-    assert crowded.find("is the zither in the garden")[0] == wanted
+    assert crowded.search_ids("is the zither in the garden")[0] == wanted
 
 
 def test_words_that_are_common_but_never_together_are_still_found(tmp_path: Path) -> None:
-    room = SearchHome(tmp_path / "home", SearchLimits(whole=0))
+    room = SearchHome(tmp_path / "home", SearchLimits(small_collection=0))
     walks = room.say(*["We walk."] * 100)
     dogs = room.say(*["The dog."] * 100)
-    assert set(room.find("walk dog", limit=200)) <= {*walks, *dogs}
-    assert len(room.find("walk dog", limit=200)) > 20
+    assert set(room.search_ids("walk dog", limit=200)) <= {*walks, *dogs}
+    assert len(room.search_ids("walk dog", limit=200)) > 20
     room.close()
 
 
@@ -95,7 +98,7 @@ def test_a_search_gives_the_same_after_a_restart(tmp_path: Path) -> None:
     add_chatter(room, 200)
     room.say("The zither stands in the attic of the old mill.", "Its strings are from Cremona.")
     asked = ("where does the zither stand", "what about the garden", "walking the dog in the rain")
-    before = [[(hit.message_id, round(hit.score, 4)) for hit in room.hits(question)] for question in asked]
+    before = [[(hit.message_id, round(hit.score, 4)) for hit in room.search(question)] for question in asked]
     room.close()
     again = open_history(tmp_path / "home", patient=True)[0]
     found = [[(hit.message_id, round(hit.score, 4)) for hit in again.search(question, OWNER)] for question in asked]
@@ -107,30 +110,30 @@ def test_what_was_said_hours_apart_does_not_answer_one_another(room: SearchHome)
     asked = Message("user", "Where did we leave the zither?", ts=NOW)
     soon, late = NOW + timedelta(minutes=2), NOW + timedelta(days=2)
     add_chatter(room, 30)
-    near = room.conversation.ingest("main", OWNER, [asked, Message("user", "In the attic.", ts=soon)], NOW)
-    far = room.conversation.ingest("peer:a:1", OWNER, [asked, Message("user", "In the attic.", ts=late)], NOW)
-    scores = {hit.message_id: hit.score for hit in room.hits("where did we leave the zither", limit=60)}
+    near = room.conversation.import_messages("main", OWNER, [asked, Message("user", "In the attic.", ts=soon)], NOW)
+    far = room.conversation.import_messages("peer:a:1", OWNER, [asked, Message("user", "In the attic.", ts=late)], NOW)
+    scores = {hit.message_id: hit.score for hit in room.search("where did we leave the zither", limit=60)}
     assert scores[near[1].id or 0] > scores.get(far[1].id or 0, 0.0) + 0.2
 
 
 def test_a_large_history_of_somebody_else_crowds_nobody_out(tmp_path: Path) -> None:
     """Of the units worth a look none is another scope's."""
-    room = SearchHome(tmp_path / "home", SearchLimits(whole=0, seeds=40, exact=40))
+    room = SearchHome(tmp_path / "home", SearchLimits(small_collection=0, seed_units=40, scored_units=40))
     mine = room.say(*["We walk the dog in the garden."] * 30, session=GUEST, scope=GUEST)
     room.say(*["We walk the dog in the garden, the dog and the garden."] * 400)
-    assert set(room.find("walk the dog in the garden", GUEST, limit=30)) == set(mine)
+    assert set(room.search_ids("walk the dog in the garden", GUEST, limit=30)) == set(mine)
     room.close()
 
 
 def test_what_a_long_report_repeats_counts_once(room: SearchHome) -> None:
     room.say("The ledger is closed.\n" * 3_000, role="tool", name="read_file")
     (said,) = room.say("The ledger lies in the drawer.")
-    assert room.find("where does the ledger lie")[0] == said
+    assert room.search_ids("where does the ledger lie")[0] == said
     assert room.finder.frequencies(["ledger", "drawer", "zither"]) == ([2, 1, 0], 2)
 
 
 def test_a_single_letter_counts_each_message_once(room: SearchHome) -> None:
     add_chatter(room, 20)
     room.say("我把钥匙放在花园。", "钥匙在家。")
-    room.find("钥匙")
+    room.search_ids("钥匙")
     assert room.finder.frequencies(["钥"])[0] == [2]

@@ -68,7 +68,7 @@ INJECTIONS = [
 def test_no_query_is_read_as_syntax(room: SearchHome, query: str) -> None:
     (said,) = room.say("The kayak is in the harbour.")
     (other,) = room.say("Nothing to see here.", scope=GUEST, session=GUEST)
-    found = room.find(query)
+    found = room.search_ids(query)
     assert found == ([said] if "kayak" in query else [])
     assert room.db.row("SELECT count(*) FROM messages") is not None
     assert other not in found
@@ -77,7 +77,7 @@ def test_no_query_is_read_as_syntax(room: SearchHome, query: str) -> None:
 @given(st.text(max_size=80))
 @settings(max_examples=150, deadline=None)
 def test_any_text_at_all_is_a_question(prepared: SearchHome, query: str) -> None:
-    assert all(hit.session == "main" for hit in prepared.hits(query))
+    assert all(hit.session == "main" for hit in prepared.search(query))
 
 
 @pytest.fixture(scope="module")
@@ -114,19 +114,22 @@ def test_words_of_every_script_are_found(room: SearchHome, text: str, queries: S
     (wanted,) = room.say(text)
     add_chatter(room, 10, seed=4)
     for query in queries:
-        assert room.find(query)[:1] == [wanted], query
+        assert room.search_ids(query)[:1] == [wanted], query
 
 
 def test_a_word_between_spaceless_characters_stands_by_itself() -> None:
     stems = Stemmer()
     matcher = WordMatcher(query_words("phones"), stems.of)
-    assert [(spot.start, spot.end) for spot in matcher.spots("新しいphoneを、smartphone phone買")] == [(3, 8), (21, 26)]
+    assert [(spot.start, spot.end) for spot in matcher.find_spots("新しいphoneを、smartphone phone買")] == [
+        (3, 8),
+        (21, 26),
+    ]
     stems.close()
 
 
 def test_a_part_of_a_run_that_was_not_said_is_not_found(room: SearchHome) -> None:
     room.say("我今天去了北京。")
-    assert room.find("东京") == []
+    assert room.search_ids("东京") == []
 
 
 # ------------------------------------------------------------------------------------------------------------- excerpts
@@ -136,7 +139,7 @@ def test_an_excerpt_stands_around_the_best_words_in_whole_sentences(room: Search
     before = "Last week was quiet and we mostly slept. " * 12
     after = " Nothing else happened that day, as far as I remember." * 12
     room.say(f"{before}The vet's name is Dr Halvorsen, on the harbour street.{after}")
-    (hit,) = room.hits("what is the name of the vet on harbour street")
+    (hit,) = room.search("what is the name of the vet on harbour street")
     assert "The vet's name is Dr Halvorsen, on the harbour street." in hit.text
     assert hit.text.startswith("… ") and hit.text.endswith(" …")
     assert len(hit.text) <= 410
@@ -148,7 +151,7 @@ def test_an_excerpt_stands_around_the_best_words_in_whole_sentences(room: Search
 
 def test_a_short_message_is_quoted_whole(room: SearchHome) -> None:
     room.say("The vet is\n\n  Dr Halvorsen.")
-    assert [hit.text for hit in room.hits("vet")] == ["The vet is Dr Halvorsen."]
+    assert [hit.text for hit in room.search("vet")] == ["The vet is Dr Halvorsen."]
 
 
 @given(st.lists(st.sampled_from(["kayak", "walk. ", "\n", " ", "北京", "x" * 90, "! "]), min_size=1, max_size=120))
@@ -170,10 +173,10 @@ def test_of_a_giant_message_only_pieces_are_held(room: SearchHome) -> None:
     line = "nothing of note happened in this line of the report\n"
     (giant,) = room.say(line * 500_000, role="tool")
     add_chatter(room, 5, seed=4)
-    room.find("warm up")
+    room.search_ids("warm up")
     tracemalloc.start()
     try:
-        hits = room.hits("where was the report")
+        hits = room.search("where was the report")
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -186,7 +189,7 @@ def test_of_a_giant_message_only_pieces_are_held(room: SearchHome) -> None:
 def test_words_deep_inside_a_long_message_are_found_and_quoted(room: SearchHome, quote: str) -> None:
     filler = f"nothing {quote}of note{quote} happened in this line of the report. "
     (said,) = room.say(f"{filler * 30_000}The zither was found in the attic. {filler * 5_000}")
-    (hit,) = room.hits("where was the zither found")
+    (hit,) = room.search("where was the zither found")
     assert hit.message_id == said
     assert "The zither was found in the attic." in hit.text
 
@@ -194,15 +197,17 @@ def test_words_deep_inside_a_long_message_are_found_and_quoted(room: SearchHome,
 def test_the_end_of_a_giant_tool_result_is_found_and_quoted(room: SearchHome) -> None:
     filler = "nothing of note happened in this line of the report. "
     (said,) = room.say(f"{filler * 300_000}The zither was found in the attic.", role="tool", name="read_file")
-    (hit,) = room.hits("where was the zither found")
+    (hit,) = room.search("where was the zither found")
     assert hit.message_id == said
     assert hit.text.endswith("The zither was found in the attic.")
 
 
 def test_a_message_with_a_large_picture_is_found_by_its_words(room: SearchHome) -> None:
     picture = Media("image", "image/png", "p.png", 3_000_000, "A" * 4_000_000)
-    (kept,) = room.conversation.ingest("main", OWNER, [Message("user", "the zither, see", media=(picture,))], NOW)
-    (hit,) = room.hits("zither")
+    (kept,) = room.conversation.import_messages(
+        "main", OWNER, [Message("user", "the zither, see", media=(picture,))], NOW
+    )
+    (hit,) = room.search("zither")
     assert (hit.message_id, hit.text) == (kept.id, "the zither, see")
 
 

@@ -115,11 +115,11 @@ def test_a_manager_that_refuses_is_quoted(placed: ServiceDefinition) -> None:
 
 def test_the_condition_is_told_in_systemds_words() -> None:
     shown = "ActiveState=active\nSubState=running\nMainPID=41\nNRestarts=2\nResult=success\nStatusText=Serves a=b.\n"
-    condition = Systemd("nocturne", False, ServiceProgram(show=CommandResult(0, shown))).condition()
+    condition = Systemd("nocturne", False, ServiceProgram(show=CommandResult(0, shown))).read_status()
     assert (condition.running, condition.pid, condition.restarts) == (True, 41, 2)
     assert condition.detail == "active (running); Serves a=b."
     dead = "ActiveState=failed\nSubState=failed\nMainPID=0\nNRestarts=0\nResult=watchdog\nStatusText=Serves.\n"
-    condition = Systemd("nocturne", False, ServiceProgram(show=CommandResult(0, dead))).condition()
+    condition = Systemd("nocturne", False, ServiceProgram(show=CommandResult(0, dead))).read_status()
     assert (condition.running, condition.detail) == (False, "failed (failed); last result: watchdog")
 
 
@@ -140,7 +140,7 @@ def test_launchd_takes_an_agent_in_before_it_starts_it_and_lets_it_go_for_good(t
         print=CommandResult(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
     )
     launchd = Launchd("nocturne", tmp_path / "log", program)
-    assert (launchd.condition().running, launchd.condition().pid) == (True, 77)
+    assert (launchd.read_status().running, launchd.read_status().pid) == (True, 77)
     launchd.disable(file)
     assert program.asked[-1].startswith("launchctl bootout gui/")
     assert not file.exists()

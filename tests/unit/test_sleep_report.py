@@ -149,7 +149,7 @@ def test_a_cost_that_is_not_known_is_not_told_as_nothing(costs: list[float | Non
 
 def test_every_phase_that_failed_before_it_told_anything_can_be_told() -> None:
     for name in NIGHT.phases:
-        assert "! " in say(replace(NIGHT, phases={name: {**PhaseResult(errors=["gone"]).told()}}))
+        assert "! " in say(replace(NIGHT, phases={name: {**PhaseResult(errors=["gone"]).as_json()}}))
         assert render_phase(name, {}) == []
 
 

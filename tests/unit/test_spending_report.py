@@ -181,10 +181,10 @@ def test_numbers_are_short(count: int, told: str) -> None:
 class LedgerStub:
     """A ledger that knows this much."""
 
-    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
+    def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         return KINDS if key == "kind" else [("claude", spent())]
 
-    def standing(self, now: datetime) -> BudgetStatus:
+    def budget_status(self, now: datetime) -> BudgetStatus:
         return STANDING
 
 

@@ -36,8 +36,8 @@ SAME = ("look", {"a": 1, "b": [2]}, "nothing")
 def test_the_same_call_with_the_same_outcome_is_a_circle_at_the_limit_and_not_before() -> None:
     assert find_repetition(rounds(*[SAME] * 4), 5) is None
     found = find_repetition(rounds(*[SAME] * 5), 5)
-    assert found is not None and (found.name, found.times, found.rounds) == ("look", 5, False)
-    assert "`look` with {" in found.told(owner=True) and "5 times" in found.told(owner=True)
+    assert found is not None and (found.name, found.times, found.is_idle_rounds) == ("look", 5, False)
+    assert "`look` with {" in found.stop_message(owner=True) and "5 times" in found.stop_message(owner=True)
 
 
 def test_arguments_are_the_same_in_any_order() -> None:
@@ -64,8 +64,8 @@ def test_rounds_that_bring_nothing_new_are_a_circle_though_no_call_of_them_is_at
     kinds = [("look", {"page": page}, "nothing") for page in range(4)]
     turning = [*kinds, *kinds[:2], *kinds[2:]]
     found = find_repetition(rounds(*turning), 4)
-    assert found is not None and found.rounds and found.times == 4
-    assert "4 rounds brought nothing that was not known" in found.told(owner=True)
+    assert found is not None and found.is_idle_rounds and found.times == 4
+    assert "4 rounds brought nothing that was not known" in found.stop_message(owner=True)
     assert find_repetition(rounds(*kinds, *kinds[:3], ("look", {"page": 9}, "nothing")), 4) is None
 
 
@@ -86,24 +86,26 @@ def test_a_call_that_was_not_answered_yet_is_no_round() -> None:
 def test_a_guest_reads_neither_tools_nor_settings() -> None:
     found = find_repetition(rounds(*[SAME] * 3), 3)
     assert found is not None
-    assert not {"look", "budget", "nothing"} & set(found.told(owner=False).replace("`", " ").replace(".", " ").split())
+    assert not {"look", "budget", "nothing"} & set(
+        found.stop_message(owner=False).replace("`", " ").replace(".", " ").split()
+    )
     guard = TurnGuard(None, UTC, lambda: 3)
-    assert "look" not in guard.stops("peer:a:ann", rounds(*[SAME] * 3))
-    assert "look" in guard.stops("main", rounds(*[SAME] * 3))
+    assert "look" not in guard.stop_reason("peer:a:ann", rounds(*[SAME] * 3))
+    assert "look" in guard.stop_reason("main", rounds(*[SAME] * 3))
 
 
 def test_long_arguments_are_told_by_their_beginning() -> None:
     found = find_repetition(rounds(*[("look", {"text": "x" * 5000}, "no")] * 3), 3)
-    assert found is not None and len(found.told(owner=True)) < 600
+    assert found is not None and len(found.stop_message(owner=True)) < 600
 
 
 def test_a_limit_that_is_changed_holds_at_once() -> None:
     most = [5]
     guard = TurnGuard(None, UTC, lambda: most[0])
     said = rounds(*[SAME] * 3)
-    assert guard.stops("main", said) == ""
+    assert guard.stop_reason("main", said) == ""
     most[0] = 3
-    assert guard.stops("main", said)
+    assert guard.stop_reason("main", said)
 
 
 # ------------------------------------------------------------------------------------------------------------ requests
@@ -135,10 +137,10 @@ class OnceMarks:
     def __init__(self) -> None:
         self.names: set[str] = set()
 
-    def has(self, name: str) -> bool:
+    def was_sent(self, name: str) -> bool:
         return name in self.names
 
-    def note(self, name: str, now: datetime) -> None:
+    def mark_sent(self, name: str, now: datetime) -> None:
         self.names.add(name)
 
 
@@ -147,8 +149,8 @@ def test_why_another_model_answers_is_said_once_a_day_and_whenever_it_ended_an_a
     begun = [ASKED, Message("assistant", "let me see", model="claude")]
 
     def under(session: str, said: list[Message], at: datetime) -> str:
-        note = guard.under(session, "The daily budget is used up: $5.00 of $5.00.", said, "offline", at)
-        guard.noted(session, at)
+        note = guard.footnote_for(session, "The daily budget is used up: $5.00 of $5.00.", said, "offline", at)
+        guard.mark_footnote_shown(session, at)
         return note
 
     first = under("main", [ASKED], NOW)
@@ -161,5 +163,5 @@ def test_why_another_model_answers_is_said_once_a_day_and_whenever_it_ended_an_a
 
 def test_a_guest_is_told_in_words_without_sums() -> None:
     guard = TurnGuard(None, UTC, lambda: 0)
-    note = guard.under("peer:a:ann", "The daily budget is used up.", [ASKED], "offline", NOW)
+    note = guard.footnote_for("peer:a:ann", "The daily budget is used up.", [ASKED], "offline", NOW)
     assert note and not any(letter in note for letter in "0123456789$`/")

@@ -42,7 +42,7 @@ def listening() -> Iterator[SignalLog]:
     finally:
         heard.mouth.close()
         thread.join(SECONDS)
-        heard.listening.ears.close()
+        heard.listening.reader.close()
         assert not thread.is_alive()
 
 
@@ -74,17 +74,17 @@ def test_a_terminal_that_goes_away_says_so_twice_and_means_no_hurry() -> None:
 
 def test_an_end_without_a_signal_has_a_limit_too() -> None:
     with listening() as heard:
-        heard.listening.begin()
-        heard.listening.leave(2)
+        heard.listening.begin_shutdown()
+        heard.listening.limit_shutdown(2)
     assert heard.armed == [30 + EXIT_SECONDS, 2]
 
 
 def test_f40_where_no_manager_watches_the_process_watches_itself_until_its_end_has_begun() -> None:
     with listening() as heard:
-        heard.listening.watch(180)
-        heard.listening.watch(180)
-        heard.listening.begin()
-        heard.listening.watch(180)
+        heard.listening.arm_watchdog(180)
+        heard.listening.arm_watchdog(180)
+        heard.listening.begin_shutdown()
+        heard.listening.arm_watchdog(180)
     assert heard.armed == [180, 180, 30 + EXIT_SECONDS]
 
 

@@ -14,9 +14,9 @@ def test_a_request_that_leaves_with_its_words_is_a_task_of_the_summary_and_one_t
     rows = chat(60, 220)
     stored = numbered(rows)
     open_ones = [request(stored[-2]), request(stored[-4]), *(request(row) for row in stored[40:-30:2])]
-    _, found = planned(rows, policy=POLICY, keeping=CompactionInputs(requests=tuple(open_ones)))
-    assert found.outline is not None
-    told, leaving = found.outline.material.tasks, {row.id for row in found.outline.leaving.rows}
-    copied = set(found.outline.kept.ids)
+    _, found = planned(rows, policy=POLICY, keeping=CompactionInputs(open_requests=tuple(open_ones)))
+    assert found.pending_summary is not None
+    told, leaving = found.pending_summary.summary_input.tasks, {row.id for row in found.pending_summary.removed.rows}
+    copied = set(found.pending_summary.retained.message_ids)
     assert stored[-2].id not in leaving and stored[-4].id not in leaving and leaving > copied
     assert told == tuple(one.text for one in open_ones if one.message_id in leaving - copied) and told

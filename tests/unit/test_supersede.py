@@ -202,8 +202,8 @@ def test_a_mark_of_change_counts_in_what_was_said_later_whichever_is_read_first(
 
 def test_what_was_over_before_it_is_said_again_is_not_the_same() -> None:
     over = candidate("a", "I live in Oslo.", until=THEN + timedelta(days=30))
-    assert decide_entry(parse_entry("I live in Oslo."), THEN + timedelta(days=10), [over]).same == "a"
-    assert decide_entry(parse_entry("I live in Oslo."), LATER, [over]).same == ""
+    assert decide_entry(parse_entry("I live in Oslo."), THEN + timedelta(days=10), [over]).same_as == "a"
+    assert decide_entry(parse_entry("I live in Oslo."), LATER, [over]).same_as == ""
 
 
 def test_it_means_what_was_just_said_and_nothing_older() -> None:

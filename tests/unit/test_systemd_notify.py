@@ -23,20 +23,20 @@ def bound(address: str) -> socket.socket:
 
 def test_a_manager_at_a_path_hears_each_line(tmp_path: Path) -> None:
     with bound(str(tmp_path / "notify")) as manager:
-        assert SystemdNotifier(str(tmp_path / "notify")).tell(READY="1", STATUS="Serves.")
+        assert SystemdNotifier(str(tmp_path / "notify")).notify(READY="1", STATUS="Serves.")
         assert manager.recv(4096) == b"READY=1\nSTATUS=Serves."
 
 
 def test_a_manager_in_the_abstract_namespace_hears_too() -> None:
     name = f"nocturne-{uuid.uuid4()}"
     with bound(f"\0{name}") as manager:
-        assert SystemdNotifier(f"@{name}").tell(WATCHDOG="1")
+        assert SystemdNotifier(f"@{name}").notify(WATCHDOG="1")
         assert manager.recv(4096) == b"WATCHDOG=1"
 
 
 @pytest.mark.parametrize("address", ["", "relative", "vsock:2:1234", "/nowhere/at/all"])
 def test_nobody_who_hears_is_no_trouble(address: str) -> None:
-    assert not SystemdNotifier(address).tell(READY="1")
+    assert not SystemdNotifier(address).notify(READY="1")
 
 
 def test_a_status_cannot_pass_for_another_message() -> None:
@@ -46,7 +46,7 @@ def test_a_status_cannot_pass_for_another_message() -> None:
 def test_a_manager_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
     with bound(str(tmp_path / "notify")) as manager:
         notifier = SystemdNotifier(str(tmp_path / "notify"))
-        while notifier.tell(STATUS="x" * 200):
+        while notifier.notify(STATUS="x" * 200):
             pass
         assert manager.recv(4096)
 

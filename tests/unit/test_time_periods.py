@@ -48,7 +48,7 @@ def test_time_words_are_a_time_of_the_calendar(
     found = find_past_period(question, NOW, OSLO)
     assert found is not None
     assert (found.after.date(), found.before.date()) == (date(*first), date(*behind))
-    assert found.words in question and found.after.tzinfo is OSLO
+    assert found.matched_words in question and found.after.tzinfo is OSLO
 
 
 @pytest.mark.parametrize(

@@ -264,7 +264,7 @@ def test_the_factor_comes_to_what_bills_say_and_counts_stay_as_they_were() -> No
         known = update_calibration(known, "claude", 10_000, 13_500)
     assert known is not None and known.samples == 60
     assert known.factor == pytest.approx(1.35, abs=0.01)
-    counter = estimating().calibrated(known)
+    counter = estimating().with_calibration(known)
     assert counter.count_text("x" * 1000) == 300
     assert counter.corrected(300) == math.ceil(300 * known.factor)
     assert "learned from 60 calls" in counter.describe()

@@ -14,9 +14,9 @@ def ids(message: Message) -> list[str]:
 
 
 def test_a_call_that_is_new_keeps_its_id() -> None:
-    assert ids(calls("a", "b").with_unique_calls([calls("c")], "t1")) == ["a", "b"]
+    assert ids(calls("a", "b").with_unique_call_ids([calls("c")], "t1")) == ["a", "b"]
 
 
 def test_an_id_that_was_said_before_stands_twice_or_is_empty_becomes_another() -> None:
     said = [calls("0"), Message("user", "go on"), calls("t1_1")]
-    assert ids(calls("0", "1", "1", "").with_unique_calls(said, "t1")) == ["t1_2", "1", "t1_3", "t1_4"]
+    assert ids(calls("0", "1", "1", "").with_unique_call_ids(said, "t1")) == ["t1_2", "1", "t1_3", "t1_4"]

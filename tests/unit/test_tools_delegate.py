@@ -25,7 +25,7 @@ class AnsweringHelpers:
     """Helpers that answer what was written down."""
 
     answers: Sequence[str] = ()
-    most: int = 4
+    max_tasks: int = 4
     asked: list[tuple[Sequence[str], ToolContext]] = field(default_factory=list)
     fail: ToolError | None = None
 
@@ -88,7 +88,7 @@ async def test_a_long_task_is_handed_over_whole_and_named_by_its_start() -> None
     ],
 )
 async def test_what_cannot_be_delegated_starts_no_helper(tasks: object, told: str) -> None:
-    helpers = AnsweringHelpers(["ok"], most=2)
+    helpers = AnsweringHelpers(["ok"], max_tasks=2)
     text = await use(helpers, tasks)
     assert is_failed_result(text)
     assert told in text

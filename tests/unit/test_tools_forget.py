@@ -23,7 +23,7 @@ class ErasureStub:
     def __init__(self) -> None:
         self.wanted: list[ErasureRequest] = []
 
-    async def ask(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
+    async def request_code(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
         self.wanted.append(wanted)
         places = (ErasureMatches("messages", 7, ("message 3",)), ErasureMatches("journal", 1, ("the\nzebra",)))
         return ErasurePreview(wanted, (3,), places, ("journal entry 5: a gate",)), "A1B2C3"
@@ -93,13 +93,15 @@ def test_nothing_typed_is_refused() -> None:
 
 
 def test_a_forgetting_that_was_cut_off_is_told_of_and_counts_for_nothing_else() -> None:
-    done = ErasureResult((3,), (ErasureMatches("journal", 2),), (), complete=True, files_searched=9, again=True)
+    done = ErasureResult((3,), (ErasureMatches("journal", 2),), (), complete=True, files_searched=9, was_resumed=True)
     lines = render_forget_preview(ErasurePreview(ErasureRequest("owner"), (), (), finished=(done,)))
     assert lines[0].startswith("An earlier forgetting that was cut off is finished now; what was left of it: journal 2")
     assert lines[-1] == "Nothing more of that is kept anywhere. Nothing was changed."
     assert preview_counts("\n".join(lines)) == {}
     assert render_forget_result(done) == lines[:1]
-    left = ErasureResult((3,), (), (ErasureLeftover("memory.db", 1, "not done: it is locked"),), False, 9, again=True)
+    left = ErasureResult(
+        (3,), (), (ErasureLeftover("memory.db", 1, "not done: it is locked"),), False, 9, was_resumed=True
+    )
     assert "is not finished yet" in render_forget_result(left)[0]
     assert render_forget_result(left)[1] == "Still there: memory.db (1): not done: it is locked"
 

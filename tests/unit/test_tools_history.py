@@ -101,7 +101,7 @@ async def test_a_role_narrows_the_search(past: HistorySetup) -> None:
     past.said("the boiler is old")
     past.said("the boiler was built in 1999", "assistant")
     found = parse_quotes(await past.use("search_history", query="boiler", role="assistant"))
-    assert [(quote.message_id, quote.who) for quote in found] == [(2, "assistant")]
+    assert [(quote.message_id, quote.speaker) for quote in found] == [(2, "assistant")]
 
 
 async def test_nothing_found_is_said_and_is_no_failure(past: HistorySetup) -> None:

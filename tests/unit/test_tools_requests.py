@@ -33,13 +33,13 @@ class ListedRequests:
             at = NOW - timedelta(hours=100 - number)
             self.rows.append(UserRequest(number, session, "owner", text, "open", True, at))
 
-    def open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
+    def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
         return [row for row in reversed(self.rows) if row.session == session and row.state == "open"][:limit]
 
-    def all(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
+    def list_requests(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
         return [row for row in reversed(self.rows) if row.scope == scope][:limit]
 
-    def close(
+    def close_requests(
         self,
         session: str,
         message_ids: Sequence[int],

@@ -37,7 +37,7 @@ class MemorySearchStub:
         self.asked.append({"question": question, "scope": scope, **how})
         return [one for one in self.found if one.memory.scope == scope]
 
-    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
+    def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
         return []
 
 
@@ -114,9 +114,9 @@ async def test_long_memories_are_shown_by_their_beginning_within_the_page(house:
 
 
 async def test_a_memory_is_put_right_by_its_reference_from_the_newest_message(house: MemoryToolSetup) -> None:
-    told = house.home.said("Anna is a nurse")
-    memory = house.home.remember("Anna is a nurse.", told)
-    newest = house.home.said("no, she is a doctor")
+    told = house.home.add_message("Anna is a nurse")
+    memory = house.home.add_memory("Anna is a nurse.", told)
+    newest = house.home.add_message("no, she is a doctor")
     text = await house.use("update_memory", reference=f"[{memory.reference}]", text=" Anna is \n a doctor. ")
     assert text.startswith(f"Corrected: [{memory.reference}] no longer holds. Since now: [")
     assert text.endswith('] "Anna is a doctor."')
@@ -125,16 +125,16 @@ async def test_a_memory_is_put_right_by_its_reference_from_the_newest_message(ho
 
 
 async def test_a_call_repeated_after_a_crash_changes_nothing_more(house: MemoryToolSetup) -> None:
-    memory = house.home.remember("Anna is a nurse.")
+    memory = house.home.add_memory("Anna is a nurse.")
     first = await house.use("update_memory", reference=memory.reference, text="Anna is a doctor.")
-    stands = house.home.everything()
+    stands = house.home.snapshot()
     assert await house.use("update_memory", reference=memory.reference, text="Anna is a doctor.") == first
-    assert house.home.everything() == stands
+    assert house.home.snapshot() == stands
 
 
 async def test_where_the_store_is_away_the_model_is_told_that_the_journal_has_it(house: MemoryToolSetup) -> None:
-    memory = house.home.remember("Anna is a nurse.")
-    house.home.memories.only_reads = True
+    memory = house.home.add_memory("Anna is a nurse.")
+    house.home.memories.read_only = True
     text = await house.use("update_memory", reference=memory.reference, text="Anna is a doctor.")
     assert "[entry 2]" in text and text.endswith("semantic memory has it after the next sleep.")
 
@@ -154,22 +154,22 @@ async def test_where_the_store_is_away_the_model_is_told_that_the_journal_has_it
 async def test_what_cannot_be_done_is_refused_and_changes_nothing(
     house: MemoryToolSetup, arguments: dict[str, object], why: str
 ) -> None:
-    house.home.remember("Anna is a nurse.")
-    before = house.home.everything()
+    house.home.add_memory("Anna is a nurse.")
+    before = house.home.snapshot()
     text = await house.use("update_memory", **arguments)  # type: ignore[arg-type]
     assert is_failed_result(text) and why in text and len(text) < 500
-    assert house.home.everything() == before
+    assert house.home.snapshot() == before
 
 
 async def test_f33_a_guest_puts_right_what_is_theirs_and_nothing_else(house: MemoryToolSetup) -> None:
-    mine = house.home.remember("Anna is a nurse.", house.home.said("Anna is a nurse"))
-    theirs = house.home.remember("I like tea.", scope=GUEST)
-    before = house.home.everything()
+    mine = house.home.add_memory("Anna is a nurse.", house.home.add_message("Anna is a nurse"))
+    theirs = house.home.add_memory("I like tea.", scope=GUEST)
+    before = house.home.snapshot()
     for name in (mine.reference, "e1"):
         text = await house.use("update_memory", GUEST, reference=name, text="The owner gives me the keys.")
         assert is_failed_result(text) and "There is no" in text and "nurse" not in text
-    assert house.home.everything() == before
-    said = house.home.said("coffee, rather", GUEST)
+    assert house.home.snapshot() == before
+    said = house.home.add_message("coffee, rather", GUEST)
     assert "Corrected" in await house.use("update_memory", GUEST, reference=theirs.reference, text="I like coffee.")
     assert house.home.journal.entries(GUEST)[0].sources == (said,)
 

@@ -48,7 +48,7 @@ class HeardMessages:
     def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[LogRecord]:
         return []
 
-    def read_span(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
+    def read_byte_range(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
         return []
 
 
@@ -90,11 +90,11 @@ async def test_a_profile_is_made_and_shown_with_what_takes_it_back(house: ToolSe
         "update_profile", name="Marta", aliases=["my sister"], attributes={"lives in": "Bergen"}, since="2026-03-01"
     )
     assert text.startswith('Profile 1 of "Marta", change 1:\n> --- 1\n') and '> +   "value": "Bergen",' in text
-    (marta,) = house.home.profiles.all("owner")
+    (marta,) = house.home.profiles.list_profiles("owner")
     assert (marta.kind, marta.name, marta.aliases) == ("person", "Marta", ("my sister",))
     assert marta.attributes[0].since.astimezone(OSLO).date() == date(2026, 3, 1)
-    house.home.files.undo(1, "owner", NOW)
-    assert house.home.profiles.all("owner") == []
+    house.home.files.undo_edit(1, "owner", NOW)
+    assert house.home.profiles.list_profiles("owner") == []
 
 
 async def test_a_changed_attribute_closes_the_old_value(house: ToolSetup) -> None:
@@ -102,7 +102,7 @@ async def test_a_changed_attribute_closes_the_old_value(house: ToolSetup) -> Non
     later = NOW + timedelta(days=3)
     text = await house.use("update_profile", "b", now=later, name="My sister", attributes={"lives in": "Bergen"})
     assert '> +   "until": "2026-11-23' in text
-    (marta,) = house.home.profiles.all("owner")
+    (marta,) = house.home.profiles.list_profiles("owner")
     assert [(one.value, one.since, one.until) for one in marta.attributes] == [
         ("Oslo", NOW, later),
         ("Bergen", later, None),
@@ -112,7 +112,7 @@ async def test_a_changed_attribute_closes_the_old_value(house: ToolSetup) -> Non
 async def test_what_is_left_out_stays_and_the_same_again_changes_nothing(house: ToolSetup) -> None:
     await house.use("update_profile", "a", name="Aurora", kind="project", summary="A boat.")
     await house.use("update_profile", "b", name="aurora", attributes={"due": "May"})
-    (aurora,) = house.home.profiles.all("owner")
+    (aurora,) = house.home.profiles.list_profiles("owner")
     assert (aurora.kind, aurora.name, aurora.summary) == ("project", "Aurora", "A boat.")
     assert "says so already" in await house.use("update_profile", "c", name="Aurora", summary="A boat.")
 
@@ -122,22 +122,22 @@ async def test_a_change_called_again_after_a_crash_is_made_once_and_shown(house:
     again = await house.use(
         "update_profile", "a", now=NOW + timedelta(days=1), name="Marta", attributes={"lives in": "Oslo"}
     )
-    assert again.split("\n")[1:] == first.split("\n")[1:] and len(house.home.files.edits("owner")) == 1
+    assert again.split("\n")[1:] == first.split("\n")[1:] and len(house.home.files.list_edits("owner")) == 1
 
 
 async def test_a_change_called_again_later_undoes_nothing_that_came_after(house: ToolSetup) -> None:
     await house.use("update_profile", "a", name="Marta", attributes={"lives in": "Oslo"})
     await house.use("update_profile", "b", name="Marta", now=NOW + timedelta(days=1), attributes={"lives in": "Bergen"})
-    stood = house.home.profiles.all("owner")
+    stood = house.home.profiles.list_profiles("owner")
     await house.use("update_profile", "a", name="Marta", now=NOW + timedelta(days=2), attributes={"lives in": "Oslo"})
-    assert house.home.profiles.all("owner") == stood
+    assert house.home.profiles.list_profiles("owner") == stood
 
 
 async def test_a_change_that_was_taken_back_is_not_made_again(house: ToolSetup) -> None:
     await house.use("update_profile", "a", name="Marta")
-    house.home.files.undo(1, "owner", NOW)
+    house.home.files.undo_edit(1, "owner", NOW)
     assert "taken back" in await house.use("update_profile", "a", name="Marta")
-    assert house.home.profiles.all("owner") == []
+    assert house.home.profiles.list_profiles("owner") == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ async def test_a_change_that_was_taken_back_is_not_made_again(house: ToolSetup) 
 async def test_what_does_not_fit_is_refused(house: ToolSetup, arguments: dict[str, object], why: str) -> None:
     text = await house.use("update_profile", **arguments)  # type: ignore[arg-type]
     assert is_failed_result(text) and why in text and len(text) < 600
-    assert house.home.profiles.all("owner") == []
+    assert house.home.profiles.list_profiles("owner") == []
 
 
 async def test_the_first_day_of_the_calendar_is_no_crash(house: ToolSetup) -> None:
@@ -169,7 +169,7 @@ async def test_f33_a_guests_call_neither_sees_nor_changes_the_owners_profile(hou
     await house.use("update_profile", "a", name="Marta", summary="secret")
     text = await house.use("update_profile", "b", GUEST, name="Marta", summary="theirs")
     assert "secret" not in text
-    assert [one.summary for one in house.home.profiles.all("owner")] == ["secret"]
+    assert [one.summary for one in house.home.profiles.list_profiles("owner")] == ["secret"]
 
 
 async def test_words_in_a_profile_are_shown_as_data(house: ToolSetup) -> None:
@@ -184,11 +184,11 @@ async def test_a_passage_is_appended_replaced_and_removed_and_shown_as_a_diff(ho
     text = await house.use("edit_memory_file", "a", new="# Me\nI sail.")
     assert text == "MEMORY.md, change 1:\n> --- MEMORY.md\n> +++ MEMORY.md\n> @@ -0,0 +1,2 @@\n> +# Me\n> +I sail."
     await house.use("edit_memory_file", "b", old="sail", new="row")
-    assert house.home.curated.read_text() == "# Me\nI row.\n"
+    assert house.home.memory_md.read_text() == "# Me\nI row.\n"
     text = await house.use("edit_memory_file", "c", old="I row.\n")
-    assert text.endswith("> -I row.") and house.home.curated.read_text() == "# Me\n"
-    house.home.files.undo(3, "owner", NOW)
-    assert house.home.curated.read_text() == "# Me\nI row.\n"
+    assert text.endswith("> -I row.") and house.home.memory_md.read_text() == "# Me\n"
+    house.home.files.undo_edit(3, "owner", NOW)
+    assert house.home.memory_md.read_text() == "# Me\nI row.\n"
 
 
 @pytest.mark.parametrize(
@@ -205,45 +205,45 @@ async def test_a_passage_is_appended_replaced_and_removed_and_shown_as_a_diff(ho
 async def test_what_cannot_be_done_is_refused_with_the_reason(
     house: ToolSetup, arguments: dict[str, object], why: str
 ) -> None:
-    house.home.curated.write_text("a b a\n")
+    house.home.memory_md.write_text("a b a\n")
     text = await house.use("edit_memory_file", **arguments)  # type: ignore[arg-type]
     assert is_failed_result(text) and why in text and len(text) < 400
-    assert house.home.curated.read_text() == "a b a\n" and house.home.files.edits("owner") == []
+    assert house.home.memory_md.read_text() == "a b a\n" and house.home.files.list_edits("owner") == []
 
 
 async def test_what_a_person_edited_meanwhile_stays(house: ToolSetup) -> None:
     await house.use("edit_memory_file", "a", new="I sail on Mondays.")
-    house.home.curated.write_text("I sail on Fridays.\n")
+    house.home.memory_md.write_text("I sail on Fridays.\n")
     text = await house.use("edit_memory_file", "b", old="I sail on Mondays.", new="I row.")
     assert is_failed_result(text) and "edited it meanwhile" in text
-    assert house.home.curated.read_text() == "I sail on Fridays.\n"
+    assert house.home.memory_md.read_text() == "I sail on Fridays.\n"
 
 
 @pytest.mark.parametrize("arguments", [{"new": "I sail."}, {"old": "a", "new": "I sail."}, {"old": "a\n"}])
 async def test_an_edit_called_again_after_a_crash_is_made_once_and_shown(
     house: ToolSetup, arguments: dict[str, object]
 ) -> None:
-    house.home.curated.write_text("a\nb\n")
+    house.home.memory_md.write_text("a\nb\n")
     first = await house.use("edit_memory_file", **arguments)  # type: ignore[arg-type]
-    stands = house.home.curated.read_text()
+    stands = house.home.memory_md.read_text()
     assert await house.use("edit_memory_file", **arguments) == first  # type: ignore[arg-type]
-    assert house.home.curated.read_text() == stands and len(house.home.files.edits("owner")) == 1
+    assert house.home.memory_md.read_text() == stands and len(house.home.files.list_edits("owner")) == 1
 
 
 async def test_a_file_that_is_none_is_told_of_and_left_alone(house: ToolSetup) -> None:
-    house.home.curated.write_bytes(b"caf\xe9")
+    house.home.memory_md.write_bytes(b"caf\xe9")
     assert "is not UTF-8" in await house.use("edit_memory_file", new="x")
-    assert house.home.curated.read_bytes() == b"caf\xe9"
+    assert house.home.memory_md.read_bytes() == b"caf\xe9"
 
 
 async def test_f33_nobody_but_the_owner_edits_the_file(house: ToolSetup) -> None:
-    house.home.curated.write_text("secret\n")
+    house.home.memory_md.write_text("secret\n")
     text = await house.use("edit_memory_file", "a", GUEST, new="x")
     assert "may not be used" in text
     context = ToolContext("main", GUEST, "t1", "k", NOW)
     text, ok = await house.box.run(ToolCall("c1", "edit_memory_file", {"new": "x"}), context, "owner")
     assert not ok and "owner's" in text and "secret" not in text
-    assert house.home.curated.read_text() == "secret\n"
+    assert house.home.memory_md.read_text() == "secret\n"
 
 
 # --------------------------------------------------------------------------------------------------- add_journal_entry

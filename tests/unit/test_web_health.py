@@ -20,12 +20,12 @@ class HealthStub:
 
     fault: str = ""
     reasons: Sequence[str] = ()
-    tallies: Metrics = field(default_factory=Metrics)
+    metrics: Metrics = field(default_factory=Metrics)
 
-    def stalled(self) -> str:
+    def stall_reason(self) -> str:
         return self.fault
 
-    def unready(self) -> Sequence[str]:
+    def readiness_problems(self) -> Sequence[str]:
         return self.reasons
 
     def gauges(self) -> Gauges:

@@ -42,7 +42,7 @@ class MatrixBridge:
         media=True,
         threads=True,
         max_length=form.MAX_TEXT_BYTES,
-        length_in="utf-8",
+        length_unit="utf-8",
         dedupe_seconds=_DEDUPE_SECONDS,
     )
 
@@ -80,14 +80,14 @@ class MatrixBridge:
             await client.close()
         return self._login.user if verified else f"{self._login.user} (device not verified)"
 
-    async def run(self, door: InboundPort) -> None:
-        self._moved = SyncPosition.read(door.position(self.name)).moved()
+    async def run(self, inbound: InboundPort) -> None:
+        self._moved = SyncPosition.parse(inbound.load_position(self.name)).moved_rooms()
         client = self._opened()
         await self._identify(client)
-        await client.keep_keys()
+        await client.sync_keys()
         if self._encryption:
             await sign_device(client, self._store)
-        await MatrixReceiver(client, door, self._drafts, self._move, self._invites, self._is_owners).run()
+        await MatrixReceiver(client, inbound, self._drafts, self._move, self._invites, self._is_owners).run()
 
     async def send(self, part: OutgoingPart) -> None:
         outgoing = part.item.outgoing
@@ -97,7 +97,7 @@ class MatrixBridge:
             return
         room, thread = self._place(target)
         data = base64.b64decode(media.data or "")
-        where = await self._opened().keep_file(room, data, media.mime, media.name)
+        where = await self._opened().upload_file(room, data, media.mime, media.name)
         content = form.file_content(media.kind, media.mime, media.name, len(data), where)
         transaction = form.answer_transaction_id(part.key, target, form.file_fingerprint(media.name, data))
         await self._say(room, form.with_thread(content, thread), transaction)
@@ -107,7 +107,7 @@ class MatrixBridge:
         room, thread = self._place(target)
         draft = ""
         if part.number == 1:
-            draft = await self._drafts.take(target, part.key, answer=part.item.outgoing.kind == "reply")
+            draft = await self._drafts.claim_for_answer(target, part.key, answer=part.item.outgoing.kind == "reply")
             # What stands in a room that was replaced stays as it is there.
             draft = draft if room == form.parse_target(target)[0] else ""
         content = form.edit_content(draft, part.text) if draft else form.message_content(part.text, thread)
@@ -115,7 +115,7 @@ class MatrixBridge:
             await self._say(room, content, transaction)
         except BridgeError:
             if draft:
-                self._drafts.give_back(target, draft)
+                self._drafts.release_claim(target, draft)
             raise
 
     def show(self, event: TurnEvent, target: str) -> None:
@@ -150,7 +150,7 @@ class MatrixBridge:
 
     async def _say(self, room: str, content: dict[str, Any], transaction: str) -> str:
         async with self._locks.setdefault(room, asyncio.Lock()):
-            return await self._opened().say(room, content, transaction)
+            return await self._opened().send_message(room, content, transaction)
 
     def _move(self, moved: Mapping[str, str]) -> None:
         self._moved = moved
@@ -176,13 +176,13 @@ class MatrixBridge:
     def _signed_in(self, client: MatrixClient) -> MatrixClient:
         if not self._login.user or not self._login.device:
             raise BridgeError("`[matrix] user` and `device` are not set. `assistant bridge add matrix` sets them.")
-        client.signed_in(self._login.user, self._login.device, self._login.token)
+        client.restore_session(self._login.user, self._login.device, self._login.token)
         return client
 
     async def _identify(self, client: MatrixClient) -> None:
         """The token has to be that of the account and device whose keys are kept here."""
         user, device = self._login.user, self._login.device
-        found = await client.ask("GET", form.api_path("account", "whoami"))
+        found = await client.request_json("GET", form.api_path("account", "whoami"))
         if found.get("user_id") != user or found.get("device_id", device) != device:
             raise BridgeError(
                 f"The Matrix token belongs to {found.get('user_id')} ({found.get('device_id')}), not to {user} "

@@ -78,7 +78,7 @@ class MatrixRefusal(BridgeError):
         self.code = code
 
     @property
-    def final(self) -> bool:
+    def is_final(self) -> bool:
         """Whether what was asked for is not to be had. Of what others may name at will, no answer holds up anything."""
         return self.retry_after is None and not self.ambiguous
 
@@ -100,7 +100,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
         self._unshared: dict[str, BridgeError] = {}
         self._failures: dict[str, int] = {}
 
-    def signed_in(self, user: str, device: str, token: str) -> None:
+    def restore_session(self, user: str, device: str, token: str) -> None:
         """As this device, with the keys that are kept for it. Raises `BridgeError`."""
         with translate_matrix_errors():
             self.restore_login(user, device, token)
@@ -143,7 +143,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
 
     # ------------------------------------------------------------------------------------------------------------ rooms
 
-    async def known(self, room_id: str) -> MatrixRoom:
+    async def get_room(self, room_id: str) -> MatrixRoom:
         """The room, looked up where nothing was received of it yet."""
         if room_id not in self.rooms:
             try:
@@ -156,9 +156,9 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
             self.rooms[room_id] = MatrixRoom(room_id, self.user_id, encrypted)
         return self.rooms[room_id]
 
-    async def say(self, room_id: str, content: dict[str, Any], transaction: str) -> str:
+    async def send_message(self, room_id: str, content: dict[str, Any], transaction: str) -> str:
         """The id of the message, encrypted where the room is. Raises `BridgeError`."""
-        room = await self.known(room_id)
+        room = await self.get_room(room_id)
         with translate_matrix_errors():
             if room.encrypted:
                 await self._share_key(room)
@@ -186,7 +186,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
             self.olm.outbound_group_sessions.pop(room.room_id, None)
             raise BridgeError(str(error), retry_after=error.retry_after)
 
-    async def keep_keys(self) -> None:
+    async def sync_keys(self) -> None:
         """What encryption needs between two syncs: own keys handed in, others' looked up. Raises `BridgeError`."""
         if self.olm is None:
             return
@@ -201,7 +201,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
 
     # ------------------------------------------------------------------------------------------------------------ files
 
-    async def fetch(self, file: MatrixAttachment, most: int) -> bytes | None:
+    async def fetch_file(self, file: MatrixAttachment, most: int) -> bytes | None:
         """What a file holds; None where it is gone, not to be had, or larger than `most` bytes. Raises `BridgeError`
         where it may be had later; not for ever, or one file would hold up all that was said after it."""
         try:
@@ -234,9 +234,9 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
                         raise BridgeError("The Matrix server does not hand out a file now.", retry_after=_RETRY_SECONDS)
                     return await _at_most(answer.content, most) if answer.status == 200 else None
 
-    async def keep_file(self, room_id: str, data: bytes, mime: str, name: str) -> JsonObject:
+    async def upload_file(self, room_id: str, data: bytes, mime: str, name: str) -> JsonObject:
         """Hand in a file for a room, encrypted where the room is: what a message says of where it is."""
-        room = await self.known(room_id)
+        room = await self.get_room(room_id)
         body, keys = encrypt_attachment(data) if room.encrypted else (data, None)
         mime, name = ("application/octet-stream", "") if keys else (mime, name)
         with translate_matrix_errors():
@@ -246,7 +246,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
 
     # ------------------------------------------------------------------------------------------------------------ other
 
-    async def ask(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+    async def request_json(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """The server's answer to a request that nio has not. Raises `BridgeError`."""
         headers = {"Authorization": f"Bearer {self.access_token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body)
@@ -255,7 +255,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
                 found: JsonObject = await self.parse_body(answer)
         return found
 
-    async def read_again(self, unread: UndecryptedEvent) -> Event | None:
+    async def retry_decryption(self, unread: UndecryptedEvent) -> Event | None:
         """An event that could not be decrypted when it came; None where it still cannot. Raises `BridgeError`."""
         event = (await self.room_get_event(unread.room, unread.event)).event
         with translate_matrix_errors():

@@ -36,20 +36,20 @@ class SigningKeys:
     user: str
     keys: Mapping[str, Account]
 
-    def public(self, usage: str) -> str:
+    def public_key(self, usage: str) -> str:
         key: str = self.keys[usage].ed25519_key.to_base64()
         return key
 
-    def published(self, usage: str) -> dict[str, Any]:
+    def upload_payload(self, usage: str) -> dict[str, Any]:
         """As the server is told of it: signed by the master key, which signs itself not."""
-        public = self.public(usage)
+        public = self.public_key(usage)
         body = {"user_id": self.user, "usage": [usage], "keys": {f"ed25519:{public}": public}}
-        return body if usage == "master" else self.signed(body, "master")
+        return body if usage == "master" else self.sign_payload(body, "master")
 
-    def signed(self, body: Mapping[str, Any], usage: str) -> dict[str, Any]:
+    def sign_payload(self, body: Mapping[str, Any], usage: str) -> dict[str, Any]:
         plain = {key: value for key, value in body.items() if key not in ("signatures", "unsigned")}
         signature = self.keys[usage].sign(Api.to_canonical_json(plain).encode()).to_base64()
-        return {**plain, "signatures": {self.user: {f"ed25519:{self.public(usage)}": signature}}}
+        return {**plain, "signatures": {self.user: {f"ed25519:{self.public_key(usage)}": signature}}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class _Published:
 
 async def _published(client: MatrixClient) -> _Published:
     user, device = client.user_id, client.device_id or ""
-    asked = await client.ask("POST", api_path("keys", "query"), {"device_keys": {user: []}})
+    asked = await client.request_json("POST", api_path("keys", "query"), {"device_keys": {user: []}})
     own = asked.get("device_keys", {}).get(user, {}).get(device)
     return _Published(own, asked.get("master_keys", {}).get(user), asked.get("self_signing_keys", {}).get(user))
 
@@ -86,24 +86,24 @@ async def sign_device(client: MatrixClient, folder: Path) -> None:
         kept = kept or _made(folder / _FILE, user)
         if not await _hand_in(client, kept):
             return
-    elif kept is None or kept.public("master") not in master["keys"].values():
+    elif kept is None or kept.public_key("master") not in master["keys"].values():
         if not _is_signed(own, signing, user):
             log.warning("this device is not verified: apps may keep encrypted messages from it", device=device)
         return
     elif _is_signed(own, signing, user):
         return
-    signed = {device: kept.signed(own, "self_signing")}
-    await client.ask("POST", api_path("keys", "signatures", "upload"), {user: signed})
+    signed = {device: kept.sign_payload(own, "self_signing")}
+    await client.request_json("POST", api_path("keys", "signatures", "upload"), {user: signed})
     log.info("this device is signed by its account", device=device)
 
 
 async def _hand_in(client: MatrixClient, keys: SigningKeys) -> bool:
-    body = {f"{usage}_key": keys.published(usage) for usage in _USAGES}
+    body = {f"{usage}_key": keys.upload_payload(usage) for usage in _USAGES}
     try:
-        await client.ask("POST", api_path("keys", "device_signing", "upload"), body)
+        await client.request_json("POST", api_path("keys", "device_signing", "upload"), body)
     except MatrixRefusal as refusal:
         # Servers may ask for the password even the first time.
-        if not refusal.final:
+        if not refusal.is_final:
             raise
         log.warning("the account could not be given keys to sign its device with: it is not verified", why=str(refusal))
         return False

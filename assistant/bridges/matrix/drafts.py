@@ -83,7 +83,7 @@ class MatrixDrafts:
             draft.text = ""
             draft.changed.set()
 
-    async def take(self, target: str, key: str, *, answer: bool) -> str:
+    async def claim_for_answer(self, target: str, key: str, *, answer: bool) -> str:
         """The event that what is sent now under `key` replaces, "" for none. A draft whose turn still runs makes way
         for an answer, or for what its turn says, only."""
         draft = self._drafts.get(target)
@@ -102,12 +102,12 @@ class MatrixDrafts:
             self._lost.add(target)
         return ""
 
-    def give_back(self, target: str, event: str) -> None:
+    def release_claim(self, target: str, event: str) -> None:
         """It was not replaced after all."""
         self._own.pop(event, None)
         self._left[target] = event
 
-    def found(self, drafts: Mapping[str, str]) -> None:
+    def note_existing_drafts(self, drafts: Mapping[str, str]) -> None:
         """These stand in rooms, as the server tells."""
         for target, event in drafts.items():
             if event in self._own:

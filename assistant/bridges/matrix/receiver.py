@@ -54,7 +54,7 @@ _CANNOT_READ = (
 class ExistingDrafts(Protocol):
     """Who is told of drafts that stand in rooms (`drafts.Drafts`)."""
 
-    def found(self, drafts: Mapping[str, str]) -> None: ...
+    def note_existing_drafts(self, drafts: Mapping[str, str]) -> None: ...
 
 
 # Is told where rooms that were replaced go on, "" for nowhere yet.
@@ -64,25 +64,25 @@ OnRoomsMoved = Callable[[Mapping[str, str]], None]
 class MatrixReceiver:
     """One run: from where the door is, until cancelled. `patience` are seconds until an answer has come whole."""
 
-    patience = 300.0
+    sync_timeout_seconds = 300.0
 
     def __init__(
         self,
         client: MatrixClient,
         door: InboundPort,
-        shown: ExistingDrafts,
-        moved: OnRoomsMoved,
+        drafts: ExistingDrafts,
+        on_rooms_moved: OnRoomsMoved,
         invites: tuple[str, ...],
         is_owners: Callable[[str], bool],
     ) -> None:
         self._client = client
         self._door = door
-        self._shown = shown
-        self._moved = moved
+        self._shown = drafts
+        self._moved = on_rooms_moved
         self._named = frozenset(invites)
         self._invitations = RoomInvitations(client, invites, is_owners)
         self._upgrades = RoomUpgrades(client, self._invitations)
-        self._position = SyncPosition.read(door.position(_BRIDGE))
+        self._position = SyncPosition.parse(door.load_position(_BRIDGE))
         self._kept = self._position
         # Threads and messages of our own, asked for once.
         self._ours: dict[str, None] = {}
@@ -95,11 +95,11 @@ class MatrixReceiver:
         # Synapse answers the same question the same for minutes; of a first one it takes no account of the patience.
         first = await self._sync(random.randrange(1, _POLL_MILLISECONDS), full_state=not began)
         await self._pass(first, nothing_said=began)
-        await self._invitations.look()
+        await self._invitations.fetch_pending()
         if self._position.unread:
             await self._read_late(self._position.unread)
             self._advance()
-        self._door.connected(_BRIDGE)
+        self._door.mark_connected(_BRIDGE)
         while True:
             await self._pass(await self._sync(_POLL_MILLISECONDS))
 
@@ -108,7 +108,7 @@ class MatrixReceiver:
         self._client.next_batch = ""
         with translate_matrix_errors():
             # Of nio's, a first one has no end.
-            async with asyncio.timeout(self.patience):
+            async with asyncio.timeout(self.sync_timeout_seconds):
                 synced: SyncResponse = await self._client.sync(wait, _FILTER, self._position.since or None, full_state)
         return synced
 
@@ -117,7 +117,7 @@ class MatrixReceiver:
         for room_id, info in synced.rooms.join.items():
             events = [*info.state, *info.timeline.events]
             self._note_services(room_id, events)
-            self._upgrades.note(room_id, events)
+            self._upgrades.note_events(room_id, events)
         await self._follow()
         for room_id, info in synced.rooms.join.items():
             if not nothing_said:
@@ -125,24 +125,24 @@ class MatrixReceiver:
         for room_id in synced.rooms.leave:
             self._client.rooms.pop(room_id, None)
             self._client.invited_rooms.pop(room_id, None)
-        await self._invitations.answer()
-        await self._client.keep_keys()
+        await self._invitations.accept_allowed()
+        await self._client.sync_keys()
         await self._read_late(self._readable(synced))
         await self._ask_for_keys()
         self._position = replace(self._position, since=synced.next_batch)
-        self._shown.found(self._position.drafts)
+        self._shown.note_existing_drafts(self._position.drafts)
         if told or nothing_said or replace(self._kept, since="") != replace(self._position, since=""):
             self._advance()
 
     def _advance(self) -> None:
-        self._door.advance(_BRIDGE, str(self._position))
+        self._door.save_position(_BRIDGE, str(self._position))
         self._kept = self._position
 
     async def _follow(self) -> None:
         """Before anything is handed in that was said where a room goes on."""
         rooms = self._client.rooms
-        self._position = await self._upgrades.follow(self._position, lambda one: self._is_private(rooms[one]))
-        self._moved({**self._position.moved(), **dict.fromkeys(self._upgrades.waiting, "")})
+        self._position = await self._upgrades.follow_upgrades(self._position, lambda one: self._is_private(rooms[one]))
+        self._moved({**self._position.moved_rooms(), **dict.fromkeys(self._upgrades.pending, "")})
 
     # ------------------------------------------------------------------------------------------------------------ rooms
 
@@ -154,7 +154,7 @@ class MatrixReceiver:
         told = False
         for event in self._while_there(events):
             if event.sender == self._client.user_id:
-                self._position = self._position.seen_own(event.source, self._target(room, event.source))
+                self._position = self._position.after_own_event(event.source, self._target(room, event.source))
             else:
                 told = True
                 await self._take(room, event)
@@ -198,7 +198,7 @@ class MatrixReceiver:
     def _is_private(self, room: MatrixRoom) -> bool:
         """Whether it is between two for sure. Who was invited can read on; what anybody may enter never is. A bridge's
         own account counts for nobody where the owner named it, not because the room says so."""
-        if self._position.is_room(room.room_id):
+        if self._position.is_group_room(room.room_id):
             return False
         services = self._services.get(room.room_id, frozenset()) & self._named
         return len(room.users.keys() - services) == 2 and room.join_rule == "invite"
@@ -213,9 +213,9 @@ class MatrixReceiver:
         if isinstance(event, MegolmEvent):
             self._wait_for_key(room, event)
         elif gone := form.redacted_event_id(said):
-            await self._door.change(self._change(room, said, gone, "delete"))
+            await self._door.receive_change(self._change(room, said, gone, "delete"))
         elif edited := form.edited_event_id(said):
-            await self._door.change(self._change(room, said, edited, "edit", form.read_edited_text(said)))
+            await self._door.receive_change(self._change(room, said, edited, "edit", form.read_edited_text(said)))
         elif form.is_message_event(said):
             await self._hand_in(room, said)
 
@@ -225,8 +225,8 @@ class MatrixReceiver:
             return
         private, sender = self._is_private(room), said["sender"]
         addressed = private or await self._is_addressed(room, said)
-        place = None if private else self._position.first(room.room_id)
-        expected = self._door.expects(_BRIDGE, sender, place, addressed=addressed)
+        place = None if private else self._position.original_room(room.room_id)
+        expected = self._door.accepts_from(_BRIDGE, sender, place, addressed=addressed)
         arrival = InboundMessage(
             _BRIDGE,
             said["event_id"],
@@ -244,14 +244,14 @@ class MatrixReceiver:
     def _change(
         self, room: MatrixRoom, said: JsonObject, of: str, kind: Literal["edit", "delete"], content: str = ""
     ) -> MessageChange:
-        place = None if self._is_private(room) else self._position.first(room.room_id)
+        place = None if self._is_private(room) else self._position.original_room(room.room_id)
         return MessageChange(_BRIDGE, of, said["event_id"], kind, said["sender"], content, place)
 
     async def _media(self, file: MatrixAttachment, *, wanted: bool) -> Media:
         """Pictures and files come along; of voices and films it is said that they came."""
         data = None
         if wanted and file.kind in ("m.image", "m.file") and file.size <= _MOST_FILE_BYTES:
-            data = await self._client.fetch(file, _MOST_FILE_BYTES)
+            data = await self._client.fetch_file(file, _MOST_FILE_BYTES)
         kind: Literal["image", "file"] = "image" if file.kind == "m.image" else "file"
         size = file.size if data is None else len(data)
         return Media(kind, file.mime, file.name, size, None if data is None else base64.b64encode(data).decode())
@@ -270,9 +270,9 @@ class MatrixReceiver:
         if event in self._ours:
             return True
         try:
-            found = await self._client.ask("GET", form.api_path("rooms", room_id, "event", event))
+            found = await self._client.request_json("GET", form.api_path("rooms", room_id, "event", event))
         except MatrixRefusal as refusal:
-            if not refusal.final:
+            if not refusal.is_final:
                 raise
             return False
         if not form.is_from_account(found, self._client.user_id):
@@ -287,7 +287,7 @@ class MatrixReceiver:
     def _wait_for_key(self, room: MatrixRoom, event: MegolmEvent) -> None:
         unread = UndecryptedEvent(room.room_id, event.event_id, event.session_id)
         log.warning("a message cannot be decrypted yet", room=room.room_id, message=event.event_id)
-        self._position = self._position.waiting_for(unread)
+        self._position = self._position.with_undecrypted(unread)
         self._missed.setdefault(unread, 0)
 
     def _readable(self, synced: SyncResponse) -> list[UndecryptedEvent]:
@@ -300,16 +300,16 @@ class MatrixReceiver:
         for unread in waiting:
             room = self._client.rooms.get(unread.room)
             try:
-                event = None if room is None else await self._client.read_again(unread)
+                event = None if room is None else await self._client.retry_decryption(unread)
             except MatrixRefusal as refusal:
-                if not refusal.final:
+                if not refusal.is_final:
                     raise
                 event, room = None, None
             if room is None:
-                self._position = self._position.having_read(unread)
+                self._position = self._position.without_undecrypted(unread)
             elif event is not None:
                 await self._take(room, event)
-                self._position = self._position.having_read(unread)
+                self._position = self._position.without_undecrypted(unread)
                 self._missed.pop(unread, None)
 
     async def _ask_for_keys(self) -> None:
@@ -324,7 +324,7 @@ class MatrixReceiver:
                 continue
             notice = {"msgtype": "m.notice", "body": _CANNOT_READ}
             try:
-                await self._client.say(unread.room, notice, form.notice_transaction_id("key", unread.session))
+                await self._client.send_message(unread.room, notice, form.notice_transaction_id("key", unread.session))
             except BridgeError as error:
                 log.warning("nobody could be asked for a key", room=unread.room, error=str(error))
 

@@ -47,26 +47,26 @@ class RoomInvitations:
         self._is_owners = is_owners
         self._passed_over: set[str] = set()
 
-    def allow(self, inviter: str) -> bool:
+    def is_allowed(self, inviter: str) -> bool:
         """Whether it goes where this account wants it."""
         return self._is_owners(inviter) or bool({inviter, inviter.partition(":")[2]} & self._allowed)
 
-    async def look(self) -> None:
+    async def fetch_pending(self) -> None:
         """Those of before too: the owner may have allowed them meanwhile. Raises `BridgeError`."""
         query = urllib.parse.urlencode({"filter": json.dumps(_FILTER)})
-        synced = await self._client.ask("GET", f"/_matrix/client/v3/sync?{query}")
+        synced = await self._client.request_json("GET", f"/_matrix/client/v3/sync?{query}")
         for room_id, invited in synced.get("rooms", {}).get("invite", {}).items():
             room = self._client.invited_rooms.setdefault(room_id, MatrixInvitedRoom(room_id, self._client.user_id))
             for event in invited["invite_state"]["events"]:
                 if form.membership_change(event, self._client.user_id)[0] == "invite":
                     room.inviter = event["sender"]
-        await self.answer()
+        await self.accept_allowed()
 
-    async def answer(self) -> None:
+    async def accept_allowed(self) -> None:
         """Those that the client knows of."""
         for room_id, room in list(self._client.invited_rooms.items()):
             inviter = room.inviter or ""
-            if self.allow(inviter):
+            if self.is_allowed(inviter):
                 await self._accept(room_id, inviter)
             elif room_id not in self._passed_over:
                 self._passed_over.add(room_id)
@@ -78,7 +78,7 @@ class RoomInvitations:
         except BridgeError as error:
             # A join may take minutes where many servers are in a room: that is tried again beside what else there is.
             log.warning("an invitation could not be accepted", room=room_id, inviter=inviter, error=str(error))
-            if not (isinstance(error, MatrixRefusal) and error.final):
+            if not (isinstance(error, MatrixRefusal) and error.is_final):
                 return
         self._client.invited_rooms.pop(room_id, None)
 
@@ -95,27 +95,27 @@ class RoomUpgrades:
     """`waiting` are rooms that were replaced, and do not go on yet."""
 
     def __init__(self, client: MatrixClient, invitations: RoomInvitations) -> None:
-        self.waiting: dict[str, _UpgradeClaim] = {}
+        self.pending: dict[str, _UpgradeClaim] = {}
         self._client = client
         self._invitations = invitations
         # By room, which one it says that it takes the place of.
         self._before: dict[str, _UpgradeClaim] = {}
         self._refused: set[str] = set()
 
-    def note(self, room_id: str, events: Iterable[Event]) -> None:
+    def note_events(self, room_id: str, events: Iterable[Event]) -> None:
         for event in events:
             if new := form.replacement_room_id(event.source):
-                self.waiting[room_id] = _UpgradeClaim(new, form.event_sender(event.source))
+                self.pending[room_id] = _UpgradeClaim(new, form.event_sender(event.source))
             if old := form.predecessor_room_id(event.source):
                 self._before[room_id] = _UpgradeClaim(old, form.event_sender(event.source))
 
-    async def follow(self, position: SyncPosition, is_private: Callable[[str], bool]) -> SyncPosition:
+    async def follow_upgrades(self, position: SyncPosition, is_private: Callable[[str], bool]) -> SyncPosition:
         """The position with what goes on elsewhere from now on."""
-        for old, said in list(self.waiting.items()):
-            if position.follows(old, said.room) or old not in self._client.rooms:
-                del self.waiting[old]
+        for old, said in list(self.pending.items()):
+            if position.knows_upgrade(old, said.room) or old not in self._client.rooms:
+                del self.pending[old]
             elif said.room in self._client.rooms:
-                del self.waiting[old]
+                del self.pending[old]
                 position = self._gone_on(position, old, said, is_private)
             elif old not in self._refused:
                 await self._enter(old, said)
@@ -133,13 +133,13 @@ class RoomUpgrades:
 
     async def _enter(self, old: str, said: _UpgradeClaim) -> None:
         error = ""
-        if self._invitations.allow(said.by):
+        if self._invitations.is_allowed(said.by):
             try:
-                await self._client.ask(
+                await self._client.request_json(
                     "POST", f"{form.api_path('join', said.room)}?via={form.server_of_account(said.by)}", {}
                 )
             except BridgeError as refusal:
-                if not (isinstance(refusal, MatrixRefusal) and refusal.final):
+                if not (isinstance(refusal, MatrixRefusal) and refusal.is_final):
                     log.warning("the room that replaces another could not be entered", room=said.room, why=str(refusal))
                     return
                 error = str(refusal)

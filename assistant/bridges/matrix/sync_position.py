@@ -45,7 +45,7 @@ class SyncPosition:
     replaced: tuple[RoomUpgrade, ...] = ()
 
     @classmethod
-    def read(cls, text: str) -> SyncPosition:
+    def parse(cls, text: str) -> SyncPosition:
         """Of what `str` made of one; "" for where nothing was received yet."""
         if not text:
             return cls()
@@ -58,14 +58,14 @@ class SyncPosition:
         replaced = [[one.old, one.new, one.private] for one in self.replaced]
         return json.dumps({"since": self.since, "unread": unread, "drafts": dict(self.drafts), "replaced": replaced})
 
-    def waiting_for(self, one: UndecryptedEvent) -> SyncPosition:
+    def with_undecrypted(self, one: UndecryptedEvent) -> SyncPosition:
         """With one more that waits; the oldest is given up where too many do."""
         return self if one in self.unread else replace(self, unread=(*self.unread, one)[-_MOST_WAITING:])
 
-    def having_read(self, one: UndecryptedEvent) -> SyncPosition:
+    def without_undecrypted(self, one: UndecryptedEvent) -> SyncPosition:
         return replace(self, unread=tuple(other for other in self.unread if other != one))
 
-    def seen_own(self, event: form.JsonObject, target: str) -> SyncPosition:
+    def after_own_event(self, event: form.JsonObject, target: str) -> SyncPosition:
         """After an own event: a draft stands there, or has got its answer, or is gone."""
         id_, drafts = str(event.get("event_id", "")), dict(self.drafts)
         if form.is_draft_event(event):
@@ -75,21 +75,21 @@ class SyncPosition:
 
     # ------------------------------------------------------------------------------------------------- replaced rooms
 
-    def follows(self, old: str, new: str) -> bool:
+    def knows_upgrade(self, old: str, new: str) -> bool:
         return any((one.old, one.new) == (old, new) for one in self.replaced)
 
-    def first(self, room: str) -> str:
+    def original_room(self, room: str) -> str:
         """The room that this one goes on from, by whose name it is known."""
         for one in reversed(self.replaced):
             room = one.old if one.new == room else room
         return room
 
-    def is_room(self, room: str) -> bool:
+    def is_group_room(self, room: str) -> bool:
         """Whether it took the place of one that was more than a talk between two: it stays so while those who were
         there are still on the way."""
         return any(one.new == room and not one.private for one in self.replaced)
 
-    def moved(self) -> dict[str, str]:
+    def moved_rooms(self) -> dict[str, str]:
         """Of each room that was replaced, where it goes on now."""
         found: dict[str, str] = {}
         for one in reversed(self.replaced):

@@ -82,12 +82,12 @@ class TelegramApi:
         self.bot = Bot(token, f"{address}/bot", f"{address}/file/bot", request=request, get_updates_request=request)
         self._request = request
 
-    async def updates(self, offset: int, wait: float) -> list[dict[str, Any]]:
+    async def get_updates(self, offset: int, wait: float) -> list[dict[str, Any]]:
         """As they came, so that one that cannot be read keeps no other back. Raises `BridgeError`."""
         asked: dict[str, Any] = {"timeout": round(wait), "allowed_updates": _WANTED}
         if offset:
             asked["offset"] = offset
-        with self.telling():
+        with self.as_bridge_errors():
             # Names of methods are the same in any case; this one the library would rather have called its own way.
             updates = await self.bot.do_api_request("getupdates", api_kwargs=asked, read_timeout=wait + self._timeout)
         return list(updates)
@@ -98,7 +98,7 @@ class TelegramApi:
             logging.getLogger(name).removeFilter(self._secrecy)
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def as_bridge_errors(self) -> Iterator[None]:
         """Raises `BridgeError` for a call that failed."""
         try:
             yield

@@ -71,7 +71,7 @@ class TelegramBridge:
         threads=True,
         buttons=True,
         max_length=MAX_MESSAGE_UNITS - _MARGIN,
-        length_in="utf-16",
+        length_unit="utf-16",
     )
 
     def __init__(
@@ -114,28 +114,28 @@ class TelegramBridge:
             await opened.close()
 
     async def _whoami(self) -> User:
-        with self._calls.telling():
+        with self._calls.as_bridge_errors():
             return await self._calls.bot.get_me()
 
     # ------------------------------------------------------------------------------------------------------- receiving
 
-    async def run(self, door: InboundPort) -> None:
+    async def run(self, inbound: InboundPort) -> None:
         me = await self._whoami()
-        known = door.position(self.name)
+        known = inbound.load_position(self.name)
         offset = int(known) if known.isdecimal() else 0
         # The first time it is only asked what is there already.
-        updates = await self._calls.updates(offset, 0)
-        door.connected(self.name)
+        updates = await self._calls.get_updates(offset, 0)
+        inbound.mark_connected(self.name)
         # What Telegram keeps from a bot in groups, nobody sees missing.
         log.info("telegram connected", bot=me.username, all_of_groups=bool(me.can_read_all_group_messages))
         self._running = True
         try:
             while True:
                 for update in updates:
-                    await self._hand_in(door, update, me)
+                    await self._hand_in(inbound, update, me)
                     # Not the highest that ever was: after a quiet week Telegram counts on from anywhere.
                     offset = update["update_id"] + 1
-                updates = await self._calls.updates(offset, self._poll_seconds)
+                updates = await self._calls.get_updates(offset, self._poll_seconds)
         finally:
             self._running = False
 
@@ -150,9 +150,9 @@ class TelegramBridge:
         if isinstance(read, InboundMessage):
             await door.receive(read)
         elif isinstance(read, MessageChange):
-            await door.change(read)
+            await door.receive_change(read)
         else:
-            door.advance(self.name, position)
+            door.save_position(self.name, position)
         if update.callback_query is not None:
             await self._let_go(update.callback_query)
 
@@ -177,8 +177,8 @@ class TelegramBridge:
         addressed = room is None or is_addressed_to_bot(message, me)
         media: tuple[Media, ...] = ()
         if (file := file_of(message)) is not None:
-            expected = door.expects(self.name, sender[0], room, addressed=addressed)
-            media, missing = await self._fetched(file) if expected else ((), file.missing("nobody expects it"))
+            expected = door.accepts_from(self.name, sender[0], room, addressed=addressed)
+            media, missing = await self._fetched(file) if expected else ((), file.missing_notice("nobody expects it"))
             words = "\n".join(part for part in (words, missing) if part)
         if not words and not media:
             return None
@@ -227,7 +227,7 @@ class TelegramBridge:
     async def _let_go(self, query: CallbackQuery) -> None:
         """The button stops turning. Where Telegram does not take that any more, nothing is lost."""
         try:
-            with self._calls.telling():
+            with self._calls.as_bridge_errors():
                 await self._calls.bot.answer_callback_query(query.id)
         except BridgeError as error:
             log.info("telegram button was not let go", error=str(error))
@@ -236,17 +236,17 @@ class TelegramBridge:
         """The file, or what is said instead. Raises `BridgeError` where Telegram fails, rather than refuses: it is
         asked for the whole message again then, a few times."""
         if file.size > MAX_DOWNLOAD_BYTES:
-            return (), file.missing("Telegram hands bots nothing larger than 20 MB")
+            return (), file.missing_notice("Telegram hands bots nothing larger than 20 MB")
         self._tries[file.id] = self._tries.get(file.id, 0) + 1
         try:
-            with self._calls.telling():
+            with self._calls.as_bridge_errors():
                 media = await self._fetch(file)
         except BridgeError:
             if self._tries[file.id] < _FILE_TRIES:
                 raise
             media = None
         del self._tries[file.id]
-        return ((), file.missing("Telegram does not hand it out")) if media is None else ((media,), "")
+        return ((), file.missing_notice("Telegram does not hand it out")) if media is None else ((media,), "")
 
     async def _fetch(self, file: TelegramFile) -> Media | None:
         try:
@@ -265,8 +265,8 @@ class TelegramBridge:
         outgoing = part.item.outgoing
         chat, thread = parse_target(outgoing.target)
         buttons = inline_keyboard(outgoing.buttons) if part.last else None
-        async with self._live.quiet(outgoing.target, final=outgoing.kind == "reply"):
-            with self._calls.telling():
+        async with self._live.pause_while_sending(outgoing.target, final=outgoing.kind == "reply"):
+            with self._calls.as_bridge_errors():
                 if part.media is None:
                     await send_text(self._calls.bot, part.text, chat, thread, buttons)
                 else:
@@ -279,12 +279,12 @@ class TelegramBridge:
 
     async def _type(self, target: str) -> None:
         chat, thread = parse_target(target)
-        with self._calls.telling():
+        with self._calls.as_bridge_errors():
             await self._calls.bot.send_chat_action(chat, ChatAction.TYPING, message_thread_id=thread)
 
     async def _draft(self, target: str, number: int, text: str) -> None:
         chat, thread = parse_target(target)
-        with self._calls.telling():
+        with self._calls.as_bridge_errors():
             await self._calls.bot.send_message_draft(chat, number, replace_surrogates(text), message_thread_id=thread)
 
 

@@ -32,7 +32,7 @@ class TelegramFile:
     name: str
     size: int
 
-    def missing(self, why: str) -> str:
+    def missing_notice(self, why: str) -> str:
         """What is said of one that was not had."""
         what = "picture" if self.kind == "image" else "file"
         size = f", {max(self.size / 1e6, 0.1):.1f} MB" if self.size else ""

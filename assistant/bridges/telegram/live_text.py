@@ -77,7 +77,7 @@ class TelegramLiveText:
         place.changed.set()
 
     @asynccontextmanager
-    async def quiet(self, target: str, *, final: bool) -> AsyncIterator[None]:
+    async def pause_while_sending(self, target: str, *, final: bool) -> AsyncIterator[None]:
         """A message goes out: nothing is on its way meanwhile; after a `final` one no draft of this turn follows."""
         place = self._places.get(target)
         if place is None:

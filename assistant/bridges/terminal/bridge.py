@@ -43,8 +43,8 @@ class Terminal:
     feed: DeliveryFeed
     queue: asyncio.Queue[TerminalEvent | None]
 
-    def takes(self, outgoing: OutgoingMessage) -> bool:
-        return self.feed.takes(outgoing)
+    def accepts(self, outgoing: OutgoingMessage) -> bool:
+        return self.feed.accepts(outgoing)
 
     async def events(self, idle_seconds: float | None = None) -> AsyncIterator[TerminalEvent]:
         """What happens in the session, `hello` first; ends when the terminal is detached.
@@ -73,7 +73,7 @@ class TerminalBridge:
     """See `ports.Bridge`. `on_attach` is called when somebody can be reached again; the runtime pumps its outbox."""
 
     name = "terminal"
-    capabilities = BridgeCapabilities(edit=True, typing=True, terminals=True, dedupe_seconds=_DEDUPE_SECONDS)
+    capabilities = BridgeCapabilities(edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS)
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class TerminalBridge:
     async def check(self) -> str:
         return "the terminals of this machine"
 
-    async def run(self, door: InboundPort) -> None:
+    async def run(self, inbound: InboundPort) -> None:
         """See `ports.Control` for what people type."""
         self._stopped = False
-        door.connected(self.name)
+        inbound.mark_connected(self.name)
         await asyncio.get_running_loop().create_future()
 
     async def aclose(self) -> None:
@@ -120,9 +120,9 @@ class TerminalBridge:
         Raises `StoreError`."""
         feed = DeliveryFeed(self._deliveries, self.name, session, inbox_id, after)
         terminal = Terminal(session, feed, asyncio.Queue())
-        hello = {"session": session, "version": __version__, "id": str(feed.begins)}
+        hello = {"session": session, "version": __version__, "id": str(feed.start_mark)}
         terminal.queue.put_nowait(("hello", hello))
-        missed, is_all = feed.missed() if after is not None else ((), True)
+        missed, is_all = feed.read_missed() if after is not None else ((), True)
         for item in missed:
             terminal.queue.put_nowait(
                 ("deliver", _delivery(item, "".join(one.text for one in split_into_parts(item, self))))
@@ -149,14 +149,14 @@ class TerminalBridge:
         return True
 
     def _acknowledge_early(self, key: str) -> bool:
-        given = any(terminal.feed.was_given(key) for terminal in self._terminals)
+        given = any(terminal.feed.was_given_early(key) for terminal in self._terminals)
         if not given and not self._deliveries.has(key, OWNER_SCOPE):
             raise UsageError(f"There is no delivery {key!r}. Nothing was changed; each has its key in its event.")
         if given and len(self._early) < _MOST_EARLY:
             self._early[key] = None
         return given
 
-    def attached(self, session: str) -> int:
+    def count_attached(self, session: str) -> int:
         """How many terminals show this session."""
         return sum(terminal.session == session for terminal in self._terminals)
 
@@ -168,7 +168,7 @@ class TerminalBridge:
         Raises `NobodyThere` when no terminal is attached or the last one left, `BridgeError` when none confirmed."""
         outgoing = part.item.outgoing
         confirmation = _Confirmation(asyncio.get_running_loop().create_future())
-        confirmation.asked.update(terminal for terminal in self._terminals if terminal.takes(outgoing))
+        confirmation.asked.update(terminal for terminal in self._terminals if terminal.accepts(outgoing))
         if self._was_shown(part.item, confirmation.asked):
             return
         if not confirmation.asked:
@@ -192,10 +192,10 @@ class TerminalBridge:
         key = item.outgoing.key
         early = key in self._early
         self._early.pop(key, None)
-        return early or any(terminal.feed.has_shown(item) for terminal in asked)
+        return early or any(terminal.feed.was_shown(item) for terminal in asked)
 
     def _give(self, terminal: Terminal, part: OutgoingPart) -> None:
-        for item in terminal.feed.due(part.item):
+        for item in terminal.feed.read_due(part.item):
             text = part.text if item is part.item else "".join(one.text for one in split_into_parts(item, self))
             self._put(terminal, ("deliver", _delivery(item, text)))
 

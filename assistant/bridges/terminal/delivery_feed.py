@@ -43,7 +43,7 @@ class DeliveryMark:
         return f"{self.id}" if self.at is None else f"{self.id}-{(self.at - _EPOCH) // _MICROSECOND}"
 
     @classmethod
-    def read(cls, text: str) -> DeliveryMark:
+    def parse(cls, text: str) -> DeliveryMark:
         """As `str` made it; up to 18 and 16 digits."""
         id_, _, made = text.partition("-")
         return cls(int(id_), _EPOCH + int(made) * _MICROSECOND if made else None)
@@ -52,11 +52,11 @@ class DeliveryMark:
 class DeliveryHistory(Protocol):
     """What of the outbox a terminal may be given."""
 
-    def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+    def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
         """Those of a session's items that wait to be sent there, oldest first."""
         ...
 
-    def delivered(
+    def list_between(
         self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
     ) -> list[OutboxItem]:
         """Items with ids between the two, in every state, oldest first."""
@@ -78,10 +78,10 @@ class DeliveryHistory(Protocol):
 class EmptyDeliveryHistory:
     """Where there is no outbox, nothing was sent before."""
 
-    def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+    def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
         return []
 
-    def delivered(
+    def list_between(
         self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
     ) -> list[OutboxItem]:
         return []
@@ -119,22 +119,22 @@ class DeliveryFeed:
         self._ahead: set[str] = set()
 
     @property
-    def begins(self) -> DeliveryMark:
+    def start_mark(self) -> DeliveryMark:
         """The place up to which it lacks nothing."""
         id_ = self._waiting[0].id - 1 if self._waiting else self._given
         last = self._deliveries.newest(self._bridge, self._session, id_)
         return DeliveryMark(id_, None if last is None else last.created_at)
 
-    def takes(self, outgoing: OutgoingMessage) -> bool:
+    def accepts(self, outgoing: OutgoingMessage) -> bool:
         return self._session == outgoing.session and self._inbox_id in (None, outgoing.inbox_id)
 
-    def missed(self) -> tuple[Sequence[OutboxItem], bool]:
+    def read_missed(self) -> tuple[Sequence[OutboxItem], bool]:
         """What came after the id it named, and whether that is all."""
-        found = self._deliveries.delivered(self._bridge, self._session, after=self._given, limit=MAX_CATCH_UP + 1)
+        found = self._deliveries.list_between(self._bridge, self._session, after=self._given, limit=MAX_CATCH_UP + 1)
         page = found[:MAX_CATCH_UP]
         return self._given_ahead(page), len(found) == len(page)
 
-    def due(self, item: OutboxItem) -> Sequence[OutboxItem]:
+    def read_due(self, item: OutboxItem) -> Sequence[OutboxItem]:
         """What is to be given now that this item is sent, in order, itself last; nothing where it was given."""
         if item.outgoing.key in self._ahead:
             self._ahead.discard(item.outgoing.key)
@@ -142,7 +142,7 @@ class DeliveryFeed:
         if item.id > self._given:
             before, self._waiting = self._waiting, []
             self._waited |= {one.id for one in before}
-            between = self._deliveries.delivered(
+            between = self._deliveries.list_between(
                 self._bridge, self._session, after=self._given, before=item.id, limit=_MOST_BETWEEN
             )
             self._given = item.id
@@ -152,13 +152,13 @@ class DeliveryFeed:
             self._waiting = [one for one in self._waiting if one.id > item.id]
         return [*self._given_ahead(before), *self._given_ahead(between), item]
 
-    def has_shown(self, item: OutboxItem) -> bool:
+    def was_shown(self, item: OutboxItem) -> bool:
         """Whether it named this id or a later one when it came, or was given it and somebody confirmed it."""
         if item.outgoing.key in self._ahead:
             return False
         return item.id <= self._seen or self._begun < item.id <= self._given or item.id in self._waited
 
-    def was_given(self, key: str) -> bool:
+    def was_given_early(self, key: str) -> bool:
         """Whether it was given before it was sent, and may be confirmed before that too."""
         return key in self._ahead
 
@@ -175,12 +175,12 @@ class DeliveryFeed:
         return last.id if first is None else min(last.id, first.id - 1)
 
     def _given_ahead(self, items: Sequence[OutboxItem]) -> list[OutboxItem]:
-        given = [one for one in items if one.state not in _NOT_TO_SHOW and self.takes(one.outgoing)]
+        given = [one for one in items if one.state not in _NOT_TO_SHOW and self.accepts(one.outgoing)]
         self._ahead |= {one.outgoing.key for one in given if one.state in _OPEN}
         if items:
             self._given = max(self._given, items[-1].id)
         return given
 
     def _open(self) -> list[OutboxItem]:
-        items = self._deliveries.open_of(self._bridge, self._session, limit=_MOST_BETWEEN)
-        return [one for one in items if self.takes(one.outgoing)]
+        items = self._deliveries.list_open(self._bridge, self._session, limit=_MOST_BETWEEN)
+        return [one for one in items if self.accepts(one.outgoing)]

@@ -37,21 +37,21 @@ class CompactionFilter:
     session: str | None
     json_out: bool
 
-    def of(self, conversation: Conversation) -> list[Checkpoint]:
+    def select_checkpoints(self, conversation: Conversation) -> list[Checkpoint]:
         """The compactions that were selected, newest first. Raises `UsageError` for a session that is not there."""
         if self.session is not None:
             scope_of_session(conversation, self.session)
             keys = [self.session]
         else:
-            keys = list(dict.fromkeys(info.key for info in conversation.sessions()))
+            keys = list(dict.fromkeys(info.key for info in conversation.list_sessions()))
         found = [
             c for key in keys for c in conversation.checkpoints(key) if not self.since or c.created_at >= self.since
         ]
         return sorted(found, key=lambda checkpoint: checkpoint.id, reverse=True)
 
-    def one(self, conversation: Conversation, checkpoint_id: int) -> Checkpoint:
+    def get_checkpoint(self, conversation: Conversation, checkpoint_id: int) -> Checkpoint:
         """Raises `UsageError` where there is no such compaction among those selected."""
-        for checkpoint in self.of(conversation):
+        for checkpoint in self.select_checkpoints(conversation):
             if checkpoint.id == checkpoint_id:
                 return checkpoint
         where = f" of {self.session!r}" if self.session else ""
@@ -76,7 +76,7 @@ def filter_options(json_help: str) -> Callable[[Function], Function]:
 
 def read_filter(context: click.Context) -> CompactionFilter:
     """What the options said. Raises `UsageError` for a date that is none."""
-    settings = load_effective_settings(looks=True)
+    settings = load_effective_settings(read_only=True)
     since = shared_option_value(context, "since")
     moment = None if since is None else _moment(since, settings.zone)
     return CompactionFilter(
@@ -166,7 +166,7 @@ def show(context: click.Context, checkpoint_id: int) -> None:
     """
     chosen = read_filter(context)
     with open_home_stores(chosen.settings) as stores:
-        checkpoint = chosen.one(stores.conversation, checkpoint_id)
+        checkpoint = chosen.get_checkpoint(stores.conversation, checkpoint_id)
     if chosen.json_out:
         print_json(_whole_json(checkpoint))
     else:

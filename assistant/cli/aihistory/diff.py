@@ -48,7 +48,7 @@ def diff(context: click.Context, checkpoint_id: int) -> None:
     """
     chosen = read_filter(context)
     with open_home_stores(chosen.settings) as stores:
-        checkpoint = chosen.one(stores.conversation, checkpoint_id)
+        checkpoint = chosen.get_checkpoint(stores.conversation, checkpoint_id)
         found = list(find_missing_facts(stores, checkpoint))
     if chosen.json_out:
         print_json([_as_json(one) for one in found])

@@ -46,7 +46,7 @@ def aihistory(context: click.Context, debug: bool) -> None:
         return
     chosen = read_filter(context)
     with open_home_stores(chosen.settings) as stores:
-        found = chosen.of(stores.conversation)
+        found = chosen.select_checkpoints(stores.conversation)
     if chosen.json_out:
         print_json([compaction_json(checkpoint) for checkpoint in found])
     else:

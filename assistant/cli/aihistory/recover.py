@@ -27,7 +27,7 @@ def read_originals(stores: Stores, checkpoint: Checkpoint) -> Iterator[LogRecord
     `CorruptStore` where the index does not know the range."""
     scope = scope_of_session(stores.conversation, checkpoint.session)
     for session, start, end in _stretches(stores, checkpoint):
-        while page := stores.history.read_span(session, start, end, scope):
+        while page := stores.history.read_byte_range(session, start, end, scope):
             yield from page
             start = page[-1].span.end
 
@@ -36,7 +36,7 @@ def _stretches(stores: Stores, checkpoint: Checkpoint) -> list[tuple[str, int, i
     """(session, first byte, end) of each log that has messages of the range. The compaction's own is told by its
     first and last message; other logs by what it noted."""
     ends = (checkpoint.from_message_id, checkpoint.to_message_id)
-    places = stores.conversation.places(ends)
+    places = stores.conversation.find_log_places(ends)
     if not all(one in places for one in ends):
         raise CorruptStore(
             f"The messages {ends[0]} to {ends[1]} of compaction {checkpoint.id} are not in the index. Nothing was "
@@ -56,13 +56,13 @@ def _stretches(stores: Stores, checkpoint: Checkpoint) -> list[tuple[str, int, i
 
 def _begun(stores: Stores, checkpoint: Checkpoint) -> int:
     """The byte at which the compaction's generation begins in its log."""
-    first = next(iter(stores.generations.records(checkpoint.session, checkpoint.generation)), None)
+    first = next(iter(stores.generations.records_of_generation(checkpoint.session, checkpoint.generation)), None)
     return 0 if first is None else first.span.start
 
 
 def _logs_of_ancestors(stores: Stores, session: str) -> dict[str, str]:
     """The log's path -> the session, of those that this one was branched from."""
-    known = {info.key: info for info in stores.conversation.sessions()}
+    known = {info.key: info for info in stores.conversation.list_sessions()}
     found: dict[str, str] = {}
     parent = known[session].parent
     while parent is not None and parent in known:
@@ -76,7 +76,7 @@ def _logs_of_ancestors(stores: Stores, session: str) -> dict[str, str]:
 def _place(stores: Stores, info: SessionInfo) -> LogLocation | None:
     """Where the newest message of a session stands."""
     newest = stores.history.recent(info.scope, session=info.key, limit=1)
-    return stores.conversation.places([newest[0].id]).get(newest[0].id) if newest else None
+    return stores.conversation.find_log_places([newest[0].id]).get(newest[0].id) if newest else None
 
 
 @click.command()
@@ -93,7 +93,7 @@ def recover(context: click.Context, checkpoint_id: int) -> None:
     """
     chosen = read_filter(context)
     with open_home_stores(chosen.settings) as stores:
-        records = read_originals(stores, chosen.one(stores.conversation, checkpoint_id))
+        records = read_originals(stores, chosen.get_checkpoint(stores.conversation, checkpoint_id))
         if chosen.json_out:
             _print_array(record_json(record) | {"media": _media(record)} for record in records)
             return

@@ -78,7 +78,7 @@ def search(context: click.Context, text: str, limit: int) -> None:
     if not wanted:
         raise UsageError("The text to look for is empty.")
     with open_home_stores(chosen.settings) as stores:
-        checkpoints = chosen.of(stores.conversation)
+        checkpoints = chosen.select_checkpoints(stores.conversation)
         covered = CompactedRanges(stores, checkpoints)
         found = [
             *islice(search_summaries(checkpoints, wanted), limit),
@@ -140,8 +140,8 @@ class CompactedRanges:
     def __init__(self, stores: Stores, checkpoints: Sequence[Checkpoint]) -> None:
         installed = [c for c in checkpoints if c.state not in _NEVER_INSTALLED]
         ends = [one for c in installed for one in (c.from_message_id, c.to_message_id)]
-        places = stores.conversation.places(ends)
-        self.scopes = {info.key: info.scope for info in stores.conversation.sessions()}
+        places = stores.conversation.find_log_places(ends)
+        self.scopes = {info.key: info.scope for info in stores.conversation.list_sessions()}
         self._ranges: dict[str, list[tuple[int, int, Checkpoint]]] = {}
         for c in sorted(installed, key=lambda c: (c.state == "live", c.id), reverse=True):
             first, last = places.get(c.from_message_id), places.get(c.to_message_id)
@@ -152,16 +152,16 @@ class CompactedRanges:
     def sessions(self) -> list[str]:
         return list(self._ranges)
 
-    def by(self, session: str, span: LogByteRange) -> Checkpoint | None:
+    def find_checkpoint(self, session: str, span: LogByteRange) -> Checkpoint | None:
         for start, end, checkpoint in self._ranges.get(session, ()):
             if start <= span.start < end:
                 return checkpoint
         return None
 
-    def of(self, hits: Iterable[SearchHit]) -> Iterator[CompactionSearchHit]:
+    def hits_in_ranges(self, hits: Iterable[SearchHit]) -> Iterator[CompactionSearchHit]:
         """Those that are not in view."""
         for hit in hits:
-            checkpoint = self.by(hit.session, hit.place.span)
+            checkpoint = self.find_checkpoint(hit.session, hit.location.span)
             if checkpoint is not None:
                 yield CompactionSearchHit(checkpoint, hit.ts, hit.text, hit.message_id, hit.role)
 
@@ -177,18 +177,18 @@ def _of_session(stores: Stores, covered: CompactedRanges, wanted: str, session: 
     hits = stores.history.search(wanted, covered.scopes[session], limit=_MOST_HITS, session=session)
     exact = [hit for hit in hits if fold_text(wanted) in fold_text(hit.text)]
     if exact:
-        return covered.of(sorted(exact, key=lambda hit: hit.message_id, reverse=True))
+        return covered.hits_in_ranges(sorted(exact, key=lambda hit: hit.message_id, reverse=True))
     if hits and _WITHOUT_SPACES.search(wanted):
         return _by_reading(stores, covered, wanted, session)
     worth = _WORTH * max((hit.score for hit in hits), default=0.0)
-    return covered.of(hit for hit in hits if hit.score >= worth)
+    return covered.hits_in_ranges(hit for hit in hits if hit.score >= worth)
 
 
 def _by_reading(stores: Stores, covered: CompactedRanges, wanted: str, session: str) -> Iterator[CompactionSearchHit]:
     whole = fold_text(wanted)
     for record in records_newest_first(stores.history, covered.scopes[session], session):
         if whole in fold_text(record.content):
-            checkpoint = covered.by(session, record.span)
+            checkpoint = covered.find_checkpoint(session, record.span)
             if checkpoint is not None:
                 yield CompactionSearchHit(
                     checkpoint, record.ts, excerpt_around(record.content, whole), record.id, record.role

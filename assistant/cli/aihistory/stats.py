@@ -77,7 +77,7 @@ def stats(context: click.Context) -> None:
     """
     chosen = read_filter(context)
     with open_home_stores(chosen.settings) as stores:
-        found = chosen.of(stores.conversation)
+        found = chosen.select_checkpoints(stores.conversation)
     months = group_by_month(found, chosen.settings.zone)
     if chosen.json_out:
         print_json([_as_json(month) for month in months])

@@ -77,7 +77,7 @@ def _answered(home: Home, name: str, given: BridgeOptions) -> tuple[BridgeAnswer
             trial = bridge_setup.settings_with_answers(settings, name, answers.keys, answers.token)
             return answers, asyncio.run(bridge_setup.check_account(trial, name))
         except BridgeError as error:
-            if not given.asks:
+            if not given.is_interactive:
                 raise
             print_text(str(error))
         possible = {word: means for word, means in _AFTER.items() if word != "keep" or answers is not None}
@@ -106,12 +106,12 @@ async def follow_bridge_setup(settings: Settings, name: str, account: str, answe
     inside: list[bool] = []
     async with open_link(settings, _noting(serve_in_process, inside)) as link:
         if not inside:
-            await link.command(f"/bridge reload {name}", MAIN_SESSION)
+            await link.run_command(f"/bridge reload {name}", MAIN_SESSION)
         await _claim(link, name, answers.owner)
         await wait_until_connected(link, name)
         print_text(f"Connected, as {account}.")
         await _known(link, settings, name, account, anew=answers.anew)
-        print_text(await link.command(f"/bridge test {name}", MAIN_SESSION))
+        print_text(await link.run_command(f"/bridge test {name}", MAIN_SESSION))
     if inside:
         print_text(
             "Set up. This command served it meanwhile: `assistant run` or `assistant service install` keeps it running."
@@ -124,10 +124,10 @@ async def print_link_code(settings: Settings, name: str, account: str, answers: 
     """For whoever does not wait: the code to send, and what connects."""
     inside: list[bool] = []
     async with open_link(settings, _noting(open_home_locally, inside)) as link:
-        await link.command(f"/bridge reload {name}", MAIN_SESSION)
+        await link.run_command(f"/bridge reload {name}", MAIN_SESSION)
         await _claim(link, name, answers.owner)
         with _reading(settings) as stores:
-            if answers.anew or stores.places.owners_at(name) is None:
+            if answers.anew or stores.places.find_owner_target(name) is None:
                 print_text(await _what_to_send(link, stores, name, account))
     if inside:
         print_text(f"Set up. `assistant run` or `assistant service start` connects {name}.")
@@ -149,7 +149,7 @@ def _noting(how: LocalLinkFactory, noted: list[bool]) -> LocalLinkFactory:
 
 async def _claim(link: Link, name: str, owner: str) -> None:
     if owner:
-        print_text(await link.command(shlex.join(["/people", "link", name, owner]), MAIN_SESSION))
+        print_text(await link.run_command(shlex.join(["/people", "link", name, owner]), MAIN_SESSION))
 
 
 async def wait_until_connected(link: Link, name: str, within: float = _CONNECTS_WITHIN) -> None:
@@ -163,7 +163,7 @@ async def wait_until_connected(link: Link, name: str, within: float = _CONNECTS_
                     case "connected":
                         return
                     case "paused":
-                        print_text(await link.command(f"/bridge resume {name}", MAIN_SESSION))
+                        print_text(await link.run_command(f"/bridge resume {name}", MAIN_SESSION))
                 if (error := found.get("error", "")) not in ("", told):
                     print_text(error)
                     told = error
@@ -178,7 +178,7 @@ async def wait_until_connected(link: Link, name: str, within: float = _CONNECTS_
 async def _known(link: Link, settings: Settings, name: str, account: str, *, anew: bool) -> None:
     """Wait until the owner has written there, from an account that is theirs; with `anew` to another one of ours."""
     with _reading(settings) as stores:
-        before = stores.places.owners_at(name)
+        before = stores.places.find_owner_target(name)
         if before is not None and not anew:
             return
         print_text(await _what_to_send(link, stores, name, account))
@@ -198,18 +198,23 @@ async def _known(link: Link, settings: Settings, name: str, account: str, *, ane
 
 async def _what_to_send(link: Link, stores: Stores, name: str, account: str) -> str:
     """A code, where nobody's account there is the owner's yet."""
-    if any(one.bridge == name for person in stores.people.all() if person.role == "owner" for one in person.identities):
+    if any(
+        one.bridge == name
+        for person in stores.people.list_people()
+        if person.role == "owner"
+        for one in person.identities
+    ):
         return _TO_WRITE[name].format(account=account)
     where = f"On {name} the assistant is {account}; write to it from your own account there."
-    return f"{where} {await link.command(f'/people link {name}', MAIN_SESSION)}"
+    return f"{where} {await link.run_command(f'/people link {name}', MAIN_SESSION)}"
 
 
 async def wait_until_owner_known(link: Link, stores: Stores, name: str, before: str | None) -> None:
     """Wait until the owner has written there, from another place than `before`. Raises `AssistantError` where their
     code does not hold any more."""
     told, looks = "", 0
-    while stores.places.owners_at(name) in (None, before):
-        codes = [one for one in stores.pairings.pending(utc_now()) if (one.kind, one.bridge) == ("link", name)]
+    while stores.places.find_owner_target(name) in (None, before):
+        codes = [one for one in stores.pairings.pending_pairings(utc_now()) if (one.kind, one.bridge) == ("link", name)]
         if codes and all(one.locked for one in codes):
             raise AssistantError(
                 f"Somebody sent wrong codes, so that yours is locked. {name} is set up; {_GO_ON.format(name=name)}."

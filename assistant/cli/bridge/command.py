@@ -214,7 +214,7 @@ def read_statuses_of_home(settings: Settings) -> list[BridgeStatus]:
 
 async def _of_the_daemon(settings: Settings) -> list[BridgeStatus]:
     async with open_daemon_link(settings.home) as link:
-        told = json.loads(await link.command("/bridge list --json", MAIN_SESSION))
+        told = json.loads(await link.run_command("/bridge list --json", MAIN_SESSION))
     return [bridge_status_from_json(one) for one in told]
 
 
@@ -225,11 +225,11 @@ def _as_kept(settings: Settings, starting: bool) -> list[BridgeStatus]:
     if not found or not (settings.home.path / "script.db").exists():
         return found
     with open_home_stores(settings) as stores:
-        waiting = stores.deliveries.waiting()
+        waiting = stores.deliveries.count_open_by_bridge()
         return [
             replace(
                 one,
-                state="paused" if stores.bridge_states.paused(one.name) else one.state,
+                state="paused" if stores.bridge_states.is_paused(one.name) else one.state,
                 waiting=waiting.get(one.name, 0),
             )
             for one in found

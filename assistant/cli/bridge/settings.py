@@ -59,7 +59,7 @@ class BridgeOptions:
     in_file: bool = False
 
     @property
-    def asks(self) -> bool:
+    def is_interactive(self) -> bool:
         """Whether a person is there to answer."""
         return not (self.token or self.password)
 
@@ -79,7 +79,7 @@ class BridgeAnswers:
 def ask_bridge_answers(name: str, home: Home, settings: Settings, given: BridgeOptions) -> BridgeAnswers:
     """Raises `LeftOut`, `click.Abort`, `UsageError`, `BridgeError`."""
     place = _elsewhere(name, settings)
-    if place and not given.asks:
+    if place and not given.is_interactive:
         raise UsageError(f"{place} has {name}.token, and it wins. Nothing was changed; take it away there first.")
     if place:
         print_text(f"{place} has {name}.token: that is used, and is not changed.")
@@ -138,7 +138,7 @@ def _bot_of(token: str) -> str:
 
 def _matrix(home: Home, settings: Settings, given: BridgeOptions, *, fixed: bool) -> BridgeAnswers:
     known = settings.values.matrix
-    if given.asks:
+    if given.is_interactive:
         print_text(_ACCOUNT)
     user = _user(home, known.user, given)
     moved = user != known.user
@@ -155,7 +155,7 @@ def _matrix(home: Home, settings: Settings, given: BridgeOptions, *, fixed: bool
 
 def _owner(home: Home, settings: Settings, given: BridgeOptions) -> str:
     """Nobody else's invitation would be accepted."""
-    if given.owner or not given.asks:
+    if given.owner or not given.is_interactive:
         return given.owner
     return prompt_until_valid(
         "Your own account, as in @ada:example.org", _owners_account(settings), partial(_account, home)
@@ -167,13 +167,13 @@ def _owners_account(settings: Settings) -> str:
     if not (settings.home.path / "script.db").exists():
         return ""
     with open_home_stores(settings) as stores:
-        known = [one for person in stores.people.all() if person.role == "owner" for one in person.identities]
+        known = [one for person in stores.people.list_people() if person.role == "owner" for one in person.identities]
     configure_logging("error")
     return next((one.sender for one in known if one.bridge == "matrix"), "")
 
 
 def _user(home: Home, known: str, given: BridgeOptions) -> str:
-    if given.user or not given.asks:
+    if given.user or not given.is_interactive:
         return _account(home, given.user or known)
     return prompt_until_valid("The assistant's account, as in @nocturne:example.org", known, partial(_account, home))
 
@@ -191,7 +191,7 @@ def _homeserver(home: Home, user: str, known: str, given: BridgeOptions) -> str:
     if given.homeserver:
         return use(given.homeserver)
     found = known or asyncio.run(bridge_setup.find_homeserver(user.partition(":")[2]))
-    return prompt_until_valid("Its homeserver", found, use) if given.asks else use(found)
+    return prompt_until_valid("Its homeserver", found, use) if given.is_interactive else use(found)
 
 
 def _login(homeserver: str, user: str, given: BridgeOptions, *, is_set: bool) -> DeviceLogin | None:

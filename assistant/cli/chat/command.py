@@ -134,7 +134,7 @@ async def answer_lines(link: Link, lines: AsyncIterator[str | UsageError], sessi
 
 async def _one(link: Link, text: str, session: str, external_id: str, json_out: bool, *, indent: int | None = 2) -> int:
     if is_slash_command(text):
-        shown = await link.command(text.strip(), session)
+        shown = await link.run_command(text.strip(), session)
         _print(ChatAnswer(shown, "", 0, session, None, None), json_out, indent)
         return 0
     answer = await ask_and_wait(link, text, session, external_id, lambda answer: _print(answer, json_out, indent))
@@ -185,7 +185,7 @@ async def ask_and_wait(
     """Say `text`, wait until its turn has ended, `show` the answer, then confirm its delivery.
 
     Cancelled, it stops the turn. Raises what a `Link` raises, and `StoreError` where the home cannot be written."""
-    accepted = await link.say(text, external_id, session)
+    accepted = await link.send_message(text, external_id, session)
     try:
         async with aclosing(link.events(session, accepted.inbox_id)) as events:
             result, key = await _until_ended(link, events, accepted)
@@ -194,7 +194,7 @@ async def ask_and_wait(
             with contextlib.suppress(LinkLost):
                 key = key or await _late_key(events)
                 if key:
-                    await link.shown(key)
+                    await link.acknowledge(key)
         return answer
     except asyncio.CancelledError:
         await _give_up(link, accepted)

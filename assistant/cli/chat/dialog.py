@@ -69,7 +69,7 @@ class Dialog:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         if not await self._hand_over():
-            await self._screen.remark(
+            await self._screen.show_remark(
                 "Not sent, because the daemon was away: " + " / ".join(text for _, text in self._unsent.values())
             )
 
@@ -90,14 +90,14 @@ class Dialog:
 
     async def _greet(self) -> None:
         status = await self._link.status()
-        await self._screen.remark(
+        await self._screen.show_remark(
             f"Nocturne {status.get('version', '')} · {status.get('model', '')} · /help lists commands, Ctrl-D leaves"
         )
         for problem in status.get("problems", ()):
-            await self._screen.remark(f"Needs you: {problem}")
+            await self._screen.show_remark(f"Needs you: {problem}")
 
     async def _typed(self, text: str) -> None:
-        await self._screen.said(text)
+        await self._screen.echo_input(text)
         if text.startswith("/"):
             await self._command(text)
         else:
@@ -106,10 +106,10 @@ class Dialog:
 
     async def _command(self, text: str) -> None:
         try:
-            await self._screen.markdown(await self._link.command(text, self._session))
+            await self._screen.show_markdown(await self._link.run_command(text, self._session))
             await self._switch(session_after_command(text, self._session))
         except AssistantError as error:
-            await self._screen.remark(str(error))
+            await self._screen.show_remark(str(error))
 
     async def _switch(self, session: str) -> None:
         """From now on what is typed goes there, and what happens there is shown. What was typed before goes where it
@@ -132,7 +132,7 @@ class Dialog:
                 continue
             lost += 1
             if lost == _TOLD_AFTER:
-                await self._screen.remark("The daemon is away; this is kept here and sent when it is back.")
+                await self._screen.show_remark("The daemon is away; this is kept here and sent when it is back.")
             await asyncio.sleep(_pause(lost - 1))
             self._to_send.set()
 
@@ -140,11 +140,11 @@ class Dialog:
         """Say what nobody took yet, oldest first; False when nobody is there. What is refused is told and let go."""
         for external_id, (session, text) in list(self._unsent.items()):
             try:
-                self._mine.add((await self._link.say(text, external_id, session)).inbox_id)
+                self._mine.add((await self._link.send_message(text, external_id, session)).inbox_id)
             except LinkLost:
                 return False
             except AssistantError as error:
-                await self._screen.remark(str(error))
+                await self._screen.show_remark(str(error))
             self._unsent.pop(external_id, None)
         return True
 
@@ -171,7 +171,7 @@ class Dialog:
                 pass
             if attempt == 0:
                 await self._forget_drafts()
-                await self._screen.remark("The connection to the assistant is lost; waiting for it to come back…")
+                await self._screen.show_remark("The connection to the assistant is lost; waiting for it to come back…")
             await asyncio.sleep(_pause(attempt))
             attempt += 1
 
@@ -189,7 +189,7 @@ class Dialog:
                 self._draft(data)
                 self._state = f"{data['name']}: {data['state']}…"
             case "notice":
-                await self._screen.remark(data["text"])
+                await self._screen.show_remark(data["text"])
             case "deliver":
                 await self._deliver(data)
         self._stale.set()
@@ -209,7 +209,7 @@ class Dialog:
 
     async def _withdraw(self, data: Mapping[str, Any]) -> None:
         if self._draft(data).clear():
-            await self._screen.remark("(What stands above is withdrawn; the answer begins anew.)")
+            await self._screen.show_remark("(What stands above is withdrawn; the answer begins anew.)")
 
     async def _forget_drafts(self) -> None:
         self._drafts.clear()
@@ -223,17 +223,17 @@ class Dialog:
             await self._show(key, data)
             self._shown.add(key)
         with contextlib.suppress(LinkLost):
-            await self._link.shown(key)
+            await self._link.acknowledge(key)
 
     async def _introduce(self, data: Mapping[str, Any]) -> None:
         """Tell apart what answers somebody else: said before this terminal came, or at another one."""
         if data["inbox_id"] in self._mine or self._unsent:
             return
         if self._seen_a_turn:
-            await self._screen.remark("To what was said elsewhere:")
+            await self._screen.show_remark("To what was said elsewhere:")
         elif not self._told_away:
             self._told_away = True
-            await self._screen.remark("While you were away:")
+            await self._screen.show_remark("While you were away:")
 
     async def _show(self, key: str, data: Mapping[str, Any]) -> None:
         await self._introduce(data)
@@ -242,13 +242,13 @@ class Dialog:
         if self._turn in ("", turn):
             self._screen.draw("", self._state)
         if data["kind"] == "notice":
-            await self._screen.markdown(draft.tail)
-            await self._screen.remark(data["body"])
+            await self._screen.show_markdown(draft.tail)
+            await self._screen.show_remark(data["body"])
             return
-        rest = draft.remainder(data["body"])
+        rest = draft.unprinted_part(data["body"])
         if rest is None:
-            await self._screen.remark("(What stands above is withdrawn; this is the answer.)")
-        await self._screen.markdown(data["body"] if rest is None else rest)
+            await self._screen.show_remark("(What stands above is withdrawn; this is the answer.)")
+        await self._screen.show_markdown(data["body"] if rest is None else rest)
 
     async def _redraw(self) -> None:
         """Draw at most every frame, however fast the words come; print what no longer fits."""
@@ -256,7 +256,7 @@ class Dialog:
             await self._stale.wait()
             self._stale.clear()
             draft = self._drafts.get(self._turn, StreamingDraft())
-            await self._screen.markdown(draft.settle(self._screen.fits))
+            await self._screen.show_markdown(draft.take_closed_blocks(self._screen.fits))
             self._screen.draw(draft.tail, self._state)
             await asyncio.sleep(_FRAME_SECONDS)
 
@@ -283,7 +283,7 @@ class StreamingDraft:
     def tail(self) -> str:
         return self.text[self.printed :]
 
-    def settle(self, fits: Callable[[str], bool]) -> str:
+    def take_closed_blocks(self, fits: Callable[[str], bool]) -> str:
         """The closed blocks to print now so that the tail fits; empty when it does, or when nothing is closed."""
         tail = self.tail
         if not tail or fits(tail):
@@ -292,7 +292,7 @@ class StreamingDraft:
         self.printed += len(closed)
         return closed
 
-    def remainder(self, body: str) -> str | None:
+    def unprinted_part(self, body: str) -> str | None:
         """What of the final `body` is not on the screen yet; None when the screen shows something else."""
         shown = self.text[: self.printed]
         return body[self.printed :] if body.startswith(shown) else None

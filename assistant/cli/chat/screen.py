@@ -58,15 +58,15 @@ class Screen:
         except EOFError:
             return None
 
-    async def said(self, text: str) -> None:
+    async def echo_input(self, text: str) -> None:
         """What the person said, as it stays on the screen."""
         await self._show(Text(PROMPT + clean_for_terminal(text), style="bold"))
 
-    async def markdown(self, text: str) -> None:
+    async def show_markdown(self, text: str) -> None:
         if text.strip():
             await self._show(Group(render_markdown(text), Text()))
 
-    async def remark(self, text: str) -> None:
+    async def show_remark(self, text: str) -> None:
         await self._show(Text(clean_for_terminal(text), style="dim"))
 
     async def _show(self, drawn: RenderableType) -> None:

@@ -76,7 +76,7 @@ def edit() -> None:
     """
     home = home_from_environment()
     file = wire_settings.config_file(home)
-    before = file.text()
+    before = file.read()
     written = click.edit(before or CONFIG_HEADER, extension=".toml", require_save=True)
     while written is not None:
         text = written
@@ -87,7 +87,7 @@ def edit() -> None:
             print_remark("\n".join(error.problems))
         if not _again():
             break
-        before = file.text()
+        before = file.read()
         written = click.edit(text, extension=".toml", require_save=False)
     print_remark("Nothing was changed.")
     if written is not None:

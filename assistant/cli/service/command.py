@@ -91,7 +91,7 @@ def install(asked: _ServiceOptions, force: bool, no_start: bool) -> None:
         print_remark(f"{variable} is set in this shell, which the service does not see: {how}.")
     if hint := manager.hint():
         print_remark(hint)
-    if manager.condition().running:
+    if manager.read_status().running:
         print_remark("It runs." + (" `assistant service restart` lets it take up what was changed." if changed else ""))
     elif is_home_served(placed.home):
         holder = lock_holder(placed.home)
@@ -171,7 +171,7 @@ def status(context: click.Context, json_out: bool) -> None:
     """
     placed, manager = _here(context.obj)
     known = read_service_file(placed.file)
-    condition = manager.condition() if known is not None else ServiceStatus(False, 0, "not installed")
+    condition = manager.read_status() if known is not None else ServiceStatus(False, 0, "not installed")
     ok = condition.running and known == placed.text
     if json_out:
         print_json(

@@ -59,7 +59,7 @@ class ServiceManager(Protocol):
     def start(self, file: Path) -> None: ...
     def stop(self) -> None: ...
     def restart(self, file: Path) -> None: ...
-    def condition(self) -> ServiceStatus: ...
+    def read_status(self) -> ServiceStatus: ...
     def logs(self, lines: int, follow: bool) -> list[str]:
         """The command that shows what the service said."""
         ...
@@ -97,7 +97,7 @@ class Systemd:
     def restart(self, file: Path) -> None:
         self._ask("restart", self.unit)
 
-    def condition(self) -> ServiceStatus:
+    def read_status(self) -> ServiceStatus:
         shown = _pairs(self._ask("show", f"--property={','.join(_SHOWN)}", self.unit).out)
         state = shown.get("ActiveState", "unknown")
         words = [f"{state} ({shown.get('SubState', '')})"]
@@ -154,7 +154,7 @@ class Launchd:
         self._ask("kickstart", self._target)
 
     def stop(self) -> None:
-        if self.condition().running:
+        if self.read_status().running:
             self._ask("kill", "SIGTERM", self._target)
 
     def restart(self, file: Path) -> None:
@@ -162,7 +162,7 @@ class Launchd:
         self._let_go()
         self.start(file)
 
-    def condition(self) -> ServiceStatus:
+    def read_status(self) -> ServiceStatus:
         told = self.run(["launchctl", "print", self._target])
         if told.returncode:
             return ServiceStatus(False, 0, "not loaded")

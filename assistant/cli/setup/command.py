@@ -59,7 +59,7 @@ def ask_names(home: Home, kept: list[str]) -> None:
     """Writes PERSONA.md: what the assistant is told of itself before each conversation."""
     file = wire_settings.persona_file(home)
     shipped = (shipped_config_dir() / "prompts" / "persona.md").read_text(encoding="utf-8")
-    known = parse_persona_names(file.text() or shipped)
+    known = parse_persona_names(file.read() or shipped)
 
     def keep(names: PersonaNames) -> None:
         before, after = file.change(lambda text: replace_persona_names(text or shipped, names))

@@ -134,7 +134,7 @@ def _tried(home: Home, settings: Settings, choice: ModelChoice) -> str:
 
 def _with(home: Home, settings: Settings, choice: ModelChoice) -> Settings:
     """The settings as they would be. What the environment says of the model would win, and does not count here."""
-    values, _ = parse_settings_values(home, _edited(wire_settings.config_file(home).text(), settings, choice))
+    values, _ = parse_settings_values(home, _edited(wire_settings.config_file(home).read(), settings, choice))
     chosen = values.model.model_copy(update={"provider": choice.provider})
     trial = replace(
         settings,

@@ -58,37 +58,41 @@ class StepContext:
     own_words: tuple[QuotedMessage, ...]
 
 
-def next_step(intent: Intent, results: Sequence[str], desk: StepContext) -> ToolStep | str:
+def next_step(intent: Intent, results: Sequence[str], context: StepContext) -> ToolStep | str:
     """The next call for `intent`, or its answer; `results` are those of the calls it has made so far, in order."""
     match intent:
         case TakeNote():
-            return wording.render_noted(desk.message.id, task=intent.task, todos="manage_todo_list" in desk.tools)
+            return wording.render_noted(context.message.id, task=intent.task, todos="manage_todo_list" in context.tools)
         case SmallTalk():
             return _SMALL_TALK[intent.mood]
         case NeedsLanguageModel():
-            return wording.CANNOT_FORGET if intent.forget else wording.render_cannot(desk.message.id)
+            return wording.CANNOT_FORGET if intent.forget else wording.render_cannot(context.message.id)
         case AboutMe():
-            return wording.render_about_person([quote for quote in desk.own_words if is_statement(quote.text)][-5:])
+            return wording.render_about_person([quote for quote in context.own_words if is_statement(quote.text)][-5:])
         case AskHistory():
-            return _ask(intent, results, desk)
+            return _ask(intent, results, context)
         case CorrectStatement():
-            return _correct(intent, results, desk)
+            return _correct(intent, results, context)
         case AddTodos() | ShowTodos() | ChangeTodos():
-            return _todos(intent, results, desk)
+            return _todos(intent, results, context)
         case SetReminder():
-            return _reminder(intent, results, desk)
+            return _reminder(intent, results, context)
         case ListReminders():
-            return _show(ToolStep("list_reminders", {}), "reminders", results, desk)
+            return _show(ToolStep("list_reminders", {}), "reminders", results, context)
         case CancelReminder():
-            return _show(ToolStep("cancel_reminder", {"id": intent.id}), "reminders", results, desk)
+            return _show(ToolStep("cancel_reminder", {"id": intent.id}), "reminders", results, context)
         case TellTime():
-            return _show(ToolStep("current_time", {}), "a clock", results, desk, lead="It is ")
+            return _show(ToolStep("current_time", {}), "a clock", results, context, lead="It is ")
         case ListFiles():
-            return _show(ToolStep("list_files", {"path": intent.path} if intent.path else {}), "files", results, desk)
+            return _show(
+                ToolStep("list_files", {"path": intent.path} if intent.path else {}), "files", results, context
+            )
         case ReadFile():
-            return _show(ToolStep("read_file", {"path": intent.path}), "files", results, desk)
+            return _show(ToolStep("read_file", {"path": intent.path}), "files", results, context)
         case ReadMessage():
-            return _show(ToolStep("read_history", {"message_id": intent.message_id}), "older messages", results, desk)
+            return _show(
+                ToolStep("read_history", {"message_id": intent.message_id}), "older messages", results, context
+            )
 
 
 _SMALL_TALK = {

@@ -65,30 +65,30 @@ class StoredArchive:
     """`home` is the home's directory; `open_shelf` is called when the shelf is first needed. Of a copy of a home
     (`is_copy`) the archives elsewhere are the home's own affair."""
 
-    def __init__(self, home: Path, open_shelf: Callable[[], ObjectStore], *, is_copy: bool = False) -> None:
+    def __init__(self, home: Path, open_object_store: Callable[[], ObjectStore], *, is_copy: bool = False) -> None:
         self._home = home
         self._is_copy = is_copy
         self._log = LogFiles(home)
-        self._open_shelf = open_shelf
+        self._open_shelf = open_object_store
         # What is being written has one name a generation.
         self.lock = threading.RLock()
 
     @cached_property
-    def shelf(self) -> ObjectStore:
+    def object_store(self) -> ObjectStore:
         return self._open_shelf()
 
     @contextmanager
-    def reading(self) -> Iterator[Database]:
-        db = Database.reader(self._home / "script.db")
+    def open_reader(self) -> Iterator[Database]:
+        db = Database.open_reader(self._home / "script.db")
         try:
             yield db
         finally:
             db.close()
 
     @contextmanager
-    def writing(self) -> Iterator[Database]:
+    def open_writer(self) -> Iterator[Database]:
         """Inside a transaction."""
-        db = Database.as_it_is(self._home / "script.db")
+        db = Database.open_unmigrated(self._home / "script.db")
         try:
             with db.write():
                 yield db
@@ -102,12 +102,12 @@ class StoredArchive:
     ) -> ArchiveEntry:
         """See `Archive.store`."""
         with self.lock:
-            self.shelf.tidy()
+            self.object_store.remove_partial()
             for _ in range(_TRIES):
                 start, walk, member = self._taken(session, generation)
                 if not walk.records:
                     return ArchiveEntry(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
-                header = walk.header(
+                header = walk.make_header(
                     start,
                     reason=clean_text(reason),
                     archived_at=format_time(now),
@@ -116,7 +116,7 @@ class StoredArchive:
                     summary=clean_text(summary),
                 )
                 kept, header = self._kept(header, member)
-                with self.writing() as db:
+                with self.open_writer() as db:
                     save_archive_row(db, header, kept)
                 if self._still_says(header):
                     return archived_from_header(header, kept)
@@ -142,7 +142,7 @@ class StoredArchive:
         """Whether the log has the same lines as an archive, as far as it goes; or has none of them any more."""
         span, records = self._span(header.session, header.generation, header.to_seq)
         digest = hashlib.sha256()
-        for offset, line in self._log.lines(header.session, span.start):
+        for offset, line in self._log.iterate_lines(header.session, span.start):
             if offset >= span.end:
                 break
             digest.update(line)
@@ -150,7 +150,7 @@ class StoredArchive:
 
     def _span(self, session: str, generation: int, to_seq: int | None = None) -> tuple[LogByteRange, int]:
         """Where a generation stands in the log, and how many records of it the index knows."""
-        with self.reading() as db:
+        with self.open_reader() as db:
             row = db.row(
                 "SELECT min(byte_start) AS start, max(byte_end) AS end, count(*) AS records FROM messages"
                 " WHERE session = ? AND generation = ? AND (seq <= ? OR ? IS NULL)",
@@ -163,28 +163,28 @@ class StoredArchive:
         )
 
     def _walking(self, walk: ArchiveCheck, span: LogByteRange) -> Iterator[bytes]:
-        for offset, line in self._log.lines(walk.session, span.start):
+        for offset, line in self._log.iterate_lines(walk.session, span.start):
             if offset >= span.end:
                 return
-            walk.take(line)
+            walk.add_line(line)
             yield line
 
     def _kept(self, header: ArchiveHeader, member: bytes) -> tuple[StoredObject, ArchiveHeader]:
         """What stands there already, if it says the same; else what was put in its place."""
-        with self.reading() as db:
+        with self.open_reader() as db:
             row = find_archive_row(db, header.session, header.generation)
         found = self._known(row["url"], header) if row else None
         if found is not None:
             return found
         data = build_archive(header, member)
-        name, found = self.place_for(header, data, row["url"] if row else "")
-        kept, said = found or (self.shelf.put(name, data, lambda back: require_intact(back, header)), header)
+        name, found = self.choose_object_name(header, data, row["url"] if row else "")
+        kept, said = found or (self.object_store.put(name, data, lambda back: require_intact(back, header)), header)
         if row and row["url"] != kept.url:
             with suppress(ArchiveUnavailable):
-                self.shelf.remove(row["url"])
+                self.object_store.remove(row["url"])
         return kept, said
 
-    def place_for(
+    def choose_object_name(
         self, header: ArchiveHeader, data: bytes, own: str
     ) -> tuple[str, tuple[StoredObject, ArchiveHeader] | None]:
         """The name at which an archive may be put, and what stands there if that says the same. What holds records that
@@ -193,11 +193,11 @@ class StoredArchive:
         is another home's."""
         names = candidate_object_names(header.session, header.generation)
         for name in names:
-            url = self.shelf.url_of(name)
+            url = self.object_store.url_of(name)
             if url == own:
                 break
             try:
-                got = self.shelf.get(url)
+                got = self.object_store.get(url)
                 standing, walk = check_archive(got.data)
             except (ArchiveMissing, DamagedArchive):
                 break
@@ -211,7 +211,7 @@ class StoredArchive:
     def _known(self, url: str, header: ArchiveHeader) -> tuple[StoredObject, ArchiveHeader] | None:
         """What the index says stands at `url`, if it says the same."""
         try:
-            got = self.shelf.get(url)
+            got = self.object_store.get(url)
             standing, walk = check_archive(got.data)
         except (ArchiveUnavailable, DamagedArchive):
             return None
@@ -221,7 +221,7 @@ class StoredArchive:
 
     def _must_be_own(self, url: str, standing: ArchiveHeader, header: ArchiveHeader) -> None:
         """Raises `ArchiveUnavailable` where nothing tells that what stands at `url` is of this home."""
-        with self.reading() as db:
+        with self.open_reader() as db:
             rows = [row for row in list_archive_rows(db) if row["session"] == header.session]
         folder = url.rpartition("/")[0]
         if standing.first_hash != header.first_hash and not any(
@@ -234,17 +234,17 @@ class StoredArchive:
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    def find(self, session: str, generation: int) -> ArchiveEntry | None:
-        with self.reading() as db:
+    def find_entry(self, session: str, generation: int) -> ArchiveEntry | None:
+        with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
         return None if row is None else archived_from_row(row)
 
-    def listed(self, scope: str | None = None) -> list[ArchiveEntry]:
-        with self.reading() as db:
+    def list_archives(self, scope: str | None = None) -> list[ArchiveEntry]:
+        with self.open_reader() as db:
             return [archived_from_row(row) for row in list_archive_rows(db, scope)]
 
-    def lost(self, scope: str | None = None) -> list[ArchiveEntry]:
-        with self.reading() as db:
+    def list_missing_from_log(self, scope: str | None = None) -> list[ArchiveEntry]:
+        with self.open_reader() as db:
             rows = [row for row in list_archive_rows(db, scope) if not self._is_logged(db, row)]
         return [archived_from_row(row) for row in rows]
 
@@ -252,12 +252,12 @@ class StoredArchive:
         place = db.row("SELECT byte_end FROM messages WHERE session = ? AND seq = ?", (row["session"], row["to_seq"]))
         return place is not None and place["byte_end"] <= self._log.size(row["session"])
 
-    def notes(self, session: str, generation: int) -> ArchiveNotes:
+    def read_notes(self, session: str, generation: int) -> ArchiveNotes:
         """See `Archive.notes`."""
         header = self._opened(session, generation)[0]
         return ArchiveNotes(header.handover, header.summary)
 
-    def read(self, session: str, generation: int) -> list[LogRecord]:
+    def read_records(self, session: str, generation: int) -> list[LogRecord]:
         """See `Archive.read`; `span` of each record is its place in the log."""
         header, data = self._opened(session, generation)
         records, start = [], header.start
@@ -266,34 +266,34 @@ class StoredArchive:
                 records.append(decode_record(line, start))
                 start += len(line)
         except (ValueError, KeyError, TypeError) as error:
-            raise _broken(self.url(session, generation), error) from None
+            raise _broken(self.require_url(session, generation), error) from None
         return records
 
     def _opened(self, session: str, generation: int) -> tuple[ArchiveHeader, bytes]:
-        url = self.url(session, generation)
-        self.must_be_free(session, generation)
-        data = self.shelf.get(url).data
+        url = self.require_url(session, generation)
+        self.require_not_outdated(session, generation)
+        data = self.object_store.get(url).data
         try:
             return read_header(data), data
         except DamagedArchive as error:
             raise _broken(url, error) from None
 
-    def url(self, session: str, generation: int) -> str:
+    def require_url(self, session: str, generation: int) -> str:
         """By the index, or where it would stand if the index lost it. Raises `UsageError` where there is none."""
-        row = self.find(session, generation)
+        row = self.find_entry(session, generation)
         if row is not None:
             return row.url
-        url = self.shelf.url_of(object_name(session, generation))
-        if generation < 1 or not self.shelf.has(url):
+        url = self.object_store.url_of(object_name(session, generation))
+        if generation < 1 or not self.object_store.exists(url):
             raise UsageError(
                 f"Generation {generation} of {session!r} is not archived. Nothing was changed; `assistant archive list`"
                 " shows what is."
             )
         return url
 
-    def must_be_free(self, session: str, generation: int) -> None:
+    def require_not_outdated(self, session: str, generation: int) -> None:
         """Raises `ArchiveUnavailable` where an archive still has words that were forgotten."""
-        with self.reading() as db:
+        with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
         if row is not None and row["outdated"]:
             raise ArchiveUnavailable(
@@ -305,11 +305,11 @@ class StoredArchive:
 
     def verify(self, session: str, generation: int) -> list[IntegrityProblem]:
         """See `Archive.verify`."""
-        url = self.url(session, generation)
-        with self.reading() as db:
+        url = self.require_url(session, generation)
+        with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
         try:
-            got = self.shelf.get(url)
+            got = self.object_store.get(url)
             header, walk = check_archive(got.data)
         except (ArchiveUnavailable, DamagedArchive) as error:
             return [IntegrityProblem("archive", url, str(error))]
@@ -322,22 +322,22 @@ class StoredArchive:
             found.append("the home's log does not say the same; `assistant verify` tells whether it is whole")
         return [IntegrityProblem("archive", url, text) for text in found]
 
-    def check(self, *, remote: bool) -> list[IntegrityProblem]:
+    def verify_all(self, *, remote: bool) -> list[IntegrityProblem]:
         """See `Archive.check`."""
-        chosen = [one for one in self.listed() if remote or self.shelf.is_local(one.url)]
+        chosen = [one for one in self.list_archives() if remote or self.object_store.is_local(one.url)]
         return [problem for one in chosen for problem in self.verify(one.session, one.generation)]
 
     # ---------------------------------------------------------------------------------------------------------- keeping
 
-    def outdated(self, scope: str) -> list[Row]:
+    def list_outdated_rows(self, scope: str) -> list[Row]:
         """The index of those that have to be rewritten, of one scope."""
-        with self.reading() as db:
+        with self.open_reader() as db:
             rows = [row for row in list_archive_rows(db, scope) if row["outdated"]]
         return [row for row in rows if not self._is_copy or row["url"].startswith("archive/")]
 
-    def store_again(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
+    def rebuild(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
         """See `Archive.store_again`."""
-        with self.reading() as db:
+        with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
             whole = row is not None and self._span(session, generation, row["to_seq"])[1] == row["records"]
         if row is None or not whole:
@@ -352,13 +352,13 @@ class StoredArchive:
     def remove(self, session: str, generation: int) -> None:
         """See `Archive.remove`."""
         with self.lock:
-            found = self.find(session, generation)
+            found = self.find_entry(session, generation)
             if found is not None:
-                self.shelf.remove(found.url)
-                with self.writing() as db:
+                self.object_store.remove(found.url)
+                with self.open_writer() as db:
                     delete_archive_row(db, session, generation)
 
-    def tidy(self) -> None:
+    def remove_partial(self) -> None:
         """See `Archive.tidy`."""
         with self.lock:
             for part in (self._home / "archive" / ".part").glob("*"):

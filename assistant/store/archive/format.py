@@ -84,7 +84,7 @@ class ArchiveCheck:
     def lines_sha256(self) -> str:
         return self._digest.hexdigest()
 
-    def take(self, line: bytes) -> None:
+    def add_line(self, line: bytes) -> None:
         """The next line."""
         self._digest.update(line)
         self.records += 1
@@ -113,7 +113,7 @@ class ArchiveCheck:
         if len(self.problems) < _TOLD:
             self.problems.append(text)
 
-    def header(
+    def make_header(
         self, start: int, *, reason: str, archived_at: str, program: str, handover: str, summary: str
     ) -> ArchiveHeader:
         """What an archive of the lines that were taken says of them."""
@@ -183,7 +183,7 @@ def check_archive(data: bytes) -> tuple[ArchiveHeader, ArchiveCheck]:
     header = read_header(data)
     walk = ArchiveCheck(header.session, header.generation)
     for line in read_lines(data):
-        walk.take(line)
+        walk.add_line(line)
     same = ("records", "first_id", "last_id", "from_seq", "to_seq", "prev", "first_hash", "last_hash", "lines_sha256")
     wrong = [name for name in same if getattr(header, name) != getattr(walk, name)]
     if wrong:

@@ -27,9 +27,9 @@ from assistant.store.log.redact import is_blank_line
 def restore_to_log(archive: StoredArchive, home: Path, session: str, generation: int) -> LogRestoreResult:
     """Raises `UsageError` where it does not fit, `ArchiveUnavailable`, `StoreError`; then nothing was changed, but for
     what a full disk cut off."""
-    url = archive.url(session, generation)
-    archive.must_be_free(session, generation)
-    got = archive.shelf.get(url)
+    url = archive.require_url(session, generation)
+    archive.require_not_outdated(session, generation)
+    got = archive.object_store.get(url)
     header = _proved(url, got.data, session, generation)
     path = LogFiles(home).path(session)
     try:
@@ -40,8 +40,8 @@ def restore_to_log(archive: StoredArchive, home: Path, session: str, generation:
         raise StoreError(
             f"{path} was not written: {error.strerror}. Make room or mend the disk, then restore it again."
         ) from error
-    if archive.find(session, generation) is None:
-        with archive.writing() as db:
+    if archive.find_entry(session, generation) is None:
+        with archive.open_writer() as db:
             save_archive_row(db, header, StoredObject(url, got.bytes, got.sha256, url.endswith(".age")))
     return LogRestoreResult(held, len(missing))
 

@@ -29,10 +29,10 @@ class BackupFolder:
 
     def __init__(self, home: Path, chosen: str = "") -> None:
         self.home = home
-        self.is_own = not chosen
+        self.is_in_home = not chosen
         self.path = Path(chosen).expanduser().absolute() if chosen else home / "backups"
 
-    def all(self) -> list[Backup]:
+    def list_backups(self) -> list[Backup]:
         """Oldest first. Raises `StoreError` where a chosen folder is not there, or cannot be read."""
         try:
             found = [
@@ -41,7 +41,7 @@ class BackupFolder:
                 if _is_plain(entry)
             ]
         except FileNotFoundError:
-            if self.is_own:
+            if self.is_in_home:
                 return []
             raise self._absent() from None
         except OSError as error:
@@ -50,7 +50,7 @@ class BackupFolder:
 
     def find(self, name: str) -> Backup:
         """Raises `UsageError` for one that is not there."""
-        for backup in self.all():
+        for backup in self.list_backups():
             if backup.name == name:
                 return backup
         raise UsageError(f"There is no backup {name!r} in {self.path}. Nothing was changed; `assistant backup list`.")
@@ -63,22 +63,22 @@ class BackupFolder:
         except OSError as error:
             raise StoreError(f"{self.path / backup.name} was not removed: {error.strerror}.") from error
 
-    def ready(self) -> None:
+    def ensure_exists(self) -> None:
         """Make the home's own folder. Raises `StoreError` where a chosen one is not there: the disk that it is on may
         not be, and what would be made in its place would fill another."""
         try:
-            if self.is_own:
+            if self.is_in_home:
                 make_directory(self.path, home=self.path.parent)
         except OSError as error:
             raise StoreError(f"{self.path} cannot be made: {error.strerror}. Nothing was changed.") from error
         if not self.path.is_dir():
             raise self._absent()
 
-    def partial(self, what: str) -> Path:
+    def partial_path(self, what: str) -> Path:
         """Where something lies that is not a backup yet; taken away at the next start."""
         return self.path / f"{_PARTIAL}{what}"
 
-    def tidy(self) -> None:
+    def remove_partial(self) -> None:
         """Take away what was being made when a crash came. The caller holds the lock. Raises `StoreError`."""
         try:
             for left in self.path.glob(f"{_PARTIAL}*"):
@@ -93,7 +93,7 @@ class BackupFolder:
             ) from error
 
     @contextmanager
-    def alone(self, *, within: float = 0.0) -> Iterator[None]:
+    def lock(self, *, timeout_seconds: float = 0.0) -> Iterator[None]:
         """Hold the lock of the home's backups, waited for so many seconds. Raises `UsageError` while another has it."""
         run = self.home / "run"
         try:
@@ -102,7 +102,7 @@ class BackupFolder:
         except OSError as error:
             raise StoreError(f"{run / _LOCK} cannot be written: {error.strerror}. Nothing was changed.") from error
         try:
-            _take(file, time.monotonic() + within)
+            _take(file, time.monotonic() + timeout_seconds)
             yield
         finally:
             os.close(file)

@@ -56,7 +56,7 @@ class HomeSnapshot:
     a line; `damaged` are databases that cannot be read and are made again from others, with what is wrong."""
 
     databases: Mapping[str, Database]
-    logs: Mapping[str, int]
+    log_lengths: Mapping[str, int]
     damaged: Mapping[str, str]
 
 
@@ -69,9 +69,9 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
         holders = []
         for path in (home / name for name in BACKUP_DATABASES if (home / name).is_file()):
             try:
-                reader = stack.enter_context(closing(Database.reader(path)))
+                reader = stack.enter_context(closing(Database.open_reader(path)))
                 reader.row("SELECT count(*) FROM sqlite_master")
-                holders.append(stack.enter_context(closing(Database.as_it_is(path))))
+                holders.append(stack.enter_context(closing(Database.open_unmigrated(path))))
             except CorruptStore as error:
                 if path.name != _DISPENSABLE:
                     raise
@@ -92,7 +92,7 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
 def _held(databases: Sequence[Database]) -> Iterator[None]:
     """Nobody writes to any of them meanwhile."""
     for database in databases:
-        database.wait_for_locks(0)
+        database.set_lock_timeout(0)
     tries = 0
     while True:
         with ExitStack() as stack:
@@ -138,21 +138,21 @@ class BackupRequest:
 
     kind: BackupKind
     now: datetime
-    workspace: bool = True
+    with_workspace: bool = True
 
 
-def make_backup(folder: BackupFolder, order: BackupRequest, pace: WriteThrottle) -> BackupResult:
+def make_backup(folder: BackupFolder, request: BackupRequest, pace: WriteThrottle) -> BackupResult:
     """Raises `UsageError` while another backup is made, `StoreError` with nothing kept of this one."""
     begun = time.monotonic()
     _must_be_there(folder.home)
-    with folder.alone():
-        folder.ready()
-        folder.tidy()
-        _room_or_refuse(folder, order)
-        name = _free_name(folder, order)
-        partial = folder.partial(name)
+    with folder.lock():
+        folder.ensure_exists()
+        folder.remove_partial()
+        _room_or_refuse(folder, request)
+        name = _free_name(folder, request)
+        partial = folder.partial_path(name)
         with _removed_in_the_end(folder), _explained(folder.path):
-            manifest = _packed(folder, partial, order, pace)
+            manifest = _packed(folder, partial, request, pace)
             if manifest_to_json(verify_backup_file(partial, pace)) != manifest_to_json(manifest):
                 raise CorruptStore(f"The backup in {folder.path} was not read back as it was written. It was not kept.")
             _must_be_there(folder.home)
@@ -160,7 +160,10 @@ def make_backup(folder: BackupFolder, order: BackupRequest, pace: WriteThrottle)
             partial.rename(folder.path / name)
             sync_directory(folder.path)
     backup = Backup(
-        name, (parse_backup_name(name, size) or Backup(name, order.now, order.kind, size)).made_at, order.kind, size
+        name,
+        (parse_backup_name(name, size) or Backup(name, request.now, request.kind, size)).made_at,
+        request.kind,
+        size,
     )
     return BackupResult(backup, len(manifest.files), manifest.bytes, manifest.left_out, time.monotonic() - begun)
 
@@ -173,7 +176,7 @@ def _must_be_there(home: Path) -> None:
 
 
 def _packed(folder: BackupFolder, partial: Path, order: BackupRequest, pace: WriteThrottle) -> BackupManifest:
-    staged = folder.partial("databases")
+    staged = folder.partial_path("databases")
     staged.mkdir(mode=0o700)
     home = folder.home
     left_out = {name: why for name, why in _SECRETS.items() if (home / name).exists()}
@@ -187,14 +190,14 @@ def _packed(folder: BackupFolder, partial: Path, order: BackupRequest, pace: Wri
                     entries.append(packing.add(name, home / name))
             entries += _added(packing, _below(folder, _EARLY, left_out), left_out)
             copies, schemas = _copied(of, staged, pace, left_out)
-            logs = dict(of.logs)
+            logs = dict(of.log_lengths)
         for name, path in copies.items():
             entries.append(packing.add(name, path))
             path.unlink()
         for name, length in logs.items():
             entries.append(packing.add(name, home / name, length))
-        late = [one for one in BACKUP_FOLDERS if one not in _EARLY and (order.workspace or one != _WORKSPACE)]
-        left_out |= {} if order.workspace else {_WORKSPACE: "backup.workspace is off"}
+        late = [one for one in BACKUP_FOLDERS if one not in _EARLY and (order.with_workspace or one != _WORKSPACE)]
+        left_out |= {} if order.with_workspace else {_WORKSPACE: "backup.workspace is off"}
         entries += _added(packing, _below(folder, late, left_out), left_out)
         manifest = BackupManifest(__version__, order.now, order.kind, tuple(entries), schemas, logs, left_out)
         packing.finish(manifest)
@@ -212,11 +215,11 @@ def _copied(
     for name, database in of.databases.items():
         path = staged / name
         with _new_file(path) as file:
-            database.copy_to(path, lambda count, file=file: pace.wrote(file, count))  # type: ignore[misc]
+            database.copy_to(path, lambda count, file=file: pace.count_written(file, count))  # type: ignore[misc]
         if is_database_intact(path):
             copies[name] = path
-            with closing(Database.reader(path)) as copy:
-                schemas[name] = copy.schema()
+            with closing(Database.open_reader(path)) as copy:
+                schemas[name] = copy.applied_migrations()
         elif name == _MEMORY:
             left_out[name] = _MADE_ANEW
         else:
@@ -230,7 +233,7 @@ def _copied(
 def is_database_intact(path: Path) -> bool:
     """Whether the pages of a copy that nobody writes are as they should be."""
     try:
-        with closing(Database.reader(path)) as copy:
+        with closing(Database.open_reader(path)) as copy:
             return [row[0] for row in copy.rows("PRAGMA quick_check(1)")] == ["ok"]
     except CorruptStore:
         return False
@@ -280,7 +283,7 @@ def _room_or_refuse(folder: BackupFolder, order: BackupRequest) -> None:
     """The databases once as they are, and everything packed, which in the worst case is as long. Raises
     `StoreError`."""
     databases = sum(path.stat().st_size for path in folder.home.glob("*.db") if path.name != "search.db")
-    rest = sum(_size(folder, top) for top in BACKUP_FOLDERS if order.workspace or top != _WORKSPACE)
+    rest = sum(_size(folder, top) for top in BACKUP_FOLDERS if order.with_workspace or top != _WORKSPACE)
     needed, free = 2 * databases + rest + _SPARE, shutil.disk_usage(folder.path).free
     if free < needed:
         raise StoreError(
@@ -337,7 +340,7 @@ def _removed_in_the_end(folder: BackupFolder) -> Iterator[None]:
 
 def _tidied(folder: BackupFolder) -> None:
     try:
-        folder.tidy()
+        folder.remove_partial()
     except StoreError:
         return
 

@@ -54,14 +54,14 @@ def is_restore_interrupted(home: Path) -> bool:
     return (home / _MARKER).exists()
 
 
-def list_occupants(home: Path, staying: Collection[str] = ()) -> list[str]:
+def list_occupants(home: Path, excluded: Collection[str] = ()) -> list[str]:
     """What a restore into this home would put aside; sorted."""
     if not home.is_dir():
         return []
     return sorted(
         path.name
         for path in home.iterdir()
-        if path.name not in _STAYING and path.name not in staying and not path.name.startswith(PREVIOUS_HOME_PREFIX)
+        if path.name not in _STAYING and path.name not in excluded and not path.name.startswith(PREVIOUS_HOME_PREFIX)
     )
 
 
@@ -85,11 +85,11 @@ def remove_staging(home: Path) -> None:
             shutil.rmtree(staging_folder(home))
 
 
-def require_no_conflict(home: Path, staying: Collection[str]) -> None:
+def require_no_conflict(home: Path, excluded: Collection[str]) -> None:
     """Raises `UsageError` where the new home would come into the place of what has to stay: once begun, that could
     never be ended."""
     taken = sorted(
-        path.name for path in staging_folder(home).iterdir() if path.name in staying and path.name not in _MADE_AGAIN
+        path.name for path in staging_folder(home).iterdir() if path.name in excluded and path.name not in _MADE_AGAIN
     )
     if taken:
         raise UsageError(
@@ -98,16 +98,16 @@ def require_no_conflict(home: Path, staying: Collection[str]) -> None:
         )
 
 
-def replace_home(home: Path, now: datetime, staying: Collection[str] = ()) -> str:
+def replace_home(home: Path, now: datetime, excluded: Collection[str] = ()) -> str:
     """The new home, which is whole and on the disk, takes the place of what is there; the folder in which that is kept
     ("" where nothing was there). Raises `StoreError`; then the next start or restore goes on."""
     with _explained(home):
         for made_again in _MADE_AGAIN:
             shutil.rmtree(staging_folder(home) / made_again, ignore_errors=True)
         sync_directory(staging_folder(home))
-        there = list_occupants(home, staying)
+        there = list_occupants(home, excluded)
         aside = _free_name(home, now) if there else ""
-        _mark(home, _Marked(aside, tuple(sorted(staying)), (staging_folder(home) / _SETTINGS).exists(), out=False))
+        _mark(home, _Marked(aside, tuple(sorted(excluded)), (staging_folder(home) / _SETTINGS).exists(), out=False))
     return _go_on(home)
 
 
@@ -211,7 +211,7 @@ def find_unredacted_messages(old: Path, new: Path) -> list[int]:
     cannot be read, nothing."""
     try:
         named = _redacted(old)
-        with closing(Database.reader(new / "script.db")) as db, closing(LogFiles(new)) as log:
+        with closing(Database.open_reader(new / "script.db")) as db, closing(LogFiles(new)) as log:
             places = find_spans(db, sorted(named))
             return sorted(one for one, (session, span) in places.items() if not log.is_blank(session, span))
     except StoreError:
@@ -221,7 +221,7 @@ def find_unredacted_messages(old: Path, new: Path) -> list[int]:
 def _redacted(home: Path) -> set[int]:
     if not (home / "script.db").exists():
         return set()
-    with closing(Database.reader(home / "script.db")) as db, closing(LogFiles(home)) as log:
+    with closing(Database.open_reader(home / "script.db")) as db, closing(LogFiles(home)) as log:
         rows = db.rows("SELECT session, byte_start, byte_end FROM messages WHERE kind = 'redaction'")
         records = [log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])) for row in rows]
     return {message_id for record in records for message_id in record.refs}

@@ -146,7 +146,7 @@ def _member(name: str, size: int, mode: int, changed: float) -> tarfile.TarInfo:
 
 def verify_backup_file(path: Path, pace: WriteThrottle) -> BackupManifest:
     """Read an archive to its end: every byte against its manifest. Raises `CorruptStore`, `StoreError`."""
-    return _read(path, lambda member, name, source: _hashed(name, source, pace.go_on))
+    return _read(path, lambda member, name, source: _hashed(name, source, pace.require_wanted))
 
 
 def unpack_backup_file(path: Path, target: Path, pace: WriteThrottle) -> BackupManifest:
@@ -166,7 +166,7 @@ def unpack_backup_file(path: Path, target: Path, pace: WriteThrottle) -> BackupM
             return None
         file = ThrottledFile(place, pace, 0o600 | (member.mode & 0o100))
         try:
-            entry = _hashed(name, source, pace.go_on, file.write)
+            entry = _hashed(name, source, pace.require_wanted, file.write)
             sync(file.fileno())
         finally:
             file.close()

@@ -48,11 +48,11 @@ class KnowledgeAsOf:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def first(self, scope: str) -> datetime | None:
+    def first_noted_at(self, scope: str) -> datetime | None:
         row = self._db.row("SELECT min(created_at) AS at FROM journal WHERE scope = ?", (scope,))
         return parse_time(row["at"]) if row is not None and row["at"] else None
 
-    def newest(self, scope: str, at: datetime) -> tuple[datetime, int] | None:
+    def latest_entry(self, scope: str, at: datetime) -> tuple[datetime, int] | None:
         """The latest time of which anything told that was noted by then, and the largest id among that."""
         row = self._db.row(
             "SELECT max(id) AS id, max(timestamp) AS at FROM journal WHERE scope = ? AND created_at <= ?",
@@ -60,7 +60,7 @@ class KnowledgeAsOf:
         )
         return (parse_time(row["at"]), row["id"]) if row is not None and row["id"] is not None else None
 
-    def everything(self, scope: str, at: datetime) -> MemorySnapshot:
+    def all_known(self, scope: str, at: datetime) -> MemorySnapshot:
         made = _apply_plans(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, format_time(at))), at)
         settled = made.rejected | made.taken_back
         settled |= {entry for memory in made.memories.values() for entry in memory.entries}
@@ -76,7 +76,7 @@ class KnowledgeAsOf:
             self._replaced(None, scope, at),
         )
 
-    def of_entries(self, entry_ids: Sequence[int], scope: str, at: datetime) -> dict[int, Memory]:
+    def memories_by_entry(self, entry_ids: Sequence[int], scope: str, at: datetime) -> dict[int, Memory]:
         """By entry what it was then: the memory that it was in, or itself alone. Those that were not to be found then
         are left out."""
         known = self._entries(entry_ids, scope, at)
@@ -98,7 +98,7 @@ class KnowledgeAsOf:
             found[number] = memory
         return found
 
-    def memory(self, memory_id: str, scope: str, at: datetime) -> Memory | None:
+    def find_memory(self, memory_id: str, scope: str, at: datetime) -> Memory | None:
         return self._about([memory_id], scope, at).memories.get(memory_id)
 
     # ----------------------------------------------------------------------------------------------------------- steps
@@ -156,7 +156,9 @@ def entry_as_memory(entry: JournalEntry) -> Memory:
 _Step = tuple[datetime, int, str, str]
 
 
-def file_text_as_of(edits: Sequence[UndoableEdit], at: datetime, now: str, changed_at: datetime | None) -> FileSnapshot:
+def file_text_as_of(
+    edits: Sequence[UndoableEdit], at: datetime, current_text: str, changed_at: datetime | None
+) -> FileSnapshot:
     """`edits` of one file in any order; `now` is what it says now, last changed at `changed_at`."""
     steps = sorted(_steps(edits))
     before = [step for step in steps if step[0] <= at]
@@ -165,9 +167,9 @@ def file_text_as_of(edits: Sequence[UndoableEdit], at: datetime, now: str, chang
     if after:
         found = after[0][2]
         return FileSnapshot(found if left is None else left, found == (left or ""))
-    if left == now or (changed_at is not None and changed_at <= at):
-        return FileSnapshot(now)
-    return FileSnapshot("" if left is None else left, sure=False)
+    if left == current_text or (changed_at is not None and changed_at <= at):
+        return FileSnapshot(current_text)
+    return FileSnapshot("" if left is None else left, is_certain=False)
 
 
 def _steps(edits: Sequence[UndoableEdit]) -> Iterator[_Step]:

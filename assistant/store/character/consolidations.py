@@ -36,19 +36,22 @@ class StoredConsolidations:
 
     # ---------------------------------------------------------------------------------------------------------- entries
 
-    def pending(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
+    def pending_entries(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
         rows = self._db.rows(
             f"{_PENDING} AND scope = coalesce(?, scope) ORDER BY timestamp, id LIMIT ?", (scope, limit)
         )
         return [entry_from_row(row) for row in rows]
 
-    def unscored(self, after: int, low: float, high: float, *, limit: int = 100) -> list[JournalEntry]:
+    def unscored_entries(
+        self, after_id: int, min_importance: float, max_importance: float, *, limit: int = 100
+    ) -> list[JournalEntry]:
         rows = self._db.rows(
-            f"{_PENDING} AND id > ? AND importance BETWEEN ? AND ? ORDER BY id LIMIT ?", (after, low, high, limit)
+            f"{_PENDING} AND id > ? AND importance BETWEEN ? AND ? ORDER BY id LIMIT ?",
+            (after_id, min_importance, max_importance, limit),
         )
         return [entry_from_row(row) for row in rows]
 
-    def scored(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
+    def save_scores(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
         with self._db.write() as db:
             for entry_id, weight in weights.items():
                 db.execute("UPDATE journal SET importance = ? WHERE id = ?", (weight, entry_id))
@@ -58,7 +61,7 @@ class StoredConsolidations:
                 (reading.phase, reading.session, reading.generation, reading.seq, format_time(now)),
             )
 
-    def memory_of(self, entry_ids: Sequence[int]) -> dict[int, str]:
+    def memory_ids_by_entry(self, entry_ids: Sequence[int]) -> dict[int, str]:
         rows = self._db.rows(
             "SELECT entry_id, memory_id FROM consolidated_entry_ids"
             " WHERE memory_id <> '' AND entry_id IN (SELECT value FROM json_each(?))",
@@ -66,7 +69,7 @@ class StoredConsolidations:
         )
         return {row["entry_id"]: row["memory_id"] for row in rows}
 
-    def entries_of(self, memory_id: str) -> list[JournalEntry]:
+    def entries_of_memory(self, memory_id: str) -> list[JournalEntry]:
         rows = self._db.rows(
             "SELECT j.* FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
             " WHERE c.memory_id = ? AND c.memory_id <> '' ORDER BY j.timestamp, j.id",
@@ -74,16 +77,16 @@ class StoredConsolidations:
         )
         return [entry_from_row(row) for row in rows]
 
-    def memory_ids(self, scope: str | None = None, beginning: str = "") -> list[str]:
+    def memory_ids(self, scope: str | None = None, prefix: str = "") -> list[str]:
         rows = self._db.rows(
             "SELECT c.memory_id AS id FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
             " WHERE c.memory_id > '' AND c.memory_id >= ? AND c.memory_id < ? AND j.scope = coalesce(?, j.scope)"
             " GROUP BY c.memory_id ORDER BY min(j.timestamp), min(j.id)",
-            (beginning, f"{beginning}{_LAST}", scope),
+            (prefix, f"{prefix}{_LAST}", scope),
         )
         return [row["id"] for row in rows]
 
-    def replaced_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
+    def memories_superseded_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
         found: dict[int, list[str]] = {}
         rows = self._db.rows(
             "SELECT DISTINCT j.superseded_by AS by, c.memory_id AS id FROM journal j"
@@ -95,15 +98,15 @@ class StoredConsolidations:
             found.setdefault(row["by"], []).append(row["id"])
         return found
 
-    def known_then(self, scope: str, at: datetime) -> MemorySnapshot:
-        return self._then.everything(scope, at)
+    def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
+        return self._then.all_known(scope, at)
 
-    def first_known(self, scope: str) -> datetime | None:
-        return self._then.first(scope)
+    def first_noted_at(self, scope: str) -> datetime | None:
+        return self._then.first_noted_at(scope)
 
     # ------------------------------------------------------------------------------------------------------------ plans
 
-    def plan(self, plan: ChangePlan, now: datetime) -> None:
+    def save_plan(self, plan: ChangePlan, now: datetime) -> None:
         with self._db.write() as db:
             if db.row("SELECT 1 FROM change_plans WHERE key = ?", (plan.key,)) is not None:
                 return
@@ -117,14 +120,14 @@ class StoredConsolidations:
                 [(subject, number) for subject in dict.fromkeys(subjects)],
             )
 
-    def planned(self) -> list[ChangePlan]:
+    def unapplied_plans(self) -> list[ChangePlan]:
         return list(self._plans("SELECT body FROM change_plans WHERE state = 'planned' ORDER BY id"))
 
-    def of_cycle(self, cycle: int) -> list[ChangePlan]:
+    def applied_plans(self, cycle: int) -> list[ChangePlan]:
         done = "SELECT body FROM change_plans WHERE state = 'applied' AND cycle = ? ORDER BY id DESC"
         return list(self._plans(done, (cycle,)))
 
-    def applied(self, key: str, now: datetime) -> None:
+    def mark_applied(self, key: str, now: datetime) -> None:
         with self._db.write() as db:
             plan = self._of_key(key, "planned")
             if plan is None:
@@ -153,7 +156,7 @@ class StoredConsolidations:
                 )
             db.execute("UPDATE change_plans SET state = 'applied' WHERE key = ?", (key,))
 
-    def undone(self, keys: Sequence[str], now: datetime) -> None:
+    def mark_undone(self, keys: Sequence[str], now: datetime) -> None:
         with self._db.write() as db:
             for key in keys:
                 plan = self._of_key(key, "applied")
@@ -169,7 +172,7 @@ class StoredConsolidations:
                     "UPDATE change_plans SET state = 'undone', undone_at = ? WHERE key = ?", (format_time(now), key)
                 )
 
-    def learned(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
+    def entries_of_cycle(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
         patterns = [f"{kind}:{number}" for number in checkpoints for kind in ("synthesis", "memories")]
         rows = self._db.rows(
             "SELECT * FROM journal WHERE (cycle = ? OR EXISTS (SELECT 1 FROM json_each(?) p"
@@ -180,7 +183,7 @@ class StoredConsolidations:
         )
         return [entry_from_row(row) for row in rows]
 
-    def take_back(self, entries: Sequence[JournalEntry], now: datetime) -> None:
+    def withdraw_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
         with self._db.write() as db:
             for entry in entries:
                 db.execute(

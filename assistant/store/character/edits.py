@@ -40,14 +40,14 @@ class EditStore:
         )
         return replace(edit, id=edit_id)
 
-    def keyed(self, key: str | None, scope: str, target: str) -> UndoableEdit | None:
+    def find_by_key(self, key: str | None, scope: str, target: str) -> UndoableEdit | None:
         """The edit of a file, or of any profile, that was made under a key."""
         if key is None:
             return None
         row = self._db.row("SELECT * FROM edits WHERE key = ?", (_named(key, scope, target),))
         return None if row is None else _edit(row)
 
-    def all(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
+    def list_edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
         """Newest first."""
         rows = self._db.rows(
             "SELECT * FROM edits WHERE scope = ? AND target = coalesce(?, target) ORDER BY id DESC LIMIT ?",
@@ -55,12 +55,12 @@ class EditStore:
         )
         return [_edit(row) for row in rows]
 
-    def of_cycle(self, cycle: int) -> list[UndoableEdit]:
+    def edits_of_cycle(self, cycle: int) -> list[UndoableEdit]:
         """Of every scope, newest first, but for those that were taken back."""
         rows = self._db.rows("SELECT * FROM edits WHERE cycle = ? AND undone_at IS NULL ORDER BY id DESC", (cycle,))
         return [_edit(row) for row in rows]
 
-    def to_undo(self, edit_id: int, scope: str) -> UndoableEdit:
+    def require_undoable(self, edit_id: int, scope: str) -> UndoableEdit:
         """Raises `UsageError` where the scope has no such edit, or it was taken back."""
         row = self._db.row("SELECT * FROM edits WHERE id = ? AND scope = ?", (edit_id, scope))
         if row is None:
@@ -70,7 +70,7 @@ class EditStore:
             raise UsageError(f"Change {edit_id} was taken back already. Nothing was changed.")
         return edit
 
-    def by_id(self, edit_id: int) -> UndoableEdit | None:
+    def find_by_id(self, edit_id: int) -> UndoableEdit | None:
         row = self._db.row("SELECT * FROM edits WHERE id = ?", (edit_id,))
         return None if row is None else _edit(row)
 
@@ -79,11 +79,11 @@ class EditStore:
         self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (format_time(at) if at else None, edit.id))
         return replace(edit, undone_at=at)
 
-    def drop(self, edit: UndoableEdit) -> None:
+    def delete(self, edit: UndoableEdit) -> None:
         """Inside `write()`: an edit that was not made after all."""
         self._db.execute("DELETE FROM edits WHERE id = ?", (edit.id,))
 
-    def drop_all(self, scope: str, target: str) -> None:
+    def delete_all(self, scope: str, target: str) -> None:
         """Inside `write()`: everything that is kept of the target's earlier texts."""
         self._db.execute("DELETE FROM edits WHERE scope = ? AND target = ?", (scope, target))
 

@@ -100,7 +100,7 @@ class StoredJournal:
         )
         return [entry_from_row(row) for row in rows]
 
-    def reading(self, phase: str, session: str, generation: int) -> int:
+    def read_position(self, phase: str, session: str, generation: int) -> int:
         row = self._db.row(
             "SELECT seq FROM readings WHERE phase = ? AND session = ? AND generation = ?", (phase, session, generation)
         )
@@ -116,7 +116,7 @@ class StoredJournal:
         )
         return [entry_from_row(row) for row in rows]
 
-    def after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
+    def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
         rows = self._db.rows(f"SELECT * FROM journal WHERE id > ? AND {_STANDS} ORDER BY id LIMIT ?", (entry_id, limit))
         return [entry_from_row(row) for row in rows]
 
@@ -150,7 +150,7 @@ class StoredJournal:
 
     # ----------------------------------------------------------------------------------------------------------- cycles
 
-    def last_cycle(self) -> int:
+    def last_finished_cycle(self) -> int:
         row = self._db.row("SELECT max(id) AS id FROM sleep_cycles WHERE ended_at IS NOT NULL")
         return int(row["id"] or 0) if row else 0
 
@@ -165,7 +165,7 @@ class StoredJournal:
         self._begun.add(begun)
         return begun
 
-    def note_cycle(self, report: SleepReport) -> None:
+    def save_cycle(self, report: SleepReport) -> None:
         with self._db.write() as db:
             db.execute(
                 "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?",
@@ -177,17 +177,17 @@ class StoredJournal:
                 ),
             )
 
-    def cycles(self, *, limit: int = 10, elsewhere: bool = False) -> list[SleepReport]:
+    def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
         """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
         found = [_cycle(row) for row in self._db.rows("SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))]
         return [
             replace(one, state="interrupted")
-            if one.state == "running" and one.id not in self._begun and not elsewhere
+            if one.state == "running" and one.id not in self._begun and not other_process_may_sleep
             else one
             for one in found
         ]
 
-    def slept_at(self) -> datetime | None:
+    def last_sleep_at(self) -> datetime | None:
         row = self._db.row(
             "SELECT started_at AS at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
             " AND state NOT IN ('running', 'interrupted') ORDER BY id DESC LIMIT 1",

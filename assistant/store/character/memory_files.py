@@ -43,43 +43,43 @@ _MARK = lazy_regex(rf"(\d{{1,18}})({_UNDOING})?")
 class StoredMemoryFiles:
     """`count` gives the tokens of a text, `most` is how many of them MEMORY.md may have."""
 
-    def __init__(self, home: Path, db: Database, *, count: Callable[[str], int], most: int) -> None:
+    def __init__(self, home: Path, db: Database, *, count_tokens: Callable[[str], int], max_tokens: int) -> None:
         self._home = home
         self._db = db
         self._edits = EditStore(db)
-        self._count = count
-        self._most = most
+        self._count = count_tokens
+        self._most = max_tokens
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
-    def curated(self) -> str:
+    def read_memory_file(self) -> str:
         """Raises `StoreError` for what is no text file."""
         return self._file(MEMORY_FILE_TARGET).read()
 
-    def curated_then(self, at: datetime) -> FileSnapshot:
+    def memory_file_as_of(self, at: datetime) -> FileSnapshot:
         """Raises `StoreError` for what is no text file."""
         file = self._file(MEMORY_FILE_TARGET)
-        edits = self._edits.all(OWNER_SCOPE, target=MEMORY_FILE_TARGET, limit=-1)
+        edits = self._edits.list_edits(OWNER_SCOPE, target=MEMORY_FILE_TARGET, limit=-1)
         return file_text_as_of(edits, at, file.read(), file.changed_at())
 
-    def day(self, scope: str, day: date) -> str:
+    def read_daily_note(self, scope: str, day: date) -> str:
         """Raises `StoreError` for what is no text file."""
         return self._file(_day_target(scope, day)).read()
 
-    def edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
-        return self._edits.all(scope, target=target, limit=limit)
+    def list_edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
+        return self._edits.list_edits(scope, target=target, limit=limit)
 
-    def of_cycle(self, cycle: int) -> list[UndoableEdit]:
-        return self._edits.of_cycle(cycle)
+    def edits_of_cycle(self, cycle: int) -> list[UndoableEdit]:
+        return self._edits.edits_of_cycle(cycle)
 
     # --------------------------------------------------------------------------------------------------------- changing
 
-    def curate(
+    def replace_memory_file(
         self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> UndoableEdit:
         """What changes nothing is no edit and gets no id. A text over the limit may still become shorter."""
         self._settle(MEMORY_FILE_TARGET)
-        known = self._edits.keyed(key, OWNER_SCOPE, MEMORY_FILE_TARGET)
+        known = self._edits.find_by_key(key, OWNER_SCOPE, MEMORY_FILE_TARGET)
         if known is not None:
             return known
         edit = UndoableEdit(MEMORY_FILE_TARGET, OWNER_SCOPE, by, base, clean_text(text), now, cycle)
@@ -89,14 +89,14 @@ class StoredMemoryFiles:
         self._check_size(edit.after, base)
         return self._replace(edit, key)
 
-    def note(
+    def append_daily_note(
         self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
     ) -> bool:
         """Each line stays one line, cut at 2,000 characters. The edit is dated by the day alone. Raises `UsageError`
         where the day's file is full, `StaleView` where somebody edits it again and again."""
         target = _day_target(scope, day)
         self._settle(target)
-        if self._edits.keyed(key, scope, target) is not None:
+        if self._edits.find_by_key(key, scope, target) is not None:
             return False
         said = [clean_text(line) for line in lines if line.strip()]
         for _ in range(_TRIES):
@@ -117,15 +117,15 @@ class StoredMemoryFiles:
             )
         return UndoableEdit(target, scope, "sleep", stood, text, datetime.combine(day, clock.min, UTC))
 
-    def undo(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
+    def undo_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
         """A day's file that was not there before is gone afterwards; a MEMORY.md is empty."""
-        edit = self._edits.to_undo(edit_id, scope)
+        edit = self._edits.require_undoable(edit_id, scope)
         if edit.target.startswith(PROFILE_TARGET):
             return undo_profile(self._db, self._edits, edit, now)
         self._settle(edit.target)
         file = self._file(edit.target)
         try:
-            waiting = file.waiting(f"{edit.id}{_UNDOING}")
+            waiting = file.pending_file(f"{edit.id}{_UNDOING}")
             waiting.write(edit.before)
             with self._db.write():
                 undone = self._edits.mark_undone(edit, now)
@@ -147,7 +147,7 @@ class StoredMemoryFiles:
 
     # --------------------------------------------------------------------------------------------------------- settling
 
-    def reconcile(self) -> list[str]:
+    def recover_after_crash(self) -> list[str]:
         """At start: finish or take back what a crash cut off; what could not be settled, a line each."""
         failed = []
         for target in sorted({_target_of(self._home, found) for found in self._waiting()}):
@@ -167,8 +167,8 @@ class StoredMemoryFiles:
 
     def _settle(self, target: str) -> None:
         file = self._file(target)
-        for mark in list(file.marks()):
-            waiting = file.waiting(mark)
+        for mark in list(file.pending_marks()):
+            waiting = file.pending_file(mark)
             edit, undoing = self._marked(mark, target)
             if edit is None:
                 waiting.remove()
@@ -182,7 +182,7 @@ class StoredMemoryFiles:
     def _marked(self, mark: str, target: str) -> tuple[UndoableEdit | None, bool]:
         """The committed edit that a waiting text belongs to, and whether it takes that back."""
         found = _MARK.fullmatch(mark)
-        edit = self._edits.by_id(int(found[1])) if found else None
+        edit = self._edits.find_by_id(int(found[1])) if found else None
         undoing = bool(found and found[2])
         if edit is None or edit.target != target or (edit.undone_at is None) == undoing:
             return None, undoing
@@ -194,7 +194,7 @@ class StoredMemoryFiles:
             if undoing:
                 self._edits.mark_undone(edit, None)
             else:
-                self._edits.drop(edit)
+                self._edits.delete(edit)
         waiting.remove()
 
     # -------------------------------------------------------------------------------------------------------- replacing
@@ -202,7 +202,7 @@ class StoredMemoryFiles:
     def _replace(self, edit: UndoableEdit, key: str | None) -> UndoableEdit:
         with self._db.write():
             edit = self._edits.add(edit, key)
-            waiting = self._file(edit.target).waiting(str(edit.id))
+            waiting = self._file(edit.target).pending_file(str(edit.id))
             waiting.write(edit.after)
         self._put_in_place(edit, waiting, undoing=False)
         return edit

@@ -33,7 +33,7 @@ class StoredProfiles:
         self._db = db
         self._edits = EditStore(db)
 
-    def all(self, scope: str) -> list[Profile]:
+    def list_profiles(self, scope: str) -> list[Profile]:
         rows = self._db.rows("SELECT * FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,))
         return [_profile(row) for row in rows]
 
@@ -45,10 +45,10 @@ class StoredProfiles:
         named = self._db.row("SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (scope, wanted))
         if named is not None:
             return _profile(named)
-        aliased = (one for one in self.all(scope) if wanted in map(fold_name, one.aliases))
+        aliased = (one for one in self.list_profiles(scope) if wanted in map(fold_name, one.aliases))
         return next(aliased, None)
 
-    def named_in(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
+    def find_in_text(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
         """Of a very long text its beginning is read."""
         read = fold_name(text[:_LONGEST_READ])
         rows = self._db.rows(
@@ -66,7 +66,7 @@ class StoredProfiles:
         an id that the scope does not have."""
         wanted = _checked(profile)
         with self._db.write():
-            known = self._edits.keyed(key, profile.scope, PROFILE_TARGET)
+            known = self._edits.find_by_key(key, profile.scope, PROFILE_TARGET)
             if known is not None:
                 return self._by_target(known.target, profile.scope) or wanted
             stood = self._stood(wanted)
@@ -83,7 +83,7 @@ class StoredProfiles:
         with self._db.write() as db:
             if not db.execute("DELETE FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, scope)):
                 raise UsageError(f"There is no profile {profile_id}. Nothing was changed.")
-            self._edits.drop_all(scope, f"{PROFILE_TARGET}{profile_id}")
+            self._edits.delete_all(scope, f"{PROFILE_TARGET}{profile_id}")
 
     def _by_target(self, target: str, scope: str) -> Profile | None:
         return profile_by_id(self._db, int(target.removeprefix(PROFILE_TARGET)), scope)
@@ -125,7 +125,7 @@ def profile_by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
     return None if row is None else _profile(row)
 
 
-def write_profile(db: Database, profile: Profile, stood: Profile | None, now: datetime) -> int:
+def write_profile(db: Database, profile: Profile, previous: Profile | None, now: datetime) -> int:
     """Inside `write()`: write a profile where it stood, or anew; its id."""
     values = (
         profile.kind,
@@ -136,13 +136,13 @@ def write_profile(db: Database, profile: Profile, stood: Profile | None, now: da
         dump_json([_raw(one) for one in profile.attributes]),
         format_time(now),
     )
-    if stood is not None and stood.id is not None:
+    if previous is not None and previous.id is not None:
         db.execute(
             "UPDATE entity_profiles SET kind = ?, name = ?, folded = ?, aliases = ?, summary = ?, attributes = ?,"
             " updated_at = ? WHERE id = ?",
-            (*values, stood.id),
+            (*values, previous.id),
         )
-        return stood.id
+        return previous.id
     return db.insert(
         "INSERT INTO entity_profiles (kind, name, folded, aliases, summary, attributes, updated_at, created_at, scope)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

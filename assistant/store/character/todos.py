@@ -27,7 +27,7 @@ class StoredTodos:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def all(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
+    def list_todos(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
         states = "('open', 'done')" if include_done else "('open')"
         rows = self._db.rows(f"SELECT * FROM todos WHERE scope = ? AND state IN {states} ORDER BY id", (scope,))
         return [_todo(row) for row in rows]
@@ -47,7 +47,7 @@ class StoredTodos:
         return self._once(scope, key, now, insert)
 
     def _must_fit(self, scope: str, texts: Sequence[str]) -> None:
-        if len(self.all(scope)) + len(texts) > MAX_GUEST_TODOS or any(
+        if len(self.list_todos(scope)) + len(texts) > MAX_GUEST_TODOS or any(
             len(text) > MAX_GUEST_TODO_CHARACTERS for text in texts
         ):
             raise ToolError(
@@ -62,7 +62,7 @@ class StoredTodos:
         return self._once(scope, key, now, lambda: self._move(scope, ids, "removed", now))
 
     def _move(self, scope: str, ids: Sequence[int], state: str, now: datetime) -> list[int]:
-        known = {todo.id for todo in self.all(scope, include_done=True)}
+        known = {todo.id for todo in self.list_todos(scope, include_done=True)}
         missing = [str(one) for one in ids if one not in known]
         if missing:
             raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; list them for their ids.")

@@ -40,15 +40,15 @@ def erase_in_archives(archive_of_home: StoredArchive, marked: ErasurePlan) -> li
     left: list[ErasureLeftover] = []
     silent = ""
     with archive_of_home.lock:
-        archive_of_home.tidy()
-        for row in archive_of_home.outdated(marked.scope):
-            if silent and not archive_of_home.shelf.is_local(row["url"]):
+        archive_of_home.remove_partial()
+        for row in archive_of_home.list_outdated_rows(marked.scope):
+            if silent and not archive_of_home.object_store.is_local(row["url"]):
                 left.append(ErasureLeftover(row["url"], 1, f"not done: {silent}"))
                 continue
             try:
                 _rewrite(archive_of_home, row, marked)
             except ArchiveUnavailable as error:
-                silent = silent or ("" if archive_of_home.shelf.is_local(row["url"]) else f"{error} {_AGAIN}")
+                silent = silent or ("" if archive_of_home.object_store.is_local(row["url"]) else f"{error} {_AGAIN}")
                 left.append(ErasureLeftover(row["url"], 1, f"not done: {error} {_AGAIN}"))
             except DamagedArchive as error:
                 left.append(ErasureLeftover(row["url"], 1, f"not done: {error}. Remove it, or put it right. {_AGAIN}"))
@@ -57,24 +57,24 @@ def erase_in_archives(archive_of_home: StoredArchive, marked: ErasurePlan) -> li
 
 def _rewrite(archive_of_home: StoredArchive, row: Row, marked: ErasurePlan) -> None:
     session, generation = row["session"], row["generation"]
-    shelf = archive_of_home.shelf
+    shelf = archive_of_home.object_store
     try:
         data = shelf.get(row["url"]).data
     except ArchiveMissing:
         # Words that are nowhere need not be taken out; `archive verify` says that it is gone.
-        with archive_of_home.writing() as db:
+        with archive_of_home.open_writer() as db:
             mark_rewritten(db, session, generation)
         return
     header, again = _without(data, marked)
     if again == data:
-        with archive_of_home.writing() as db:
+        with archive_of_home.open_writer() as db:
             mark_rewritten(db, session, generation)
         return
-    name, _ = archive_of_home.place_for(header, again, row["url"])
+    name, _ = archive_of_home.choose_object_name(header, again, row["url"])
     kept = shelf.put(name, again, lambda back: require_intact(back, header))
     if row["url"] != kept.url:
         shelf.remove(row["url"])
-    with archive_of_home.writing() as db:
+    with archive_of_home.open_writer() as db:
         save_archive_row(db, header, kept)
 
 
@@ -93,13 +93,13 @@ def _without(data: bytes, marked: ErasurePlan) -> tuple[ArchiveHeader, bytes]:
 
 
 def _left_of(text: str, marked: ErasurePlan) -> str:
-    return marked.wording.without(text) if marked.wording.found(text) else text
+    return marked.wording.remove_from_text(text) if marked.wording.matches(text) else text
 
 
 def _blanked(data: bytes, walk: ArchiveCheck, marked: ErasurePlan) -> Iterator[bytes]:
     for line in read_lines(data):
         left = redact_archived_line(line, marked)
-        walk.take(left)
+        walk.add_line(left)
         yield left
 
 
@@ -110,7 +110,7 @@ def find_affected_archives(db: Database, marked: ErasurePlan, ids: Sequence[int]
     found = []
     for row in list_archive_rows(db, marked.scope):
         said = any(row["session"] == key and row["first_id"] <= one <= row["last_id"] for key, one in places)
-        told = any(marked.wording.found(row[column]) for column in ("handover", "summary"))
+        told = any(marked.wording.matches(row[column]) for column in ("handover", "summary"))
         lost = marked.everywhere and ids is None and not _is_logged(db, row)
         if said or told or lost:
             found.append(row)
@@ -139,10 +139,10 @@ def redact_archived_line(line: bytes, marked: ErasurePlan) -> bytes:
     """A line of an archived log; what is no record has its words blanked where they stand."""
     at = line.find(SALT_KEY)
     if at < 0 or not line.endswith(b"\n"):
-        return marked.wording.blanked(line)
+        return marked.wording.blank_bytes(line)
     try:
         named = json.loads(line[:at] + b"}")["id"] in marked.ids
     except (ValueError, KeyError, TypeError):
-        return marked.wording.blanked(line)
-    words = marked.everywhere and marked.wording.ends_in(line[at:])
+        return marked.wording.blank_bytes(line)
+    words = marked.everywhere and marked.wording.match_ends(line[at:])
     return build_blank_line(line[:at], len(line)) if (named or words) and not is_blank_line(line) else line

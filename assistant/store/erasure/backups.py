@@ -66,8 +66,8 @@ def erase_in_backups(
     names, left, searched = list[str](), absent, 0
     if backups:
         try:
-            with folder.alone(within=_WAIT_SECONDS):
-                folder.tidy()
+            with folder.lock(timeout_seconds=_WAIT_SECONDS):
+                folder.remove_partial()
                 for backup in backups:
                     done = _attempted(folder, backup, marked, opening, now, pace)
                     names += done.names
@@ -80,7 +80,7 @@ def erase_in_backups(
 
 def _all(folder: BackupFolder) -> tuple[list[Backup], list[ErasureLeftover]]:
     try:
-        return folder.all(), []
+        return folder.list_backups(), []
     except StoreError as error:
         why = f"not done: {error} Backups in it may have the words. It is tried again at the next start."
         return [], [ErasureLeftover(str(folder.path), 1, why)]
@@ -94,15 +94,15 @@ def _attempted(
     now: datetime,
     pace: WriteThrottle,
 ) -> RewrittenBackups:
-    copy = folder.partial("forgetting")
+    copy = folder.partial_path("forgetting")
     advice = f"Remove it with `assistant backup remove {backup.name}`, then make one with `assistant backup create`."
     try:
         manifest = unpack_backup_file(folder.path / backup.name, copy, pace)
         with opening(copy) as store:
-            own = store.of_this_home(marked)
-            has_words = bool(store.look(ErasureRequest(marked.scope), own))
+            own = store.plan_for_copy(marked)
+            has_words = bool(store.preview(ErasureRequest(marked.scope), own))
             undone = _carried_out(store, copy, own, now) if has_words else []
-            kept, searched = store.prove(own)
+            kept, searched = store.search_remains(own)
         if has_words:
             _pack_again(folder, backup, copy, replace(manifest, rewritten_at=now), pace)
     except AssistantError as error:
@@ -115,10 +115,10 @@ def _attempted(
 
 
 def _carried_out(store: ErasureStore, copy: Path, own: ErasurePlan, now: datetime) -> list[ErasureLeftover]:
-    undone = store.carry_out(own, now, again=True)
-    undone += store.archived(own)
+    undone = store.execute(own, now, is_retry=True)
+    undone += store.rewrite_archives(own)
     undone += _without_memories(copy / _MEMORY, own)
-    return [*undone, *store.sweep()]
+    return [*undone, *store.rewrite_databases()]
 
 
 def _told(backup: Backup, left: Sequence[ErasureLeftover], advice: str) -> Iterator[ErasureLeftover]:
@@ -141,8 +141,8 @@ def _without_memories(path: Path, marked: ErasurePlan) -> list[ErasureLeftover]:
     if not marked.memories or not path.exists():
         return []
     try:
-        with closing(Database.as_it_is(path)) as memory:
-            memory.keep_nothing_deleted()
+        with closing(Database.open_unmigrated(path)) as memory:
+            memory.overwrite_deleted()
             erase_in_memory_db_copy(memory, marked.memories)
     except StoreError as error:
         return [ErasureLeftover(path.name, len(marked.memories), f"not done: {error}")]
@@ -156,7 +156,7 @@ def _pack_again(
     folder: BackupFolder, backup: Backup, copy: Path, manifest: BackupManifest, pace: WriteThrottle
 ) -> None:
     """Raises `StoreError`; then the backup is as it was."""
-    partial = folder.partial(backup.name)
+    partial = folder.partial_path(backup.name)
     try:
         again = _packed(copy, partial, manifest, pace)
         if manifest_to_json(verify_backup_file(partial, pace)) != manifest_to_json(again):
@@ -172,8 +172,8 @@ def _pack_again(
 def _packed(copy: Path, partial: Path, manifest: BackupManifest, pace: WriteThrottle) -> BackupManifest:
     schemas, entries, logs = {}, list[BackupEntry](), dict[str, int]()
     for name in (one for one in BACKUP_DATABASES if one in manifest.schemas):
-        with closing(Database.reader(copy / name)) as database:
-            schemas[name] = database.schema()
+        with closing(Database.open_reader(copy / name)) as database:
+            schemas[name] = database.applied_migrations()
     packing = BackupWriter(partial, pace)
     try:
         for name, path in _files(copy, {entry.path for entry in manifest.files}):

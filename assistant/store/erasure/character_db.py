@@ -92,8 +92,8 @@ def _journal(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "journal", "scope", marked):
         if row["id"] in marked.entries:
             yield RowChange("journal", "journal", row["row_number"], None, _line(row["content"]))
-        elif marked.wording.found(row["content"]) or marked.wording.found(row["tags"]):
-            left, shown = marked.wording.without(row["content"]), marked.wording.excerpt(row["content"])
+        elif marked.wording.matches(row["content"]) or marked.wording.matches(row["tags"]):
+            left, shown = marked.wording.remove_from_text(row["content"]), marked.wording.excerpt(row["content"])
             # The old key is made of the words: who guesses them could prove it.
             values = {"key": f"forgotten:{row['id']}", "content": left, "tags": redact_json(row["tags"], marked)}
             yield RowChange("journal", "journal", row["row_number"], values if left else None, shown)
@@ -127,9 +127,9 @@ def _plans(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
         body = json.loads(row["body"])
         kept = [change for change in body["changes"] if not _touches(change, gone, marked)]
         named = entries & set(body["entries"])
-        if len(kept) == len(body["changes"]) and not named and not marked.wording.found(row["body"]):
+        if len(kept) == len(body["changes"]) and not named and not marked.wording.matches(row["body"]):
             continue
-        left = marked.wording.without_in(
+        left = marked.wording.remove_from_json(
             {**body, "changes": kept, "entries": [one for one in body["entries"] if one not in entries]},
             FORGOTTEN_PLACEHOLDER,
         )
@@ -139,7 +139,7 @@ def _plans(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
 
 def _touches(change: dict[str, Any], gone: set[str], marked: ErasurePlan) -> bool:
     ids = {change["memory"]["id"], (change["before"] or {}).get("id")}
-    return bool(ids & gone) or marked.wording.found(dump_json(change))
+    return bool(ids & gone) or marked.wording.matches(dump_json(change))
 
 
 # ---------------------------------------------------------------------------------------------------- pins, profiles
@@ -149,15 +149,15 @@ def _pins(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "pins", "scope", marked):
         if row["message_id"] in marked.ids:
             yield RowChange("pins", "pins", row["row_number"], None, f"pin {row['id']}")
-        elif marked.wording.found(row["text"]) and (row["message_id"] is None or marked.everywhere):
-            left = marked.wording.without(row["text"])
+        elif marked.wording.matches(row["text"]) and (row["message_id"] is None or marked.everywhere):
+            left = marked.wording.remove_from_text(row["text"])
             values = {"text": left} if left else None
             yield RowChange("pins", "pins", row["row_number"], values, f"pin {row['id']}")
 
 
 def _profiles(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "entity_profiles", "scope", marked):
-        worded = any(marked.wording.found(row[column]) for column in ("name", "aliases", "summary", "attributes"))
+        worded = any(marked.wording.matches(row[column]) for column in ("name", "aliases", "summary", "attributes"))
         if not worded and not _learned_of(_profile_of(row), marked):
             continue
         left = _profile_left(_profile_of(row), marked)
@@ -182,16 +182,16 @@ def _profile_left(profile: Profile, marked: ErasurePlan) -> Profile | None:
     """Without every alias and attribute that has the words, or was learned from what goes; None where the name has
     them."""
     wording = marked.wording
-    if wording.found(profile.name):
+    if wording.matches(profile.name):
         return None
     return replace(
         profile,
-        aliases=tuple(one for one in profile.aliases if not wording.found(one)),
-        summary=wording.without(profile.summary) if wording.found(profile.summary) else profile.summary,
+        aliases=tuple(one for one in profile.aliases if not wording.matches(one)),
+        summary=wording.remove_from_text(profile.summary) if wording.matches(profile.summary) else profile.summary,
         attributes=tuple(
             one
             for one in profile.attributes
-            if not wording.found(f"{one.name}\n{one.value}") and not _is_of(one, marked)
+            if not wording.matches(f"{one.name}\n{one.value}") and not _is_of(one, marked)
         ),
     )
 
@@ -232,7 +232,7 @@ def _edits(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
 
 def _version_goes(target: str, text: str, scope: str, marked: ErasurePlan) -> bool:
     """Whether a version has the words, or says what was learned from entries that go."""
-    if marked.wording.found(text):
+    if marked.wording.matches(text):
         return True
     if not (text and marked.entries and target.startswith(PROFILE_TARGET)):
         return False
@@ -243,7 +243,7 @@ def _version_left(target: str, text: str, scope: str, marked: ErasurePlan) -> st
     if not _version_goes(target, text, scope, marked):
         return text
     if not target.startswith(PROFILE_TARGET):
-        return marked.wording.without(text)
+        return marked.wording.remove_from_text(text)
     left = _profile_left(profile_from_text(text, scope), marked)
     return "" if left is None else profile_to_text(left)
 
@@ -257,11 +257,15 @@ def find_memories_with_words(db: Database, marked: ErasurePlan) -> list[tuple[st
     if not column_names(db, "memories"):
         return []
     found: dict[str, str] = {}
-    for row in db.each("SELECT id, text, payload FROM memories WHERE scope = ?", (marked.scope,)):
-        if row["id"] in marked.memories or marked.wording.found(row["text"]) or marked.wording.found(row["payload"]):
+    for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (marked.scope,)):
+        if (
+            row["id"] in marked.memories
+            or marked.wording.matches(row["text"])
+            or marked.wording.matches(row["payload"])
+        ):
             found[row["id"]] = row["text"]
     # Of a memory that is gone, nobody knows whose it was: it goes with whoever names it.
-    rows = db.each(
+    rows = db.iterate(
         "SELECT h.memory_id, h.old_memory, h.new_memory, m.scope FROM history h"
         " LEFT JOIN memories m ON m.id = h.memory_id WHERE m.scope = ? OR m.scope IS NULL",
         (marked.scope,),
@@ -269,7 +273,7 @@ def find_memories_with_words(db: Database, marked: ErasurePlan) -> list[tuple[st
     for row in rows:
         said = [text for text in (row["old_memory"], row["new_memory"]) if text]
         owned = row["scope"] is not None or marked.scope == "owner"
-        if row["memory_id"] in marked.memories or (owned and any(map(marked.wording.found, said))):
+        if row["memory_id"] in marked.memories or (owned and any(map(marked.wording.matches, said))):
             found.setdefault(row["memory_id"], said[0] if said else "")
     return list(found.items())
 

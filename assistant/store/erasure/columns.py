@@ -52,7 +52,7 @@ def scoped_rows(db: Database, table: str, scope: str | None, marked: ErasurePlan
     if scope is None:
         return iter(db.rows(f"SELECT rowid AS row_number, * FROM {table} WHERE {where}"))
     sql = f"SELECT rowid AS row_number, * FROM {table} WHERE {scope} = ? AND ({where}) ORDER BY rowid"
-    return db.each(sql, (marked.scope,))
+    return db.iterate(sql, (marked.scope,))
 
 
 def find_row_changes(db: Database, cells: TextColumns, marked: ErasurePlan) -> Iterator[RowChange]:
@@ -77,10 +77,12 @@ def _change(cells: TextColumns, row: Row, marked: ErasurePlan) -> RowChange | No
     values: dict[str, Any] = {}
     shown = ""
     for column in (*cells.text, *cells.json):
-        if column not in known or not row[column] or not wording.found(row[column]):
+        if column not in known or not row[column] or not wording.matches(row[column]):
             continue
         shown = shown or wording.excerpt(row[column])
-        values[column] = redact_json(row[column], marked) if column in cells.json else wording.without(row[column])
+        values[column] = (
+            redact_json(row[column], marked) if column in cells.json else wording.remove_from_text(row[column])
+        )
     if not values:
         return None
     gone = cells.goes and values.get(cells.text[0]) == ""
@@ -92,5 +94,5 @@ def redact_json(text: str, marked: ErasurePlan) -> str:
     try:
         value = json.loads(text)
     except ValueError:
-        return marked.wording.without(text)
-    return dump_json(marked.wording.without_in(value, FORGOTTEN_PLACEHOLDER))
+        return marked.wording.remove_from_text(text)
+    return dump_json(marked.wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER))

@@ -51,7 +51,7 @@ class ErasableFile:
         stood = read_plain_or_gzip(self.path)
         return self.change(stood) != stood
 
-    def forget(self) -> None:
+    def erase(self) -> None:
         """Raises `StoreError`; then the file is as it was."""
         rewrite_plain_or_gzip(self.path, self.change)
 
@@ -70,7 +70,7 @@ def list_erasable_files(
     for session in sessions:
         folder = session_folder_name(session)
         torn = sorted((home / "log" / folder).glob(f"{LOG_NAME}.torn-*"))
-        found += [ErasableFile("torn ends of logs", path, marked.wording.blanked) for path in torn]
+        found += [ErasableFile("torn ends of logs", path, marked.wording.blank_bytes) for path in torn]
         stray = [
             path
             for path in sorted((home / "archive" / folder).glob("*.jsonl*"))
@@ -82,7 +82,9 @@ def list_erasable_files(
 
 def _without(marked: ErasurePlan, data: bytes) -> bytes:
     try:
-        return marked.wording.without(data.decode()).encode() if marked.wording.found(data.decode()) else data
+        return (
+            marked.wording.remove_from_text(data.decode()).encode() if marked.wording.matches(data.decode()) else data
+        )
     except UnicodeDecodeError:
         return data
 
@@ -92,7 +94,7 @@ def _typed_without(marked: ErasurePlan, data: bytes) -> bytes:
 
     def left(entry: re.Match[bytes]) -> bytes:
         typed = b"\n".join(line[1:] for line in entry[0].splitlines() if line.startswith(b"+"))
-        return b"" if marked.wording.ends_in(typed) else entry[0]
+        return b"" if marked.wording.match_ends(typed) else entry[0]
 
     return _ENTRY.sub(left, data)
 
@@ -106,7 +108,7 @@ def list_database_copies(home: Path) -> list[Path]:
 
 def database_copy_has_words(path: Path, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> bool:
     """Whether a backup has what is to be forgotten. Raises `StoreError` where it cannot be read."""
-    db = Database.as_it_is(path)
+    db = Database.open_unmigrated(path)
     try:
         return _touched(db, marked, counted)
     finally:
@@ -153,15 +155,15 @@ def _has_full_text(db: Database, marked: ErasurePlan) -> bool:
 
 
 def _rewritten(path: Path, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> None:
-    db = Database.as_it_is(path)
+    db = Database.open_unmigrated(path)
     try:
-        db.keep_nothing_deleted()
+        db.overwrite_deleted()
         if column_names(db, "memories"):
             erase_in_memory_db_copy(db, [memory_id for memory_id, _ in find_memories_with_words(db, marked)])
         else:
             with db.write():
                 _forget_in(db, marked, counted)
-        db.rewrite()
+        db.vacuum()
     finally:
         db.close()
 

@@ -39,11 +39,11 @@ class ErasureFinder:
         self._people = people
         self._log = log
 
-    def sessions(self, scope: str) -> list[str]:
+    def sessions_of_scope(self, scope: str) -> list[str]:
         rows = self._db.rows("SELECT DISTINCT key FROM sessions WHERE scope = ? ORDER BY key", (scope,))
         return [row["key"] for row in rows]
 
-    def mark(self, wanted: ErasureRequest) -> ErasurePlan:
+    def plan_erasure(self, wanted: ErasureRequest) -> ErasurePlan:
         """Raises `UsageError` for a text that is too short and for ids that are not there."""
         if wanted.text.strip():
             return self._mark_text(wanted)
@@ -60,7 +60,9 @@ class ErasureFinder:
             tuple((record.turn or "", call.id) for record in records for call in record.tool_calls),
         )
         alone, _ = find_entries_of_messages(self._people, marked)
-        return self._with_derived(marked.with_found(entries=(*entries, *(one for one in alone if one not in entries))))
+        return self._with_derived(
+            marked.with_changes(entries=(*entries, *(one for one in alone if one not in entries)))
+        )
 
     def _mark_text(self, wanted: ErasureRequest) -> ErasurePlan:
         if not is_searchable_phrase(wanted.text):
@@ -70,16 +72,20 @@ class ErasureFinder:
                 " #17 (a message), entry 12, or a memory's id."
             )
         wording = PhraseMatcher([wanted.text])
-        records = [place for session in self.sessions(wanted.scope) for place in self.said(session, wording)]
+        records = [
+            place
+            for session in self.sessions_of_scope(wanted.scope)
+            for place in self.find_records_with_words(session, wording)
+        ]
         return self._with_derived(
             ErasurePlan(wanted.scope, (wanted.text,), tuple(records), (), wanted.memories, everywhere=True)
         )
 
-    def said(self, session: str, wording: PhraseMatcher) -> Iterator[RecordLocation]:
+    def find_records_with_words(self, session: str, wording: PhraseMatcher) -> Iterator[RecordLocation]:
         """The records of a log whose words are among these; of a line that is none, nothing."""
-        for offset, line in self._log.lines(session):
+        for offset, line in self._log.iterate_lines(session):
             at = line.find(SALT_KEY)
-            if at < 0 or is_blank_line(line) or not wording.ends_in(line[at:]):
+            if at < 0 or is_blank_line(line) or not wording.match_ends(line[at:]):
                 continue
             try:
                 yield RecordLocation(
@@ -88,7 +94,7 @@ class ErasureFinder:
             except (ValueError, KeyError, TypeError):
                 continue
 
-    def related(self, marked: ErasurePlan) -> list[str]:
+    def describe_related_entries(self, marked: ErasurePlan) -> list[str]:
         """Journal entries made of marked messages that will stay, a line each."""
         alone, shared = find_entries_of_messages(self._people, marked)
         changed = find_character_changes(self._people, marked)
@@ -108,7 +114,7 @@ class ErasureFinder:
             "SELECT message_id, body FROM inbox WHERE scope = ? AND state = 'accepted'", (marked.scope,)
         )
         for row in waiting:
-            if row["message_id"] in marked.ids or (marked.everywhere and marked.wording.found(row["body"])):
+            if row["message_id"] in marked.ids or (marked.everywhere and marked.wording.matches(row["body"])):
                 which = f"Message {row['message_id']}"
                 raise UsageError(f"{which} waits to be answered. Nothing was changed; forget it after the answer.")
 
@@ -118,7 +124,7 @@ class ErasureFinder:
         """The messages that are named, what later edits of them said, and reminders that they asked for."""
         found = []
         for message_id in dict.fromkeys(wanted.messages):
-            row = self.message(message_id, wanted.scope)
+            row = self.find_message(message_id, wanted.scope)
             if row is None:
                 meant = f"; if you mean a memory, say `memory {message_id}`" if message_id >= _LIKE_A_MEMORY else ""
                 raise UsageError(f"There is no message {message_id}. Nothing was changed{meant}.")
@@ -134,7 +140,7 @@ class ErasureFinder:
                 found.append(record)
         return found
 
-    def message(self, message_id: int, scope: str) -> Row | None:
+    def find_message(self, message_id: int, scope: str) -> Row | None:
         """Where it stands in the log."""
         return self._db.row(
             f"SELECT session, byte_start, byte_end FROM messages WHERE id = ? AND scope = ? AND {_SAYING}",
@@ -157,7 +163,7 @@ class ErasureFinder:
         going = [*marked.entries, *self._going(marked)]
         rows = self._consolidated("entry_id", going)
         memories = dict.fromkeys([*marked.memories, *(row["memory_id"] for row in rows if row["memory_id"])])
-        return marked.with_found(memories=tuple(memories))
+        return marked.with_changes(memories=tuple(memories))
 
     def _going(self, marked: ErasurePlan) -> list[int]:
         changed = find_character_changes(self._people, marked)

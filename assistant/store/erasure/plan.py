@@ -55,17 +55,17 @@ class ErasurePlan:
     def ids(self) -> frozenset[int]:
         return frozenset(record.id for record in self.records)
 
-    def has(self, text: str) -> bool:
+    def contains_words(self, text: str) -> bool:
         """Whether a text has the words."""
-        return self.wording.found(text)
+        return self.wording.matches(text)
 
-    def by_session(self) -> dict[str, list[RecordLocation]]:
+    def records_by_session(self) -> dict[str, list[RecordLocation]]:
         found: dict[str, list[RecordLocation]] = {}
         for record in self.records:
             found.setdefault(record.session, []).append(record)
         return found
 
-    def with_found(self, **found: Any) -> ErasurePlan:
+    def with_changes(self, **found: Any) -> ErasurePlan:
         return replace(self, **found)
 
 
@@ -75,7 +75,7 @@ def write_plan_file(home: Path, marked: ErasurePlan) -> ErasurePlan:
     number = next(number for number in count(1) if PLAN_FILES.replace("*", str(number)) not in taken)
     noted = replace(marked, note=PLAN_FILES.replace("*", str(number)))
     file = TextFile(home, noted.note)
-    waiting = file.waiting("new")
+    waiting = file.pending_file("new")
     waiting.write(dump_json(asdict(noted)))
     waiting.move_to(file)
     return noted

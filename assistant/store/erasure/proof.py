@@ -87,7 +87,7 @@ def _copies(file: IO[bytes] | gzip.GzipFile, wording: PhraseMatcher) -> int:
     count, before = 0, b""
     while block := file.read(_BLOCK):
         data = before + block
-        count += sum(end > len(before) for end in wording.ends_in(data))
+        count += sum(end > len(before) for end in wording.match_ends(data))
         before = data[-_OVERLAP:]
     return count
 
@@ -102,7 +102,7 @@ def is_database_file(path: Path) -> bool:
 
 def count_words_of_other_scopes(path: Path, marked: ErasurePlan) -> int:
     """How often a database has the words in rows of other scopes, indexes included. Raises `StoreError`."""
-    db = Database.reader(path)
+    db = Database.open_reader(path)
     try:
         tables = db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
         return sum(_rightly_in(db, row["name"], marked) for row in tables)
@@ -122,10 +122,10 @@ def _rightly_in(db: Database, table: str, marked: ErasurePlan) -> int:
         )
     ]
     count = 0
-    for row in db.each(f"SELECT * FROM {table} WHERE {whose} <> ?", (marked.scope,)):
+    for row in db.iterate(f"SELECT * FROM {table} WHERE {whose} <> ?", (marked.scope,)):
         for column in row.keys():  # noqa: SIM118 - a Row iterates values
             if isinstance(row[column], str):
-                count += marked.wording.count(row[column]) * (1 + indexed.count(column))
+                count += marked.wording.count_matches(row[column]) * (1 + indexed.count(column))
     return count
 
 
@@ -154,7 +154,7 @@ def search_home_for_remains(
 
 def _own_places(home: Path, marking: ErasureFinder, marked: ErasurePlan) -> dict[str, str]:
     """Folders of the scope, relative to the home, with the session of each."""
-    sessions = marking.sessions(marked.scope)
+    sessions = marking.sessions_of_scope(marked.scope)
     places = {f"{kind}/{session_folder_name(session)}/": session for session in sessions for kind in ("log", "archive")}
     if marked.scope != OWNER_SCOPE:
         places[f"{DAILY_NOTES_FOLDER}/{session_folder_name(marked.scope)}/"] = ""
@@ -197,7 +197,7 @@ def _still(marked: ErasurePlan) -> str:
 
 
 def _in_log(session: str, marking: ErasureFinder, marked: ErasurePlan) -> str:
-    also = [str(place.id) for place in marking.said(session, marked.wording)]
+    also = [str(place.id) for place in marking.find_records_with_words(session, marked.wording)]
     if not also:
         return "not done: the words stand in what proves the log (a sender's name, say), which cannot be changed"
     more = f" and {len(also) - _NAMED} more" if len(also) > _NAMED else ""

@@ -104,7 +104,7 @@ def _views(db: Database, marked: ErasurePlan, counted: Callable[[Message], Count
 def _earlier(db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
     if not column_names(db, "earlier_rows"):
         return
-    rows = db.each(
+    rows = db.iterate(
         "SELECT e.rowid AS row_number, e.*, c.created_at AS ts FROM earlier_rows e"
         " JOIN checkpoints c ON c.id = e.checkpoint_id WHERE e.scope = ?",
         (marked.scope,),
@@ -122,14 +122,14 @@ def _left_of(row: Row, said: int | None, message: Message, marked: ErasurePlan) 
         return None if left == message else left
     if said is not None and not marked.everywhere:
         return None
-    if not any(marked.wording.found(row[column]) for column in ("content", "parts", "metadata")):
+    if not any(marked.wording.matches(row[column]) for column in ("content", "parts", "metadata")):
         return None
     wording = marked.wording
-    parts = wording.without_in(json.loads(row["parts"]), FORGOTTEN_PLACEHOLDER)
-    about = wording.without_in(json.loads(row["metadata"]), FORGOTTEN_PLACEHOLDER)
+    parts = wording.remove_from_json(json.loads(row["parts"]), FORGOTTEN_PLACEHOLDER)
+    about = wording.remove_from_json(json.loads(row["metadata"]), FORGOTTEN_PLACEHOLDER)
     stood = {key: row[key] for key in row.keys()} | {"parts": dump_json(parts)}  # noqa: SIM118 - a Row iterates values
     left = message_of_view_row(stood)
-    words = wording.without(message.content) if wording.found(message.content) else message.content
+    words = wording.remove_from_text(message.content) if wording.matches(message.content) else message.content
     return replace(left, content=words or (FORGOTTEN_PLACEHOLDER if message.content else ""), metadata=about)
 
 
@@ -154,7 +154,7 @@ def _inbox(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
     said = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
     for row in scoped_rows(db, "inbox", "scope", marked):
         gone = row["message_id"] in marked.ids
-        if row["body"] != said and (gone or (marked.everywhere and marked.wording.found(row["body"]))):
+        if row["body"] != said and (gone or (marked.everywhere and marked.wording.matches(row["body"]))):
             yield RowChange("inbox", "inbox", row["row_number"], {"body": said}, f"message {row['message_id']}")
 
 
@@ -163,8 +163,8 @@ def _outbox(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
         body, said = row["body"], row["message_id"]
         if said in marked.ids:
             left, shown = FORGOTTEN_PLACEHOLDER, f"message {said}"
-        elif marked.wording.found(body) and (said is None or marked.everywhere):
-            left, shown = marked.wording.without(body) or FORGOTTEN_PLACEHOLDER, marked.wording.excerpt(body)
+        elif marked.wording.matches(body) and (said is None or marked.everywhere):
+            left, shown = marked.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER, marked.wording.excerpt(body)
         else:
             continue
         if left != body:

@@ -57,7 +57,7 @@ class ErasableIndex(Protocol):
         """Take messages out so that none of their words is left; `words_of` gives what was indexed of each."""
         ...
 
-    def start_anew(self) -> None:
+    def clear(self) -> None:
         """Throw everything away: it is made again from the log."""
         ...
 
@@ -86,30 +86,30 @@ class ErasureStore:
         self._entries = entries
         self._archive = archive
         self._marking = ErasureFinder(db, people, log)
-        self._counted = conversation.appender.counted
+        self._counted = conversation.appender.with_tokens
 
     # -------------------------------------------------------------------------------------------------------- looking
 
-    def mark(self, wanted: ErasureRequest) -> ErasurePlan:
+    def plan_erasure(self, wanted: ErasureRequest) -> ErasurePlan:
         """What it is about. Raises `UsageError` for what is not there, or too short to be looked for."""
-        marked = self._marking.mark(wanted)
+        marked = self._marking.plan_erasure(wanted)
         return self.with_memories(marked, tuple(memory for memory, _ in self._local_memories(marked)))
 
     def with_memories(self, marked: ErasurePlan, memory_ids: tuple[str, ...]) -> ErasurePlan:
         """The same with these memories too."""
-        return marked.with_found(memories=tuple(dict.fromkeys((*marked.memories, *memory_ids))))
+        return marked.with_changes(memories=tuple(dict.fromkeys((*marked.memories, *memory_ids))))
 
-    def of_this_home(self, marked: ErasurePlan) -> ErasurePlan:
+    def plan_for_copy(self, marked: ErasurePlan) -> ErasurePlan:
         """The same for another state of the home it was marked in: whatever has the words there, or the records that
         are there too, in their places; and the memories that have the words there."""
         memories = tuple(memory for memory, _ in self._local_memories(marked))
         if marked.everywhere:
-            return self._marking.mark(ErasureRequest(marked.scope, memories=memories, text=marked.phrases[0]))
+            return self._marking.plan_erasure(ErasureRequest(marked.scope, memories=memories, text=marked.phrases[0]))
         here = find_spans(self._db, [record.id for record in marked.records])
         records = tuple(one for one in marked.records if here.get(one.id) == (one.session, one.span))
-        return marked.with_found(records=records, memories=memories)
+        return marked.with_changes(records=records, memories=memories)
 
-    def look(self, wanted: ErasureRequest, marked: ErasurePlan) -> ErasurePreview:
+    def preview(self, wanted: ErasureRequest, marked: ErasurePlan) -> ErasurePreview:
         """What would go, by place; nothing is changed."""
         said = {record.id for record in marked.records if not self._log.is_blank(record.session, record.span)}
         lines: dict[str, list[str]] = {}
@@ -126,11 +126,13 @@ class ErasureStore:
         for place, path in self._files_with(marked):
             lines.setdefault(place, []).append(path.relative_to(self._home).as_posix())
         places = tuple(Shown(kind, len(of_it), tuple(dict.fromkeys(of_it))[:_SHOWN]) for kind, of_it in lines.items())
-        return ErasurePreview(wanted, tuple(sorted(said)), places, tuple(self._marking.related(marked)))
+        return ErasurePreview(
+            wanted, tuple(sorted(said)), places, tuple(self._marking.describe_related_entries(marked))
+        )
 
     def has_message(self, message_id: int, scope: str) -> bool:
         """Whether something was said under this number."""
-        return self._marking.message(message_id, scope) is not None
+        return self._marking.find_message(message_id, scope) is not None
 
     def refuse_if_running(self, marked: ErasurePlan) -> None:
         """Raises `UsageError` where something of it belongs to what is being answered."""
@@ -140,7 +142,7 @@ class ErasureStore:
         path = self._home / "memory.db"
         if not path.exists():
             return []
-        memory = Database.reader(path)
+        memory = Database.open_reader(path)
         try:
             return find_memories_with_words(memory, marked)
         finally:
@@ -159,52 +161,52 @@ class ErasureStore:
 
     # ----------------------------------------------------------------------------------------------------- forgetting
 
-    def begin(self, marked: ErasurePlan) -> ErasurePlan:
+    def write_plan(self, marked: ErasurePlan) -> ErasurePlan:
         """Write down what is to be done. Raises `StoreError`; then nothing was changed."""
         return write_plan_file(self._home, marked)
 
-    def unfinished(self) -> list[ErasurePlan]:
+    def unfinished_plans(self) -> list[ErasurePlan]:
         """What was begun and not finished."""
         return read_plan_files(self._home)
 
-    def carry_out(self, marked: ErasurePlan, now: datetime, *, again: bool) -> list[ErasureLeftover]:
+    def execute(self, marked: ErasurePlan, now: datetime, *, is_retry: bool) -> list[ErasureLeftover]:
         """All but the memory layer; what could not be done. `again`: an earlier attempt was cut off. Raises
         `StoreError` where databases or logs cannot be written: then it is to be repeated."""
-        self._leave_index(marked, again=again)
+        self._leave_index(marked, again=is_retry)
         for db in (self._db, self._people):
-            db.keep_nothing_deleted()
+            db.overwrite_deleted()
         with self._db.write():
             erase_in_script_db(self._db, marked, self._counted)
         self._redact(marked, now)
         for record in marked.records:
             blank_record(self._log, record.session, record.span)
-        waiting = StoredMemoryFiles(self._home, self._people, count=len, most=0).reconcile()
+        waiting = StoredMemoryFiles(self._home, self._people, count_tokens=len, max_tokens=0).recover_after_crash()
         left = [ErasureLeftover("memory files", 1, f"not done: {why}") for why in waiting]
         with self._people.write():
             journal = erase_in_character_db(self._people, marked)
-        if self._entries is not None and (journal or again):
+        if self._entries is not None and (journal or is_retry):
             # A few thousand lines: made again sooner than words are picked out of it.
-            self._entries.start_anew()
+            self._entries.clear()
         left += self._files(marked)
         left += self._attempt((path.name, self._backup_step(path, marked)) for path in list_database_copies(self._home))
         return left
 
-    def archived(self, marked: ErasurePlan) -> list[ErasureLeftover]:
+    def rewrite_archives(self, marked: ErasurePlan) -> list[ErasureLeftover]:
         """Rewrite archives, wherever they are; what could not be done. Slow, and uses nothing that another thread
         uses: for a worker thread. Raises `StoreError`."""
         return [] if self._archive is None else erase_in_archives(self._archive, marked)
 
-    def sweep(self) -> list[ErasureLeftover]:
+    def rewrite_databases(self) -> list[ErasureLeftover]:
         """Have the databases keep nothing of what was deleted; what could not be done."""
         found = [self._home / name for name in (_SEARCH, "memory.db")]
-        steps = [(db.path.name, db.rewrite) for db in (self._db, self._people)]
+        steps = [(db.path.name, db.vacuum) for db in (self._db, self._people)]
         return self._attempt([*steps, *((path.name, _rewriting(path)) for path in found if path.exists())])
 
-    def prove(self, marked: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
+    def search_remains(self, marked: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
         """What a search through every byte of the home still finds, and how many files it read."""
         return search_home_for_remains(self._home, self._marking, marked)
 
-    def end(self, marked: ErasurePlan) -> None:
+    def remove_plan(self, marked: ErasurePlan) -> None:
         """All of it is done: the words are kept nowhere any more."""
         remove_plan_file(self._home, marked)
 
@@ -220,10 +222,10 @@ class ErasureStore:
                     list(said), lambda one: indexed_text(self._log.read(said[one].session, said[one].span))
                 )
                 return
-        self._index.start_anew()
+        self._index.clear()
 
     def _redact(self, marked: ErasurePlan, now: datetime) -> None:
-        for session, records in marked.by_session().items():
+        for session, records in marked.records_by_session().items():
             named = self._named(session)
             ids = [record.id for record in records if record.id not in named]
             if ids:
@@ -239,11 +241,11 @@ class ErasureStore:
 
     def _files(self, marked: ErasurePlan) -> list[ErasureLeftover]:
         found = self._word_files(marked)
-        return self._attempt((file.path.relative_to(self._home).as_posix(), file.forget) for file in found)
+        return self._attempt((file.path.relative_to(self._home).as_posix(), file.erase) for file in found)
 
     def _word_files(self, marked: ErasurePlan) -> list[ErasableFile]:
         known = list_archive_urls(self._db) if self._archive is not None else frozenset[str]()
-        return list_erasable_files(self._home, self._marking.sessions(marked.scope), marked, known)
+        return list_erasable_files(self._home, self._marking.sessions_of_scope(marked.scope), marked, known)
 
     def _backup_step(self, path: Path, marked: ErasurePlan) -> Callable[[], None]:
         def step() -> None:
@@ -266,9 +268,9 @@ class ErasureStore:
 
 def _rewriting(path: Path) -> Callable[[], None]:
     def step() -> None:
-        db = Database.as_it_is(path)
+        db = Database.open_unmigrated(path)
         try:
-            db.rewrite()
+            db.vacuum()
         finally:
             db.close()
 

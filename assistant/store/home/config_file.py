@@ -28,7 +28,7 @@ class ConfigFile:
         place = Path(os.path.realpath(path))
         self._file = TextFile(place.parent, place.name)
 
-    def text(self) -> str:
+    def read(self) -> str:
         """What it says; "" where there is none. Raises `StoreError` for what is no text."""
         return self._file.read()
 
@@ -44,7 +44,7 @@ class ConfigFile:
         return before, after
 
     def _replace(self, text: str) -> None:
-        new = self._file.waiting(_MARK)
+        new = self._file.pending_file(_MARK)
         try:
             new.write(text)
             new.move_to(self._file)

@@ -57,7 +57,7 @@ def restrict_permissions(home: Path, paths: Iterable[str]) -> None:
 def check_database_pages(path: Path) -> list[str]:
     """What SQLite finds wrong with a database; [] for one that is whole. Reads it all, some 500 MB a second. Raises
     `StoreError` for one that cannot be read at all."""
-    database = Database.reader(path)
+    database = Database.open_reader(path)
     try:
         found = [str(row[0]) for row in database.rows("PRAGMA quick_check(10)")]
     finally:
@@ -117,18 +117,18 @@ class HomeGuard:
         self._home = home
         self._databases = tuple(databases)
 
-    def must_stand(self, refused: bool = False) -> None:
+    def require_present(self, after_failure: bool = False) -> None:
         """Raises `StoreError` while the home is away, `HomeReplaced` where another one is at its place. After it
         `refused` something, the disk has to keep a few bytes for certain before it counts as well again."""
         for database in self._databases:
-            database.must_stand()
-        if refused:
+            database.require_same_file()
+        if after_failure:
             measure_sync_seconds(self._home)
 
-    def must_be_writable(self) -> None:
+    def require_writable(self) -> None:
         """Raises `StoreError` where nothing can be written now. Writes nothing, and finds no disk that is just full."""
         for database in self._databases:
-            database.must_be_writable()
+            database.require_writable()
         try:
             read_only = os.statvfs(self._home).f_flag & os.ST_RDONLY
         except OSError as error:

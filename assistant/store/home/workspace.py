@@ -30,15 +30,15 @@ class WorkspaceFiles:
         self._workspace = workspace
         self._keeping = threading.Lock()
 
-    def tidy(self) -> None:
+    def remove_partial(self) -> None:
         """At start: what a crash left half-written is removed, as far as it can be."""
         for path in self._workspace.glob(f"*/{_PARTIAL}*"):
             with contextlib.suppress(OSError):
                 path.unlink()
 
-    def keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str:
+    def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str:
         with self._keeping:
-            return self._keep(folder, names, data)
+            return self._keep(folder, candidate_names, data)
 
     def _keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str:
         try:
@@ -55,14 +55,14 @@ class WorkspaceFiles:
                 "with it; make room or mend the disk, then try again."
             ) from error
 
-    def read(self, path: str, most: int) -> bytes:
+    def read(self, path: str, max_bytes: int) -> bytes:
         try:
             descriptor = self._opened(path)
             try:
                 found = os.fstat(descriptor)
-                if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+                if not stat.S_ISREG(found.st_mode) or found.st_size > max_bytes:
                     raise StoreError(
-                        f"{path} in the workspace is no file of at most {most // 2**20} MB. It was not sent."
+                        f"{path} in the workspace is no file of at most {max_bytes // 2**20} MB. It was not sent."
                     )
                 with os.fdopen(os.dup(descriptor), "rb") as file:
                     return file.read()

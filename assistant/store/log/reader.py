@@ -54,10 +54,10 @@ class LogFiles:
     def path(self, session: str) -> Path:
         return self.root / session_folder_name(session) / LOG_NAME
 
-    def place(self, session: str, span: LogByteRange) -> LogLocation:
+    def log_place(self, session: str, span: LogByteRange) -> LogLocation:
         return LogLocation(session, f"log/{session_folder_name(session)}/{LOG_NAME}", span)
 
-    def found(self) -> Iterator[tuple[Path, str | None]]:
+    def list_logs(self) -> Iterator[tuple[Path, str | None]]:
         """Every log file with the session that its first record names; None where the first line is no record. An
         empty file is no log yet."""
         for path in sorted(self.root.glob(f"*/{LOG_NAME}")):
@@ -71,7 +71,7 @@ class LogFiles:
 
     def sessions(self) -> list[str]:
         """The sessions that have a log; sorted."""
-        return sorted(session for _, session in self.found() if session is not None)
+        return sorted(session for _, session in self.list_logs() if session is not None)
 
     def size(self, session: str) -> int:
         """Bytes in the log of a session; 0 where there is none."""
@@ -85,9 +85,9 @@ class LogFiles:
 
     def read(self, session: str, span: LogByteRange) -> LogRecord:
         """The record at exactly `span`. Raises `CorruptStore` when no whole record stands there."""
-        return _parse_line(self.path(session), self.line(session, span), span.start)
+        return _parse_line(self.path(session), self.read_line(session, span), span.start)
 
-    def line(self, session: str, span: LogByteRange) -> bytes:
+    def read_line(self, session: str, span: LogByteRange) -> bytes:
         """The bytes of `span`, which must be one line."""
         path = self.path(session)
         with _read_errors(path):
@@ -96,7 +96,7 @@ class LogFiles:
             raise CorruptStore(f"{path} has no record at bytes {span.start}-{span.end}. Run `assistant verify`.")
         return data
 
-    def header(self, session: str, span: LogByteRange) -> bytes:
+    def read_header(self, session: str, span: LogByteRange) -> bytes:
         """The header of the record at `span`, without its closing brace; of a long record no more is read."""
         path = self.path(session)
         data = b""
@@ -114,11 +114,11 @@ class LogFiles:
 
     def is_blank(self, session: str, span: LogByteRange) -> bool:
         """Whether the words of the record at `span` were forgotten; of a long record only its beginning is read."""
-        salt = span.start + len(self.header(session, span)) + len(SALT_KEY)
+        salt = span.start + len(self.read_header(session, span)) + len(SALT_KEY)
         with _read_errors(self.path(session)):
             return not os.pread(self._descriptor(session), SALT_LENGTH, salt).strip()
 
-    def lines(self, session: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    def iterate_lines(self, session: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
         """(offset, line) from byte `start` on; the last one may lack its newline."""
         path = self.path(session)
         if not self.size(session):
@@ -129,7 +129,7 @@ class LogFiles:
     def scan(self, session: str, start: int = 0) -> Iterator[LogRecord]:
         """The records from byte `start` on, oldest first. Raises `CorruptStore` at the first line that is none."""
         path = self.path(session)
-        for offset, line in self.lines(session, start):
+        for offset, line in self.iterate_lines(session, start):
             yield _parse_line(path, line, offset)
 
     def close(self) -> None:

@@ -60,7 +60,7 @@ def is_blank_line(line: bytes) -> bool:
 
 def blank_record(log: LogFiles, session: str, span: LogByteRange) -> None:
     """Blank the record at `span`, durably. Raises `StoreError`, `CorruptStore`."""
-    line = build_blank_line(log.header(session, span), span.end - span.start)
+    line = build_blank_line(log.read_header(session, span), span.end - span.start)
     path = log.path(session)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)

@@ -70,12 +70,12 @@ class MessageLog(LogFiles):
         self._kept[session] = head.end
         return placed
 
-    def head(self, session: str, now: datetime) -> LogHead:
+    def read_head(self, session: str, now: datetime) -> LogHead:
         """The head of a session's log, read anew from its end; a torn last line is set aside."""
         self._forget(session)
         return self._opened(session, now).head if self.size(session) else LogHead()
 
-    def settle(self, session: str, indexed: LogHead, now: datetime) -> Path | None:
+    def recover_tail(self, session: str, indexed: LogHead, now: datetime) -> Path | None:
         """Check every record after `indexed` and set aside what is torn; the file it went to, or None.
 
         Raises `CorruptStore` when the log is shorter than `indexed`."""
@@ -88,7 +88,7 @@ class MessageLog(LogFiles):
             )
         self._kept[session] = indexed.end
         head = indexed
-        for offset, line in self.lines(session, indexed.end):
+        for offset, line in self.iterate_lines(session, indexed.end):
             following = _follows(line, offset, head)
             if following is None:
                 break
@@ -102,10 +102,10 @@ class MessageLog(LogFiles):
                 self._fail(session, error)
         return torn
 
-    def set_aside_stumps(self, now: datetime) -> list[Path]:
+    def quarantine_torn_logs(self, now: datetime) -> list[Path]:
         """Put aside files that hold nothing but a torn first line: the first words of a session that nobody knows."""
         aside = []
-        for path, session in self.found():
+        for path, session in self.list_logs():
             if session is None and _is_one_line(path):
                 target = _torn_name(path, now)
                 try:

@@ -110,7 +110,7 @@ class StoredMemorySearch:
                 recalled = self._with_successors(recalled, scope, as_of)
         return sorted(recalled, key=lambda one: -one.score)[:limit]
 
-    def said(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
+    def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
         with self._lock:
             rows = self._db.rows(
                 f"{_SELECT} WHERE j.scope = ? AND j.timestamp >= ? AND j.timestamp < ?"
@@ -123,13 +123,13 @@ class StoredMemorySearch:
     # -------------------------------------------------------------------------------------------------------- what fits
 
     def _good(self, text: str, found: SourceHit, asked: PreparedQuery) -> bool:
-        fit = asked.chance.fit(asked.matcher.words_in(text))
-        by_chance = math.log(asked.chance.passages + 1)
+        fit = asked.significance.measure_fit(asked.matcher.words_in(text))
+        by_chance = math.log(asked.significance.passage_count + 1)
         bar = _BAR + _BAR_GROWS * by_chance
         # How often over: 1 where chance alone would bring one entry with these words.
         surprise = min(2.0, 1 - math.log(fit.chance) / by_chance) if fit.words and by_chance else 0.0
         whole = _WHOLE if fit.share >= _ALL else 0.0
-        return found.likeness + _SHARE * fit.share + _SURPRISE * surprise + whole >= bar
+        return found.similarity + _SHARE * fit.share + _SURPRISE * surprise + whole >= bar
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -140,7 +140,7 @@ class StoredMemorySearch:
         )
         of = {row["id"]: row for row in rows}
         if as_of is not None:
-            then = self._then.of_entries(list(of), scope, as_of)
+            then = self._then.memories_by_entry(list(of), scope, as_of)
             return [(of[one.source], one, then[one.source]) for one in found if one.source in then]
         there = [(of[one.source], one) for one in found if one.source in of]
         return self._by_now([(row, one) for row, one in there if not _is_rejected(row)])
@@ -152,7 +152,7 @@ class StoredMemorySearch:
     def _newest(self, scope: str, as_of: datetime | None) -> tuple[datetime, int | None]:
         """The latest time of which anything tells, and with `as_of` the last entry that may be found."""
         if as_of is not None:
-            return self._then.newest(scope, as_of) or (_NEVER, 0)
+            return self._then.latest_entry(scope, as_of) or (_NEVER, 0)
         row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
         return (parse_time(row["timestamp"]) if row else _NEVER), None
 
@@ -165,7 +165,7 @@ class StoredMemorySearch:
             sources = tuple(json.loads(row["sources"]))
             before = made.get(memory.reference)
             if before is not None:
-                score, good = max(score, before.score), good or before.good
+                score, good = max(score, before.score), good or before.is_relevant
                 sources = tuple(sorted({*before.sources, *sources}))
             made[memory.reference] = MemoryHit(memory, score, good, sources)
         return list(made.values())
@@ -179,15 +179,17 @@ class StoredMemorySearch:
                 continue
             score, known = one.score + _FORMER, best.get(by)
             if known is not None:
-                best[by] = replace(known, score=max(score, known.score), good=known.good or one.good)
+                best[by] = replace(
+                    known, score=max(score, known.score), is_relevant=known.is_relevant or one.is_relevant
+                )
             elif (after := self._successor(by, scope, as_of)) is not None:
-                best[by] = MemoryHit(after[0], score, one.good, after[1])
+                best[by] = MemoryHit(after[0], score, one.is_relevant, after[1])
         return [*best.values(), *(one for one in recalled if not one.memory.id)]
 
     def _successor(self, memory_id: str, scope: str, as_of: datetime | None) -> tuple[Memory, tuple[int, ...]] | None:
         """A memory and the messages of its first entry."""
         if as_of is not None:
-            then = self._then.memory(memory_id, scope, as_of)
+            then = self._then.find_memory(memory_id, scope, as_of)
             of = then and self._db.row("SELECT sources FROM journal WHERE id = ?", then.entries[:1])
             return (then, tuple(json.loads(of["sources"]))) if then and of else None
         row = self._db.row(f"{_SELECT} WHERE c.memory_id = ? AND j.scope = ? ORDER BY j.id LIMIT 1", (memory_id, scope))

@@ -110,7 +110,7 @@ class MemoryVectors:
         row = self._db.row(f"SELECT {_COLUMNS} FROM memories WHERE id = ?", (memory_id,))
         return None if row is None else _found(row)
 
-    def several(self, memory_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def get_many(self, memory_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Payloads by id, for those that are there."""
         rows = self._db.rows(
             f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?))",
@@ -118,7 +118,7 @@ class MemoryVectors:
         )
         return dict(map(_found, rows))
 
-    def all(
+    def list_memories(
         self, scope: str | None = None, equal: Mapping[str, Any] | None = None, *, limit: int | None = None
     ) -> list[MemoryRow]:
         """Those of a scope (None: every one) whose payload has the values of `equal`, by when they were said."""
@@ -134,14 +134,14 @@ class MemoryVectors:
     ) -> Iterator[tuple[str, bytes]]:
         """Ids and vectors that the embedder made, one by one."""
         where, values = _where(scope, equal)
-        rows = self._db.each(
+        rows = self._db.iterate(
             "SELECT m.id, v.vector FROM vectors v JOIN memories m ON m.number = v.memory"
             f" WHERE v.embedder = ? AND {where}",
             (embedder, *values),
         )
         return ((row["id"], row["vector"]) for row in rows)
 
-    def worded(
+    def search_text(
         self, query: str, scope: str | None = None, equal: Mapping[str, Any] | None = None, *, limit: int = 20
     ) -> list[tuple[str, float]]:
         """Ids of memories that have any of the words of a question, best first, with a score above 0. In scripts
@@ -161,12 +161,12 @@ class MemoryVectors:
 
     # ------------------------------------------------------------------------------------------- change of embedder
 
-    def answering(self) -> tuple[str, dict[str, Any]] | None:
+    def active_embedder(self) -> tuple[str, dict[str, Any]] | None:
         """The embedder whose vectors answer: its name and how to open it; None before the first."""
         row = self._db.row("SELECT embedder, settings FROM answering")
         return None if row is None else (row["embedder"], json.loads(row["settings"]))
 
-    def answer_with(self, embedder: str, settings: Mapping[str, Any]) -> None:
+    def activate_embedder(self, embedder: str, settings: Mapping[str, Any]) -> None:
         """From now on the vectors of this embedder answer; those of others go."""
         with self._batch.writing() as db:
             db.execute(
@@ -176,7 +176,7 @@ class MemoryVectors:
             )
             db.execute("DELETE FROM vectors WHERE embedder <> ?", (embedder,))
 
-    def without(self, embedder: str, *, limit: int) -> tuple[list[tuple[str, str]], int]:
+    def memories_without_vector(self, embedder: str, *, limit: int) -> tuple[list[tuple[str, str]], int]:
         """Ids and words of memories that the embedder has made no vector of, at most `limit`, and how many there are
         in all."""
         missing = "memories m WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.embedder = ? AND v.memory = m.number)"
@@ -195,7 +195,7 @@ class MemoryVectors:
 
     # ----------------------------------------------------------------------------------------------------- forgetting
 
-    def erase(self, memory_ids: Sequence[str], *, history: bool = True) -> None:
+    def erase(self, memory_ids: Sequence[str], *, erase_history: bool = True) -> None:
         """Take memories and their history out so that none of their words is left in the file or beside it; what they
         had superseded holds again, as in the journal. Raises `StoreError`, also where another process kept the
         write-ahead log from being emptied: then do it again."""
@@ -207,7 +207,7 @@ class MemoryVectors:
                 " WHERE json_extract(payload, '$.superseded_by') IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(memory_ids)),),
             )
-            if history:
+            if erase_history:
                 db.execute_many("DELETE FROM history WHERE memory_id = ?", [(one,) for one in memory_ids])
             db.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")
         self._leave_nothing()
@@ -270,7 +270,7 @@ class MemoryHistory:
                 ],
             )
 
-    def of(self, memory_id: str) -> list[dict[str, Any]]:
+    def history_of_memory(self, memory_id: str) -> list[dict[str, Any]]:
         """Oldest first, with `id` as text."""
         rows = self._batch.db.rows(
             f"SELECT number, {', '.join(HISTORY_COLUMNS)} FROM history WHERE memory_id = ? ORDER BY number",

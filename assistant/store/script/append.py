@@ -74,30 +74,36 @@ class RecordDraft:
 
 @dataclass(frozen=True, slots=True)
 class CatchUpResult:
-    adopted: int
-    torn: Path | None
+    adopted_records: int
+    torn_file: Path | None
 
 
 class Appender:
     """Log, index and view of a home, written in that order. Also the home's allocator of message ids."""
 
     def __init__(
-        self, db: Database, log: MessageLog, views: Views, *, as_viewed: ToViewMessage, count: CountMessageTokens
+        self,
+        db: Database,
+        log: MessageLog,
+        views: Views,
+        *,
+        to_view_message: ToViewMessage,
+        count_tokens: CountMessageTokens,
     ) -> None:
         self._db = db
         self._log = log
         self._views = views
-        self._as_viewed = as_viewed
-        self._count = count
+        self._as_viewed = to_view_message
+        self._count = count_tokens
         self._settled: set[str] = set()
         self._left: dict[str, tuple[LogRecord, ...]] = {}
         self._last_id = largest_message_id(db)
 
-    def current(self, key: str, now: datetime) -> Session:
+    def current_session(self, key: str, now: datetime) -> Session:
         """The current generation of a session: the next one, where that is begun in the log and not in the index yet.
         Raises `StoreError`."""
         if any(record.kind in ROLLOVER_KINDS for record in self._left.get(key, ())):
-            self.settle(key, now)
+            self.catch_up_index(key, now)
         return session_rows.require_session(self._db, key)
 
     def next_id(self) -> int:
@@ -105,11 +111,11 @@ class Appender:
         self._last_id += 1
         return self._last_id
 
-    def saw(self, records: Sequence[LogRecord]) -> None:
+    def reserve_ids(self, records: Sequence[LogRecord]) -> None:
         """Records that are there already: their ids are taken."""
         self._last_id = max(self._last_id, *(record.id for record in records))
 
-    def draft(self, session: Session, message: Message, origin: RecordOrigin, now: datetime) -> RecordDraft:
+    def draft_record(self, session: Session, message: Message, origin: RecordOrigin, now: datetime) -> RecordDraft:
         """`message` as a record to be logged; it gets an id unless it has one. `message.ts` beats `now`."""
         message = clean_message(message)
         record = LogRecord(
@@ -164,35 +170,35 @@ class Appender:
             and [_record_content(one) for one in left] == [_record_content(one) for one in records]
         ):
             return left
-        self.settle(session, now)
+        self.catch_up_index(session, now)
         return self._log.append(records) if records else ()
 
-    def viewed(self, record: LogRecord, metadata: Mapping[str, Any] | None = None) -> Message | None:
+    def view_message_of(self, record: LogRecord, metadata: Mapping[str, Any] | None = None) -> Message | None:
         """A record as the view shows it; None for kinds that have no row there."""
         if record.kind in ("undo", "redaction"):
             return None
-        said = record.message()
+        said = record.to_message()
         message = redact_message(said) if record.salt.isspace() else said
         about = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
         whole = replace(message, metadata={**message.metadata, **about, **(metadata or {})})
-        return self._as_viewed(whole, self._log.place(record.session, record.span))
+        return self._as_viewed(whole, self._log.log_place(record.session, record.span))
 
-    def counted(self, message: Message) -> CountedMessage:
+    def with_tokens(self, message: Message) -> CountedMessage:
         return CountedMessage(message, self._count(message))
 
     # ----------------------------------------------------------------------------------------------------- settling
 
-    def settle(self, session: str, now: datetime, *, again: bool = False) -> CatchUpResult:
+    def catch_up_index(self, session: str, now: datetime, *, force: bool = False) -> CatchUpResult:
         """Bring index and view up to the end of a session's log, reading only what the index lacks; once a process,
         or after a failure, or when asked to look `again`. Raises `CorruptStore` when the log is the shorter one."""
-        if session in self._settled and not again:
+        if session in self._settled and not force:
             return CatchUpResult(0, None)
         last = last_indexed(self._db, session)
         known = LogHead()
         if last is not None:
-            hashed = hash_header(self._log.header(session, LogByteRange(last.start, last.end)))
+            hashed = hash_header(self._log.read_header(session, LogByteRange(last.start, last.end)))
             known = LogHead(last.end, last.seq, last.id, hashed)
-        torn = self._log.settle(session, known, now)
+        torn = self._log.recover_tail(session, known, now)
         adopted = sum(self._adopt(batch, now) for batch in batch_records(self._log.scan(session, known.end)))
         self._settled.add(session)
         return CatchUpResult(adopted, torn)
@@ -208,7 +214,7 @@ class Appender:
             session = session_rows.require_session(self._db, records[0].session)
             if len(records) == _BATCH_RECORDS:
                 cover_old_rows(self._db, self._views, session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "adopted", now)
-        self.saw(records)
+        self.reserve_ids(records)
         return len(records)
 
     # ------------------------------------------------------------------------------------------------------ showing
@@ -218,14 +224,14 @@ class Appender:
     ) -> tuple[Message, ...]:
         if not records:
             return ()
-        viewed = [self.viewed(record, metadata.get(record.id)) for record in records]
-        rows = [None if message is None else self.counted(message) for message in viewed]
+        viewed = [self.view_message_of(record, metadata.get(record.id)) for record in records]
+        rows = [None if message is None else self.with_tokens(message) for message in viewed]
         insert_records(self._db, records, [0 if row is None else row.tokens for row in rows])
         for record in records:
             if record.kind == "branch":
                 copy_parent_view(self._db, self._views, record)
             elif record.kind in ROLLOVER_KINDS:
-                begin_next_generation(self._db, self._log, self._views, record, self.viewed, self.counted)
+                begin_next_generation(self._db, self._log, self._views, record, self.view_message_of, self.with_tokens)
         self._views.append(session, [row for row in rows if row is not None])
         for record in records:
             if withdrawn := withdrawn_ids(self._db, record):

@@ -161,11 +161,11 @@ def finish_checkpoint(
             compaction.depth,
             clean_text(compaction.model),
             compaction.attempts,
-            dump_json(list(compaction.absorbs)),
+            dump_json(list(compaction.absorbed_ids)),
             checkpoint_id,
         ),
     )
-    set_checkpoint_state(db, compaction.absorbs, "absorbed")
+    set_checkpoint_state(db, compaction.absorbed_ids, "absorbed")
     if state == "live":
         extraction.queue_extraction(db, session, covered.seqs, compaction.trigger, now)
 
@@ -226,17 +226,17 @@ def begin_lease(
 def redeem_lease(db: Database, session: Session, compaction: Compaction, covered: CoveredRange, now: datetime) -> int:
     """Inside a transaction: the checkpoint that the compaction was begun with, its lease given back; a new one where it
     was begun without. Raises `StaleView` where another compaction has taken its place, or came before it."""
-    if compaction.started is None:
+    if compaction.started_id is None:
         return insert_checkpoint(db, session, covered, compaction.trigger, now)
     row = db.row(
         "SELECT session_id, generation, state, EXISTS (SELECT 1 FROM checkpoints l WHERE l.session_id = c.session_id"
         f" AND l.checkpoint_num > c.checkpoint_num AND l.{IS_COMMITTED}) AS late FROM checkpoints c WHERE id = ?",
-        (compaction.started,),
+        (compaction.started_id,),
     )
     if row is None or tuple(row) != (session.key, session.generation, "started", 0):
         raise StaleView
     release_lease(db, session)
-    return compaction.started
+    return compaction.started_id
 
 
 def abandon_lease(db: Database, checkpoint_id: int, note: str) -> None:
@@ -247,10 +247,10 @@ def abandon_lease(db: Database, checkpoint_id: int, note: str) -> None:
         release_lease(db, Session(row["session_id"], row["generation"], row["scope"]))
 
 
-def fail_interrupted_compactions(db: Database, own: Collection[int]) -> None:
+def fail_interrupted_compactions(db: Database, own_checkpoint_ids: Collection[int]) -> None:
     """Inside a transaction: what was started by others than this process is `failed`, and its leases are void."""
     for row in db.rows("SELECT id FROM checkpoints WHERE state = 'started'"):
-        if row["id"] not in own:
+        if row["id"] not in own_checkpoint_ids:
             abandon_lease(db, row["id"], _PROCESS_ENDED)
     db.execute(
         "UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE lease_holder IS NOT NULL AND NOT EXISTS"

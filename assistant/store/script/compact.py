@@ -82,9 +82,9 @@ def commit_compaction(
     state: CheckpointState = "masked" if cut is None else "live"
     finish_checkpoint(db, session, checkpoint_id, compaction, covered, state, now)
     save_replaced(db, checkpoint_id, gone.fingerprint, floor)
-    change = views.rewrite(session, shorten) - gone.shortened - gone.size
+    change = views.rewrite_rows(session, shorten) - gone.shortened - gone.size
     if cut is not None:
-        change += sum_sizes(views.insert(session, position + 1, _date_prefix(db, session, prefix, now)))
+        change += sum_sizes(views.insert_rows(session, position + 1, _date_prefix(db, session, prefix, now)))
         check_tail_coverage(db, session)
     session_rows.add_to_totals_and_bump(db, session, change)
     limit_undo(db, session, undo_kept)
@@ -94,12 +94,12 @@ def commit_compaction(
 
 def removes_messages(compaction: Compaction) -> bool:
     """Whether messages leave the view, or are only shortened."""
-    return bool(compaction.prefix) or not compaction.shorten
+    return bool(compaction.prefix) or not compaction.shortened
 
 
 def _find_cut(db: Database, views: Views, session: Session, compaction: Compaction) -> _ViewCut:
     """Where the compaction cuts the view. Raises `CorruptStore` where that would break coverage."""
-    absorbed = require_adjacent_checkpoints(db, session, compaction.absorbs)
+    absorbed = require_adjacent_checkpoints(db, session, compaction.absorbed_ids)
     if absorbed and compaction.to_message_id == absorbed[-1]["to_message_id"]:
         return _cut_for_merge(views, session, compaction, absorbed)
     start = first_uncovered_seq(db, session)
@@ -155,12 +155,12 @@ _TIER = "reference"
 
 
 def cover_old_rows(
-    db: Database, views: Views, session: Session, many: int, keep: int, trigger: str, now: datetime
+    db: Database, views: Views, session: Session, max_rows: int, keep: int, trigger: str, now: datetime
 ) -> Checkpoint | None:
     """Inside a transaction: where a view has more than `many` rows, put all but the last `keep` (from a user's
     message on) under a checkpoint."""
     row = session_rows.find_session_row(db, session.key)
-    if row is None or row["view_messages"] <= many:
+    if row is None or row["view_messages"] <= max_rows:
         return None
     bounds = _find_bulk_bounds(db, session, keep)
     if bounds is None:
@@ -170,13 +170,13 @@ def cover_old_rows(
     return commit_compaction(db, views, compaction, (), (), now, undo_kept=0)
 
 
-def find_tail_start(db: Database, session: Session, start: int, many: int, keep: int) -> int | None:
+def find_tail_start(db: Database, session: Session, start: int, max_rows: int, keep: int) -> int | None:
     """Where more than `many` messages stand from seq `start` on: the seq at which their last `keep` begin, or the
     first user's message among them. None where they are fewer."""
     of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq >= ? AND {BELONGS_IN_VIEW}"
     values = (session.key, session.generation, start)
     count = db.row(f"SELECT count(*) {of}", values)
-    if count is None or count[0] <= many:
+    if count is None or count[0] <= max_rows:
         return None
     row = db.row(
         "SELECT coalesce(min(seq) FILTER (WHERE role = 'user'), min(seq)) FROM"

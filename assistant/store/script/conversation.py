@@ -82,80 +82,80 @@ class StoredConversation:
         db: Database,
         log: MessageLog,
         *,
-        as_viewed: ToViewMessage,
-        count: CountMessageTokens,
-        asked: ClassifyRequest = never_a_task,
+        to_view_message: ToViewMessage,
+        count_tokens: CountMessageTokens,
+        classify_request: ClassifyRequest = never_a_task,
         undo_kept: int = 10,
     ) -> None:
         self._db = db
         self._log = log
-        self._asked = asked
+        self._asked = classify_request
         self._undo_kept = undo_kept
         self._begun: set[int] = set()
         self._to_take_out: set[str] = set()
         self.views = Views(db)
-        self.appender = Appender(db, log, self.views, as_viewed=as_viewed, count=count)
+        self.appender = Appender(db, log, self.views, to_view_message=to_view_message, count_tokens=count_tokens)
         self._inbox = Inbox(db, self.appender.next_id)
 
-    def reconcile(self, now: datetime) -> RecoveryResult:
+    def recover_after_crash(self, now: datetime) -> RecoveryResult:
         known = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
         settled = [
-            self.appender.settle(session, now, again=True)
+            self.appender.catch_up_index(session, now, force=True)
             for session in sort_parents_first({*known, *self._log.sessions()})
         ]
         with self._db.write() as db:
             fail_interrupted_compactions(db, self._begun)
-        running = [turn_of_row(row, self._inbox.of_turn(row["id"])) for row in list_running_turn_rows(self._db)]
-        torn = [one.torn for one in settled if one.torn is not None] + self._log.set_aside_stumps(now)
-        return RecoveryResult(sum(one.adopted for one in settled), tuple(map(str, torn)), tuple(running))
+        running = [turn_of_row(row, self._inbox.list_by_turn(row["id"])) for row in list_running_turn_rows(self._db)]
+        torn = [one.torn_file for one in settled if one.torn_file is not None] + self._log.quarantine_torn_logs(now)
+        return RecoveryResult(sum(one.adopted_records for one in settled), tuple(map(str, torn)), tuple(running))
 
     # -------------------------------------------------------------------------------------------------------- inbox
 
     def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         return self._inbox.accept(incoming, now)
 
-    def waiting(self) -> list[str]:
-        return self._inbox.waiting()
+    def sessions_waiting(self) -> list[str]:
+        return self._inbox.sessions_waiting()
 
-    def inbox(self, session: str, *, limit: int = 100) -> list[InboxItem]:
-        return self._inbox.accepted(session, limit)
+    def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
+        return self._inbox.list_accepted(session, limit)
 
     def inbox_item(self, inbox_id: int) -> InboxItem | None:
-        return self._inbox.item(inbox_id)
+        return self._inbox.find_item(inbox_id)
 
     # -------------------------------------------------------------------------------------------------------- turns
 
     def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:
         turn, volatile = turn_id_of_message(item.message_id), clean_text(volatile)
-        session = self.appender.current(item.incoming.session, now)
+        session = self.appender.current_session(item.incoming.session, now)
         begun = find_turn_row(self._db, turn)
         if begun is not None:
-            return turn_of_row(begun, self._inbox.of_turn(turn))
+            return turn_of_row(begun, self._inbox.list_by_turn(turn))
         with self.appender.appending(
             session, changes.draft_unlogged(self._db, self.appender, session, [item], turn, now), now
         ):
             insert_turn(self._db, turn, session, volatile, now)
-            items = self._inbox.take([item], turn)
+            items = self._inbox.mark_running([item], turn)
             changes.mark_waiting_logged(self._db, items, turn)
             open_request(self._db, session, item, turn, self._asked, now)
         return Turn(turn, session.key, session.generation, session.scope, volatile, "running", now, items)
 
-    def steer(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
+    def join_turn(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
         session = _session_of_turn(turn)
         require_running_turn(self._db, turn)
         with self.appender.appending(
             session, changes.draft_unlogged(self._db, self.appender, session, [item], turn.id, now), now
         ):
-            items = self._inbox.take([item], turn.id)
+            items = self._inbox.mark_running([item], turn.id)
             changes.mark_waiting_logged(self._db, items, turn.id)
             open_request(self._db, session, item, turn.id, self._asked, now)
         return replace(turn, items=(*turn.items, *items))
 
-    def record(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
+    def record_messages(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
         session = _session_of_turn(turn)
         require_running_turn(self._db, turn)
         new = [message for message in messages if message.id is None]
-        drafts = [self.appender.draft(session, message, _turn_origin(turn, message), now) for message in new]
+        drafts = [self.appender.draft_record(session, message, _turn_origin(turn, message), now) for message in new]
         with self.appender.appending(session, drafts, now) as shown:
             fresh = iter(shown)
             return tuple(next(fresh) if message.id is None else message for message in messages)
@@ -164,7 +164,7 @@ class StoredConversation:
         with self._db.write() as db:
             insert_tool_run(db, turn, call, now)
 
-    def tool_runs(self, turn: Turn) -> list[ToolRun]:
+    def list_tool_runs(self, turn: Turn) -> list[ToolRun]:
         return list_tool_runs(self._db, turn.id)
 
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
@@ -174,11 +174,11 @@ class StoredConversation:
             " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",
             (turn.id, turn.session),
         )
-        shown = self.views.shown(_session_of_turn(turn), [row["id"] for row in found])
+        shown = self.views.messages_in_view(_session_of_turn(turn), [row["id"] for row in found])
         for row in found:
             if row["id"] not in shown:
                 record = self._log.read(turn.session, LogByteRange(row["byte_start"], row["byte_end"]))
-                again = self.appender.viewed(record)
+                again = self.appender.view_message_of(record)
                 if again is not None:
                     shown[record.id] = again
         return tuple(shown[row["id"]] for row in found)
@@ -199,29 +199,29 @@ class StoredConversation:
         session = _session_of_turn(turn)
         require_running_turn(self._db, turn)
         new = [] if reply is None or reply.id is not None else [reply]
-        drafts = [self.appender.draft(session, message, _turn_origin(turn, message), now) for message in new]
+        drafts = [self.appender.draft_record(session, message, _turn_origin(turn, message), now) for message in new]
         with self.appender.appending(session, drafts, now) as shown:
             said = shown[0] if shown else reply
             with_files = attach_turn_files(self._db, turn.id, outgoing)
             about = with_message_id(with_files, None if said is None else said.id)
             insert_outgoing(self._db, about, turn.generation, turn.id, now)
             ended = [row["id"] for row in self._db.rows("SELECT id FROM inbox WHERE turn = ?", (turn.id,))]
-            self._inbox.end(ended, "answered" if state == "answered" else "failed", now)
+            self._inbox.end_items(ended, "answered" if state == "answered" else "failed", now)
             end_turn(self._db, turn, state, error, now)
             if state == "answered" and said is not None and said.id is not None:
                 answer_requests(self._db, turn.id, said.id, now)
         return said
 
-    def supersede(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
+    def supersede_items(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
         """Items of several sessions are settled session by session, the outgoing ones with the last."""
         by_session = dict.fromkeys(item.incoming.session for item in items)
         for key in by_session:
-            session = self.appender.current(key, now)
+            session = self.appender.current_session(key, now)
             of_it = [item for item in items if item.incoming.session == key]
             with self.appender.appending(
                 session, changes.draft_unlogged(self._db, self.appender, session, of_it, None, now), now
             ):
-                self._inbox.end([item.id for item in of_it], "superseded", now)
+                self._inbox.end_items([item.id for item in of_it], "superseded", now)
                 changes.mark_waiting_logged(self._db, of_it, None)
                 insert_outgoing(
                     self._db, [one for one in outgoing if one.session == key], session.generation, None, now
@@ -229,12 +229,12 @@ class StoredConversation:
 
     # ----------------------------------------------------------------------------------------------------- the view
 
-    def view(self, session: str) -> ContextView:
+    def load_view(self, session: str) -> ContextView:
         return self.views.read(session)
 
-    def places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
+    def find_log_places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
         found = find_spans(self._db, message_ids)
-        return {one: self._log.place(session, span) for one, (session, span) in found.items()}
+        return {one: self._log.log_place(session, span) for one, (session, span) in found.items()}
 
     def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None:
         with self._db.write() as db:
@@ -266,32 +266,32 @@ class StoredConversation:
             abandon_lease(db, checkpoint_id, note)
         self._begun.discard(checkpoint_id)
 
-    def compact(self, compaction: Compaction, now: datetime) -> Checkpoint:
-        if not compaction.prefix and not compaction.shorten:
+    def commit_compaction(self, compaction: Compaction, now: datetime) -> Checkpoint:
+        if not compaction.prefix and not compaction.shortened:
             raise CorruptStore(f"A compaction of {compaction.session!r} was refused: it is empty. Nothing was changed.")
-        prefix, shorten = self._counted(compaction.prefix), self._counted(compaction.shorten)
+        prefix, shorten = self._counted(compaction.prefix), self._counted(compaction.shortened)
         with self._db.write() as db:
             done = commit_compaction(db, self.views, compaction, prefix, shorten, now, undo_kept=self._undo_kept)
         self._begun.discard(done.id)
         self._to_take_out.add(done.session)
         return done
 
-    def restorable(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
+    def plan_uncompact(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
         return plan_uncompact(self._db, session, checkpoint_id)
 
-    def uncompact(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
+    def undo_compaction(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
         with self._db.write() as db:
             of = session_rows.require_prefix_rev(db, session, restorable.prefix_rev)
-            apply_uncompact(db, self._log, self.views, of, restorable, self.appender.counted)
-        return self.view(session)
+            apply_uncompact(db, self._log, self.views, of, restorable, self.appender.with_tokens)
+        return self.load_view(session)
 
-    def branch(self, session: str, message_id: int, now: datetime) -> SessionInfo:
+    def branch_session(self, session: str, message_id: int, now: datetime) -> SessionInfo:
         of, words = plan_branch(self._db, self.views, session, message_id)
         self._note(of, Message("system", words), RecordOrigin("branch", None, None, "system", None, (message_id,)), now)
         return session_rows.session_info(self._db, of.key)
 
-    def turn_over(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
-        of = self.appender.current(ending.session, now)
+    def begin_next_generation(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
+        of = self.appender.current_session(ending.session, now)
         check_rollover(self._db, of, ending)
         kind: RecordKind = "handover"
         sources = ending.sources
@@ -299,28 +299,28 @@ class StoredConversation:
             kind, sources = "resume", (last_message_of_generation(self._db, of, ending.resumes),)
         following = Session(of.key, of.generation + 1, of.scope)
         origin = RecordOrigin(kind, None, ending.reason, "system", None, sources)
-        self._note(following, Message("system", ending.words), origin, now)
+        self._note(following, Message("system", ending.handover_text), origin, now)
         return session_rows.session_info(self._db, of.key)
 
-    def unread(self) -> list[SessionInfo]:
+    def list_unread_generations(self) -> list[SessionInfo]:
         return session_rows.list_unread_generations(self._db)
 
-    def extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
+    def mark_extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
         with self._db.write() as db:
             extraction.mark_extracted(db, session, generation, seq, now)
 
     def checkpoints(self, session: str) -> list[Checkpoint]:
         return list_checkpoints(self._db, session)
 
-    def unjournaled(self, *, limit: int = 100) -> list[Checkpoint]:
+    def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
         return list_unjournaled_checkpoints(self._db, limit)
 
-    def journaled(self, checkpoint_id: int) -> None:
+    def mark_journaled(self, checkpoint_id: int) -> None:
         with self._db.write() as db:
             db.execute("UPDATE checkpoints SET journaled = 1 WHERE id = ?", (checkpoint_id,))
 
-    def undo(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> LogRecord:
-        of = self.appender.current(session, now)
+    def hide_messages(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> LogRecord:
+        of = self.appender.current_session(session, now)
         for message_id in message_ids:
             row = find_message_row(self._db, message_id)
             if row is None or row["session"] != session or row["kind"] in ("undo", "redaction"):
@@ -328,17 +328,17 @@ class StoredConversation:
         return self._note(of, Message("system"), RecordOrigin("undo", None, by, "owner", None, tuple(message_ids)), now)
 
     def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> LogRecord:
-        of = self.appender.current(session, now)
+        of = self.appender.current_session(session, now)
         return self._note(
             of, Message("system", content), RecordOrigin(kind, None, None, "system", None, tuple(refs)), now
         )
 
-    def sessions(self) -> list[SessionInfo]:
+    def list_sessions(self) -> list[SessionInfo]:
         return session_rows.list_session_infos(self._db)
 
     # ------------------------------------------------------------------------------------------------------ writing
 
-    def ingest(
+    def import_messages(
         self, session: str, scope: str, messages: Sequence[Message], now: datetime, *, keep: int | None = None
     ) -> tuple[Message, ...]:
         """Append messages in bulk (one fsync, one commit), as imports do. With `keep`, what is older than the last
@@ -346,14 +346,15 @@ class StoredConversation:
         with self._db.write() as db:
             of = session_rows.ensure_session(db, session, scope, now)
         drafts = [
-            self.appender.draft(of, message, RecordOrigin(trust=_default_trust(message)), now) for message in messages
+            self.appender.draft_record(of, message, RecordOrigin(trust=_default_trust(message)), now)
+            for message in messages
         ]
         with self.appender.appending(of, drafts, now) as shown:
             if keep is not None:
                 cover_old_rows(self._db, self.views, of, 2 * keep, keep, "import", now)
             return shown
 
-    def upkeep(self) -> None:
+    def run_maintenance(self) -> None:
         """Some milliseconds of work that turns need not do: called when nothing else is to be done."""
         self._take_out()
         if has_rows_to_clear(self._db):
@@ -369,10 +370,10 @@ class StoredConversation:
                     self._to_take_out.discard(key)
 
     def _counted(self, messages: Sequence[Message]) -> list[CountedMessage]:
-        return [self.appender.counted(clean_message(message)) for message in messages]
+        return [self.appender.with_tokens(clean_message(message)) for message in messages]
 
     def _note(self, session: Session, message: Message, origin: RecordOrigin, now: datetime) -> LogRecord:
-        draft = self.appender.draft(session, message, origin, now)
+        draft = self.appender.draft_record(session, message, origin, now)
         with self.appender.appending(session, [draft], now):
             row = find_message_row(self._db, draft.record.id)
         if row is None:

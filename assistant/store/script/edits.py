@@ -48,7 +48,7 @@ class MessageEdits:
         self._inbox = Inbox(db, appender.next_id)
         self._states = BridgeStates(db)
 
-    def record(self, change: MessageChange, now: datetime) -> str | None:
+    def record_change(self, change: MessageChange, now: datetime) -> str | None:
         """See `people_ports.Changes`."""
         kept = self._kept(change)
         if kept is None and (item := self._of(change)) is not None:
@@ -56,10 +56,10 @@ class MessageEdits:
         if kept is not None:
             self._complete(kept, now)
         if change.position:
-            self._states.advance(change.bridge, change.position)
+            self._states.save_position(change.bridge, change.position)
         return None if kept is None else str(kept["session"])
 
-    def settle(self, now: datetime) -> None:
+    def recover_after_crash(self, now: datetime) -> None:
         """See `people_ports.Changes`."""
         for row in self._db.rows("SELECT * FROM changes WHERE state = 'accepted' ORDER BY id"):
             self._complete(row, now)
@@ -87,7 +87,7 @@ class MessageEdits:
     def _accept(self, change: MessageChange, item: InboxItem, now: datetime) -> Row | None:
         """Durable when it returns; None where the message says that already."""
         session = item.incoming.session
-        self._appender.settle(session, now)
+        self._appender.catch_up_index(session, now)
         waits = item.state == "accepted" and not is_indexed(self._db, item.message_id)
         before = item.incoming.content if waits else self._words_now(item)
         words = clean_text(change.content) if change.kind == "edit" else ""
@@ -130,7 +130,7 @@ class MessageEdits:
         """Log what is accepted and not logged. Raises `StoreError`; then it is still to be done."""
         if row["state"] != "accepted":
             return
-        session = self._appender.current(row["session"], now)
+        session = self._appender.current_session(row["session"], now)
         about = self._db.row("SELECT * FROM inbox WHERE message_id = ?", (row["message_id"],))
         if about is None:
             raise CorruptStore
@@ -142,7 +142,7 @@ class MessageEdits:
         with self._appender.appending(session, drafts, now):
             mark_waiting_logged(self._db, [item], None)
             if item.state == "superseded":
-                self._inbox.end([item.id], item.state, now)
+                self._inbox.end_items([item.id], item.state, now)
             self._db.execute("UPDATE changes SET state = 'logged', content = '' WHERE id = ?", (row["id"],))
 
 
@@ -151,7 +151,7 @@ def draft_unlogged(
 ) -> list[RecordDraft]:
     """Drafts of those items that the log does not have yet, each with what became of it while it waited: where a turn
     takes it, its earlier words stand before it; where none does, it stands as it was said, its later words behind."""
-    appender.settle(session.key, now)
+    appender.catch_up_index(session.key, now)
     drafts = [draft for item in items for draft in _draft_with_edits(db, appender, session, item, turn, now)]
     return [draft for draft in drafts if not is_indexed(db, draft.record.id)]
 
@@ -166,7 +166,7 @@ def _draft_with_edits(
     words = [*(edit["content"] for edit in edits), item.incoming.content]
     # As it was said first, or as it is to be answered; each edit has one of the others.
     own = words.pop(0 if turn is None else -1)
-    message = appender.draft(
+    message = appender.draft_record(
         session, replace(message_of_inbox_item(item), content=own), inbox_item_origin(item, turn), now
     )
     edited = [
@@ -202,4 +202,4 @@ def _draft_edit(
     sent = item.incoming
     origin = RecordOrigin(kind, row["bridge"], sent.sender, sent.trust, turn, refs)
     at = parse_time(row["at"])
-    return appender.draft(session, Message("system", words, row["record_id"], at), origin, at)
+    return appender.draft_record(session, Message("system", words, row["record_id"], at), origin, at)

@@ -36,7 +36,7 @@ class StoredGenerations:
         self._db = db
         self._log = log
 
-    def all(self, session: str, newest: int | None = None) -> list[Generation]:
+    def list_generations(self, session: str, newest: int | None = None) -> list[Generation]:
         rows = self._db.rows(
             "SELECT s.*, r.pressure, count(m.id) AS said, min(m.ts) AS first_at, max(m.ts) AS last_at FROM sessions s"
             f" LEFT JOIN messages m ON {_IS_VISIBLE_MESSAGE}"
@@ -46,7 +46,7 @@ class StoredGenerations:
         )
         return [_generation_of_row(row) for row in reversed(rows)]
 
-    def spoken(self, session: str) -> GenerationActivity | None:
+    def current_activity(self, session: str) -> GenerationActivity | None:
         current = session_rows.find_session(self._db, session)
         if current is None:
             return None
@@ -56,7 +56,7 @@ class StoredGenerations:
         row = self._db.row("SELECT max(seq) FROM messages WHERE session = ?", (session,))
         return 0 if row is None or row[0] is None else int(row[0])
 
-    def records(self, session: str, generation: int) -> Iterator[LogRecord]:
+    def records_of_generation(self, session: str, generation: int) -> Iterator[LogRecord]:
         seq = 0
         while rows := self._db.rows(
             "SELECT seq, byte_start, byte_end FROM messages WHERE session = ? AND generation = ? AND seq > ?"
@@ -149,14 +149,14 @@ class StoredResets:
             )
         return self._one(reset.session, reset.generation)
 
-    def archived(self, session: str, generation: int) -> None:
+    def mark_archived(self, session: str, generation: int) -> None:
         with self._db.write() as db:
             db.execute(
                 f"UPDATE resets SET state = 'archived' WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
                 (session, generation),
             )
 
-    def wait(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
+    def postpone(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
         with self._db.write() as db:
             db.execute(
                 "UPDATE resets SET state = 'waiting', note = ?, retry_at = ?, attempts = attempts + 1"
@@ -175,12 +175,12 @@ class StoredResets:
             )
         return bool(gone)
 
-    def unfinished(self) -> list[SessionReset]:
+    def unfinished_resets(self) -> list[SessionReset]:
         current = "generation = (SELECT max(s.generation) FROM sessions s WHERE s.key = session)"
         rows = self._db.rows(f"SELECT * FROM resets WHERE {_IS_UNDER_WAY} AND {current} ORDER BY begun_at, session")
         return [_reset_of_row(row) for row in rows]
 
-    def of(self, session: str) -> list[SessionReset]:
+    def list_for_session(self, session: str) -> list[SessionReset]:
         rows = self._db.rows("SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
         return [_reset_of_row(row) for row in rows]
 

@@ -64,7 +64,7 @@ class Inbox:
         with self._db.write():
             return self._put(incoming, body, now)
 
-    def put(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
+    def accept_in_transaction(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         """Inside a transaction: the same."""
         incoming = _clean_incoming(incoming)
         return self._put(incoming, encode_inbox_body(incoming), now)
@@ -76,7 +76,7 @@ class Inbox:
         save_position(self._db, incoming.bridge, incoming.position)
         if known is not None:
             differs = not _has_same_content(incoming, inbox_item_of_row(known).incoming)
-            return InboxReceipt(known["id"], known["message_id"], duplicate=True, differs=differs)
+            return InboxReceipt(known["id"], known["message_id"], duplicate=True, conflicts=differs)
         session = session_rows.ensure_session(self._db, incoming.session, incoming.scope, now)
         message_id = self._next_id()
         inbox_id = self._db.insert(
@@ -97,31 +97,31 @@ class Inbox:
         )
         return InboxReceipt(inbox_id, message_id)
 
-    def waiting(self) -> list[str]:
+    def sessions_waiting(self) -> list[str]:
         return [row["session"] for row in self._db.rows(_SELECT_WAITING_SESSIONS)]
 
-    def accepted(self, session: str, limit: int) -> list[InboxItem]:
+    def list_accepted(self, session: str, limit: int) -> list[InboxItem]:
         rows = self._db.rows(
             "SELECT * FROM inbox WHERE session = ? AND state = 'accepted' ORDER BY id LIMIT ?", (session, limit)
         )
         return [inbox_item_of_row(row) for row in rows]
 
-    def item(self, inbox_id: int) -> InboxItem | None:
+    def find_item(self, inbox_id: int) -> InboxItem | None:
         row = self._db.row("SELECT * FROM inbox WHERE id = ?", (inbox_id,))
         return None if row is None else inbox_item_of_row(row)
 
-    def of_turn(self, turn: str) -> tuple[InboxItem, ...]:
+    def list_by_turn(self, turn: str) -> tuple[InboxItem, ...]:
         return tuple(
             inbox_item_of_row(row) for row in self._db.rows("SELECT * FROM inbox WHERE turn = ? ORDER BY id", (turn,))
         )
 
-    def take(self, items: Sequence[InboxItem], turn: str) -> tuple[InboxItem, ...]:
+    def mark_running(self, items: Sequence[InboxItem], turn: str) -> tuple[InboxItem, ...]:
         """Inside a transaction: accepted items run under a turn."""
         for item in items:
             self._db.execute("UPDATE inbox SET state = 'running', turn = ? WHERE id = ?", (turn, item.id))
         return tuple(replace(item, state="running", turn=turn) for item in items)
 
-    def end(self, inbox_ids: Sequence[int], state: InboxState, now: datetime) -> None:
+    def end_items(self, inbox_ids: Sequence[int], state: InboxState, now: datetime) -> None:
         """Inside the transaction that ends logged messages: their pictures stand in the log alone from then on."""
         for inbox_id in inbox_ids:
             self._db.execute(
@@ -194,17 +194,17 @@ class SlashCommandQueue:
             row = db.rows("SELECT * FROM typed_commands WHERE bridge = ? AND external_id = ?", values[:2])[0]
         return _command_of_row(row) if added else None
 
-    def begin(self, command: PendingCommand) -> None:
+    def mark_running(self, command: PendingCommand) -> None:
         with self._db.write() as db:
             db.execute("UPDATE typed_commands SET state = 'running' WHERE id = ?", (command.id,))
 
-    def answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
+    def save_answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
         session = session_rows.find_session(self._db, command.session)
         with self._db.write() as db:
             insert_outgoing(db, [outgoing], 1 if session is None else session.generation, None, now)
             db.execute("UPDATE typed_commands SET state = 'done', text = '' WHERE id = ?", (command.id,))
 
-    def open(self) -> list[PendingCommand]:
+    def list_open(self) -> list[PendingCommand]:
         return [
             _command_of_row(row)
             for row in self._db.rows("SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")

@@ -55,13 +55,13 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------------- making
 
-    def add(self, new: NewJob, most: int, now: datetime) -> Job:
+    def add(self, new: NewJob, limit: int, now: datetime) -> Job:
         place = new.place
         with self._db.write() as db:
             known = db.row("SELECT * FROM jobs WHERE key = ?", (new.key,))
             if known is not None:
                 return _job_of_row(known)
-            self._must_fit(new, most)
+            self._must_fit(new, limit)
             session = session_rows.ensure_session(db, place.session, place.scope, now)
             made = db.insert(
                 _INSERT,
@@ -95,25 +95,25 @@ class Jobs:
             raise UsageError(
                 f"{waiting:,} reminders and schedules wait already, and no more may. Nothing was set; cancel some."
             )
-        if new.name and self.named(new.name, scope) is not None:
+        if new.name and self.find_by_name(new.name, scope) is not None:
             raise UsageError(f"There is a schedule {new.name!r} already. Nothing was set; remove it, or name this one.")
 
-    def made_under(self, key: str, scope: str) -> Job | None:
+    def find_by_key(self, key: str, scope: str) -> Job | None:
         row = self._db.row("SELECT * FROM jobs WHERE key = ? AND scope = ?", (key, scope))
         return None if row is None else _job_of_row(row)
 
-    def get(self, job_id: int, scope: str, kind: JobKind) -> Job | None:
+    def get_job(self, job_id: int, scope: str, kind: JobKind) -> Job | None:
         row = self._row(job_id, scope, kind)
         return None if row is None else _job_of_row(row)
 
-    def named(self, name: str, scope: str) -> Job | None:
+    def find_by_name(self, name: str, scope: str) -> Job | None:
         row = self._db.row(
             f"SELECT * FROM jobs WHERE scope = ? AND name = ? AND name <> '' AND {_IS_WAITING}",
             (scope, clean_text(name)),
         )
         return None if row is None else _job_of_row(row)
 
-    def waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
+    def list_waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
         rows = self._db.rows(
             f"SELECT * FROM jobs WHERE scope = ? AND kind = ? AND {_IS_WAITING} ORDER BY next_due_at, id LIMIT ?",
             (scope, kind, limit),
@@ -143,7 +143,7 @@ class Jobs:
             if db.row("SELECT 1 FROM jobs WHERE id = ? AND scope = ?", (job_id, scope)) is not None:
                 self._move([(job_id, due)], "paused", now)
 
-    def place_of(self, turn: str) -> tuple[DeliveryTarget, int] | None:
+    def origin_of_turn(self, turn: str) -> tuple[DeliveryTarget, int] | None:
         row = self._db.row("SELECT * FROM inbox WHERE turn = ? ORDER BY id DESC LIMIT 1", (turn,))
         if row is None:
             return None
@@ -154,7 +154,7 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------------- firing
 
-    def due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
+    def list_due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
         rows = self._db.rows(
             "SELECT * FROM jobs WHERE state = 'active' AND next_due_at > ? AND next_due_at <= ?"
             " ORDER BY next_due_at, id LIMIT ?",
@@ -162,18 +162,18 @@ class Jobs:
         )
         return [_job_of_row(row) for row in rows]
 
-    def next_at(self) -> datetime | None:
+    def next_due_at(self) -> datetime | None:
         row = self._db.row("SELECT min(next_due_at) AS at FROM jobs WHERE state = 'active'")
         return None if row is None or row["at"] is None else parse_time(row["at"])
 
-    def fire(self, firing: FiringBatch, now: datetime) -> None:
+    def apply_firing(self, firing: FiringBatch, now: datetime) -> None:
         with self._db.write():
-            self._end(firing.fired, now)
-            self._move([(one.job_id, one.due) for one in firing.fired], "active", now)
-            for telling in firing.tellings:
+            self._end(firing.jobs, now)
+            self._move([(one.job_id, one.due) for one in firing.jobs], "active", now)
+            for telling in firing.messages:
                 self._send(telling, now)
             for prompt in firing.prompts:
-                self._inbox.put(prompt, now)
+                self._inbox.accept_in_transaction(prompt, now)
 
     def _end(self, fired: Sequence[JobOutcome], now: datetime) -> None:
         at = format_time(now)
@@ -193,7 +193,7 @@ class Jobs:
                     int(not told),
                 )
                 for one in fired
-                for ending, told in one.ended
+                for ending, told in one.outcomes
             ],
         )
 
@@ -226,7 +226,7 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------------ logging
 
-    def log_told(self, now: datetime) -> int:
+    def log_sent_reminders(self, now: datetime) -> int:
         logged = 0
         while rows := self._unlogged():
             for session, of_it in groupby(rows, lambda row: str(row["session"])):
@@ -242,11 +242,11 @@ class Jobs:
         )
 
     def _log_of(self, key: str, rows: Sequence[Row], now: datetime) -> int:
-        session = self._appender.current(key, now)
+        session = self._appender.current_session(key, now)
         # What was logged before, and not noted, is found in the index then.
-        self._appender.settle(key, now)
+        self._appender.catch_up_index(key, now)
         drafts = [
-            self._appender.draft(
+            self._appender.draft_record(
                 session,
                 Message("system", sent_reminder_note(row["body"]), row["message_id"]),
                 RecordOrigin("reminder", row["bridge"], None, "system", None, self._asked_by(row["key"])),
@@ -271,7 +271,7 @@ class Jobs:
 
     # ------------------------------------------------------------------------------------------------- looking back
 
-    def slots(
+    def ended_slots(
         self, scope: str, *, kind: JobKind | None = None, job_id: int | None = None, limit: int = 100
     ) -> list[EndedSlot]:
         rows = self._db.rows(
@@ -282,14 +282,14 @@ class Jobs:
         )
         return [_slot_of_row(row) for row in rows]
 
-    def missed(self) -> dict[str, int]:
+    def count_missed(self) -> dict[str, int]:
         rows = self._db.rows(
             "SELECT scope, count(*) AS slots FROM slots INDEXED BY slots_missed"
             " WHERE state = 'missed' AND seen_at IS NULL GROUP BY scope"
         )
         return {row["scope"]: row["slots"] for row in rows}
 
-    def seen(self, now: datetime) -> None:
+    def mark_missed_seen(self, now: datetime) -> None:
         with self._db.write() as db:
             db.execute(
                 "UPDATE slots SET seen_at = ? WHERE id IN (SELECT id FROM slots INDEXED BY slots_missed"
@@ -297,7 +297,7 @@ class Jobs:
                 (format_time(now),),
             )
 
-    def overdue(self, before: datetime) -> int:
+    def count_overdue(self, before: datetime) -> int:
         row = self._db.row(
             "SELECT count(*) AS jobs FROM jobs WHERE state = 'active' AND next_due_at < ?", (format_time(before),)
         )

@@ -74,40 +74,42 @@ class RoleBudgets:
         self,
         db: Database,
         authority: Permissions = OWNER_ONLY_PERMISSIONS,
-        share_used: OnRoleBudgetExceeded = ignore_exceeded,
+        on_exceeded: OnRoleBudgetExceeded = ignore_exceeded,
     ) -> None:
         self._db = db
         self.authority = authority
-        self.share_used = share_used
+        self.on_exceeded = on_exceeded
 
-    def check(self, of: str, cap: tuple[str, str, str], most: tuple[float, int], usd: float, unpriced: int) -> None:
+    def check(self, role: str, cap: tuple[str, str, str], limits: tuple[float, int], usd: float, unpriced: int) -> None:
         """Inside the transaction that reserves: whether a call of this worst case (US dollars, tokens without a price)
         fits the share of role `of` in a cap (name, unit, period) of `most` (dollars, tokens; 0 is none).
 
         Raises `ShareExceeded`."""
-        if of == "owner":
+        if role == "owner":
             return
         name, unit, period = cap
-        share = self.authority.share(of)
-        sums = self.used(of, period)
+        share = self.authority.budget_share(role)
+        sums = self.read_used(role, period)
         used = (sums.usd, sums.unpriced_tokens)
-        for asked, already, whole in zip((usd, unpriced), used, most, strict=True):
+        for asked, already, whole in zip((usd, unpriced), used, limits, strict=True):
             if asked and (share == 0 or (whole and exceeds_cap(already, asked, whole * share))):
-                raise RoleBudgetExceeded(of, name, unit)
+                raise RoleBudgetExceeded(role, name, unit)
 
-    def used(self, of: str, period: str) -> PeriodSpend:
+    def read_used(self, role: str, period: str) -> PeriodSpend:
         """What a role has used of a period, in US dollars and tokens without a price."""
-        row = self._db.row("SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (of, period))
+        row = self._db.row(
+            "SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (role, period)
+        )
         return PeriodSpend() if row is None else PeriodSpend(usd=row["usd"], unpriced_tokens=row["unpriced_tokens"])
 
-    def add(self, of: str, period: str, usd: float, unpriced: int) -> None:
+    def add(self, role: str, period: str, usd: float, unpriced: int) -> None:
         """Inside a transaction."""
-        if of != "owner":
+        if role != "owner":
             self._db.execute(
                 "INSERT INTO usage_by_role (role, period, usd, unpriced_tokens) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (role, period) DO UPDATE SET usd = usd + excluded.usd,"
                 " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens",
-                (of, period, usd, unpriced),
+                (role, period, usd, unpriced),
             )
 
 
@@ -140,16 +142,18 @@ def _no_reload() -> None:
 class Ledger:
     """Implements `ports.Ledger`. `zone` is the home's: its days and months are what caps are of."""
 
-    def __init__(self, db: Database, budget: BudgetSettings, zone: ZoneInfo, shares: RoleBudgets | None = None) -> None:
+    def __init__(
+        self, db: Database, budget: BudgetSettings, zone: ZoneInfo, role_budgets: RoleBudgets | None = None
+    ) -> None:
         """Without `shares` only the owner may spend."""
         self._db = db
-        self.shares = shares or RoleBudgets(db)
+        self.role_budgets = role_budgets or RoleBudgets(db)
         # Replaced where the owner changes it while the daemon runs; asked for before a call is refused.
         self.budget = budget
-        self.look_again: Callable[[], None] = _no_reload
+        self.reload_budget: Callable[[], None] = _no_reload
         self._zone = zone
         self._sums = UsageSums(db, zone)
-        self.marks = SpendingNotices(db)
+        self.notices = SpendingNotices(db)
         self._repeats = RepeatedCalls(db)
 
     # ------------------------------------------------------------------------------------------------------------ calls
@@ -159,7 +163,7 @@ class Ledger:
             return self._reserve(call, now)
         except BudgetExceeded as error:
             known = self.budget
-            self.look_again()
+            self.reload_budget()
             if self.budget == known:
                 self._tell(error, call, now)
                 raise
@@ -169,7 +173,7 @@ class Ledger:
         cost = _Cost(call.usd, call.input_tokens + call.max_output)
         with self._db.write() as db:
             if call.fingerprint:
-                self._repeats.sent(call.fingerprint, call.purpose, self.budget.runaway_calls, now)
+                self._repeats.count_call(call.fingerprint, call.purpose, self.budget.runaway_calls, now)
             self._check(cost, call, now)
             row_id = db.insert(
                 "INSERT INTO usage (ts, purpose, provider, model, session, turn, state, reserved_tokens, reserved_usd)"
@@ -188,10 +192,10 @@ class Ledger:
             for period in self._periods(now).values():
                 self._add(period, cost, 1, calls=1)
                 for part in _budget_parts(call.purpose, call.session):
-                    self.shares.add(part, period, cost.usd or 0.0, cost.unpriced)
+                    self.role_budgets.add(part, period, cost.usd or 0.0, cost.unpriced)
         return Reservation(row_id, cost.usd, cost.tokens, call.fingerprint)
 
-    def settle(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
+    def settle_reservation(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
         """Settling again what is settled changes nothing."""
         tokens = usage.prompt + usage.output
         billed = _Cost(usage.cost_usd if tokens or usage.cost_usd is not None else 0.0, tokens)
@@ -218,32 +222,32 @@ class Ledger:
                 self._add(period, reserved, -1)
                 self._add(period, billed, 1)
                 for part in _budget_parts(row["purpose"], row["session"]):
-                    self.shares.add(part, period, usd, unpriced)
+                    self.role_budgets.add(part, period, usd, unpriced)
             if reservation.fingerprint and not tokens:
-                self._repeats.not_sent(reservation.fingerprint)
+                self._repeats.uncount_call(reservation.fingerprint)
             for cap in self._caps(periods):
                 if cap.is_used_up:
-                    self.marks.tell(notice_key("reached", cap), cap_notice("reached", cap), now)
-                elif cap.is_near and not self.marks.has(notice_key("reached", cap)):
-                    self.marks.tell(notice_key("near", cap), cap_notice("near", cap), now)
+                    self.notices.send_once(notice_key("reached", cap), cap_notice("reached", cap), now)
+                elif cap.is_near_limit and not self.notices.was_sent(notice_key("reached", cap)):
+                    self.notices.send_once(notice_key("near", cap), cap_notice("near", cap), now)
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    def spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals:
+    def total_spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals:
         """What was spent from `since` until before `until`."""
         return self._sums.spent(since, until, session)
 
-    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
+    def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         """Sums since a moment: days in order, the rest by name."""
-        return self._sums.by(key, since)
+        return self._sums.spent_by(key, since)
 
-    def standing(self, now: datetime) -> BudgetStatus:
+    def budget_status(self, now: datetime) -> BudgetStatus:
         """How the budget stands, from a few rows."""
         periods = self._periods(now)
         day, month = (self._total(period) for period in (periods["day"], periods["month"]))
         caps, part = self._caps(periods), self._caps(periods, part=_BACKGROUND_PART)
-        known = self.marks.known(notice_key("reached", cap) for cap in caps)
-        known_of_part = self.marks.known(notice_key("reached", cap, background=True) for cap in part)
+        known = self.notices.sent_among(notice_key("reached", cap) for cap in caps)
+        known_of_part = self.notices.sent_among(notice_key("reached", cap, background=True) for cap in part)
         return BudgetStatus(
             periods["day"],
             day,
@@ -251,7 +255,7 @@ class Ledger:
             tuple(replace(cap, reached=notice_key("reached", cap) in known) for cap in caps),
             tuple(replace(cap, reached=notice_key("reached", cap, background=True) in known_of_part) for cap in part),
             self._forecast(month, now),
-            tuple(self._repeats.stopped(now)),
+            tuple(self._repeats.list_blocked(now)),
         )
 
     def _forecast(self, month: PeriodSpend, now: datetime) -> float | None:
@@ -279,7 +283,7 @@ class Ledger:
         budget = self.budget
         for name, unit in (("daily", "day"), ("monthly", "month")):
             most = getattr(budget, f"{name}_usd"), getattr(budget, f"{name}_tokens")
-            self.shares.check(of, (name, unit, periods[unit]), most, usd, unpriced)
+            self.role_budgets.check(of, (name, unit, periods[unit]), most, usd, unpriced)
         part = self._caps(periods, part=_BACKGROUND_PART) if call.purpose in BACKGROUND_PURPOSES else []
         if cap := first_exceeded_cap(part, usd, unpriced):
             raise _CapReached(_background_refusal_text(cap, of, asked), cap, background=True)
@@ -295,26 +299,28 @@ class Ledger:
         }
         if not part:
             return cap_usages(limits, {unit: self._total(period) for unit, period in periods.items()}, periods)
-        found = cap_usages(limits, {unit: self.shares.used(part, period) for unit, period in periods.items()}, periods)
-        return [replace(cap, most=cap.most * budget.background_share) for cap in found]
+        found = cap_usages(
+            limits, {unit: self.role_budgets.read_used(part, period) for unit, period in periods.items()}, periods
+        )
+        return [replace(cap, limit=cap.limit * budget.background_share) for cap in found]
 
     def _tell(self, error: BudgetExceeded, call: ModelCall, now: datetime) -> None:
         """Why a call was refused, for the owner: once. Outside of any transaction."""
         match error:
             case RoleBudgetExceeded():
-                self.shares.share_used(error.role, error.cap, now)
+                self.role_budgets.on_exceeded(error.role, error.cap, now)
             case _CapReached(cap=cap, background=background):
                 # That a part is nothing was somebody's wish.
-                if cap.most:
+                if cap.limit:
                     notice = background_notice(cap) if background else cap_notice("reached", cap)
                     with self._db.write():
-                        self.marks.tell(notice_key("reached", cap, background=background), notice, now)
+                        self.notices.send_once(notice_key("reached", cap, background=background), notice, now)
             case RepeatedRequestBlocked():
                 with self._db.write():
-                    stopped = self._repeats.stop(call.fingerprint, self._next_day(now))
+                    stopped = self._repeats.block(call.fingerprint, self._next_day(now))
                     if stopped is not None:
                         notice = runaway_notice(stopped, self._zone, now)
-                        self.marks.tell(notice.key, notice, now)
+                        self.notices.send_once(notice.key, notice, now)
 
     def _total(self, period: str) -> PeriodSpend:
         row = self._db.row("SELECT * FROM usage_totals WHERE period = ?", (period,))
@@ -346,20 +352,20 @@ def _budget_parts(purpose: str, session: str | None) -> list[str]:
     return [role_of_call(session), *([_BACKGROUND_PART] if purpose in BACKGROUND_PURPOSES else [])]
 
 
-def _refusal_text(cap: CapUsage, role: str, asked: str) -> str:
+def _refusal_text(cap: CapUsage, role: str, cost: str) -> str:
     if role != "owner":
         return f"The {cap.name} budget is used up. Your message is kept; ask again next {cap.unit}."
     return (
-        f"The {cap.name} budget is used up: {cap.describe()}, and this call may cost {asked}. Your message is kept; "
+        f"The {cap.name} budget is used up: {cap.describe()}, and this call may cost {cost}. Your message is kept; "
         f"raise `budget.{cap.setting}`, or wait for the next {cap.unit}."
     )
 
 
-def _background_refusal_text(cap: CapUsage, role: str, asked: str) -> str:
+def _background_refusal_text(cap: CapUsage, role: str, cost: str) -> str:
     part = f"The part of the {cap.name} budget that work in the background may use is used up"
     if role != "owner":
         return f"{part}. Your message is kept; ask again next {cap.unit}."
     return (
-        f"{part}: {cap.describe()}, and this call may cost {asked}. Your message is kept; raise "
+        f"{part}: {cap.describe()}, and this call may cost {cost}. Your message is kept; raise "
         f"`budget.background_share`, or wait for the next {cap.unit}."
     )

@@ -60,26 +60,26 @@ class StoredOutbox:
             raise StoreError(f"{outgoing.key!r} was not stored. Try again.")
         return outbox_item_of_row(row)
 
-    def pending(
-        self, bridge: str, *, limit: int = 100, beside: Collection[str] = (), but: Collection[int] = ()
+    def pending_items(
+        self, bridge: str, *, limit: int = 100, except_targets: Collection[str] = (), except_ids: Collection[int] = ()
     ) -> list[OutboxItem]:
         where, values = [f"bridge = ? AND {_IS_OPEN}"], [bridge]
-        for column, left_out in (("target", beside), ("id", but)):
+        for column, left_out in (("target", except_targets), ("id", except_ids)):
             if left_out:
                 where.append(f"{column} NOT IN (SELECT value FROM json_each(?))")
                 values.append(json.dumps([*left_out]))
         return self._items(f"{' AND '.join(where)} ORDER BY id LIMIT ?", (*values, limit))
 
-    def still_open(self, item_id: int) -> OutboxItem | None:
+    def find_open(self, item_id: int) -> OutboxItem | None:
         found = self._items(f"id = ? AND {_IS_OPEN}", (item_id,))
         return found[0] if found else None
 
-    def open_of(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+    def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
         """Those of a session's items that wait to be sent on a bridge, oldest first."""
         # The plus keeps it to the index of what is open: a session has years of what was sent.
         return self._items(f"bridge = ? AND {_IS_OPEN} AND +session = ? ORDER BY id LIMIT ?", (bridge, session, limit))
 
-    def mark(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
+    def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
         """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not."""
         with self._db.write() as db:
             db.execute(
@@ -99,7 +99,7 @@ class StoredOutbox:
                 session = session_rows.find_session(db, notice.session)
                 insert_outgoing(db, [notice], 1 if session is None else session.generation, None, now)
 
-    def part_sent(self, item_id: int, parts: int, now: datetime) -> None:
+    def record_parts_sent(self, item_id: int, parts: int, now: datetime) -> None:
         """The network has so many of its parts, for certain; the next one was not sent yet."""
         with self._db.write() as db:
             db.execute(
@@ -111,7 +111,7 @@ class StoredOutbox:
         with self._db.write() as db:
             redirect_item(db, item_id, bridge, target, now)
 
-    def counts(self) -> dict[OutboxState, int]:
+    def count_by_state(self) -> dict[OutboxState, int]:
         """Items by state; states without items are left out."""
         counts: dict[OutboxState, int] = {
             row["state"]: row["items"]
@@ -121,15 +121,15 @@ class StoredOutbox:
         sent = (row[0] if row is not None else 0) - sum(counts.values())
         return {**counts, "sent": sent} if sent else counts
 
-    def waiting(self, bridge: str) -> int:
+    def count_open(self, bridge: str) -> int:
         row = self._db.row(f"SELECT count(*) FROM outbox WHERE bridge = ? AND {_IS_OPEN}", (bridge,))
         return 0 if row is None else int(row[0])
 
-    def recent(self, session: str, *, limit: int = 20) -> list[OutboxItem]:
+    def recent_items(self, session: str, *, limit: int = 20) -> list[OutboxItem]:
         """The newest items of a session, oldest first."""
         return self._items("session = ? ORDER BY id DESC LIMIT ?", (session, limit))[::-1]
 
-    def delivered(
+    def list_between(
         self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
     ) -> list[OutboxItem]:
         """A session's items on a bridge with ids between the two, in every state, oldest first."""
@@ -153,7 +153,7 @@ class StoredOutbox:
         """Whether there ever was an item of a scope under a key."""
         return self._db.row("SELECT 1 FROM outbox WHERE key = ? AND scope = ?", (key, scope)) is not None
 
-    def by_turn(self, turn: str) -> list[OutboxItem]:
+    def list_by_turn(self, turn: str) -> list[OutboxItem]:
         return self._items("turn = ? ORDER BY id", (turn,))
 
     def _items(self, where: str, values: Sequence[str | int]) -> list[OutboxItem]:
@@ -218,22 +218,22 @@ class StuckItems:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def stuck(self, *, limit: int = 100) -> list[UndeliveredItem]:
+    def list_stuck(self, *, limit: int = 100) -> list[UndeliveredItem]:
         """And what waits for another try; the newest, oldest of them first."""
         where = f"{_IS_UNSENT} AND ({_IS_STUCK} OR {_IS_RETRYING})"
         rows = self._db.rows(f"SELECT * FROM outbox WHERE {where} ORDER BY +id DESC LIMIT ?", (limit,))
         return [_undelivered_of_row(row) for row in rows][::-1]
 
-    def one(self, item_id: int) -> UndeliveredItem | None:
+    def find(self, item_id: int) -> UndeliveredItem | None:
         """None where it was sent, or dropped."""
         row = self._db.row(f"SELECT * FROM outbox WHERE id = ? AND ({_IS_STUCK} OR {_IS_OPEN})", (item_id,))
         return None if row is None else _undelivered_of_row(row)
 
-    def fate(self, key: str) -> DeliveryOutcome | None:
+    def delivery_state(self, key: str) -> DeliveryOutcome | None:
         row = self._db.row("SELECT state, error FROM outbox WHERE key = ?", (key,))
         return None if row is None else DeliveryOutcome(row["state"], row["error"])
 
-    def again(self, item_id: int, now: datetime) -> bool:
+    def retry(self, item_id: int, now: datetime) -> bool:
         """Have it sent once more; False where it is not stuck."""
         return self._settle(item_id, "pending", now, _IS_STUCK)
 
@@ -241,18 +241,18 @@ class StuckItems:
         """It goes nowhere any more; False where it is neither stuck nor waits for another try."""
         return self._settle(item_id, "dropped", now, f"({_IS_STUCK} OR {_IS_RETRYING})")
 
-    def waiting(self) -> dict[str, int]:
+    def count_open_by_bridge(self) -> dict[str, int]:
         """How many are to go out, by bridge."""
         rows = self._db.rows(f"SELECT bridge, count(*) AS items FROM outbox WHERE {_IS_OPEN} GROUP BY bridge")
         return {row["bridge"]: row["items"] for row in rows}
 
-    def cut_off(self, bridge: str, now: datetime) -> None:
+    def mark_ambiguous(self, bridge: str, now: datetime) -> None:
         """It has another account from now on, whose network knows no key of the one before: nobody will learn what
         became of a send that was cut off."""
         with self._db.write() as db:
             _mark_ambiguous(db, bridge, "cut off when its bridge got another account", now)
 
-    def bring_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult:
+    def redirect_to_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult:
         """What waits there for the owner goes to the bridge `home` instead, in its session. `ended`: the bridge runs no
         more, so that nobody will learn what became of a send that was cut off."""
         with self._db.write() as db:
@@ -265,7 +265,7 @@ class StuckItems:
             )
             for row in owners:
                 redirect_item(db, row["id"], home, row["session"], now)
-        return RedirectResult(len(owners), self.waiting().get(bridge, 0))
+        return RedirectResult(len(owners), self.count_open_by_bridge().get(bridge, 0))
 
     def _settle(self, item_id: int, state: str, now: datetime, where: str) -> bool:
         with self._db.write() as db:
@@ -314,7 +314,7 @@ class TurnFiles:
                 (context.key, context.turn, context.session, context.scope, dump_json(json_safe(media_to_json(media)))),
             )
 
-    def of_turn(self, turn: str) -> tuple[Media, ...]:
+    def list_files(self, turn: str) -> tuple[Media, ...]:
         return _read_turn_files(self._db, turn)
 
 

@@ -38,15 +38,15 @@ class People:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def all(self) -> list[Person]:
+    def list_people(self) -> list[Person]:
         rows = self._db.rows("SELECT * FROM people ORDER BY role <> 'owner', id")
         return [self._person(row) for row in rows]
 
-    def person(self, person_id: int) -> Person | None:
+    def get_person(self, person_id: int) -> Person | None:
         row = self._db.row("SELECT * FROM people WHERE id = ?", (person_id,))
         return None if row is None else self._person(row)
 
-    def by(self, identity: Identity) -> Person | None:
+    def find_by_identity(self, identity: Identity) -> Person | None:
         return find_person(self._db, identity)
 
     def _person(self, row: Row) -> Person:
@@ -58,7 +58,7 @@ class People:
         with self._db.write() as db:
             return link_owner_account(db, identity, now)
 
-    def let_in(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
+    def admit_guest(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
         with self._db.write() as db:
             return admit_guest(db, identity, name, state, now)
 
@@ -81,18 +81,18 @@ class People:
 
     # ------------------------------------------------------------------------------------------------------------ rooms
 
-    def room(self, bridge: str, room: str) -> KnownRoom | None:
+    def get_room(self, bridge: str, room: str) -> KnownRoom | None:
         row = self._db.row("SELECT * FROM rooms WHERE bridge = ? AND room = ?", (clean_text(bridge), clean_text(room)))
         return None if row is None else _room_of_row(row)
 
-    def rooms(self) -> list[KnownRoom]:
+    def list_rooms(self) -> list[KnownRoom]:
         return [_room_of_row(row) for row in self._db.rows("SELECT * FROM rooms ORDER BY bridge, room")]
 
     def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
         with self._db.write() as db:
             set_room_state(db, bridge, room, name, state, now)
 
-    def tell_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
+    def notify_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
         with self._db.write() as db:
             fresh = db.execute(
                 "INSERT OR IGNORE INTO told (session, told_at) VALUES (?, ?)", (outgoing.session, format_time(now))
@@ -114,7 +114,7 @@ class ConversationRoutes:
         )
         return MAIN_SESSION if row is None else str(row["session"])
 
-    def choose(self, bridge: str, target: str, session: str, now: datetime) -> None:
+    def choose_session(self, bridge: str, target: str, session: str, now: datetime) -> None:
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO places (bridge, target, session, chosen_at) VALUES (?, ?, ?, ?)"
@@ -129,7 +129,7 @@ class ConversationRoutes:
         )
         return None if row is None else str(row["account"])
 
-    def written_from(self, bridge: str, target: str, account: str) -> None:
+    def record_account(self, bridge: str, target: str, account: str) -> None:
         if self.account_at(bridge, target) != clean_text(account):
             with self._db.write() as db:
                 db.execute(
@@ -138,7 +138,7 @@ class ConversationRoutes:
                     (clean_text(bridge), clean_text(target), clean_text(account)),
                 )
 
-    def owners_at(self, bridge: str) -> str | None:
+    def find_owner_target(self, bridge: str) -> str | None:
         row = self._db.row(
             "SELECT a.target FROM accounts_at a JOIN identities i ON i.bridge = a.bridge AND i.sender = a.account"
             " JOIN people p ON p.id = i.person_id WHERE a.bridge = ? AND p.role = 'owner'"
@@ -246,43 +246,43 @@ class Pairings:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def pending(self, now: datetime) -> list[Pairing]:
+    def pending_pairings(self, now: datetime) -> list[Pairing]:
         return [_pairing_of_row(row) for row in self._db.rows(f"{_SELECT_PENDING} ORDER BY id", (format_time(now),))]
 
-    def knock(
+    def request_access(
         self,
         knock: AccessRequest,
         offer: PairingOffer,
-        given: OutgoingMessage,
-        asking: Callable[[int], OutgoingMessage],
+        code_notice: OutgoingMessage,
+        owner_notice: Callable[[int], OutgoingMessage],
     ) -> bool:
         bridge, sender, room = clean_text(knock.bridge), clean_text(knock.sender), knock.room and clean_text(knock.room)
         with self._db.write() as db:
-            waiting = db.rows(f"{_SELECT_PENDING} AND kind = 'knock'", (format_time(offer.at),))
+            waiting = db.rows(f"{_SELECT_PENDING} AND kind = 'knock'", (format_time(offer.valid_from),))
             if any(_matches_requester(row, bridge, sender, room) for row in waiting):
                 return True
-            if len(waiting) >= offer.most:
+            if len(waiting) >= offer.max_pending:
                 return False
             who = AccessRequest(bridge, sender, room, clean_text(knock.target), clean_text(knock.name))
             pairing = self._add("knock", who, offer)
-            insert_outgoing(db, [given, asking(pairing)], 1, None, offer.at)
+            insert_outgoing(db, [code_notice, owner_notice(pairing)], 1, None, offer.valid_from)
         return True
 
     def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
         with self._db.write() as db:
-            waiting = db.rows(f"{_SELECT_PENDING} AND kind = 'link'", (format_time(offer.at),))
-            if len(waiting) >= offer.most:
+            waiting = db.rows(f"{_SELECT_PENDING} AND kind = 'link'", (format_time(offer.valid_from),))
+            if len(waiting) >= offer.max_pending:
                 return False
             self._add("link", AccessRequest(clean_text(bridge), "", None, "", ""), offer)
         return True
 
-    def wrong(self, pairings: Sequence[Pairing], most: int) -> bool:
+    def record_wrong_code(self, pairings: Sequence[Pairing], limit: int) -> bool:
         with self._db.write() as db:
             for pairing in pairings:
                 db.execute(
                     "UPDATE pairings SET tries = tries + 1, state = iif(tries + 1 >= ?, 'locked', state)"
                     " WHERE id = ? AND state = 'pending'",
-                    (most, pairing.id),
+                    (limit, pairing.id),
                 )
             states = [
                 row["state"]
@@ -312,7 +312,7 @@ class Pairings:
                 _delete_requests(db, identity.bridge, identity.sender, None)
                 insert_outgoing(db, [outgoing], 1, None, now)
 
-    def drop(self, bridge: str, sender: str, room: str | None) -> None:
+    def remove_codes(self, bridge: str, sender: str, room: str | None) -> None:
         with self._db.write() as db:
             _delete_requests(db, bridge, sender, room)
 
@@ -323,7 +323,7 @@ class Pairings:
         )
 
     def _add(self, kind: PairingKind, who: AccessRequest, offer: PairingOffer) -> int:
-        self._db.execute("DELETE FROM pairings WHERE expires_at <= ?", (format_time(offer.at),))
+        self._db.execute("DELETE FROM pairings WHERE expires_at <= ?", (format_time(offer.valid_from),))
         return self._db.insert(
             "INSERT INTO pairings (kind, bridge, sender, room, target, name, salt, hash, state, created_at,"
             " expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
@@ -336,8 +336,8 @@ class Pairings:
                 who.name,
                 offer.code.salt,
                 offer.code.hash,
-                format_time(offer.at),
-                format_time(offer.until),
+                format_time(offer.valid_from),
+                format_time(offer.valid_until),
             ),
         )
 

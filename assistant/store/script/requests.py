@@ -45,16 +45,16 @@ class UserRequests:
         self._db = db
         self._log = log
 
-    def open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
+    def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
         return self._read(
             f"{_SELECT_REQUESTS} WHERE r.session = ? AND r.state = 'open' ORDER BY r.message_id DESC LIMIT ?",
             (session, limit),
         )
 
-    def all(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
+    def list_requests(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
         return self._read(f"{_SELECT_REQUESTS} WHERE r.scope = ? ORDER BY r.message_id DESC LIMIT ?", (scope, limit))
 
-    def close(
+    def close_requests(
         self,
         session: str,
         message_ids: Sequence[int],
@@ -102,10 +102,10 @@ def _has_request(db: Database, session: str, message_id: int) -> bool:
 
 
 def open_request(
-    db: Database, session: Session, item: InboxItem, turn: str, asked: ClassifyRequest, now: datetime
+    db: Database, session: Session, item: InboxItem, turn: str, classify: ClassifyRequest, now: datetime
 ) -> None:
     """Inside the transaction that takes up the message."""
-    task = RequestKind.ANSWER if is_from_schedule(item.incoming) else asked(item.incoming.content)
+    task = RequestKind.ANSWER if is_from_schedule(item.incoming) else classify(item.incoming.content)
     db.execute(
         "INSERT OR IGNORE INTO requests (message_id, session, generation, scope, turn, task, state, opened_at)"
         " VALUES (?, ?, ?, ?, ?, ?, 'open', ?)",
@@ -144,7 +144,7 @@ class Pins:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def all(self, session: str) -> list[Pin]:
+    def list_pins(self, session: str) -> list[Pin]:
         """Oldest first."""
         return [
             _pin_of_row(row) for row in self._db.rows("SELECT * FROM pins WHERE session = ? ORDER BY id", (session,))
@@ -166,7 +166,7 @@ class Pins:
 
     def remove(self, session: str, pin_ids: Sequence[int]) -> list[Pin]:
         with self._db.write() as db:
-            known = {pin.id: pin for pin in self.all(session)}
+            known = {pin.id: pin for pin in self.list_pins(session)}
             unknown = [str(one) for one in pin_ids if one not in known]
             if unknown:
                 raise UsageError(f"There is no pin {', '.join(unknown)} here. Nothing was changed; /pins lists them.")

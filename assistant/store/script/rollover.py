@@ -99,7 +99,7 @@ def copy_parent_view(db: Database, views: Views, record: LogRecord) -> None:
         CountedMessage(as_inherited_copy(message), tokens)
         for message, (tokens, _, _) in zip(view.messages[: at + 1], view.sizes, strict=False)
     ]
-    session_rows.add_to_totals(db, session, sum_sizes(views.insert(session, 1, copies)))
+    session_rows.add_to_totals(db, session, sum_sizes(views.insert_rows(session, 1, copies)))
 
 
 def as_inherited_copy(message: Message) -> Message:
@@ -155,7 +155,7 @@ def begin_next_generation(
         "UPDATE sessions SET resumed = ? WHERE key = ? AND generation = ?",
         (said["generation"], session.key, session.generation),
     )
-    session_rows.add_to_totals(db, session, sum_sizes(views.insert(session, 1, copies)))
+    session_rows.add_to_totals(db, session, sum_sizes(views.insert_rows(session, 1, copies)))
 
 
 def end_previous_generation(db: Database, record: LogRecord) -> None:
@@ -189,18 +189,18 @@ def _queue_extraction(db: Database, former: Session, record: LogRecord) -> None:
 
 
 def last_view_of_generation(
-    db: Database, log: LogFiles, former: Session, viewed: ViewRecord, counted: CountMessage
+    db: Database, log: LogFiles, previous: Session, viewed: ViewRecord, counted: CountMessage
 ) -> list[CountedMessage]:
     """What a generation showed last: what compactions had put in front, which is kept, then its messages anew from the
     log, but for those undone."""
-    rows = db.rows(f"SELECT h.*{FROM_VIEW} AND NOT ({IS_MESSAGE_ROW}) ORDER BY h.position", view_parameters(former))
+    rows = db.rows(f"SELECT h.*{FROM_VIEW} AND NOT ({IS_MESSAGE_ROW}) ORDER BY h.position", view_parameters(previous))
     shown = [CountedMessage(message_of_view_row(row), row["tokens"]) for row in rows]
     for row in db.rows(
         "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.generation = ?"
         f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",
-        (former.key, first_uncovered_seq(db, former), former.generation),
+        (previous.key, first_uncovered_seq(db, previous), previous.generation),
     ):
-        message = viewed(log.read(former.key, LogByteRange(row["byte_start"], row["byte_end"])))
+        message = viewed(log.read(previous.key, LogByteRange(row["byte_start"], row["byte_end"])))
         if message is not None:
             shown.append(counted(message))
     return shown

@@ -93,18 +93,18 @@ def insert_session(db: Database, key: str, generation: int, scope: str, now: dat
     )
 
 
-def add_to_totals(db: Database, session: Session, by: ViewSize) -> None:
+def add_to_totals(db: Database, session: Session, delta: ViewSize) -> None:
     """Add to the running totals; `prefix_rev` stays."""
     db.execute(
         "UPDATE sessions SET view_messages = view_messages + ?, view_tokens = view_tokens + ?,"
         " view_bytes = view_bytes + ?, view_images = view_images + ? WHERE key = ? AND generation = ?",
-        (by.messages, by.tokens, by.bytes, by.images, session.key, session.generation),
+        (delta.messages, delta.tokens, delta.bytes, delta.images, session.key, session.generation),
     )
 
 
-def add_to_totals_and_bump(db: Database, session: Session, by: ViewSize) -> None:
+def add_to_totals_and_bump(db: Database, session: Session, delta: ViewSize) -> None:
     """Add to the running totals after a change of the prefix: `prefix_rev` goes up by one."""
-    add_to_totals(db, session, by)
+    add_to_totals(db, session, delta)
     db.execute(
         "UPDATE sessions SET prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?",
         (session.key, session.generation),

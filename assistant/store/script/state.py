@@ -71,18 +71,18 @@ class CircuitBreakers:
         opened = None if row["opened_at"] is None else parse_time(row["opened_at"])
         return CircuitBreaker(name, row["failures"], opened, row["last_error"])
 
-    def failed(self, name: str, error: str, most: int, now: datetime) -> CircuitBreaker:
+    def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
         """The try that a half-open fuse lets through opens it anew when it fails."""
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO breakers (name, failures, opened_at, last_error) VALUES (?, 1, ?, ?) ON CONFLICT (name)"
                 " DO UPDATE SET failures = failures + 1, last_error = excluded.last_error,"
                 " opened_at = CASE WHEN failures + 1 >= ? THEN ? END",
-                (name, format_time(now) if most <= 1 else None, clean_text(error), most, format_time(now)),
+                (name, format_time(now) if limit <= 1 else None, clean_text(error), limit, format_time(now)),
             )
         return self.get(name)
 
-    def succeeded(self, name: str) -> None:
+    def record_success(self, name: str) -> None:
         if self.get(name).failures:
             with self._db.write() as db:
                 db.execute("DELETE FROM breakers WHERE name = ?", (name,))
@@ -94,19 +94,19 @@ class BridgeStates:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def position(self, bridge: str) -> str:
+    def load_position(self, bridge: str) -> str:
         row = self._db.row("SELECT position FROM bridge_states WHERE bridge = ?", (bridge,))
         return "" if row is None else str(row["position"])
 
-    def advance(self, bridge: str, position: str) -> None:
-        if position and position != self.position(bridge):
+    def save_position(self, bridge: str, position: str) -> None:
+        if position and position != self.load_position(bridge):
             with self._db.write() as db:
                 save_position(db, bridge, position)
 
-    def paused(self, bridge: str) -> bool:
+    def is_paused(self, bridge: str) -> bool:
         return self._db.row("SELECT 1 FROM bridge_states WHERE bridge = ? AND paused", (bridge,)) is not None
 
-    def pause(self, bridge: str, paused: bool) -> None:
+    def set_paused(self, bridge: str, paused: bool) -> None:
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO bridge_states (bridge, paused) VALUES (?, ?)"
@@ -114,7 +114,7 @@ class BridgeStates:
                 (bridge, int(paused)),
             )
 
-    def forget(self, bridge: str) -> None:
+    def delete(self, bridge: str) -> None:
         """It was removed: one that is added again begins anew."""
         with self._db.write() as db:
             db.execute("DELETE FROM bridge_states WHERE bridge = ?", (bridge,))

@@ -129,14 +129,16 @@ class Delegations:
                 (state, clean_text(result), cost_usd, format_time(now), delegation_id),
             )
 
-    def of(self, session: str, *, state: DelegationState | None = None, limit: int = 50) -> list[Delegation]:
+    def list_for_session(
+        self, session: str, *, state: DelegationState | None = None, limit: int = 50
+    ) -> list[Delegation]:
         rows = self._db.rows(
             "SELECT * FROM delegations WHERE session = ? AND (? IS NULL OR state = ?) ORDER BY id DESC LIMIT ?",
             (session, state, state, limit),
         )
         return [_delegation_of_row(row) for row in rows]
 
-    def interrupt(self, now: datetime) -> list[Delegation]:
+    def interrupt_running(self, now: datetime) -> list[Delegation]:
         with self._db.write() as db:
             running = "SELECT id FROM delegations INDEXED BY delegations_running WHERE state = 'running'"
             ids = sorted(row["id"] for row in db.rows(running))

@@ -142,12 +142,12 @@ def discard_undo(db: Database, session: Session, num: int) -> None:
     )
 
 
-def limit_undo(db: Database, session: Session, most: int) -> None:
+def limit_undo(db: Database, session: Session, limit: int) -> None:
     """Keep what the newest `most` compactions of the session replaced, and no more."""
     row = db.row(
         "SELECT checkpoint_num FROM checkpoints WHERE session_id = ? AND kept_from IS NOT NULL"
         " ORDER BY checkpoint_num DESC LIMIT 1 OFFSET ?",
-        (session.key, most),
+        (session.key, limit),
     )
     if row is not None:
         discard_undo(db, session, row["checkpoint_num"])
@@ -199,17 +199,17 @@ def plan_uncompact(db: Database, key: str, checkpoint_id: int | None) -> Restore
 
 
 def apply_uncompact(
-    db: Database, log: LogFiles, views: Views, session: Session, wanted: RestorePreview, counted: CountMessage
+    db: Database, log: LogFiles, views: Views, session: Session, plan: RestorePreview, counted: CountMessage
 ) -> None:
     """Inside a transaction. Raises `StaleView`, or `CorruptStore` where what was kept is not what was replaced."""
-    chain = _undo_chain(db, session, wanted.checkpoint_ids[-1])
-    if tuple(row["id"] for row in chain) != wanted.checkpoint_ids:
+    chain = _undo_chain(db, session, plan.checkpoint_ids[-1])
+    if tuple(row["id"] for row in chain) != plan.checkpoint_ids:
         raise StaleView
     above = session_rows.read_view_floor(db, session)
     again = [message_id for row in chain for message_id in _undo_one(db, views, session, row)]
     db.execute(f"DELETE{FROM_VIEW} AND {_IS_HIDDEN}", view_parameters(session))
     came_back = db.rows(f"SELECT h.*{FROM_VIEW} AND h.position <= ?", (*view_parameters(session), above))
-    _redact_forgotten(db, log, views, session, [*came_back, *views.rows_of(session, again)], counted)
+    _redact_forgotten(db, log, views, session, [*came_back, *views.rows_in_view(session, again)], counted)
     session_rows.recount_totals(db, session)
     check_tail_coverage(db, session)
 
@@ -269,4 +269,4 @@ def _redact_forgotten(
     blank = {message_id for message_id, (key, span) in places.items() if log.is_blank(key, span)}
     for row in came_back:
         if said[row["id"]] in blank:
-            views.replace(row["id"], counted(redact_message(message_of_view_row(row))))
+            views.replace_row(row["id"], counted(redact_message(message_of_view_row(row))))

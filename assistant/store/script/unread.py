@@ -27,7 +27,7 @@ class UnreadMessages:
         self._db = db
         self._log = log
 
-    def after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
+    def read_after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
         # What a running turn has said so far is not its end; its few messages are found by their turn.
         running = self._db.row(
             "SELECT min(m.seq) FROM turns t CROSS JOIN messages m INDEXED BY messages_turn ON m.turn = t.id"

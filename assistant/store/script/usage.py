@@ -49,7 +49,7 @@ class UsageSums:
         row = self._db.row(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND ts < ?{of_session}", values)
         return _add_up([] if row is None else [row])
 
-    def by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
+    def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         """Sums since a moment: days in order, the rest by name."""
         if key == "day":
             return list(self._days(since))
@@ -98,23 +98,23 @@ class SpendingNotices:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def has(self, name: str) -> bool:
+    def was_sent(self, name: str) -> bool:
         return self._db.row("SELECT 1 FROM spending_marks WHERE name = ?", (name,)) is not None
 
-    def note(self, name: str, now: datetime) -> None:
+    def mark_sent(self, name: str, now: datetime) -> None:
         """On its own; setting it again changes nothing."""
         with self._db.write():
             self._insert(name, now)
 
-    def tell(self, name: str, notice: OutgoingMessage, now: datetime) -> None:
+    def send_once(self, name: str, notice: OutgoingMessage, now: datetime) -> None:
         """Inside a transaction: give a notice, unless it was given."""
-        if not self.has(name):
+        if not self.was_sent(name):
             self._insert(name, now)
             session = session_rows.find_session(self._db, notice.session)
             insert_outgoing(self._db, [notice], 1 if session is None else session.generation, None, now)
 
-    def known(self, names: Iterable[str]) -> set[str]:
-        return {name for name in names if self.has(name)}
+    def sent_among(self, names: Iterable[str]) -> set[str]:
+        return {name for name in names if self.was_sent(name)}
 
     def _insert(self, name: str, now: datetime) -> None:
         self._db.execute("INSERT OR IGNORE INTO spending_marks (name, at) VALUES (?, ?)", (name, format_time(now)))
@@ -126,7 +126,7 @@ class RepeatedCalls:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def sent(self, fingerprint: str, purpose: str, most: int, now: datetime) -> None:
+    def count_call(self, fingerprint: str, purpose: str, limit: int, now: datetime) -> None:
         """Inside a transaction: one more time, or not; raises `RequestRepeated` where it was sent `most` times."""
         row = self._db.row("SELECT * FROM repeated_requests WHERE fingerprint = ?", (fingerprint,))
         until = parse_time(row["stopped_until"]) if row is not None and row["stopped_until"] is not None else None
@@ -135,7 +135,7 @@ class RepeatedCalls:
         # What a wrong clock dated in the future is not of the last hour.
         recent = row is not None and until is None and timedelta() <= now - parse_time(row["first_at"]) < _WITHIN
         if row is not None and recent:
-            if row["sent"] >= most:
+            if row["sent"] >= limit:
                 raise RepeatedRequestBlocked()
             self._db.execute("UPDATE repeated_requests SET sent = sent + 1 WHERE fingerprint = ?", (fingerprint,))
             return
@@ -148,13 +148,13 @@ class RepeatedCalls:
             (fingerprint, purpose, format_time(now)),
         )
 
-    def not_sent(self, fingerprint: str) -> None:
+    def uncount_call(self, fingerprint: str) -> None:
         """Inside a transaction: what was counted came to nothing that had to be paid for."""
         self._db.execute(
             "UPDATE repeated_requests SET sent = sent - 1 WHERE fingerprint = ? AND sent > 0", (fingerprint,)
         )
 
-    def stop(self, fingerprint: str, until: datetime) -> BlockedRequest | None:
+    def block(self, fingerprint: str, until: datetime) -> BlockedRequest | None:
         """Inside a transaction: not again before then; None where it is stopped already."""
         row = self._db.row(
             "SELECT * FROM repeated_requests WHERE fingerprint = ? AND stopped_until IS NULL", (fingerprint,)
@@ -166,7 +166,7 @@ class RepeatedCalls:
         )
         return BlockedRequest(row["purpose"], row["sent"], until)
 
-    def stopped(self, now: datetime) -> list[BlockedRequest]:
+    def list_blocked(self, now: datetime) -> list[BlockedRequest]:
         rows = self._db.rows(
             "SELECT * FROM repeated_requests WHERE stopped_until > ? AND stopped_until <= ?"
             " ORDER BY stopped_until, purpose",

@@ -129,11 +129,11 @@ class Views:
         row = self._db.row(f"SELECT h.position{FROM_MESSAGE_IN_VIEW}", (message_id, *view_parameters(session)))
         return None if row is None else int(row["position"])
 
-    def shown(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
+    def messages_in_view(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
         """Those of the messages that stand in the view, by id."""
-        return {row["message_id"]: message_of_view_row(row) for row in self.rows_of(session, message_ids)}
+        return {row["message_id"]: message_of_view_row(row) for row in self.rows_in_view(session, message_ids)}
 
-    def rows_of(self, session: Session, message_ids: Sequence[int]) -> list[Row]:
+    def rows_in_view(self, session: Session, message_ids: Sequence[int]) -> list[Row]:
         """The rows of those of the messages that stand in the view."""
         rows = [
             self._db.row(f"SELECT h.*{FROM_MESSAGE_IN_VIEW}", (one, *view_parameters(session))) for one in message_ids
@@ -150,12 +150,14 @@ class Views:
     def append(self, session: Session, shown: Sequence[CountedMessage]) -> None:
         """Add messages at the end."""
         if shown:
-            sizes = self.insert(session, self._next_position(session), shown, POSITION_STRIDE)
+            sizes = self.insert_rows(session, self._next_position(session), shown, POSITION_STRIDE)
             session_rows.add_to_totals(self._db, session, sum_sizes(sizes))
             each = tuple((size.tokens, size.bytes, size.images) for size in sizes)
             self._db.after_commit(partial(self._extend, session, tuple(row.message for row in shown), each))
 
-    def insert(self, session: Session, position: int, shown: Sequence[CountedMessage], step: int = 1) -> list[ViewSize]:
+    def insert_rows(
+        self, session: Session, position: int, shown: Sequence[CountedMessage], step: int = 1
+    ) -> list[ViewSize]:
         """Write rows from `position` on, `step` apart, which must be free."""
         sizes: list[ViewSize] = []
         rows = []
@@ -186,7 +188,7 @@ class Views:
         self._db.execute_many(_INSERT, rows)
         return sizes
 
-    def rewrite(self, session: Session, shown: Sequence[CountedMessage]) -> ViewSize:
+    def rewrite_rows(self, session: Session, shown: Sequence[CountedMessage]) -> ViewSize:
         """Put other forms of messages in their rows, which must be there; what all of them add up to."""
         forms = [encode_view_row(row) for row in shown]
         self._db.execute_many(
@@ -195,7 +197,7 @@ class Views:
         )
         return sum_sizes(size for size, _ in forms)
 
-    def replace(self, row_id: int, shown: CountedMessage) -> None:
+    def replace_row(self, row_id: int, shown: CountedMessage) -> None:
         """Put another message in a row."""
         _, form = encode_view_row(shown)
         self._db.execute(f"{_REWRITE} WHERE id = ?", (*form, row_id))
@@ -211,11 +213,11 @@ class Views:
         """Take out what a compaction put in front."""
         self._delete(session, f"NOT ({IS_MESSAGE_ROW})", ())
 
-    def remove_live(self, session: Session) -> None:
+    def remove_message_rows(self, session: Session) -> None:
         """Take out everything but what a compaction put in front."""
         self._delete(session, IS_MESSAGE_ROW, ())
 
-    def remove_unknown(self) -> None:
+    def remove_unindexed(self) -> None:
         """Take out rows whose message the index does not know."""
         known = "IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id ="
         self._db.execute(
@@ -223,12 +225,12 @@ class Views:
             f" OR (carried_from {known} carried_from))"
         )
 
-    def remove_below(self, session: Session, position: int, most: int) -> bool:
+    def remove_below(self, session: Session, position: int, limit: int) -> bool:
         """Take out rows up to `position`, which is not above the floor, the lowest `most` of them; whether some are
         left."""
         of = f"{_FROM_ALL_ROWS} AND position <= ?"
         values = (session.key, session.generation, position)
-        left = self._db.row(f"SELECT position{of} ORDER BY position LIMIT 1 OFFSET ?", (*values, most))
+        left = self._db.row(f"SELECT position{of} ORDER BY position LIMIT 1 OFFSET ?", (*values, limit))
         self._db.execute(f"DELETE{of}", values if left is None else (*values[:2], left["position"] - 1))
         return left is not None
 

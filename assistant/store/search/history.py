@@ -60,7 +60,7 @@ class StoredHistory:
     @classmethod
     def open(cls, home: Path, finder: FinderPort) -> StoredHistory:
         """Open beside whoever writes. Raises `StoreError` where there is no home yet."""
-        return cls(Database.reader(home / "script.db"), LogFiles(home), finder)
+        return cls(Database.open_reader(home / "script.db"), LogFiles(home), finder)
 
     def close(self) -> None:
         with self._lock:
@@ -71,9 +71,9 @@ class StoredHistory:
 
     # ---------------------------------------------------------------------------------------------------- searching
 
-    async def ready(self) -> None:
-        if self._finder.slow():
-            await asyncio.to_thread(self._finder.take_in)
+    async def prepare_search(self) -> None:
+        if self._finder.is_slow():
+            await asyncio.to_thread(self._finder.index_pending)
 
     def search(
         self,
@@ -96,7 +96,7 @@ class StoredHistory:
         with self._lock:
             asked = prepare_query(self._finder, words, self._stems.of)
             rows = self._shown([one.source for one in found], where)
-            said = self._passages.words(list(rows.values()))
+            said = self._passages.read_texts(list(rows.values()))
             good = [one for one in found if one.source in said and said[one.source].text.strip()]
             return [self._hit(rows[one.source], one, said[one.source], asked) for one in good[:limit]]
 
@@ -115,29 +115,29 @@ class StoredHistory:
 
     def _hit(self, row: Row, found: SourceHit, words: RecordText, asked: PreparedQuery) -> SearchHit:
         text = self._excerpt(row, words, asked)
-        named = asked.matcher.words_in(words.name) if words.name and row["role"] != "tool" else frozenset[int]()
+        named = asked.matcher.words_in(words.speaker) if words.speaker and row["role"] != "tool" else frozenset[int]()
         return SearchHit(
             message_id=row["id"],
             session=row["session"],
             generation=row["generation"],
             role=row["role"],
-            name=words.name,
+            name=words.speaker,
             ts=parse_time(row["ts"]),
             text=text,
             score=found.score,
-            place=self._files.place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
-            fit=asked.chance.fit(asked.matcher.words_in(text) | named),
+            location=self._files.log_place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
+            quality=asked.significance.measure_fit(asked.matcher.words_in(text) | named),
         )
 
     def _excerpt(self, row: Row, words: RecordText, asked: PreparedQuery) -> str:
         """Of what the message says, the piece that has the most of the question; of a message that is read in windows,
         the first in which all of it stands together."""
-        idf, spots = asked.chance.idf, asked.matcher.spots(words.text)
+        idf, spots = asked.significance.idf, asked.matcher.find_spots(words.text)
         best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], words.text, spots)
-        for text in () if words.whole else self._passages.windows(row):
+        for text in () if words.is_complete else self._passages.read_windows(row):
             if best[0] >= sum(idf):
                 break
-            spots = asked.matcher.spots(text)
+            spots = asked.matcher.find_spots(text)
             worth = best_passage(spots, idf, EXCERPT_CHARACTERS)[0]
             if worth > best[0]:
                 best = (worth, text, spots)
@@ -154,7 +154,7 @@ class StoredHistory:
             rows = [*self._beside(row, scope, "<", neighbours)[::-1], row, *self._beside(row, scope, ">", neighbours)]
             return self._records(rows)
 
-    def read_span(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
+    def read_byte_range(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
         """The whole records within bytes [start, end) of a session's log, in scope; see `History.read_span`. At most
         1,000 of them and 64 MB: the last one's span tells where to read on."""
         with self._lock:

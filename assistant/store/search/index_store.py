@@ -66,7 +66,7 @@ class _CollectionReader:
 class SqliteIndexStore(_CollectionReader):
     """A collection to write."""
 
-    seals = True
+    can_seal = True
 
     def __init__(self, db: Database, name: str, made_by: str) -> None:
         """Opens the collection. What was made by something else than `made_by` is thrown away, to be made anew. Raises
@@ -124,7 +124,9 @@ class SqliteIndexStore(_CollectionReader):
             )
             db.execute("UPDATE collections SET total = ? WHERE id = ?", (total, self._id))
 
-    def mark_gone(self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None) -> None:
+    def mark_removed(
+        self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None
+    ) -> None:
         with self._db.write() as db:
             for number, meta in units.items():
                 self._replace_meta(number, meta)
@@ -192,7 +194,7 @@ class SqliteIndexStore(_CollectionReader):
 class ReadOnlyIndexStore:
     """A collection beside whoever writes it, or none: what is added is kept by nobody."""
 
-    seals = False
+    can_seal = False
 
     def __init__(self, db: Database | None, name: str, made_by: str) -> None:
         row = None if db is None else db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,))
@@ -206,7 +208,7 @@ class ReadOnlyIndexStore:
 
     def seal(self, page: IndexPage, total: bytes) -> None: ...
 
-    def mark_gone(
+    def mark_removed(
         self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None
     ) -> None: ...
 

@@ -32,8 +32,8 @@ class RecordText:
     where it has no other words."""
 
     text: str
-    name: str | None
-    whole: bool = True
+    speaker: str | None
+    is_complete: bool = True
 
 
 class RecordTextReader:
@@ -42,7 +42,7 @@ class RecordTextReader:
     def __init__(self, files: LogFiles) -> None:
         self._files = files
 
-    def words(self, rows: Sequence[Row]) -> dict[int, RecordText]:
+    def read_texts(self, rows: Sequence[Row]) -> dict[int, RecordText]:
         """Message id -> its words, for the rows that can be read. Rows that stand together are read together."""
         found: dict[int, RecordText] = {}
         for session in dict.fromkeys(row["session"] for row in rows):
@@ -52,7 +52,7 @@ class RecordTextReader:
                     found.update(_read_block(file, block))
         return found
 
-    def windows(self, row: Row) -> Iterator[str]:
+    def read_windows(self, row: Row) -> Iterator[str]:
         """The content of one record piece by piece: its first 4 MB, then its end."""
         with _Opened(self._files.path(row["session"])) as file:
             start, end = row["byte_start"], row["byte_end"]
@@ -152,7 +152,7 @@ def _beginning(head: bytes) -> RecordText | None:
     if place < 0:
         return None
     text, _, closed = _string(head[place + len(_CONTENT) :])
-    return RecordText(text, None, whole=closed)
+    return RecordText(text, None, is_complete=closed)
 
 
 def _string(piece: bytes) -> tuple[str, int, bool]:

@@ -28,12 +28,12 @@ class LogSearchSource:
         self._db = db
         self._files = files
 
-    def behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
+    def streams_behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
         rows = self._db.rows("SELECT key, (SELECT max(seq) FROM messages WHERE session = key) AS seq FROM sessions")
         last = {row["key"]: row["seq"] or 0 for row in rows}
         return {session: seq for session, seq in last.items() if seq > read_to.get(session, 0)}
 
-    def after(self, session: str, seq: int, *, limit: int) -> list[SourceText]:
+    def records_after(self, session: str, seq: int, *, limit: int) -> list[SourceText]:
         rows = self._db.rows(
             "SELECT id, seq, scope, kind, role, ts, byte_start, byte_end, hidden_by FROM messages"
             " WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -99,12 +99,12 @@ class JournalSearchSource:
         """`db` (character.db) is this object's own."""
         self._db = db
 
-    def behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
+    def streams_behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
         row = self._db.row("SELECT max(id) AS id FROM journal")
         last = int(row["id"] or 0) if row else 0
         return {_JOURNAL_STREAM: last} if last > read_to.get(_JOURNAL_STREAM, 0) else {}
 
-    def after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]:
+    def records_after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]:
         rows = self._db.rows(
             "SELECT id, scope, source_type, content, timestamp FROM journal WHERE id > ? ORDER BY id LIMIT ?",
             (seq, limit),

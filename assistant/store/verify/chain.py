@@ -39,7 +39,7 @@ class Findings:
             self._told.append(IntegrityProblem(kind, where, text, repairable))
 
     @contextmanager
-    def broken(self, where: str) -> Iterator[None]:
+    def collect_store_errors(self, where: str) -> Iterator[None]:
         """A part of the check that the damage itself ends is a finding, and the other parts go on."""
         try:
             yield
@@ -85,21 +85,21 @@ class LogScan:
     hash: str | None = GENESIS_HASH
     records: int = 0
     bytes: int = 0
-    blanked: set[int] = field(default_factory=set)
-    redacted: set[int] = field(default_factory=set)
-    late: list[tuple[int, int, int]] = field(default_factory=list)
+    blank_ids: set[int] = field(default_factory=set)
+    redacted_ids: set[int] = field(default_factory=set)
+    unindexed: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 def scan_log(db: Database, log: LogFiles, session: str, findings: Findings, *, last: int | None = None) -> LogScan:
     """Check chain, commitments and index of a session's log, or of its `last` so many records alone."""
-    walk = LogScan(session, log.place(session, LogByteRange(0, 0)).path)
+    walk = LogScan(session, log.log_place(session, LogByteRange(0, 0)).path)
     start = None if last is None else db.row(_LAST, (session, last - 1))
     if start is not None:
         # What stands before is not looked at, so nobody knows what the first one has to continue.
         walk.seq, walk.hash = start["seq"] - 1, None
-    rows = db.each(_ROWS, (session, walk.seq + 1))
+    rows = db.iterate(_ROWS, (session, walk.seq + 1))
     row = next(rows, None)
-    for offset, line in log.lines(session, start["byte_start"] if start is not None else 0):
+    for offset, line in log.iterate_lines(session, start["byte_start"] if start is not None else 0):
         walk.bytes += len(line)
         seen = _record(walk, offset, line, findings)
         if seen is None:
@@ -111,8 +111,8 @@ def scan_log(db: Database, log: LogFiles, session: str, findings: Findings, *, l
             if tuple(row) != (seen.seq, *seen.fields, offset, offset + len(line)):
                 _differs(walk, row, seen, findings)
             row = next(rows, None)
-        elif len(walk.late) < _MAX_RECHECKED:
-            walk.late.append((seen.fields[0], seen.seq, offset))
+        elif len(walk.unindexed) < _MAX_RECHECKED:
+            walk.unindexed.append((seen.fields[0], seen.seq, offset))
         else:
             _without_row(walk, seen.fields[0], seen.seq, findings)
     while row is not None:
@@ -140,9 +140,9 @@ def _record(walk: LogScan, offset: int, line: bytes, findings: Findings) -> _Lin
         text = f"the record at byte {offset} (seq {seen.seq}) does not continue the one before"
         findings.add("chain", walk.where, text)
     if header["kind"] == "redaction":
-        walk.redacted.update(refs)
+        walk.redacted_ids.update(refs)
     if not salt.strip():
-        walk.blanked.add(header["id"])
+        walk.blank_ids.add(header["id"])
     elif not _matches_commitment(header["commit"], salt, body):
         findings.add("commitment", walk.where, f"the words of record {header['id']} (byte {offset}) were changed")
     walk.seq, walk.hash = seen.seq, hash_header(opened)
@@ -175,20 +175,20 @@ def _without_row(walk: LogScan, message_id: int, seq: int, findings: Findings) -
 
 def _look_again(db: Database, walk: LogScan, findings: Findings) -> None:
     """A running daemon logs before it indexes: a record without a row may have got one since."""
-    for message_id, seq, offset in walk.late:
+    for message_id, seq, offset in walk.unindexed:
         row = find_message_row(db, message_id)
         if row is None or row["byte_start"] != offset:
             _without_row(walk, message_id, seq, findings)
 
 
 def _blanks(walk: LogScan, findings: Findings) -> None:
-    for message_id in sorted(walk.blanked - walk.redacted):
+    for message_id in sorted(walk.blank_ids - walk.redacted_ids):
         findings.add("commitment", walk.where, f"record {message_id} is blank and no redaction names it")
 
 
 def list_logged_sessions(log: LogFiles, findings: Findings) -> Iterator[str]:
     """The sessions that have a log; a log whose first line names none is a finding."""
-    for path, session in log.found():
+    for path, session in log.list_logs():
         if session is None:
             findings.add("log", f"log/{path.parent.name}/{path.name}", "no record at byte 0")
         else:

@@ -60,29 +60,29 @@ class Verifier:
     def verify(self) -> IntegrityReport:
         begun = time.monotonic()
         findings, walks, name = Findings(), [], self._db.path.name
-        with findings.broken(name):
+        with findings.collect_store_errors(name):
             sessions = {*list_logged_sessions(self._log, findings), *self._indexed_sessions()}
             walks = [scan_log(self._db, self._log, session, findings) for session in sorted(sessions)]
         for check in (self._check_inbox, self._check_coverage):
-            with findings.broken(name):
+            with findings.collect_store_errors(name):
                 check(findings)
-        with findings.broken(name):
+        with findings.collect_store_errors(name):
             _check_structure(self._db, findings)
-        with findings.broken("character.db"):
+        with findings.collect_store_errors("character.db"):
             self._check_character(findings)
         return IntegrityReport(
             sessions=len(walks),
             records=sum(walk.records for walk in walks),
             bytes=sum(walk.bytes for walk in walks),
             problems=findings.problems(),
-            redactions=tuple(sorted(message_id for walk in walks for message_id in walk.blanked)),
+            redactions=tuple(sorted(message_id for walk in walks for message_id in walk.blank_ids)),
             seconds=time.monotonic() - begun,
         )
 
-    def recent(self, last: int) -> tuple[IntegrityProblem, ...]:
+    def verify_recent(self, last: int) -> tuple[IntegrityProblem, ...]:
         """What is wrong with the `last` so many records of each session: quick, however long the logs are."""
         findings = Findings()
-        with findings.broken(self._db.path.name):
+        with findings.collect_store_errors(self._db.path.name):
             for session in sorted({*list_logged_sessions(self._log, findings), *self._indexed_sessions()}):
                 scan_log(self._db, self._log, session, findings, last=last)
             self._check_inbox(findings)
@@ -97,7 +97,7 @@ class Verifier:
 
     def _check_inbox(self, findings: Findings) -> None:
         """What a turn took up is in the log (I1)."""
-        for row in self._db.each(
+        for row in self._db.iterate(
             "SELECT id, message_id FROM inbox WHERE state <> 'accepted'"
             " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id)"
         ):
@@ -112,7 +112,7 @@ class Verifier:
     def _check_character(self, findings: Findings) -> None:
         path = self._home / "character.db"
         if path.exists():
-            character = Database.reader(path)
+            character = Database.open_reader(path)
             try:
                 _check_structure(character, findings)
             finally:
@@ -138,15 +138,15 @@ class IndexRepair:
 
     def run(self, now: datetime) -> None:
         """Raises `StoreError`, with nothing changed in the database."""
-        sessions = [session for _, session in self._log.found() if session is not None]
+        sessions = [session for _, session in self._log.list_logs() if session is not None]
         for session in sessions:
-            self._log.head(session, now)
+            self._log.read_head(session, now)
         with self._db.write(references=False) as db:
             clear_index(db)
             for session in sessions:
                 for batch in batch_records(self._records(session)):
                     self._index(batch)
-            self._views.remove_unknown()
+            self._views.remove_unindexed()
             for key in sort_parents_first([row["key"] for row in db.rows("SELECT DISTINCT key FROM sessions")]):
                 self._mend(session_rows.require_session(db, key), now)
         self._log_again(now)
@@ -182,11 +182,13 @@ class IndexRepair:
             copy_parent_view(self._db, self._views, record)
         else:
             appender = self._appender
-            begin_next_generation(self._db, self._log, self._views, record, appender.viewed, appender.counted)
+            begin_next_generation(
+                self._db, self._log, self._views, record, appender.view_message_of, appender.with_tokens
+            )
 
     def _records(self, session: str) -> Iterator[LogRecord]:
         """The records of a log that can be read; `verify` names the others."""
-        for offset, line in self._log.lines(session):
+        for offset, line in self._log.iterate_lines(session):
             try:
                 yield decode_record(line, offset)
             except (ValueError, KeyError, TypeError):
@@ -196,7 +198,7 @@ class IndexRepair:
         for record in records:
             session_rows.insert_session(self._db, record.session, record.generation, record.scope, record.ts)
         insert_records(self._db, records, [self._tokens(record) for record in records])
-        self._appender.saw(records)
+        self._appender.reserve_ids(records)
         for record in records:
             if withdrawn := withdrawn_ids(self._db, record):
                 hide_messages(self._db, replace(record, refs=withdrawn))
@@ -204,12 +206,12 @@ class IndexRepair:
                 end_previous_generation(self._db, record)
 
     def _tokens(self, record: LogRecord) -> int:
-        message = self._appender.viewed(record)
-        return 0 if message is None else self._appender.counted(message).tokens
+        message = self._appender.view_message_of(record)
+        return 0 if message is None else self._appender.with_tokens(message).tokens
 
     def _show_again(self, session: Session, now: datetime) -> None:
         """Make the rows after the last checkpoint anew; a long tail goes under a checkpoint but for its end."""
-        self._views.remove_live(session)
+        self._views.remove_message_rows(session)
         start = first_uncovered_seq(self._db, session)
         cut = find_tail_start(self._db, session, start, BULK_MAX_ROWS, BULK_TAIL_ROWS)
         if cut is not None:
@@ -220,8 +222,8 @@ class IndexRepair:
             (session.key, start if cut is None else cut, session.generation),
         )
         records = (self._log.read(session.key, LogByteRange(row["byte_start"], row["byte_end"])) for row in rows)
-        viewed = [self._appender.viewed(record) for record in records]
-        self._views.append(session, [self._appender.counted(message) for message in viewed if message is not None])
+        viewed = [self._appender.view_message_of(record) for record in records]
+        self._views.append(session, [self._appender.with_tokens(message) for message in viewed if message is not None])
 
     def _log_again(self, now: datetime) -> None:
         """Messages that were accepted and taken up, and that their log no longer has: the inbox still has them."""
@@ -231,6 +233,8 @@ class IndexRepair:
         )
         for item in (inbox_item_of_row(row) for row in rows):
             session = session_rows.require_session(self._db, item.incoming.session)
-            draft = self._appender.draft(session, message_of_inbox_item(item), inbox_item_origin(item, item.turn), now)
+            draft = self._appender.draft_record(
+                session, message_of_inbox_item(item), inbox_item_origin(item, item.turn), now
+            )
             with self._appender.appending(session, [draft], now):
                 continue

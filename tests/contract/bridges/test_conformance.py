@@ -19,8 +19,8 @@ def files_with(home: Path, words: bytes) -> list[str]:
 
 async def both_are_answered_once(it: ConformanceApp) -> None:
     """Apples, and then pears."""
-    await it.answered("You said: pears")
-    assert it.said_to_model() == ["apples", "pears"]
+    await it.wait_for_answer("You said: pears")
+    assert it.model_user_texts() == ["apples", "pears"]
     assert it.texts() == ["You said: apples", "You said: pears"]
 
 
@@ -31,17 +31,17 @@ async def test_what_is_said_is_answered_in_its_order(network: Network, home: Pat
     async with run_conformance_app(network, home) as it:
         for word in ("apples", "pears", "plums"):
             await network.say("owner", word)
-            await it.answered(f"You said: {word}")
+            await it.wait_for_answer(f"You said: {word}")
         assert it.texts() == [f"You said: {word}" for word in ("apples", "pears", "plums")]
-        assert it.kept() == ["apples", "pears", "plums"]
+        assert it.logged_user_texts() == ["apples", "pears", "plums"]
 
 
 async def test_what_was_said_while_nobody_was_home_is_answered_once(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         await network.say("owner", "apples")
-        await it.answered("You said: apples")
+        await it.wait_for_answer("You said: apples")
         await it.stop()
-        if not network.facts.outages:
+        if not network.abilities.outages:
             with pytest.raises(NetworkRefused):
                 await network.say("owner", "pears")
             await it.start()
@@ -55,10 +55,10 @@ async def test_what_was_said_while_nobody_was_home_is_answered_once(network: Net
 async def test_the_same_message_again_is_answered_once(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         first = await network.say("owner", "apples")
-        await it.answered("You said: apples")
-        await network.again(first)
+        await it.wait_for_answer("You said: apples")
+        await network.redeliver(first)
         await it.restart()
-        await network.again(first)
+        await network.redeliver(first)
         await network.say("owner", "pears")
         await both_are_answered_once(it)
 
@@ -66,14 +66,14 @@ async def test_the_same_message_again_is_answered_once(network: Network, home: P
 async def test_a_command_is_answered_once_and_by_no_model(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         typed = await network.say("owner", "/todo add buy milk")
-        await it.until(lambda: len(it.texts()) == 1)
-        await it.settled()
-        if network.facts.redelivers:
-            await network.again(typed)
+        await it.wait_until(lambda: len(it.texts()) == 1)
+        await it.wait_idle()
+        if network.abilities.redelivers:
+            await network.redeliver(typed)
         await network.say("owner", "apples")
-        await it.answered("You said: apples")
-        assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["buy milk"]
-        assert it.said_to_model() == ["apples"]
+        await it.wait_for_answer("You said: apples")
+        assert [todo.text for todo in it.app.stores.todos.list_todos("owner")] == ["buy milk"]
+        assert it.model_user_texts() == ["apples"]
         assert len(it.texts()) == 2
 
 
@@ -82,70 +82,70 @@ async def test_a_command_is_answered_once_and_by_no_model(network: Network, home
 
 async def test_a_guest_is_answered_in_a_conversation_of_their_own(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.strangers:
+        if not network.abilities.strangers:
             with pytest.raises(NetworkRefused):
                 await network.say("guest", "pears")
             return
         await network.say("owner", "apples")
         await network.say("guest", "pears")
-        await it.answered("You said: apples")
-        await it.answered("You said: pears", "guest")
+        await it.wait_for_answer("You said: apples")
+        await it.wait_for_answer("You said: pears", "guest")
         assert it.texts("owner") == ["You said: apples"]
         assert it.texts("guest") == ["You said: pears"]
-        assert it.kept(it.session("guest")) == ["pears"]
+        assert it.logged_user_texts(it.session("guest")) == ["pears"]
 
 
 async def test_who_was_not_let_in_is_not_answered_and_nothing_of_theirs_is_kept(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if network.facts.strangers:
+        if network.abilities.strangers:
             await network.say("stranger", "the marmalade plan")
         else:
             with pytest.raises(NetworkRefused):
                 await network.say("stranger", "the marmalade plan")
         await network.say("owner", "apples")
-        await it.answered("You said: apples")
-        assert it.said_to_model() == ["apples"]
-        assert network.seen("stranger") == ()
+        await it.wait_for_answer("You said: apples")
+        assert it.model_user_texts() == ["apples"]
+        assert network.visible_messages("stranger") == ()
     assert files_with(home, b"apples") and not files_with(home, b"marmalade")
 
 
 async def test_a_room_is_answered_when_it_speaks_to_the_assistant(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.rooms:
+        if not network.abilities.rooms:
             with pytest.raises(NetworkRefused):
                 await network.say("owner", "apples", where="room")
             return
         await network.say("guest", "the marmalade plan", where="room", addressed=False)
         await network.say("guest", "pears", where="room")
-        await it.answered("pears", "guest", "room")
+        await it.wait_for_answer("pears", "guest", "room")
         assert len(it.texts("owner", "room")) == 1
-        (kept,) = it.kept(it.session("guest", "room"))
+        (kept,) = it.logged_user_texts(it.session("guest", "room"))
         assert "pears" in kept
         assert it.texts("guest") == []
 
 
 async def test_a_room_may_be_answered_whatever_it_says(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home, ASSISTANT_ROOM__ANSWERS="everything") as it:
-        if not network.facts.rooms:
+        if not network.abilities.rooms:
             with pytest.raises(NetworkRefused):
                 await network.say("guest", "pears", where="room", addressed=False)
             return
         await network.say("guest", "pears", where="room", addressed=False)
-        await it.answered("pears", "guest", "room")
+        await it.wait_for_answer("pears", "guest", "room")
         assert len(it.texts("guest", "room")) == len(it.model.requests) == 1
 
 
 async def test_a_thread_is_answered_within_it(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         first = await network.say("owner", "apples")
-        await it.answered("You said: apples")
-        if not network.facts.threads:
+        await it.wait_for_answer("You said: apples")
+        if not network.abilities.threads:
             with pytest.raises(NetworkRefused):
                 await network.say("owner", "pears", thread=first)
             return
         await network.say("owner", "pears", thread=first)
-        assert (await it.answered("You said: pears")).thread == first
-        assert it.seen("You said: apples")[0].thread == ""
+        assert (await it.wait_for_answer("You said: pears")).thread == first
+        assert it.visible_with("You said: apples")[0].thread == ""
 
 
 # ------------------------------------------------------------------------------------------------- what they change
@@ -154,15 +154,15 @@ async def test_a_thread_is_answered_within_it(network: Network, home: Path) -> N
 async def test_an_edit_becomes_a_fact_and_is_not_answered(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         message = await network.say("owner", "apples")
-        await it.answered("You said: apples")
-        if not network.facts.edits:
+        await it.wait_for_answer("You said: apples")
+        if not network.abilities.edits:
             with pytest.raises(NetworkRefused):
                 await network.edit("owner", message, "oranges")
             return
         await network.edit("owner", message, "oranges")
-        await it.until(lambda: len(it.watch.changes()) == 1)
+        await it.wait_until(lambda: len(it.watch.changes()) == 1)
         await network.say("owner", "plums")
-        await it.answered("You said: plums")
+        await it.wait_for_answer("You said: plums")
         assert len(it.model.requests) == 2
         assert "oranges" in str(it.model.requests[1].messages)
         assert [change.kind for change in it.watch.changes()] == ["edit"]
@@ -172,15 +172,15 @@ async def test_an_edit_becomes_a_fact_and_is_not_answered(network: Network, home
 async def test_a_deletion_becomes_a_fact(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         message = await network.say("owner", "apples")
-        await it.answered("You said: apples")
-        if not network.facts.deletes:
+        await it.wait_for_answer("You said: apples")
+        if not network.abilities.deletes:
             with pytest.raises(NetworkRefused):
                 await network.delete("owner", message)
             return
         await network.delete("owner", message)
-        await it.until(lambda: len(it.watch.changes()) == 1)
+        await it.wait_until(lambda: len(it.watch.changes()) == 1)
         assert it.watch.changes()[0].kind == "delete"
-        kinds = [record.kind for record in it.house.stores.history.recent("owner")]
+        kinds = [record.kind for record in it.app.stores.history.recent("owner")]
         assert kinds == ["message", "message", "delete"]
 
 
@@ -189,24 +189,24 @@ async def test_a_deletion_becomes_a_fact(network: Network, home: Path) -> None:
 
 async def test_a_picture_reaches_the_model(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.pictures:
+        if not network.abilities.pictures:
             with pytest.raises(NetworkRefused):
                 await network.send_picture("owner", RED_DOT, "what is this")
             return
         await network.send_picture("owner", RED_DOT, "what is this")
-        await it.answered("what is this")
+        await it.wait_for_answer("what is this")
         (medium,) = it.model.requests[0].messages[-1].media
         assert (medium.kind, medium.size) == ("image", len(RED_DOT))
 
 
 async def test_a_file_comes_into_the_workspace_and_the_model_is_told_its_name(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.files:
+        if not network.abilities.files:
             with pytest.raises(NetworkRefused):
                 await network.send_file("owner", "plan.txt", b"marmalade", "read this")
             return
         await network.send_file("owner", "plan.txt", b"marmalade", "read this")
-        await it.answered("read this")
+        await it.wait_for_answer("read this")
         (medium,) = it.model.requests[0].messages[-1].media
         assert medium.path is not None and medium.path.endswith("plan.txt")
-        assert (it.house.settings.home.workspace / medium.path).read_bytes() == b"marmalade"
+        assert (it.app.settings.home.workspace / medium.path).read_bytes() == b"marmalade"

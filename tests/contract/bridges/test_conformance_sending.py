@@ -24,21 +24,21 @@ _LONG = "\n\n".join(
 
 def longer(it: ConformanceApp) -> tuple[str, int]:
     """A text that is longer than one message there, and how many times it has everything."""
-    times = (it.can.max_length or 0) // len(_LONG) + 1
+    times = (it.capabilities.max_length or 0) // len(_LONG) + 1
     return "\n\n".join([_LONG] * times), times
 
 
 async def test_a_long_answer_comes_in_parts_that_say_all_of_it_in_order(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home, "ok") as it:
         await network.say("owner", "hello")
-        await it.answered("ok")
+        await it.wait_for_answer("ok")
         text, times = longer(it)
         it.model.script = [text]
         await network.say("owner", "tell me everything")
-        await it.until(lambda: "".join(it.texts()).count("The end of it.") == times)
-        await it.settled()
-        _, *seen = network.seen("owner")
-        most = it.can.max_length
+        await it.wait_until(lambda: "".join(it.texts()).count("The end of it.") == times)
+        await it.wait_idle()
+        _, *seen = network.visible_messages("owner")
+        most = it.capabilities.max_length
         assert all(0 < one.size <= most for one in seen) if most else len(seen) == 1
         whole = "\n".join(one.text for one in seen)
         paragraphs = [str(number) for _ in range(times) for number in range(12) for _ in range(4)]
@@ -51,16 +51,16 @@ async def test_parts_that_were_shown_are_not_sent_again(network: Network, home: 
     """The second part does not go out; after a restart the rest does."""
     async with run_conformance_app(network, home, "ok") as it:
         await network.say("owner", "hello")
-        await it.answered("ok")
+        await it.wait_for_answer("ok")
         text, times = longer(it)
-        sends, it.watch.send_fails_at = network.sends, 2
-        it.post(text)
-        await it.settled()
+        sends, it.watch.send_fails_at = network.send_attempts, 2
+        it.push_notice(text)
+        await it.wait_idle()
         await it.restart()
-        await it.later(600)
-        await it.until(lambda: "".join(it.texts()).count("The end of it.") == times)
-        await it.settled()
-        assert network.sends - sends == len(network.seen("owner")) - 1
+        await it.advance_clock(600)
+        await it.wait_until(lambda: "".join(it.texts()).count("The end of it.") == times)
+        await it.wait_idle()
+        assert network.send_attempts - sends == len(network.visible_messages("owner")) - 1
         assert "".join(it.texts()).count("Everything at length") == times
 
 
@@ -68,13 +68,13 @@ async def test_it_is_shown_that_an_answer_is_being_typed(network: Network, home:
     async with run_conformance_app(network, home) as it:
         it.model.gate = asyncio.Event()
         await network.say("owner", "apples")
-        if it.can.typing:
-            await it.until(lambda: network.typing("owner") > 0)
+        if it.capabilities.typing:
+            await it.wait_until(lambda: network.typing_count("owner") > 0)
         else:
             await it.model.called.wait()
-            assert network.typing("owner") == 0
+            assert network.typing_count("owner") == 0
         it.model.gate.set()
-        await it.answered("You said: apples")
+        await it.wait_for_answer("You said: apples")
 
 
 async def test_live_text_becomes_the_answer_where_messages_can_be_changed(network: Network, home: Path) -> None:
@@ -82,37 +82,37 @@ async def test_live_text_becomes_the_answer_where_messages_can_be_changed(networ
     call = ToolCall("c1", "current_time", {})
     async with run_conformance_app(network, home, call, "The time is known.") as it:
         await network.say("owner", "what time is it")
-        await it.answered("The time is known.")
+        await it.wait_for_answer("The time is known.")
         assert it.texts() == ["The time is known."]
 
 
 async def test_buttons_stand_below_or_their_command_is_in_the_text(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         await network.say("owner", "hello")
-        await it.answered("hello")
-        it.post("Milk? Type `/todo add milk`.", buttons=(Button("Put it down", "/todo add milk"),))
-        shown = await it.answered("Milk?")
+        await it.wait_for_answer("hello")
+        it.push_notice("Milk? Type `/todo add milk`.", buttons=(Button("Put it down", "/todo add milk"),))
+        shown = await it.wait_for_answer("Milk?")
         assert "/todo add milk" in shown.text
-        assert shown.buttons == (("Put it down",) if it.can.buttons else ())
-        if it.can.buttons:
+        assert shown.buttons == (("Put it down",) if it.capabilities.buttons else ())
+        if it.capabilities.buttons:
             before = len(it.texts())
             await network.press("owner", shown.id, "Put it down")
-            await it.until(lambda: len(it.texts()) > before)
-            assert [todo.text for todo in it.house.stores.todos.all("owner")] == ["milk"]
+            await it.wait_until(lambda: len(it.texts()) > before)
+            assert [todo.text for todo in it.app.stores.todos.list_todos("owner")] == ["milk"]
 
 
 async def test_a_file_goes_out_after_the_text_or_is_named_in_it(network: Network, home: Path) -> None:
     call = ToolCall("c1", "send_file", {"path": "plan.txt"})
     async with run_conformance_app(network, home, "ok", call, "Here is the plan.") as it:
         await network.say("owner", "hello")
-        await it.answered("ok")
-        it.house.settings.home.workspace.mkdir(parents=True, exist_ok=True)
-        (it.house.settings.home.workspace / "plan.txt").write_bytes(b"marmalade")
+        await it.wait_for_answer("ok")
+        it.app.settings.home.workspace.mkdir(parents=True, exist_ok=True)
+        (it.app.settings.home.workspace / "plan.txt").write_bytes(b"marmalade")
         await network.say("owner", "send me the plan")
-        text = await it.answered("Here is the plan.")
-        if it.can.media:
-            await it.until(lambda: network.seen("owner")[-1].file is not None)
-            last = network.seen("owner")[-1]
+        text = await it.wait_for_answer("Here is the plan.")
+        if it.capabilities.media:
+            await it.wait_until(lambda: network.visible_messages("owner")[-1].file is not None)
+            last = network.visible_messages("owner")[-1]
             assert (last.file, last.file_name) == (b"marmalade", "plan.txt")
         else:
             assert "plan.txt" in text.text
@@ -122,11 +122,11 @@ async def test_the_same_key_shows_one_body_once(network: Network, home: Path) ->
     """What is sent again under its key is shown once inside the window (I8)."""
     async with run_conformance_app(network, home) as it:
         await network.say("owner", "hello")
-        await it.answered("hello")
-        key = it.post("marmalade")
-        await it.answered("marmalade")
-        it.house.stores.outbox.mark(it.item(key).id, "sending", it.clock())
+        await it.wait_for_answer("hello")
+        key = it.push_notice("marmalade")
+        await it.wait_for_answer("marmalade")
+        it.app.stores.outbox.set_state(it.item(key).id, "sending", it.clock())
         await it.restart()
-        await it.settled()
+        await it.wait_idle()
         assert it.texts().count("marmalade") == 1
-        assert it.item(key).state == ("sent" if it.can.dedupe_seconds else "ambiguous")
+        assert it.item(key).state == ("sent" if it.capabilities.dedupe_seconds else "ambiguous")

@@ -20,15 +20,15 @@ _DEATHS: list[tuple[int, CrashMoment]] = [(1, "before"), (1, "after"), (2, "befo
 async def known(it: ConformanceApp) -> None:
     """The owner was answered once, so that there is somewhere to write to."""
     await it.network.say("owner", "hello")
-    await it.answered("You said: hello")
+    await it.wait_for_answer("You said: hello")
 
 
 async def all_answered(it: ConformanceApp, words: list[str]) -> None:
     """Each was kept once, and whatever a model was asked is shown once."""
-    await it.until(lambda: all(it.seen(word) for word in words))
-    await it.settled()
-    assert sorted(it.kept()) == sorted(words)
-    assert sorted(it.texts()) == sorted(f"You said: {said}" for said in it.said_to_model())
+    await it.wait_until(lambda: all(it.visible_with(word) for word in words))
+    await it.wait_idle()
+    assert sorted(it.logged_user_texts()) == sorted(words)
+    assert sorted(it.texts()) == sorted(f"You said: {said}" for said in it.model_user_texts())
 
 
 # ----------------------------------------------------------------------------------------------------------- coming in
@@ -40,56 +40,56 @@ async def test_f35_what_was_acknowledged_is_never_lost(network: Network, home: P
     async with run_conformance_app(network, home) as it:
         words: list[str] = []
         for step, when in _DEATHS:
-            it.watch.dies_at, it.watch.when = step, when
+            it.watch.crash_at_call, it.watch.when = step, when
             new = [f"apples {len(words)}", f"pears {len(words)}"]
             said = [await network.say("owner", word) for word in new]
-            if network.facts.redelivers:
-                await it.until(lambda: it.watch.died)
-                assert it.accepted() - len(words) == step - (when == "before")
+            if network.abilities.redelivers:
+                await it.wait_until(lambda: it.watch.crashed)
+                assert it.accepted_count() - len(words) == step - (when == "before")
                 await it.renew_bridge()
             else:
                 await it.restart()
                 for message in said:
-                    await network.again(message)
+                    await network.redeliver(message)
             words += new
             await all_answered(it, words)
 
 
 async def test_what_a_full_disk_refused_is_asked_for_again(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.redelivers:
+        if not network.abilities.redelivers:
             return
-        it.watch.dies_at, it.watch.refuses = 2, True
+        it.watch.crash_at_call, it.watch.disk_full = 2, True
         for word in _WORDS:
             await network.say("owner", word)
-        await it.until(lambda: not it.condition()["ok"])
-        assert "The disk is full." in it.condition()["error"]
-        it.house.delivery.hurry(network.name)
+        await it.wait_until(lambda: not it.bridge_status()["ok"])
+        assert "The disk is full." in it.bridge_status()["error"]
+        it.app.dispatcher.retry_now(network.name)
         await all_answered(it, _WORDS)
-        assert it.condition()["ok"]
+        assert it.bridge_status()["ok"]
 
 
 async def test_a_network_that_comes_back_brings_what_was_said_meanwhile(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.outages:
+        if not network.abilities.outages:
             return
         await known(it)
-        await network.go()
-        await it.until(lambda: not it.condition()["ok"])
-        assert it.condition()["state"] == "failing"
+        await network.go_offline()
+        await it.wait_until(lambda: not it.bridge_status()["ok"])
+        assert it.bridge_status()["state"] == "failing"
         await network.say("owner", "apples")
-        await network.come_back()
-        it.house.delivery.hurry(network.name)
-        await it.answered("You said: apples")
-        assert it.condition()["ok"] and it.said_to_model() == ["hello", "apples"]
+        await network.go_online()
+        it.app.dispatcher.retry_now(network.name)
+        await it.wait_for_answer("You said: apples")
+        assert it.bridge_status()["ok"] and it.model_user_texts() == ["hello", "apples"]
 
 
 async def test_who_we_are_there_is_told_or_that_nobody_answers(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        bridge = it.house.delivery.bridges[network.name]
+        bridge = it.app.dispatcher.bridges[network.name]
         assert await bridge.check()
-        if network.facts.outages:
-            await network.go()
+        if network.abilities.outages:
+            await network.go_offline()
             with pytest.raises(BridgeError):
                 await bridge.check()
 
@@ -100,28 +100,28 @@ async def test_who_we_are_there_is_told_or_that_nobody_answers(network: Network,
 async def test_f36_a_reply_that_may_have_arrived_is_never_shown_twice(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         await known(it)
-        network.cut("after", 2)
-        key = it.post("marmalade")
-        await it.answered("marmalade")
-        await it.later(600)
-        await it.later(600)
+        network.cut_connections("after", 2)
+        key = it.push_notice("marmalade")
+        await it.wait_for_answer("marmalade")
+        await it.advance_clock(600)
+        await it.advance_clock(600)
         await it.restart()
-        await it.later(600)
+        await it.advance_clock(600)
         assert it.texts().count("marmalade") == 1
-        assert it.item(key).state == ("sent" if it.can.dedupe_seconds else "ambiguous")
+        assert it.item(key).state == ("sent" if it.capabilities.dedupe_seconds else "ambiguous")
 
 
 async def test_a_reply_that_did_not_arrive_arrives_or_is_told_as_uncertain(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         await known(it)
-        network.cut("before")
-        sends = network.sends
-        key = it.post("marmalade")
-        await it.until(lambda: network.sends > sends)
-        await it.settled()
-        await it.later(600)
+        network.cut_connections("before")
+        sends = network.send_attempts
+        key = it.push_notice("marmalade")
+        await it.wait_until(lambda: network.send_attempts > sends)
+        await it.wait_idle()
+        await it.advance_clock(600)
         state = it.item(key).state
-        assert state == "sent" or (state == "ambiguous" and not it.can.dedupe_seconds)
+        assert state == "sent" or (state == "ambiguous" and not it.capabilities.dedupe_seconds)
         assert it.texts().count("marmalade") == (state == "sent")
 
 
@@ -130,80 +130,80 @@ async def test_f36_after_the_window_nothing_is_repeated(network: Network, home: 
     comes again says whether it has it."""
     async with run_conformance_app(network, home) as it:
         await known(it)
-        network.cut("after")
-        key = it.post("marmalade")
-        await it.answered("marmalade")
-        sends = network.sends
-        await it.later(it.can.dedupe_seconds + 1)
+        network.cut_connections("after")
+        key = it.push_notice("marmalade")
+        await it.wait_for_answer("marmalade")
+        sends = network.send_attempts
+        await it.advance_clock(it.capabilities.dedupe_seconds + 1)
         await it.restart()
-        await it.later(600)
+        await it.advance_clock(600)
         assert it.texts().count("marmalade") == 1
         # The one more is what the owner is told of it; without a window they were told at once.
-        told = sends + int(it.can.dedupe_seconds > 0)
-        assert it.can.terminals or (it.item(key).state, network.sends) == ("ambiguous", told)
+        told = sends + int(it.capabilities.dedupe_seconds > 0)
+        assert it.capabilities.shows_sessions or (it.item(key).state, network.send_attempts) == ("ambiguous", told)
 
 
 async def test_a_network_that_asks_for_patience_gets_it(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.refuses:
+        if not network.abilities.refuses:
             return
         await known(it)
-        sends = network.sends
-        network.refuse(1, retry_after=40)
-        key = it.post("marmalade")
-        await it.until(lambda: network.sends > sends)
-        await it.settled()
-        await it.later(30)
-        assert (network.sends, it.seen("marmalade")) == (sends + 1, [])
-        await it.later(11)
+        sends = network.send_attempts
+        network.refuse_sends(1, retry_after=40)
+        key = it.push_notice("marmalade")
+        await it.wait_until(lambda: network.send_attempts > sends)
+        await it.wait_idle()
+        await it.advance_clock(30)
+        assert (network.send_attempts, it.visible_with("marmalade")) == (sends + 1, [])
+        await it.advance_clock(11)
         assert it.item(key).state == "sent"
         assert it.texts().count("marmalade") == 1
 
 
 async def test_what_was_to_go_out_waits_for_the_network(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.outages:
+        if not network.abilities.outages:
             return
         await known(it)
-        await network.go()
-        key = it.post("marmalade")
-        await it.settled()
+        await network.go_offline()
+        key = it.push_notice("marmalade")
+        await it.wait_idle()
         assert it.item(key).state == "pending"
-        await network.come_back()
-        it.house.delivery.hurry(network.name)
-        await it.answered("marmalade")
+        await network.go_online()
+        it.app.dispatcher.retry_now(network.name)
+        await it.wait_for_answer("marmalade")
         assert it.item(key).state == "sent"
 
 
 async def test_after_an_outage_what_waits_for_a_place_arrives_in_its_order(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.outages:
+        if not network.abilities.outages:
             return
         await known(it)
-        await network.go()
+        await network.go_offline()
         for word in _WORDS:
-            it.post(word)
-            await it.later(1)
-        await network.come_back()
-        it.house.delivery.hurry(network.name)
-        await it.answered(_WORDS[-1])
+            it.push_notice(word)
+            await it.advance_clock(1)
+        await network.go_online()
+        it.app.dispatcher.retry_now(network.name)
+        await it.wait_for_answer(_WORDS[-1])
         assert it.texts()[-len(_WORDS) :] == _WORDS
 
 
 async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.refuses:
+        if not network.abilities.refuses:
             return
         await known(it)
-        network.refuse(1, None)
-        refused, taken = it.post("marmalade"), it.post("jam")
-        await it.answered("jam")
+        network.refuse_sends(1, None)
+        refused, taken = it.push_notice("marmalade"), it.push_notice("jam")
+        await it.wait_for_answer("jam")
         for _ in range(2):
-            await it.later(600)
-        assert (it.item(refused).state, it.item(taken).state, it.seen("marmalade")) == ("failed", "sent", [])
-        (told,) = it.house.stores.outbox.pending("terminal")
+            await it.advance_clock(600)
+        assert (it.item(refused).state, it.item(taken).state, it.visible_with("marmalade")) == ("failed", "sent", [])
+        (told,) = it.app.stores.outbox.pending_items("terminal")
         assert f"/deliveries again {it.item(refused).id}" in told.outgoing.body
-        assert it.condition()["ok"]
+        assert it.bridge_status()["ok"]
 
 
 # ---------------------------------------------------------------------------------------------------------- neighbours
@@ -213,36 +213,36 @@ async def test_f39_one_bridge_in_trouble_touches_no_other(network: Network, home
     """The neighbour does not answer at all; then this one does not, and the neighbour goes on."""
     neighbour = PlainNetwork(able=True)
     neighbour.name = "neighbour"
-    await neighbour.go()
+    await neighbour.go_offline()
     async with run_conformance_app(network, home, others=(neighbour,)) as it:
         await network.say("owner", "apples")
-        await it.answered("You said: apples")
-        assert it.condition()["ok"]
-        assert not it.condition(neighbour)["ok"]
-        await neighbour.come_back()
-        it.house.delivery.hurry(neighbour.name)
-        if network.facts.outages:
-            await network.go()
-            await it.until(lambda: not it.condition()["ok"])
+        await it.wait_for_answer("You said: apples")
+        assert it.bridge_status()["ok"]
+        assert not it.bridge_status(neighbour)["ok"]
+        await neighbour.go_online()
+        it.app.dispatcher.retry_now(neighbour.name)
+        if network.abilities.outages:
+            await network.go_offline()
+            await it.wait_until(lambda: not it.bridge_status()["ok"])
         await neighbour.say("owner", "pears")
-        await it.until(lambda: len(neighbour.seen("owner")) == 1)
-        assert it.condition(neighbour)["ok"]
+        await it.wait_until(lambda: len(neighbour.visible_messages("owner")) == 1)
+        assert it.bridge_status(neighbour)["ok"]
 
 
 async def test_a_bridge_that_is_paused_neither_receives_nor_sends_until_it_goes_on(
     network: Network, home: Path
 ) -> None:
     async with run_conformance_app(network, home) as it:
-        if not network.facts.outages:
+        if not network.abilities.outages:
             return
         await known(it)
-        await it.house.delivery.pause(network.name)
+        await it.app.dispatcher.pause(network.name)
         await network.say("owner", "apples")
-        key = it.post("marmalade")
+        key = it.push_notice("marmalade")
         await it.restart()
-        await it.settled()
-        assert it.condition()["state"] == "paused"
-        assert (it.item(key).state, it.said_to_model()) == ("pending", ["hello"])
-        await it.house.delivery.resume(network.name)
-        await it.answered("marmalade")
-        await it.answered("You said: apples")
+        await it.wait_idle()
+        assert it.bridge_status()["state"] == "paused"
+        assert (it.item(key).state, it.model_user_texts()) == ("pending", ["hello"])
+        await it.app.dispatcher.resume(network.name)
+        await it.wait_for_answer("marmalade")
+        await it.wait_for_answer("You said: apples")

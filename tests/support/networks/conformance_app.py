@@ -49,23 +49,23 @@ class ConformanceApp:
         self._environ = environ
         self._open, self._running = AsyncExitStack(), AsyncExitStack()
         self._notices = itertools.count(1)
-        self.house: App
+        self.app: App
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
     async def start(self) -> None:
         settings = load_settings(Home(self.home), {**_QUIET, **self._environ})
         bridges = {one.name: bridge for one in [self.network, *self.others] if (bridge := self._bridge(one, settings))}
-        self.house = build_app(settings, self.clock, bridges=bridges, model=self.model)
-        self._open.callback(self.house.close)
+        self.app = build_app(settings, self.clock, bridges=bridges, model=self.model)
+        self._open.callback(self.app.close)
         for network in [self.network, *self.others]:
             self._let_in(network)
-        await self.house.runtime.start()
-        self._running.push_async_callback(_ended, asyncio.create_task(self.house.runtime.run()))
-        self._running.push_async_callback(self.house.runtime.stop, 5)
-        self._running.push_async_callback(self.house.reception.stop)
+        await self.app.runtime.start()
+        self._running.push_async_callback(_ended, asyncio.create_task(self.app.runtime.run()))
+        self._running.push_async_callback(self.app.runtime.stop, 5)
+        self._running.push_async_callback(self.app.inbound.stop)
         for network in [self.network, *self.others]:
-            await self._open.enter_async_context(network.serving(self.house))
+            await self._open.enter_async_context(network.serve_app(self.app))
 
     async def stop(self) -> None:
         await self._running.aclose()
@@ -77,10 +77,10 @@ class ConformanceApp:
 
     async def renew_bridge(self) -> None:
         """The bridge is cancelled where it stands, and made anew over the same home."""
-        self.watch.died = False
-        bridge = self._bridge(self.network, self.house.settings)
+        self.watch.crashed = False
+        bridge = self._bridge(self.network, self.app.settings)
         assert bridge is not None
-        await self.house.delivery.put(self.network.name, bridge)
+        await self.app.dispatcher.put(self.network.name, bridge)
 
     def _bridge(self, network: Network, settings: Settings) -> Bridge | None:
         bridge = network.bridge(settings, self.clock)
@@ -88,23 +88,23 @@ class ConformanceApp:
 
     def _let_in(self, network: Network) -> None:
         """The owner, a guest and the room; nobody else."""
-        people, now = self.house.stores.people, self.clock()
+        people, now = self.app.stores.people, self.clock()
         if network.account("owner"):
             people.link_owner(Identity(network.name, network.account("owner")), now)
         if network.account("guest"):
-            people.let_in(Identity(network.name, network.account("guest")), "Ann", "allowed", now)
+            people.admit_guest(Identity(network.name, network.account("guest")), "Ann", "allowed", now)
         if network.room:
             people.decide_room(network.name, network.room, "The room", "allowed", now)
 
     # ------------------------------------------------------------------------------------------------------ looking on
 
     @property
-    def can(self) -> BridgeCapabilities:
-        return self.house.delivery.bridges[self.network.name].capabilities
+    def capabilities(self) -> BridgeCapabilities:
+        return self.app.dispatcher.bridges[self.network.name].capabilities
 
-    def condition(self, network: Network | None = None) -> Mapping[str, Any]:
+    def bridge_status(self, network: Network | None = None) -> Mapping[str, Any]:
         """Of the bridge, as the status tells it."""
-        condition: Mapping[str, Any] = self.house.delivery.status()["bridges"][(network or self.network).name]
+        condition: Mapping[str, Any] = self.app.dispatcher.status()["bridges"][(network or self.network).name]
         return condition
 
     def session(self, who: PersonKind, where: ConversationPlace = "private") -> str:
@@ -113,69 +113,74 @@ class ConformanceApp:
         return MAIN_SESSION if who == "owner" else peer_session_key(self.network.name, self.network.account(who))
 
     def texts(self, who: PersonKind = "owner", where: ConversationPlace = "private") -> list[str]:
-        return [seen.text for seen in self.network.seen(who, where)]
+        return [seen.text for seen in self.network.visible_messages(who, where)]
 
-    def seen(self, text: str, who: PersonKind = "owner", where: ConversationPlace = "private") -> list[VisibleMessage]:
+    def visible_with(
+        self, text: str, who: PersonKind = "owner", where: ConversationPlace = "private"
+    ) -> list[VisibleMessage]:
         """What was shown with these words in it."""
-        return [seen for seen in self.network.seen(who, where) if text in seen.text]
+        return [seen for seen in self.network.visible_messages(who, where) if text in seen.text]
 
-    def said_to_model(self) -> list[str]:
+    def model_user_texts(self) -> list[str]:
         """What people said in the requests that the model got, one by one."""
         return [last_user_text(request) for request in self.model.requests]
 
-    def kept(self, session: str = MAIN_SESSION) -> list[str]:
+    def logged_user_texts(self, session: str = MAIN_SESSION) -> list[str]:
         """What people said in a conversation, as the log has it."""
-        found = self.house.stores.history.recent(session if session.startswith(("peer", "room")) else "owner")
+        found = self.app.stores.history.recent(session if session.startswith(("peer", "room")) else "owner")
         return [record.content for record in found if record.role == "user"]
 
-    def accepted(self) -> int:
+    def accepted_count(self) -> int:
         """How many messages the inbox has taken in."""
-        has = self.house.stores.conversation.inbox_item
+        has = self.app.stores.conversation.inbox_item
         return sum(1 for _ in itertools.takewhile(lambda number: has(number) is not None, itertools.count(1)))
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def wait_until(self, true: Callable[[], bool]) -> None:
         """Once it is true of the network, or of the door."""
-        waits = [asyncio.ensure_future(self.network.until(true)), asyncio.ensure_future(self.watch.moves.until(true))]
-        waits += [asyncio.ensure_future(network.until(true)) for network in self.others]
+        waits = [
+            asyncio.ensure_future(self.network.wait_until(true)),
+            asyncio.ensure_future(self.watch.changed.wait_until(true)),
+        ]
+        waits += [asyncio.ensure_future(network.wait_until(true)) for network in self.others]
         try:
             done, _ = await asyncio.wait(waits, timeout=_LONGEST_WAIT, return_when=asyncio.FIRST_COMPLETED)
-            assert done, f"it did not come to that; seen: {self.texts()}; {self.house.delivery.status()}"
+            assert done, f"it did not come to that; seen: {self.texts()}; {self.app.dispatcher.status()}"
             done.pop().result()
         finally:
             for wait in waits:
                 wait.cancel()
 
-    async def answered(
+    async def wait_for_answer(
         self, text: str, who: PersonKind = "owner", where: ConversationPlace = "private"
     ) -> VisibleMessage:
         """The message with these words, once it is there for good."""
-        await self.until(lambda: bool(self.seen(text, who, where)))
-        await self.settled()
-        return self.seen(text, who, where)[0]
+        await self.wait_until(lambda: bool(self.visible_with(text, who, where)))
+        await self.wait_idle()
+        return self.visible_with(text, who, where)[0]
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         """What came in is answered, and all that may go out now went out."""
-        await self.house.reception.idle()
-        await self.house.runtime.idle()
-        await self.house.delivery.flush(self.network.name)
+        await self.app.inbound.wait_until_idle()
+        await self.app.runtime.wait_until_idle()
+        await self.app.dispatcher.flush(self.network.name)
 
     # ----------------------------------------------------------------------------------------------------------- acting
 
-    async def later(self, seconds: float) -> None:
+    async def advance_clock(self, seconds: float) -> None:
         """So much later, what is due then is done."""
-        await self.settled()
+        await self.wait_idle()
         self.clock.now += timedelta(seconds=seconds)
-        await self.settled()
+        await self.wait_idle()
 
-    def post(self, body: str, who: PersonKind = "owner", *, buttons: tuple[Button, ...] = ()) -> str:
+    def push_notice(self, body: str, who: PersonKind = "owner", *, buttons: tuple[Button, ...] = ()) -> str:
         """Put something that is to go out into the outbox: its key. They were answered before."""
         key, session = f"notice:{next(self._notices)}", self.session(who)
         target = self.outbox(who)[0].outgoing.target
         outgoing = OutgoingMessage(
             key, session, session_scope(session), self.network.name, target, body, "notice", buttons=buttons
         )
-        self.house.stores.outbox.push(outgoing, self.clock())
-        self.house.delivery.wake(self.network.name)
+        self.app.stores.outbox.push(outgoing, self.clock())
+        self.app.dispatcher.wake(self.network.name)
         return key
 
     def item(self, key: str) -> OutboxItem:
@@ -183,7 +188,7 @@ class ConformanceApp:
 
     def outbox(self, who: PersonKind = "owner") -> list[OutboxItem]:
         """What went out, or is to go out, in the order in which it came."""
-        return sorted(self.house.stores.outbox.recent(self.session(who)), key=lambda item: item.id)
+        return sorted(self.app.stores.outbox.recent_items(self.session(who)), key=lambda item: item.id)
 
 
 async def _ended(running: asyncio.Task[None]) -> None:
@@ -202,6 +207,6 @@ async def run_conformance_app(
     try:
         await it.start()
         yield it
-        assert it.house.stores.verifier.verify().ok
+        assert it.app.stores.verifier.verify().ok
     finally:
         await it.stop()

@@ -40,7 +40,7 @@ _PEOPLE: tuple[PersonKind, ...] = ("owner", "guest", "stranger")
 
 class MatrixNetwork:
     name = "matrix"
-    facts = NetworkAbilities(threads=True)
+    abilities = NetworkAbilities(threads=True)
 
     def __init__(
         self, server: Synapse, proxy: FaultyMatrixProxy, people: dict[PersonKind, MatrixUser], login: DeviceLogin
@@ -63,7 +63,7 @@ class MatrixNetwork:
 
     async def open(self) -> None:
         if not self._server.room:
-            self._server.room = await self._people["owner"].room(preset="public_chat", name="The room")
+            self._server.room = await self._people["owner"].create_room(preset="public_chat", name="The room")
             for who in _PEOPLE[1:]:
                 await self._people[who].join(self._server.room)
         self.room = self._server.room
@@ -83,7 +83,7 @@ class MatrixNetwork:
             edit_seconds=0.0,
         )
 
-    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
+    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     def _asked(self, method: str, path: str) -> None:
@@ -92,7 +92,7 @@ class MatrixNetwork:
         if "/typing/" in path:
             room = path.split("/rooms/")[1].partition("/")[0]
             self._typing[room] = self._typing.get(room, 0) + 1
-        self._moves.move()
+        self._moves.notify()
 
     def _answered(self, path: str, body: bytes) -> bytes:
         """What is to come again comes with the next news."""
@@ -113,7 +113,7 @@ class MatrixNetwork:
 
     async def _private(self, who: PersonKind) -> str:
         if (who, "private") not in self._rooms:
-            room = self._rooms[who, "private"] = await self._people[who].room(self._bot.user, is_direct=True)
+            room = self._rooms[who, "private"] = await self._people[who].create_room(self._bot.user, is_direct=True)
             await self._join(room)
         return self._rooms[who, "private"]
 
@@ -169,17 +169,17 @@ class MatrixNetwork:
         content = {"msgtype": kind, "body": caption or name, "filename": name, "url": url, "info": info}
         return await self._send(who, await self._private(who), content)
 
-    async def again(self, message: str) -> None:
+    async def redeliver(self, message: str) -> None:
         room = self._said[message]
-        event = await self._people["owner"].ask("GET", f"/rooms/{room}/event/{message}")
+        event = await self._people["owner"].request("GET", f"/rooms/{room}/event/{message}")
         self._again.append((room, event))
 
     # -------------------------------------------------------------------------------------------------- what people see
 
-    def seen(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
+    def visible_messages(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
         room = self.room if where == "room" else self._rooms.get((who, where), "")
         person = self._people[who]
-        person.look_now()
+        person.sync_blocking()
         return tuple(self._seen(person, one) for one in person.messages(room, self._bot.user))
 
     def _seen(self, person: MatrixUser, event: dict[str, Any]) -> VisibleMessage:
@@ -204,37 +204,37 @@ class MatrixNetwork:
             self._files[url] = answer.raise_for_status().content
         return self._files[url]
 
-    def typing(self, who: PersonKind, where: ConversationPlace = "private") -> int:
+    def typing_count(self, who: PersonKind, where: ConversationPlace = "private") -> int:
         return self._typing.get(self.room if where == "room" else self._rooms.get((who, where), ""), 0)
 
     @property
-    def sends(self) -> int:
-        return self._proxy.sends
+    def send_attempts(self) -> int:
+        return self._proxy.send_attempts
 
-    async def until(self, true: Callable[[], bool]) -> None:
-        await self._moves.until(true)
+    async def wait_until(self, true: Callable[[], bool]) -> None:
+        await self._moves.wait_until(true)
 
     async def _watch(self, person: MatrixUser) -> None:
         since = ""
         while True:
-            since = await person.moved(since)
-            self._moves.move()
+            since = await person.wait_for_change(since)
+            self._moves.notify()
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float | None) -> None:
-        self._proxy.refuse(calls, retry_after)
+    def refuse_sends(self, calls: int, retry_after: float | None) -> None:
+        self._proxy.refuse_sends(calls, retry_after)
 
-    def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:
-        self._proxy.cut(when, calls)
+    def cut_connections(self, when: Literal["before", "after"], calls: int = 1) -> None:
+        self._proxy.cut_connections(when, calls)
 
-    async def go(self) -> None:
-        await self._proxy.go()
-        self._moves.move()
+    async def go_offline(self) -> None:
+        await self._proxy.go_offline()
+        self._moves.notify()
 
-    async def come_back(self) -> None:
-        await self._proxy.come_back()
-        self._moves.move()
+    async def go_online(self) -> None:
+        await self._proxy.go_online()
+        self._moves.notify()
 
     async def aclose(self) -> None:
         for task in self._watching:
@@ -249,10 +249,10 @@ class MatrixNetwork:
 
 @asynccontextmanager
 async def open_matrix_network(server: Synapse) -> AsyncIterator[Network]:
-    people = {who: await MatrixUser.of(server, who) for who in _PEOPLE}
+    people = {who: await MatrixUser.shared_user(server, who) for who in _PEOPLE}
     proxy = FaultyMatrixProxy(server.url)
     await proxy.start()
-    network = MatrixNetwork(server, proxy, people, DeviceLogin(*server.device("nocturne")))
+    network = MatrixNetwork(server, proxy, people, DeviceLogin(*server.register_device("nocturne")))
     try:
         await network.open()
         yield network

@@ -82,7 +82,7 @@ class Network(Protocol):
         ...
 
     @property
-    def facts(self) -> NetworkAbilities: ...
+    def abilities(self) -> NetworkAbilities: ...
 
     # ------------------------------------------------------------------------------------------------ the bridge's side
 
@@ -91,7 +91,7 @@ class Network(Protocol):
         None where every house has it already (the terminal)."""
         ...
 
-    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
+    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
         """Called around a house that runs, for a network whose server is the house itself; others do nothing."""
         ...
 
@@ -142,47 +142,47 @@ class Network(Protocol):
         """Raises `Refused`."""
         ...
 
-    async def again(self, message: str) -> None:
+    async def redeliver(self, message: str) -> None:
         """The network hands the same message to the bridge once more, under the same id, as networks do."""
         ...
 
     # -------------------------------------------------------------------------------------------------- what people see
 
-    def seen(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
+    def visible_messages(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
         """The assistant's messages as this person sees them now, in their order; deleted ones are not among them."""
         ...
 
-    def typing(self, who: PersonKind, where: ConversationPlace = "private") -> int:
+    def typing_count(self, who: PersonKind, where: ConversationPlace = "private") -> int:
         """How often it was shown so far that the assistant is typing."""
         ...
 
     @property
-    def sends(self) -> int:
+    def send_attempts(self) -> int:
         """How many messages (edits and typing apart) the bridge has tried to send so far, refused ones included."""
         ...
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def wait_until(self, true: Callable[[], bool]) -> None:
         """Return once `true` holds; looked at again whenever something changed on the network. Never returns early; the
         suite bounds it."""
         ...
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float | None) -> None:
+    def refuse_sends(self, calls: int, retry_after: float | None) -> None:
         """The next `calls` messages that the bridge sends are not shown: the network takes none for `retry_after`
         seconds, or (None) never takes these."""
         ...
 
-    def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:
+    def cut_connections(self, when: Literal["before", "after"], calls: int = 1) -> None:
         """The connection breaks before, or after, each of the next `calls` messages that the bridge sends took effect;
         the bridge gets no answer to them."""
         ...
 
-    async def go(self) -> None:
+    async def go_offline(self) -> None:
         """The network is gone: nothing connects, what was connected breaks. What people say meanwhile is kept there."""
         ...
 
-    async def come_back(self) -> None: ...
+    async def go_online(self) -> None: ...
 
     async def aclose(self) -> None: ...
 

@@ -35,7 +35,7 @@ from tests.support.networks.network import (
 _EVERYTHING = BridgeCapabilities(
     edit=True, typing=True, media=True, threads=True, buttons=True, max_length=500, dedupe_seconds=3600
 )
-_TEXT = BridgeCapabilities(max_length=160, length_in="utf-8")
+_TEXT = BridgeCapabilities(max_length=160, length_unit="utf-8")
 ROOM = "the-room"
 
 
@@ -67,9 +67,9 @@ class PlainNetwork:
     def __init__(self, *, able: bool) -> None:
         self.name = "able" if able else "plain"
         self.capabilities = _EVERYTHING if able else _TEXT
-        self.facts = NetworkAbilities(threads=able, edits=able, deletes=able, pictures=able, files=able)
+        self.abilities = NetworkAbilities(threads=able, edits=able, deletes=able, pictures=able, files=able)
         self.room = ROOM
-        self.sends = 0
+        self.send_attempts = 0
         self._events: list[_Event] = []
         self._shown: list[_Shown] = []
         self._known: dict[str, datetime] = {}
@@ -84,7 +84,7 @@ class PlainNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge:
         return PlainBridge(self, clock)
 
-    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
+    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def after(self, number: int) -> list[_Event]:
@@ -100,9 +100,11 @@ class PlainNetwork:
         if self._gone:
             raise BridgeError(f"{self.name} does not answer.")
 
-    def take(self, key: str, place: str, seen: VisibleMessage, commands: dict[str, str], now: datetime) -> None:
+    def accept_message(
+        self, key: str, place: str, seen: VisibleMessage, commands: dict[str, str], now: datetime
+    ) -> None:
         """Show a message; one under a key that the network has known for less than its window is not shown again."""
-        self.sends += 1
+        self.send_attempts += 1
         self._move()
         self.answer()
         if self._refusals:
@@ -158,19 +160,19 @@ class PlainNetwork:
         addressed: bool = True,
         thread: str = "",
     ) -> str:
-        if thread and not self.facts.threads:
+        if thread and not self.abilities.threads:
             raise NetworkRefused("There are no threads here.")
         number = len(self._events) + 1
         return self._happened(_Event(number, "say", f"m{number}", who, text, where, addressed, thread))
 
     async def edit(self, who: PersonKind, message: str, text: str) -> None:
-        if not self.facts.edits:
+        if not self.abilities.edits:
             raise NetworkRefused("What was said stays.")
         said = self._said(message)
         self._happened(replace(said, number=len(self._events) + 1, kind="edit", who=who, text=text))
 
     async def delete(self, who: PersonKind, message: str) -> None:
-        if not self.facts.deletes:
+        if not self.abilities.deletes:
             raise NetworkRefused("What was said stays.")
         said = self._said(message)
         self._happened(replace(said, number=len(self._events) + 1, kind="delete", who=who, text=""))
@@ -189,12 +191,12 @@ class PlainNetwork:
         return self._send(who, Media("file", "text/plain", name, len(data), _base64(data)), caption)
 
     def _send(self, who: PersonKind, media: Media, caption: str) -> str:
-        if not self.facts.files:
+        if not self.abilities.files:
             raise NetworkRefused("Text alone.")
         number = len(self._events) + 1
         return self._happened(_Event(number, "say", f"m{number}", who, caption, media=(media,)))
 
-    async def again(self, message: str) -> None:
+    async def redeliver(self, message: str) -> None:
         self._happened(replace(self._said(message), number=len(self._events) + 1))
 
     def _said(self, message: str) -> _Event:
@@ -205,33 +207,33 @@ class PlainNetwork:
         self._move()
         return event.id
 
-    def seen(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
+    def visible_messages(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
         place = self.place(who, where)
         return tuple(shown.seen for shown in self._shown if shown.place.partition("/")[0] == place)
 
-    def typing(self, who: PersonKind, where: ConversationPlace = "private") -> int:
+    def typing_count(self, who: PersonKind, where: ConversationPlace = "private") -> int:
         return self._typing.get(self.place(who, where), 0)
 
     def place(self, who: PersonKind, where: ConversationPlace) -> str:
         return self.account(who) if where == "private" else ROOM
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def wait_until(self, true: Callable[[], bool]) -> None:
         while not true():
             await self._moved()
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float | None) -> None:
+    def refuse_sends(self, calls: int, retry_after: float | None) -> None:
         self._refusals += [retry_after] * calls
 
-    def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:
+    def cut_connections(self, when: Literal["before", "after"], calls: int = 1) -> None:
         self._cuts += [when] * calls
 
-    async def go(self) -> None:
+    async def go_offline(self) -> None:
         self._gone = True
         self._move()
 
-    async def come_back(self) -> None:
+    async def go_online(self) -> None:
         self._gone = False
         self._move()
 
@@ -258,13 +260,13 @@ class PlainBridge:
         self._network.answer()
         return f"@{self.name}"
 
-    async def run(self, door: InboundPort) -> None:
+    async def run(self, inbound: InboundPort) -> None:
         self._network.answer()
-        door.connected(self.name)
-        number = int(door.position(self.name) or 0)
+        inbound.mark_connected(self.name)
+        number = int(inbound.load_position(self.name) or 0)
         while True:
             for event in await self._network.after(number):
-                await self._hand_in(door, event)
+                await self._hand_in(inbound, event)
                 number = event.number
 
     async def _hand_in(self, door: InboundPort, event: _Event) -> None:
@@ -272,7 +274,7 @@ class PlainBridge:
         room = ROOM if event.where == "room" else None
         if event.kind in ("edit", "delete"):
             kind: Literal["edit", "delete"] = "edit" if event.kind == "edit" else "delete"
-            await door.change(
+            await door.receive_change(
                 MessageChange(self.name, event.id, f"c{event.number}", kind, sender, event.text, room, position)
             )
             return
@@ -300,7 +302,7 @@ class PlainBridge:
             seen = replace(seen, file=base64.b64decode(part.media.data or ""), file_name=part.media.name)
         seen = replace(seen, thread=outgoing.target.partition("/")[2])
         commands = {button.label: button.command for button in buttons}
-        self._network.take(part.key, outgoing.target, seen, commands, self._clock())
+        self._network.accept_message(part.key, outgoing.target, seen, commands, self._clock())
 
     def show(self, event: TurnEvent, target: str) -> None:
         if self.capabilities.typing and event.kind == "turn" and event.data["state"] == "started":

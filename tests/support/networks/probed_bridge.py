@@ -21,11 +21,11 @@ class ChangeSignal:
     def __init__(self) -> None:
         self._moved = asyncio.Event()
 
-    def move(self) -> None:
+    def notify(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def wait_until(self, true: Callable[[], bool]) -> None:
         while not true():
             await self._moved.wait()
 
@@ -36,19 +36,19 @@ class BridgeProbe:
     is its last, before or after it took effect; with `refuses` the disk refuses that call instead. `send_fails_at` is
     the message, counted from now, that does not go out."""
 
-    moves: ChangeSignal = field(default_factory=ChangeSignal)
-    handed_in: list[InboundMessage | MessageChange] = field(default_factory=list)
-    dies_at: int = 0
+    changed: ChangeSignal = field(default_factory=ChangeSignal)
+    received: list[InboundMessage | MessageChange] = field(default_factory=list)
+    crash_at_call: int = 0
     when: CrashMoment = "before"
-    refuses: bool = False
-    died: bool = False
+    disk_full: bool = False
+    crashed: bool = False
     send_fails_at: int = 0
 
     def changes(self) -> list[MessageChange]:
-        return [one for one in self.handed_in if isinstance(one, MessageChange)]
+        return [one for one in self.received if isinstance(one, MessageChange)]
 
     def arrivals(self) -> list[InboundMessage]:
-        return [one for one in self.handed_in if isinstance(one, InboundMessage)]
+        return [one for one in self.received if isinstance(one, InboundMessage)]
 
 
 class ProbedInbound:
@@ -61,28 +61,28 @@ class ProbedInbound:
         self._note(arrival)
         return accepted
 
-    async def change(self, change: MessageChange) -> None:
-        await self._call(lambda: self._door.change(change))
+    async def receive_change(self, change: MessageChange) -> None:
+        await self._call(lambda: self._door.receive_change(change))
         self._note(change)
 
-    def expects(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
-        return self._door.expects(bridge, sender, room, addressed=addressed)
+    def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
+        return self._door.accepts_from(bridge, sender, room, addressed=addressed)
 
-    def position(self, bridge: str) -> str:
-        return self._door.position(bridge)
+    def load_position(self, bridge: str) -> str:
+        return self._door.load_position(bridge)
 
-    def advance(self, bridge: str, position: str) -> None:
-        self._door.advance(bridge, position)
+    def save_position(self, bridge: str, position: str) -> None:
+        self._door.save_position(bridge, position)
 
-    def connected(self, bridge: str) -> None:
-        self._door.connected(bridge)
-        self._watch.moves.move()
+    def mark_connected(self, bridge: str) -> None:
+        self._door.mark_connected(bridge)
+        self._watch.changed.notify()
 
     async def _call(self, call: Callable[[], Awaitable[Any]]) -> Any:
         watch = self._watch
-        watch.dies_at -= 1
-        here = watch.dies_at == 0
-        if here and watch.refuses:
+        watch.crash_at_call -= 1
+        here = watch.crash_at_call == 0
+        if here and watch.disk_full:
             raise StoreError("The disk is full.")
         if here and watch.when == "before":
             await self._die()
@@ -92,13 +92,13 @@ class ProbedInbound:
         return result
 
     async def _die(self) -> None:
-        self._watch.died = True
-        self._watch.moves.move()
+        self._watch.crashed = True
+        self._watch.changed.notify()
         await asyncio.get_running_loop().create_future()
 
     def _note(self, what: InboundMessage | MessageChange) -> None:
-        self._watch.handed_in.append(what)
-        self._watch.moves.move()
+        self._watch.received.append(what)
+        self._watch.changed.notify()
 
 
 class ProbedBridge:
@@ -113,11 +113,11 @@ class ProbedBridge:
     async def check(self) -> str:
         return await self._bridge.check()
 
-    async def run(self, door: InboundPort) -> None:
+    async def run(self, inbound: InboundPort) -> None:
         try:
-            await self._bridge.run(ProbedInbound(door, self._watch))
+            await self._bridge.run(ProbedInbound(inbound, self._watch))
         finally:
-            self._watch.moves.move()
+            self._watch.changed.notify()
 
     async def send(self, part: OutgoingPart) -> None:
         self._watch.send_fails_at -= 1
@@ -126,7 +126,7 @@ class ProbedBridge:
         try:
             await self._bridge.send(part)
         finally:
-            self._watch.moves.move()
+            self._watch.changed.notify()
 
     def show(self, event: TurnEvent, target: str) -> None:
         self._bridge.show(event, target)

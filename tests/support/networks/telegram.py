@@ -34,7 +34,7 @@ _DRAFTS_APART = 0.001
 
 class TelegramNetwork:
     name = "telegram"
-    facts = NetworkAbilities(threads=True, deletes=False)
+    abilities = NetworkAbilities(threads=True, deletes=False)
     room = str(ROOM)
 
     def __init__(self, server: StrictTelegram) -> None:
@@ -46,7 +46,7 @@ class TelegramNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge:
         return TelegramBridge(self.server.token, self.server.url, draft_seconds=_DRAFTS_APART)
 
-    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
+    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     def account(self, who: PersonKind) -> str:
@@ -94,7 +94,7 @@ class TelegramNetwork:
         file = {**self.server.keep_file(data), "file_name": name, "mime_type": "text/plain"}
         return self._put(who, "private", None, document=file, caption=caption)
 
-    async def again(self, message: str) -> None:
+    async def redeliver(self, message: str) -> None:
         self.server.put({"message": self._said[message]})
 
     def _put(self, who: PersonKind, where: ConversationPlace, text: str | None, **fields: Any) -> str:
@@ -106,7 +106,7 @@ class TelegramNetwork:
 
     # -------------------------------------------------------------------------------------------------- what people see
 
-    def seen(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
+    def visible_messages(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
         chat = self._chat(who, where)
         drafts = self._drafts(chat)
         sent = [one for one in self.server.sent if one.chat == chat]
@@ -124,14 +124,14 @@ class TelegramNetwork:
             for one, before in zip(sent, drafts, strict=True)
         )
 
-    def typing(self, who: PersonKind, where: ConversationPlace = "private") -> int:
+    def typing_count(self, who: PersonKind, where: ConversationPlace = "private") -> int:
         return self.server.timeline.count((self._chat(who, where), "typing", ""))
 
     @property
-    def sends(self) -> int:
+    def send_attempts(self) -> int:
         return sum(method in _SENDING for method, _ in self.server.calls)
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def wait_until(self, true: Callable[[], bool]) -> None:
         await self.server.until(true)
 
     def _chat(self, who: PersonKind, where: ConversationPlace) -> int:
@@ -151,24 +151,24 @@ class TelegramNetwork:
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float | None) -> None:
+    def refuse_sends(self, calls: int, retry_after: float | None) -> None:
         if retry_after is None:
             refusal = BotApiError(403, "Forbidden: bot was blocked by the user")
         else:
             refusal = BotApiError(429, f"Too Many Requests: retry after {retry_after:g}", retry_after=retry_after)
         self.server.trouble("send", *[refusal] * calls)
 
-    def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:
+    def cut_connections(self, when: Literal["before", "after"], calls: int = 1) -> None:
         self.server.trouble("send", *[when] * calls)
 
-    async def go(self) -> None:
-        await self.server.go()
+    async def go_offline(self) -> None:
+        await self.server.go_offline()
 
-    async def come_back(self) -> None:
-        await self.server.come_back()
+    async def go_online(self) -> None:
+        await self.server.go_online()
 
     async def aclose(self) -> None:
-        await self.server.go()
+        await self.server.go_offline()
 
 
 def _id(sent: SentMessage) -> str:

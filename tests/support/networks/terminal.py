@@ -38,7 +38,7 @@ _NOBODY = "No house is served."
 
 class TerminalNetwork:
     name = "terminal"
-    facts = NetworkAbilities(
+    abilities = NetworkAbilities(
         strangers=False,
         rooms=False,
         edits=False,
@@ -50,7 +50,7 @@ class TerminalNetwork:
     room = ""
 
     def __init__(self) -> None:
-        self.sends = 0
+        self.send_attempts = 0
         self._house: App | None = None
         self._link: SocketLink | None = None
         self._numbers = itertools.count(1)
@@ -64,7 +64,7 @@ class TerminalNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge | None:
         return None
 
-    def serving(self, house: App) -> AbstractAsyncContextManager[None]:
+    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
         return self._serving(house)
 
     @asynccontextmanager
@@ -101,19 +101,19 @@ class TerminalNetwork:
                     self._typing += 1
                 if kind == "delta":
                     self._drafts.append(data["text"])
-                self._moves.move()
+                self._moves.notify()
         return False
 
     async def _deliver(self, link: SocketLink, data: Mapping[str, Any]) -> bool:
         """Whether the terminal lived to confirm it."""
-        self.sends += 1
+        self.send_attempts += 1
         cut = self._cuts.pop(0) if self._cuts else None
         if cut != "before" and data["key"] not in self._shown:
             drafts, self._drafts = tuple(self._drafts), []
             self._shown[data["key"]] = VisibleMessage(data["key"], data["body"], len(data["body"]), drafts)
-        self._moves.move()
+        self._moves.notify()
         if cut is None:
-            await link.shown(data["key"])
+            await link.acknowledge(data["key"])
         return cut is None
 
     # --------------------------------------------------------------------------------------------------- what people do
@@ -132,9 +132,9 @@ class TerminalNetwork:
     ) -> str:
         name = f"said{next(self._numbers)}"
         if text.startswith("/") and self._link is not None:
-            answer = await self._link.command(text, MAIN_SESSION)
+            answer = await self._link.run_command(text, MAIN_SESSION)
             self._shown[name] = VisibleMessage(name, answer, len(answer))
-            self._moves.move()
+            self._moves.notify()
             return name
         session = MAIN_SESSION if who == "owner" and where == "private" else f"peer:terminal:{who}"
         thread_of = {"thread": thread} if thread else {}
@@ -159,7 +159,7 @@ class TerminalNetwork:
         medium = {"mime": mime, "name": name, "data": base64.b64encode(data).decode()}
         return await self._post({"text": caption, "external_id": f"said{next(self._numbers)}", "media": [medium]})
 
-    async def again(self, message: str) -> None:
+    async def redeliver(self, message: str) -> None:
         await self._post(self._said[message])
 
     async def _post(self, body: dict[str, Any]) -> str:
@@ -178,27 +178,27 @@ class TerminalNetwork:
 
     # -------------------------------------------------------------------------------------------------- what people see
 
-    def seen(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
+    def visible_messages(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
         return tuple(self._shown.values()) if (who, where) == ("owner", "private") else ()
 
-    def typing(self, who: PersonKind, where: ConversationPlace = "private") -> int:
+    def typing_count(self, who: PersonKind, where: ConversationPlace = "private") -> int:
         return self._typing
 
-    async def until(self, true: Callable[[], bool]) -> None:
-        await self._moves.until(true)
+    async def wait_until(self, true: Callable[[], bool]) -> None:
+        await self._moves.wait_until(true)
 
     # --------------------------------------------------------------------------------------------------------- troubles
 
-    def refuse(self, calls: int, retry_after: float | None) -> None:
+    def refuse_sends(self, calls: int, retry_after: float | None) -> None:
         raise NetworkRefused("A terminal takes whatever comes.")
 
-    def cut(self, when: Literal["before", "after"], calls: int = 1) -> None:
+    def cut_connections(self, when: Literal["before", "after"], calls: int = 1) -> None:
         self._cuts += [when] * calls
 
-    async def go(self) -> None:
+    async def go_offline(self) -> None:
         raise NetworkRefused("The house itself is the network.")
 
-    async def come_back(self) -> None:
+    async def go_online(self) -> None:
         raise NetworkRefused("The house itself is the network.")
 
     async def aclose(self) -> None:

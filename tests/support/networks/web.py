@@ -34,7 +34,7 @@ class WebNetwork(TerminalNetwork):
 
     @asynccontextmanager
     async def _serving(self, house: App) -> AsyncIterator[None]:
-        behind = house.web.behind
+        behind = house.web.deps
         # A port of its own for each house: the system chooses.
         listener = TcpListener(
             lambda tls: build_tcp_server(behind, AccessRules(lambda: TOKEN), tls, time.monotonic),
@@ -75,12 +75,12 @@ class WebNetwork(TerminalNetwork):
                     self._typing += 1
                 if event.event == "delta":
                     self._drafts.append(data["text"])
-                self._moves.move()
+                self._moves.notify()
         return False
 
     async def _given(self, client: httpx2.AsyncClient, data: Mapping[str, Any], number: str) -> bool:
         """Whether the client lived to confirm it."""
-        self.sends += 1
+        self.send_attempts += 1
         cut = self._cuts.pop(0) if self._cuts else None
         if cut != "before":
             drafts, self._drafts = tuple(self._drafts), []
@@ -88,7 +88,7 @@ class WebNetwork(TerminalNetwork):
                 number, data["body"], len(data["body"]), drafts
             )
             self._last = number
-        self._moves.move()
+        self._moves.notify()
         if cut is None:
             await client.post("/v1/deliveries/ack", json={"key": data["key"]})
         return cut is None
@@ -107,7 +107,7 @@ class WebNetwork(TerminalNetwork):
         answer = (await self._client.post("/v1/commands", json={"text": text})).json()["text"]
         name = f"command{len(self._shown)}"
         self._shown[name] = VisibleMessage(name, answer, len(answer))
-        self._moves.move()
+        self._moves.notify()
         return name
 
     async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:

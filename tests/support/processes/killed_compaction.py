@@ -22,13 +22,14 @@ def main(path: Path, what: str, steps: int) -> None:
     ids = plan_compaction(home, 0, 5)
     named = (ids.from_message_id, ids.to_message_id)
     planned = replace(
-        plan_compaction(home, 0, 5, summary_message()), shorten=plan_masking(home, len(live_messages(home)) - 1).shorten
+        plan_compaction(home, 0, 5, summary_message()),
+        shortened=plan_masking(home, len(live_messages(home)) - 1).shortened,
     )
     if what == "undo":
-        home.conversation.compact(planned, NOW)
-        told = home.conversation.restorable("main")
+        home.conversation.commit_compaction(planned, NOW)
+        told = home.conversation.plan_uncompact("main")
         _killed_after(home, steps)
-        home.conversation.uncompact(told, "main", NOW)
+        home.conversation.undo_compaction(told, "main", NOW)
     else:
         if what == "begin":
             _killed_after(home, steps)
@@ -36,7 +37,7 @@ def main(path: Path, what: str, steps: int) -> None:
         started = home.conversation.begin_compaction("main", planned.prefix_rev, "nap", named, "a", until, NOW)
         if what == "compact":
             _killed_after(home, steps)
-            home.conversation.compact(replace(planned, started=started), NOW)
+            home.conversation.commit_compaction(replace(planned, started_id=started), NOW)
     _die()
 
 

@@ -22,7 +22,7 @@ _READING = ("SELECT", "PRAGMA", "SAVEPOINT", "RELEASE", "--")
 
 def main(path: Path, step: int, ending: str) -> None:
     home = ErasureHome(path).open()
-    home.found("gate")
+    home.search_ids("gate")
     steps = itertools.count(1)
     counted = 0
 
@@ -41,10 +41,10 @@ def main(path: Path, step: int, ending: str) -> None:
         if event in _FILES and writes and str(values[0]).startswith(str(path)) and str(values[0]).endswith(ending):
             count()
 
-    for db in (home.db, home.people, home.remembered):
+    for db in (home.db, home.character_db, home.memory_db):
         db.utils.conn.set_trace_callback(statement)
     sys.addaudithook(audit)
-    asyncio.run(home.forgetting.forget(erasure_request(), NOW))
+    asyncio.run(home.erasure.erase(erasure_request(), NOW))
     print(counted)
 
 

@@ -33,11 +33,11 @@ def main(path: Path, what: str, step: int) -> None:
 def act(home: MemoryFilesHome, what: str) -> None:
     """The change, made for the text "one" of MEMORY.md; a note of the day; MEMORY.md's newest change taken back."""
     if what == "curate":
-        home.files.curate(WANTED, "one\n", "sleep", NOW, key=KEY)
+        home.files.replace_memory_file(WANTED, "one\n", "sleep", NOW, key=KEY)
     elif what == "note":
-        home.files.note("owner", DAY, "14:03", [LINE], KEY)
+        home.files.append_daily_note("owner", DAY, "14:03", [LINE], KEY)
     else:
-        home.files.undo(home.files.edits("owner")[0].id or 0, "owner", NOW)
+        home.files.undo_edit(home.files.list_edits("owner")[0].id or 0, "owner", NOW)
 
 
 def _killed_before(home: MemoryFilesHome, step: int) -> None:

@@ -38,17 +38,17 @@ def main(path: Path, turns: int, limit: int) -> None:
 def _said(home: StoreHome, number: int, errors: list[str]) -> bool:
     """One turn, taken up where an error left it. False when the disk refused."""
     try:
-        running = {turn.session: turn for turn in home.conversation.reconcile(NOW).running}
+        running = {turn.session: turn for turn in home.conversation.recover_after_crash(NOW).running_turns}
         turn = running.get("main") or _begun(home, number)
         if turn is None:
             return True
         said = home.conversation.turn_messages(turn)
         if len(said) == 1:
-            home.conversation.record(turn, tool_round(f"c{number}", f"result {number} " * 200), NOW)
+            home.conversation.record_messages(turn, tool_round(f"c{number}", f"result {number} " * 200), NOW)
         reply = said[-1] if said[-1].content.startswith("reply") else Message("assistant", f"reply {number}")
         home.conversation.finish_turn(turn, "answered", reply, [reply_item(turn, reply.content)], NOW)
-        for item in home.outbox.pending("terminal"):
-            home.outbox.mark(item.id, "sent", NOW)
+        for item in home.outbox.pending_items("terminal"):
+            home.outbox.set_state(item.id, "sent", NOW)
     except StoreError as error:
         errors.append(str(error))
         return False
