@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -115,10 +116,15 @@ def _missing_in_blocks(root: Path, text: str) -> Iterator[Problem]:
                 if not (root / path[0]).exists():
                     yield line + block[2].count("\n", 0, path.start()), path[0]
         elif block[1] == "python":
-            for node in ast.walk(ast.parse(block[2])):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
-                    names = [f"{node.module}.{alias.name}" for alias in node.names]
-                    yield from ((line + node.lineno - 1, one) for one in names if not _is_dotted_name(root, one))
+            yield from ((line + number, name) for number, name in _missing_imports(root, textwrap.dedent(block[2])))
+
+
+def _missing_imports(root: Path, code: str) -> Iterator[Problem]:
+    """What code imports from the project and is not there; lines count from 0."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from ((node.lineno - 1, one) for one in names if not _is_dotted_name(root, one))
 
 
 def _is_dotted_name(root: Path, name: str) -> bool:

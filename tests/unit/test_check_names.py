@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,24 @@ def test_the_core_can_be_read_in_an_hour_and_the_page_says_how_long_it_is() -> N
     assert sum(lines) <= LONGEST_READING_PATH
     for row, count in zip(rows, lines, strict=True):
         assert int(row[1]) == pytest.approx(count, rel=0.25), row[0]
+
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+EXAMPLES = [textwrap.dedent(block) for block in re.findall(r"^ *```python\n(.*?)^ *```$", CONTRIBUTING, re.M | re.S)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.strip().splitlines()[-1].strip()[:30])
+def test_an_example_for_contributors_runs(example: str) -> None:
+    exec(compile(example, "CONTRIBUTING.md", "exec", dont_inherit=True), {"__name__": "example"})
+
+
+def test_the_floors_of_the_page_are_those_that_are_checked() -> None:
+    parser = ConfigParser()
+    parser.read(ROOT / ".importlinter", encoding="utf-8")
+    layers = parser["importlinter:contract:layers"]["layers"].split("\n")
+    checked = [{room.strip() for room in layer.split("|")} for layer in layers if layer.strip()]
+    floors: list[set[str]] = []
+    for row in page_rows("architecture.md", r"\d*"):
+        floors += [set()] if row[0] else []
+        floors[-1].add(row[1].strip("`/").removesuffix(".py").replace("/", "."))
+    assert floors == checked
