@@ -162,7 +162,9 @@ def build_sleep(
         compacting.preview_sleep,
     )
     rereading = Reextraction(stores.conversation, stores.log_reader, stores.journal, extractor)
-    return SleepSetup(measures, standing, context, compacting, cycle, sleeper, sync_journal, undoing, foreseeing, rereading)
+    return SleepSetup(
+        measures, standing, context, compacting, cycle, sleeper, sync_journal, undoing, foreseeing, rereading
+    )
 
 
 def _sleep_budget(settings: Settings, stores: Stores, context: ContextWindow) -> SleepBudget:
