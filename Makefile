@@ -23,7 +23,7 @@ help:
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
 	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"
-	@echo "make docs        write docs/reference/ and the conversation in README.md again"
+	@echo "make docs        write docs/developing/reference/ and the conversation in README.md again, check the pages"
 	@echo "make clean       remove what the others made"
 
 run: $(VENV)/.run
@@ -42,6 +42,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/mypy --no-error-summary docs/*.py
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m docs.generate --check
+	@$(BIN)/python -m docs.check_names
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench $(ARGS)
@@ -62,9 +63,11 @@ study: $(VENV)/.dev
 docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate
 	@$(BIN)/python -m docs.transcript
+	@$(BIN)/python -m docs.check_names
 
 docs-check: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate --check
+	@$(BIN)/python -m docs.check_names
 
 clean:
 	@rm -rf $(VENV) build dist .bench .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis

@@ -159,7 +159,7 @@ TurnState = Literal["running", "answered", "failed", "aborted"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One user request until its answer. `volatile` is the frozen volatile block (DESIGN 5)."""
+    """One user request until its answer. `volatile` is its volatile block (see `docs/glossary.md`)."""
 
     id: str
     session: str

@@ -99,7 +99,7 @@ _TASK_LENGTH = 100
 
 
 class TurnContextBuilder:
-    """Makes the volatile block of a turn (DESIGN 5)."""
+    """Makes the volatile block of a turn (see `docs/glossary.md`)."""
 
     def __init__(
         self,
