@@ -120,5 +120,10 @@ async def test_an_answer_that_does_not_come_to_its_end_is_given_up() -> None:
     async with asking(FixedAnswer(200, ENDLESS, drips=True)) as client, asyncio.timeout(10):
         with pytest.raises(BridgeError, match="no answer in time"):
             await ShortTimeoutInbound(
-                client, MatrixInboundRecorder(at=POSITION), NoDrafts(), lambda moved: None, (), lambda account: False
+                client,
+                MatrixInboundRecorder(stored_position=POSITION),
+                NoDrafts(),
+                lambda moved: None,
+                (),
+                lambda account: False,
             ).run()
