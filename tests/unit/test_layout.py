@@ -138,7 +138,11 @@ def test_only_the_settings_read_the_environment() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
     }
     # Mem0 reads its switches from there when it is imported: its child process sets them.
-    assert readers == {"assistant/settings/settings.py", "assistant/wire/memory_worker_main.py"}
+    assert readers == {
+        "assistant/settings/home.py",
+        "assistant/settings/settings.py",
+        "assistant/wire/memory_worker_main.py",
+    }
 
 
 # A chat about to-dos is welcome; a note to oneself in capitals is not.
