@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from assistant.core.text import lazy_regex
-from sleep.rules.classifier import DURABLE_THRESHOLD, mentions_entity, mentions_person, score_clause
+from sleep.rules.classifier import durable_threshold, mentions_entity, mentions_person, score_clause
 from sleep.rules.clauses import (
     depends_on_previous,
     find_clauses,
@@ -25,6 +25,7 @@ from sleep.rules.clauses import (
     strip_opening_words,
 )
 from sleep.rules.corrections import is_correction, is_explicit_correction
+from sleep.rules.pattern_files import load_pattern
 from sleep.rules.sentences import Sentence
 
 _LONGEST = 400
@@ -47,19 +48,10 @@ _RAMBLING = 30
 # An edge of a sentence that weighs less only passes.
 _EDGE = -2.5
 _OF_ONESELF = lazy_regex(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
-_JOINT = lazy_regex(
-    r"^(?:(?:and|also|oh|btw|by the way|so|but|plus|anyway|because|cos|since|ok|right|well)\b[\s,.:!–-]*)+",
-    re.IGNORECASE,
-)
+_JOINT = load_pattern("clauses", "joint")
 _OF_SOMEBODY_NAMED = lazy_regex(r"^(?:who|which|whose)\b", re.IGNORECASE)
 _HANGS_ON = lazy_regex(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
-_SUBJECT = lazy_regex(
-    r"^(?:(?:and|but|so|because|cos|since|as|also|no|not|just|only|all)\s+)*(?:i|i'm|i've|i'd|we|we're|we've|my|our"
-    r"|her|his|their|the|he|she|he's|she's|they|they're|it|it's|no|nothing|\w+'s|(?-i:[A-Z]\w+)"
-    r"|(?:\w+ ){1,6}(?:is|are|was|has|have|have to|gets?|\w+s)|(?:\w+ )?(?:\w+ed|had|got|gave|quit|left|sold|bought"
-    r"|took|off|been|allergic|born|due|can't|cannot|can only|don't|never|won't|must))\b",
-    re.IGNORECASE,
-)
+_SUBJECT = load_pattern("clauses", "subject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +85,9 @@ def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
         return ""
     correcting = (beside.after_announcement or is_correction(own)) and mentions_entity(own)
     need = (
-        DURABLE_THRESHOLD - _FOR_CORRECTING * correcting - _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
+        durable_threshold()
+        - _FOR_CORRECTING * correcting
+        - _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
     )
     if depends_on_previous(strip_opening_words(own)) and (correcting or beside.after_statement):
         need -= _FOR_GOING_ON
@@ -133,9 +127,9 @@ def _parts(own: str, sentence: Sentence) -> list[_Clause]:
         supposes = is_hypothetical(clause)
         begins = _asks(clause, index, sentence) or (last and sentence.has_question_mark) or is_order(clause) or supposes
         own_weight = score_clause(strip_opening_words(clause)) + (
-            DURABLE_THRESHOLD if is_standing_instruction(clause) else 0.0
+            durable_threshold() if is_standing_instruction(clause) else 0.0
         )
-        stands = own_weight >= DURABLE_THRESHOLD + _EXTRA_WEIGHT_BESIDE and _has_subject(clause)
+        stands = own_weight >= durable_threshold() + _EXTRA_WEIGHT_BESIDE and _has_subject(clause)
         doing = begins or (doing and not stands)
         small = is_small_talk_clause(clause) and not begins
         states = not doing and not is_disclaimer(clause) and not small
@@ -177,7 +171,7 @@ def _of_whom_it_is_asked(sentence: Sentence, own: str, parts: list[_Clause]) -> 
         if part.hangs and not before.states and not (is_order(said) or is_question_clause(said) or is_disclaimer(said)):
             both = score_clause(said) + score_clause(own[before.start : before.end])
             if mentions_person(own[before.start : before.end]) and (
-                score_clause(said) >= _OF_ONE or (score_clause(said) >= _OF_SOMEBODY and both >= DURABLE_THRESHOLD)
+                score_clause(said) >= _OF_ONE or (score_clause(said) >= _OF_SOMEBODY and both >= durable_threshold())
             ):
                 return _cut(sentence, own, [before, part])
     return ""
