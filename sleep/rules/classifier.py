@@ -16,7 +16,6 @@ from sleep.rules.pattern_files import load_pattern, read_classifier
 from sleep.rules.sentences import expand_shorthand
 from sleep.rules.word_classes import classify_word, split_words
 
-_MOOD = load_pattern("signs", "mood")
 _THING_CHANGED = load_pattern("signs", "thing_changed")
 _WEEKDAY = load_pattern("signs", "weekday")
 
@@ -37,8 +36,6 @@ def find_signs(clause: str) -> list[str]:
     classes: set[str] = set()
     for word in split_words(lowered):
         classes |= classify_word(word)
-    if "mood" in classes and not _MOOD.search(lowered):
-        classes.discard("mood")
     if "kin" in classes and "count" in names:
         names.append("so-many")
     if not classes & rules.link_classes and not rules.link_signs.intersection(names):

@@ -31,23 +31,17 @@ from sleep.rules.sentences import Sentence
 _LONGEST = 400
 _FEW_WORDS = 2
 _MANY_WORDS = 5
-# A correction tells that something lasts. A clause beside a question or an order has to speak for itself, as a scrap.
+# A correction tells that something lasts. A clause beside a question or an order has to speak for itself.
 _FOR_CORRECTING = 0.9
 _FOR_SAYING_SO = 1.6
 _FOR_GOING_ON = 0.9
 _FOR_BEING_NOTED = 0.8
 _EXTRA_WEIGHT_BESIDE = 0.2
-_FOR_SCRAPS = 0.3
-_FOR_RAMBLING = 0.8
 _OF_SOMEBODY = 0.6
 _OF_ONE = 1.2
-_SHORT = 3
 _LONG = 18
-# In so many words something always looks like telling.
-_RAMBLING = 30
 # An edge of a sentence that weighs less only passes.
 _EDGE = -2.5
-_OF_ONESELF = lazy_regex(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
 _JOINT = load_pattern("clauses", "joint")
 _OF_SOMEBODY_NAMED = lazy_regex(r"^(?:who|which|whose)\b", re.IGNORECASE)
 _HANGS_ON = lazy_regex(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
@@ -95,8 +89,7 @@ def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
         return _beside(sentence, own, parts, need)
-    rambles = len(own.split()) > _RAMBLING
-    if not parts or _most(own, parts) < need + (_FOR_RAMBLING if rambles else _FOR_SCRAPS if _is_scrap(own) else 0.0):
+    if not parts or _most(own, parts) < need:
         return ""
     return _cut(sentence, own, _without_edges(parts, need, correcting=correcting))
 
@@ -201,11 +194,6 @@ def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
     found = _JOINT.match(words)
     rest = words[found.end() :] if found else words
     return rest or words
-
-
-def _is_scrap(own: str) -> bool:
-    """Few words, of nobody who is named and without a number."""
-    return len(own.split()) <= _SHORT and not _OF_ONESELF.match(own) and not any(map(str.isdigit, own))
 
 
 def is_too_short(own: str) -> bool:
