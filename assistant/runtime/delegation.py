@@ -23,13 +23,13 @@ import structlog
 
 from assistant.context.normalise import normalise
 from assistant.context.pressure import MIN_ANSWER_TOKENS
-from assistant.context.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import DelegationsPort, Model, ToolboxPort, ToolContext
+from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.sessions import session_role
 from assistant.core.text import pluralize
 from assistant.core.tool_results import FAILURE_PREFIX

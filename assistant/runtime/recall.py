@@ -25,11 +25,11 @@ from datetime import datetime, tzinfo
 
 from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
-from assistant.context.quoting import RECORD_TAG, quote_in_tag
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
 from assistant.core.memory_api import MemorySearchPort
 from assistant.core.ports import HistoryPort
+from assistant.core.quoting import RECORD_TAG, quote_in_tag
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
 from assistant.core.text import STOP_WORDS, lazy_regex
 from assistant.core.text import distinct_words as words_of

@@ -21,10 +21,10 @@ import structlog
 
 from assistant.context.build import current_time_block
 from assistant.context.memory_block import memory_block, today_and_yesterday
-from assistant.context.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memory_api import MemoryFilesPort
 from assistant.core.ports import DelegationsPort, RequestsPort
+from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.records import ContextView, InboxItem
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation, Journal

@@ -18,14 +18,14 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from assistant.context.tokens import CountingTier, EncodedLength, TokenCounter, choose_tier, open_counter
+from assistant.context.tokens import EncodedLength, TokenCounter, choose_tier, open_counter
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import ArchivePort, LogRestoreResult, ObjectStore
 from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.people import Permissions, RoleGrant
-from assistant.core.records import LogLocation
+from assistant.core.records import CountingTier, LogLocation
 from assistant.mem0.client import (
     MEMORY_DB_UNREADABLE,
     LocalMemoryReader,
