@@ -13,16 +13,18 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from assistant.core.errors import AssistantError, HomeLocked
-from assistant.core.ports import ControlPort
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import session_scope
 from assistant.service.home_lock import is_home_served
 from assistant.service.unix_socket import is_listening
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
+
+if TYPE_CHECKING:  # the daemon is loaded only where this process serves the home
+    from assistant.web.deps import DaemonControl
 
 # A name and its data: `hello`, the kinds of `records.TurnEvent`, and `deliver`.
 LinkEvent = tuple[str, Mapping[str, Any]]
@@ -70,7 +72,7 @@ class TerminalAttachments(Protocol):
 class InProcessLink:
     """A `Link` to the runtime of this very process."""
 
-    def __init__(self, control: ControlPort, terminals: TerminalAttachments) -> None:
+    def __init__(self, control: DaemonControl, terminals: TerminalAttachments) -> None:
         self._control = control
         self._terminals = terminals
 

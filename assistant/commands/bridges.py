@@ -22,19 +22,19 @@ from zoneinfo import ZoneInfo
 from assistant.core.bridge_api import (
     NETWORK_NAMES,
     Bridge,
-    BridgeStatesPort,
     BridgeStatus,
     DeliveryOutcome,
     RedirectResult,
     UndeliveredItem,
 )
 from assistant.core.errors import AssistantError, BridgeError, UsageError
-from assistant.core.people import SessionRoutesPort
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Outbox
 from assistant.core.text import pluralize, preview_line
+from assistant.store.script.people import ConversationRoutes
+from assistant.store.script.state import BridgeStates
 
 BRIDGE_USAGE = "/bridge [test NAME | pause NAME | resume NAME | reload NAME]"
 TEST_MESSAGE = "This is a test: what I send you here arrives. Write to me whenever you like."
@@ -71,8 +71,8 @@ class BridgeStores:
 
     outbox: Outbox
     deliveries: DeliveryOutcomes
-    states: BridgeStatesPort
-    places: SessionRoutesPort
+    states: BridgeStates
+    places: ConversationRoutes
 
 
 class BridgeCommands:

@@ -15,7 +15,6 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from assistant.context.quoting import RECORD_TAG
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
 from assistant.core.memories import (
@@ -31,6 +30,7 @@ from assistant.core.memories import (
     MemoryState,
     RebuildResult,
 )
+from assistant.core.quoting import RECORD_TAG
 from assistant.core.records import LogRecord
 from assistant.core.sessions import session_scope
 from assistant.core.slash_commands import Command, CommandInvocation

@@ -18,12 +18,16 @@ from typing import Protocol
 
 import structlog
 
-from assistant.core.bridge_api import BridgeStatesPort, InboundMessage, MessageChange, MessageChangesPort
+from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
-from assistant.core.people import Identity, PeoplePort, Person, SessionRoutesPort, clean_display_name
+from assistant.core.people import Identity, Person, clean_display_name
 from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_role, session_scope
-from assistant.core.slash_commands import PendingCommand, PendingCommandsPort
+from assistant.core.slash_commands import PendingCommand
+from assistant.store.script.edits import MessageEdits
+from assistant.store.script.inbox import SlashCommandQueue
+from assistant.store.script.people import ConversationRoutes, People
+from assistant.store.script.state import BridgeStates
 
 log = structlog.get_logger()
 
@@ -60,11 +64,11 @@ class InboundStores:
     """What is kept of those who write over bridges: who they are, where the owner's places lead, what they typed, how
     far each bridge has come, and what was edited."""
 
-    people: PeoplePort
-    places: SessionRoutesPort
-    typed_commands: PendingCommandsPort
-    bridge_states: BridgeStatesPort
-    message_changes: MessageChangesPort
+    people: People
+    places: ConversationRoutes
+    typed_commands: SlashCommandQueue
+    bridge_states: BridgeStates
+    message_changes: MessageEdits
 
 
 class InboundHandler:

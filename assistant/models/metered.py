@@ -34,12 +34,12 @@ from assistant.core.model_api import (
     ModelReply,
     ModelRequest,
     TextDelta,
+    request_fingerprint,
 )
 from assistant.core.ports import LedgerPort, Model
 from assistant.core.telemetry import Tracer, TraceSpan
 from assistant.models.errors import StreamBroken
 from assistant.models.prices import Price, Prices
-from assistant.spending.turn_guard import request_fingerprint
 
 
 class ModelWrapper:

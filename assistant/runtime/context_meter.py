@@ -23,11 +23,12 @@ from assistant.context.pressure import (
 )
 from assistant.context.tokens import TokenCounter
 from assistant.core.model_api import ModelLimits
-from assistant.core.ports import Model, ModelFactsPort, PinsPort, ToolboxPort
+from assistant.core.ports import Model, ModelFactsPort, ToolboxPort
 from assistant.core.records import ContextView
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.settings.sections import CompactionSettings, ContextSettings
+from assistant.store.script.requests import Pins
 from sleep.compaction.draft_view import is_compaction_prefix
 from sleep.compaction.values import CompactionLimits
 
@@ -49,7 +50,7 @@ class ContextMeter:
         self,
         conversation: Conversation,
         facts: ModelFactsPort,
-        pins: PinsPort,
+        pins: Pins,
         toolbox: Callable[[], ToolboxPort],
         model: Callable[[], Model],
         counter_for: Callable[[str], TokenCounter],

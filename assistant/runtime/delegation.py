@@ -23,18 +23,19 @@ import structlog
 
 from assistant.context.normalise import normalise
 from assistant.context.pressure import MIN_ANSWER_TOKENS
-from assistant.context.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
-from assistant.core.ports import DelegationsPort, Model, ToolboxPort, ToolContext
+from assistant.core.ports import Model, ToolboxPort, ToolContext
+from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.sessions import session_role
 from assistant.core.text import pluralize
 from assistant.core.tool_results import FAILURE_PREFIX
 from assistant.core.tool_results import quote_text as string
 from assistant.settings.sections import DelegationSettings
+from assistant.store.script.turns import Delegations
 
 log = structlog.get_logger()
 
@@ -75,7 +76,7 @@ class DelegationRunner:
         model: Callable[[], Model],
         toolbox: Callable[[], ToolboxPort],
         last_request: Callable[[str], ModelRequest | None],
-        delegations: DelegationsPort,
+        delegations: Delegations,
         settings: DelegationSettings,
         clock: Callable[[], datetime],
         *,
@@ -241,7 +242,7 @@ def _both_ends(text: str) -> str:
 
 
 def tasks_of_interrupted_calls(
-    delegations: DelegationsPort, interrupted: Sequence[Delegation], session: str
+    delegations: Delegations, interrupted: Sequence[Delegation], session: str
 ) -> list[Delegation]:
     """All tasks of a session whose call a restart cut off, in their order: those in `interrupted`, and those of the
     same calls that had ended before and whose answers never reached the model."""

@@ -19,8 +19,8 @@ import structlog
 
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
+from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
 from assistant.core.store_ports import Conversation, Journal
-from sleep.cycle.schedule import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
 
 log = structlog.get_logger()
 

@@ -11,22 +11,19 @@ a crash shows it twice rather than never.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message, ToolCall
-from assistant.core.model_api import CallPurpose, ModelRequest
 from assistant.core.sessions import session_role
 from assistant.spending.notices import budget_footnote
 
 _LONGEST = 200
-_LETTERS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +72,6 @@ def find_repetition(messages: Sequence[Message], limit: int) -> Repetition | Non
     return None
 
 
-def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str) -> str:
-    """A few letters that are the same for the same request."""
-    return text_fingerprint(purpose, model, [*(block.text for block in request.system), *map(_words, request.messages)])
-
-
-def text_fingerprint(purpose: CallPurpose, model: str, texts: Iterable[str]) -> str:
-    """The same for the same texts."""
-    told = hashlib.sha256(f"{purpose}\0{model}\0".encode())
-    for text in texts:
-        told.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return told.hexdigest()[:_LETTERS]
-
-
 def _since_person(said: Sequence[Message]) -> list[Message]:
     last = max((place for place, m in enumerate(said) if m.role == "user"), default=-1)
     return [m for m in said[last + 1 :] if m.role == "assistant"]
@@ -99,11 +83,6 @@ def _known(call: ToolCall, outcomes: dict[str | None, Message]) -> tuple[str, st
     if outcome is None:
         return None
     return call.name, json.dumps(dict(call.arguments), sort_keys=True, default=str), outcome.content
-
-
-def _words(message: Message) -> str:
-    calls = [[call.name, dict(call.arguments)] for call in message.tool_calls]
-    return json.dumps([message.role, message.content, calls], sort_keys=True, default=str)
 
 
 def _short(text: str) -> str:

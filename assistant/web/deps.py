@@ -23,7 +23,7 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
 from assistant.core.model_api import UsageKey
-from assistant.core.ports import ControlPort, HistoryPort, LedgerPort
+from assistant.core.ports import HistoryPort, LedgerPort
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.sessions import OWNER_SCOPE, session_role
 from assistant.core.store_ports import Conversation, Journal
@@ -36,7 +36,7 @@ from assistant.web.read_values import GenerationDetails, ReadApiPort, TimeRange
 
 
 class DaemonControl:
-    """Implements `ports.Control` over a runtime, its commands and its status."""
+    """What a person's tools may ask of the running daemon; the control API puts it on a socket."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class DaemonControl:
         return await self._runtime.accept(incoming)
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
+        """Run a slash command (`/status`, `/undo`, ...) and return what to show, as Markdown. Raises `UsageError`."""
         if session_role(session) != "owner":
             known = [info.key for info in self._conversation.list_sessions()]
             if session not in known:
@@ -62,15 +63,19 @@ class DaemonControl:
         return await self._commands.run(text, session, bridge=bridge, target=session)
 
     async def stop_turn(self, session: str) -> bool:
+        """Abort the running turn of a session; False when none runs."""
         return await self._runtime.stop_turn(session)
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,
+        `model`, `usage` {input, output, cache_read, cache_write, cost_usd}, `pressure`."""
         item = self._conversation.inbox_item(inbox_id)
         if item is None:
             raise UsageError(f"There is no message {inbox_id} in the inbox.")
         return self._runtime.result(item)
 
     def status(self) -> Mapping[str, Any]:
+        """Health as plain JSON; `ok` is False when anything needs a person (I11)."""
         return self._status()
 
 
@@ -159,7 +164,7 @@ def _conversed(one: SessionRow) -> GenerationDetails:
 class ApiDeps:
     """One running daemon."""
 
-    control: ControlPort
+    control: DaemonControl
     read_api: ReadApiPort
     terminal: TerminalBridge
     vitals: VitalsPort

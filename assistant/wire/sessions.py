@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from assistant.commands.sessions import SessionCommands
 from assistant.core.sessions import SessionKind
+from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.policies import ResetPolicies, SessionResetPolicy
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
@@ -16,7 +17,6 @@ from assistant.sessions.scheduler import ResetScheduler, find_reset_problems
 from assistant.settings.settings import Settings
 from assistant.wire.sleep import SleepSetup
 from assistant.wire.stores import Stores, token_counter_for
-from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 Clock = Callable[[], datetime]
 

@@ -19,6 +19,7 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
 from assistant.core.ports import Model, ToolboxPort
 from assistant.core.records import ContextView, InboxItem
+from assistant.core.sleep_schedule import SleepSchedule
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import Prices, load_prices
@@ -46,7 +47,6 @@ from sleep.cycle.judge import EntryJudge
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult
 from sleep.cycle.rebuild import Reextraction
-from sleep.cycle.schedule import SleepSchedule
 from sleep.cycle.score import ScoringPhase
 from sleep.cycle.undo import SleepUndo
 

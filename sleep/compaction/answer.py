@@ -12,9 +12,9 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from assistant.context.quoting import escape_own_tags, replace_unsendable
 from assistant.core.messages import SUMMARY_MARKER
 from assistant.core.model_api import ModelReply
+from assistant.core.quoting import escape_own_tags, replace_unsendable
 from assistant.core.text import lazy_regex
 
 Count = Callable[[str], int]

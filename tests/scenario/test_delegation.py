@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.quoting import NOTE_TAG
 from assistant.core.checkpoints import Delegation
 from assistant.core.messages import ToolCall, Usage
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest
+from assistant.core.quoting import NOTE_TAG
 from assistant.models.anthropic import AnthropicModel
 from assistant.runtime.delegation import (
     FAILED_PREFIX,

@@ -12,8 +12,8 @@ import pytest
 
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import SleepReport
+from assistant.core.sleep_schedule import SleepSchedule
 from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
-from sleep.cycle.schedule import SleepSchedule
 from tests.support.sleep_home import JournalHome, say_facts
 from tests.support.store_home import NOW
 

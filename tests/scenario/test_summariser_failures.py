@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from assistant.context.quoting import RECORD_TAG as TAG
 from assistant.core.messages import SUMMARY_MARKER, Media, Message
+from assistant.core.quoting import RECORD_TAG as TAG
 from assistant.models.metered import MeteredModel
 from assistant.models.offline.model import OfflineModel
 from assistant.models.prices import Prices

@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from assistant.context.tokens import CountingTier, TokenCounter
+from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.ports import Model, ToolboxPort
+from assistant.core.records import CountingTier
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter, SystemPrompts

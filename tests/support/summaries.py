@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.context.quoting import RECORD_TAG as TAG
-from assistant.context.tokens import CountingTier, TokenCounter
+from assistant.context.tokens import TokenCounter
 from assistant.core.messages import SUMMARY_MARKER, Message, Usage
 from assistant.core.model_api import ModelReply, StopReason
 from assistant.core.ports import Model
+from assistant.core.quoting import RECORD_TAG as TAG
+from assistant.core.records import CountingTier
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.prices import Price
 from assistant.settings.settings import shipped_config_dir

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from assistant.core.messages import Message, ToolCall
-from assistant.core.model_api import ModelRequest, SystemBlock
-from assistant.spending.turn_guard import TurnGuard, find_repetition, request_fingerprint
+from assistant.core.model_api import ModelRequest, SystemBlock, request_fingerprint
+from assistant.spending.turn_guard import TurnGuard, find_repetition
 
 ASKED = Message("user", "do it")
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

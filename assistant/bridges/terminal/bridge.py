@@ -7,7 +7,7 @@ What always holds:
   the last delivery it has, everything after that (`feed`).
 - A terminal shows a key once, however often it is given, so a resend is safe for as long as people keep terminals open.
 
-What people type does not come in here: it is accepted through `ports.Control`, which answers with its ids.
+What people type does not come in here: it is accepted through `DaemonControl`, which answers with its ids.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class TerminalBridge:
         return "the terminals of this machine"
 
     async def run(self, inbound: InboundPort) -> None:
-        """See `ports.Control` for what people type."""
+        """See `DaemonControl` for what people type."""
         self._stopped = False
         inbound.mark_connected(self.name)
         await asyncio.get_running_loop().create_future()

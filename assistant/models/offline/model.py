@@ -13,7 +13,6 @@ import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
-from assistant.context.quoting import NOTE_TAG, SPEAKER_TAG
 from assistant.context.truncate import original_words
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message, ToolCall, Usage
@@ -26,6 +25,7 @@ from assistant.core.model_api import (
     StopReason,
     TextDelta,
 )
+from assistant.core.quoting import NOTE_TAG, SPEAKER_TAG
 from assistant.core.text import lazy_regex
 from assistant.core.tool_results import QuotedMessage
 from assistant.models.offline import replies as wording
