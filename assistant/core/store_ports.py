@@ -311,3 +311,25 @@ class Outbox(Protocol):
     def recent_items(self, session: str, *, limit: int = 20) -> list[OutboxItem]: ...
 
     def list_by_turn(self, turn: str) -> list[OutboxItem]: ...
+
+    def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+        """Those of a session's items that wait to be sent there, oldest first."""
+        ...
+
+    def list_between(
+        self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
+    ) -> list[OutboxItem]:
+        """Items with ids between the two, in every state, oldest first."""
+        ...
+
+    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
+        """The one with the largest id of a session's items there, up to an id."""
+        ...
+
+    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
+        """The one with the smallest id of a session's items there that were made later than that."""
+        ...
+
+    def has(self, key: str, scope: str) -> bool:
+        """Whether there ever was an item of a scope under a key."""
+        ...

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 import structlog
 
@@ -37,38 +36,16 @@ COMMAND_INTERRUPTED = (
 COMMAND_FAILED = "That did not work, by no fault of yours. Try again later."
 
 
-class SlashCommandRunner(Protocol):
-    """What answers commands (`assistant.commands.registry.Commands`)."""
-
-    def names(self) -> list[str]: ...
-
-    async def run(self, text: str, session: str, *, bridge: str = ..., target: str = ..., sender: str = ...) -> str: ...
-
-
-class UnknownSenderPolicy(Protocol):
-    """What becomes of those whom nobody let in (`assistant.people.pairing.PairingDesk`)."""
-
-    def handle_stranger(self, arrival: InboundMessage, now: datetime) -> None: ...
-    def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool: ...
-
-
-class BridgeSignals(Protocol):
-    """The bridges, as they are told of (`assistant.gateway.dispatcher.Delivery`)."""
-
-    def wake(self, bridge: str | None = None) -> None: ...
-    def mark_connected(self, bridge: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class InboundStores:
     """What is kept of those who write over bridges: who they are, where the owner's places lead, what they typed, how
     far each bridge has come, and what was edited."""
 
     people: People
-    places: ConversationRoutes
-    typed_commands: SlashCommandQueue
+    routes: ConversationRoutes
+    pending_commands: SlashCommandQueue
     bridge_states: BridgeStates
-    message_changes: MessageEdits
+    message_edits: MessageEdits
 
 
 class InboundHandler:

@@ -52,7 +52,14 @@ async def _child(path: Path, number: int) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
     house = build_app(settings, _now, bridges={"kept": bridge}, model=model)
-    metered = MeteredModel(model, house.stores.ledger, Prices(), house.context_window.request_tokens, _now)
+    metered = MeteredModel(
+        model.provider,
+        model.name,
+        lambda: (model, Prices()),
+        house.stores.ledger,
+        house.context_window.request_tokens,
+        _now,
+    )
     house.turn_runner.model = FailoverModel([metered], RetryPolicy())
     await house.runtime.start()
     worker = asyncio.create_task(house.runtime.run())

@@ -152,7 +152,14 @@ async def _live(home: Path, world: CrashEnvironment) -> None:
     model = ScriptedModel(partial(_noted, world.answer, witness))
     house = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
     try:
-        metered = MeteredModel(model, house.stores.ledger, _PRICES, house.context_window.request_tokens, clock)
+        metered = MeteredModel(
+            model.provider,
+            model.name,
+            lambda: (model, _PRICES),
+            house.stores.ledger,
+            house.context_window.request_tokens,
+            clock,
+        )
         house.turn_runner.model = FailoverModel([metered], RetryPolicy(retries=0))
         house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
         # A turn that an earlier life left goes on as soon as the runtime starts.

@@ -111,7 +111,14 @@ async def test_a_model_that_never_answers_is_left_in_time(desk: SummariserSetup)
 
 
 async def test_a_budget_that_is_used_up_leaves_what_needs_no_model(desk: SummariserSetup) -> None:
-    poor = MeteredModel(desk.small, InMemoryLedger(cap=0.0), Prices(PRICES), lambda request, name: 1000, clock)
+    poor = MeteredModel(
+        desk.small.provider,
+        desk.small.name,
+        lambda: (desk.small, Prices(PRICES)),
+        InMemoryLedger(cap=0.0),
+        lambda request, name: 1000,
+        clock,
+    )
     found = await desk.summarise(summary_material(conversation_with(FERRY_MESSAGE)), writer=poor)
     assert desk.server.requests == []
     assert (found.tier, found.cost_usd) == ("extractive", 0.0)
