@@ -11,11 +11,12 @@ WORKERS ?= 3
 # As an installed program, the house keeps its bytecode: without it, compiling it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test lint bench bench-recall soak crash study docs docs-check clean
+.PHONY: help run test test-all lint bench bench-recall soak crash study docs docs-check clean
 
 help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
-	@echo "make test        all tests, with a sample of the crash scenarios"
+	@echo "make test        the tests, without the slowest (some minutes)"
+	@echo "make test-all    all tests, with a sample of the crash scenarios"
 	@echo "make lint        style, types, import directions, generated docs"
 	@echo "make bench       the figures, measured on this machine"
 	@echo "make bench-recall DATA=FILE...  what is found again of conversations of LoCoMo's form"
@@ -29,6 +30,9 @@ run: $(VENV)/.run
 	@$(BIN)/assistant run --chat
 
 test: $(VENV)/.dev
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+
+test-all: $(VENV)/.dev
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev
