@@ -11,7 +11,8 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -76,6 +77,22 @@ class Model(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPair:
+    """The models of a home at one moment.
+
+    - `answering`: the model of conversations.
+    - `writing`: the economical model, for summaries and journal entries.
+    """
+
+    answering: Model
+    writing: Model
+
+
+UseModels = Callable[[], AbstractContextManager[ModelPair]]
+"""The models of now, which are not closed while they are in use, whatever is chosen meanwhile."""
 
 
 class LedgerPort(Protocol):

@@ -33,8 +33,10 @@ from assistant.gateway.dispatcher import Dispatcher
 from assistant.memory.service import MemoryService
 from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
 from assistant.models.offline.model import OfflineModel
+from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.runtime import Runtime
+from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.turn import TurnRunner
 from assistant.service.heartbeat import StallDetector
 from assistant.service.malloc import trim_heap
@@ -54,7 +56,7 @@ from assistant.wire.people import (
 )
 from assistant.wire.sessions import SessionHooks, build_sessions
 from assistant.wire.settings import build_settings_watch, build_turn_guard, settings_with_model
-from assistant.wire.sleep import ModelAccess, build_sleep, build_turn_context, count_request_tokens, load_prompt
+from assistant.wire.sleep import build_sleep, build_turn_context, count_request_tokens, load_prompt
 from assistant.wire.status import AppVitals, model_label, running_status
 from assistant.wire.stores import (
     Stores,
@@ -113,7 +115,11 @@ class App:
         self._watch = build_settings_watch(settings, stores.ledger, self._take_over, reread)
         self.progress = StallDetector(settings.values.turn.max_seconds)
         self.terminal = TerminalBridge(stores.outbox)
-        self._writer = build_summary_model(settings, self._means()) if model is None else writer or OfflineModel()
+        self.models = CurrentModels(
+            model or build_model_chain(settings, self._means()),
+            build_summary_model(settings, self._means()) if model is None else writer or OfflineModel(),
+        )
+        self.sleep_lock = SleepLock(self.models.use)
         self.backup_scheduler = build_backup_scheduler(
             settings, stores.conversation, lambda: self.erasure.is_running, clock
         )
@@ -125,15 +131,22 @@ class App:
         self._renewing: asyncio.Future[None] | None = None
         self.dispatcher = self._delivery(bridges)
         self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
-        voices = ModelAccess(lambda: self.turn_runner.model, lambda: self._writer, self._until_quiet)
         self.sleep_setup = build_sleep(
-            settings, stores, lambda: self.toolbox, voices, clock, self._is_running, self.telemetry.tracer
+            settings,
+            stores,
+            lambda: self.toolbox,
+            self.models,
+            self.sleep_lock,
+            self._until_quiet,
+            clock,
+            self._is_running,
+            self.telemetry.tracer,
         )
         self.context_window = self.sleep_setup.context_window
-        self.turn_runner = self._turns(model or build_model_chain(settings, self._means()))
+        self.turn_runner = self._turns()
         self.runtime = self._runtime()
         live = SessionHooks(self.runtime.pause_session, self._show, self.terminal.name)
-        self.sessions = build_sessions(settings, stores, self.sleep_setup, live, clock)
+        self.sessions = build_sessions(settings, stores, self.sleep_setup, self.sleep_lock, live, clock)
         self.commands = self._slash_commands()
         check_grants(settings, self.toolbox.allowed_roles, self.commands.allowed_roles())
         self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
@@ -159,11 +172,11 @@ class App:
             self.telemetry.tracer,
         )
 
-    def _turns(self, model: Model) -> TurnRunner:
+    def _turns(self) -> TurnRunner:
         settings, stores = self.settings, self.stores
         return TurnRunner(
             stores.conversation,
-            model,
+            self.models,
             self.toolbox,
             self.context_window,
             settings.values.turn,
@@ -192,8 +205,8 @@ class App:
         return MemoryService(
             memory_deps(self.stores),
             partial(memory_storage_info, self.settings),
-            is_asleep=lambda: self.sleep_setup.scheduler.is_asleep,
-            keep_awake=lambda: self.sleep_setup.scheduler.keep_awake(),
+            is_asleep=lambda: self.sleep_lock.is_asleep,
+            keep_awake=self.sleep_lock.keep_awake,
             reextract=lambda now: self.sleep_setup.reextraction.run(now),
         )
 
@@ -247,7 +260,7 @@ class App:
 
     def _is_busy(self) -> bool:
         """Whether a sleep or a backup reads what a forgetting would change."""
-        return self.sleep_setup.scheduler.is_asleep or self.backup_scheduler.is_running
+        return self.sleep_lock.is_asleep or self.backup_scheduler.is_running
 
     def _is_running(self, session: str) -> bool:
         return self.runtime.is_running(session)
@@ -262,9 +275,8 @@ class App:
     def _helpers(self) -> DelegationRunner:
         wanted = self.settings.values.delegation
         return DelegationRunner(
-            lambda: self.turn_runner.model,
             lambda: self.toolbox,
-            lambda turn: self.context_window.last_request(turn),
+            lambda turn: self.context_window.last_call(turn),
             self.stores.delegations,
             wanted,
             self._clock,
@@ -305,7 +317,7 @@ class App:
     def _sleep_commands(self) -> SleepCommands:
         sleeping, zone = self.sleep_setup, self.settings.zone
         return SleepCommands(
-            self.sleep_now, sleeping.scheduler.keep_awake, sleeping.undo, sleeping.dry_run, self.stores.journal, zone
+            self.sleep_now, self.sleep_lock.keep_awake, sleeping.undo, sleeping.dry_run, self.stores.journal, zone
         )
 
     def people_bridges(self) -> list[str]:
@@ -347,7 +359,7 @@ class App:
 
     async def warm(self) -> None:
         """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""
-        await self.turn_runner.model.limits()
+        await self.models.answering.limits()
         await self.index_new_messages()
 
     async def index_new_messages(self) -> None:
@@ -362,8 +374,7 @@ class App:
             log.error("what was said last is not indexed yet", error=str(error))
 
     async def close_models(self) -> None:
-        await self.turn_runner.model.aclose()
-        await self._writer.aclose()
+        await self.models.aclose()
 
     async def sleep_now(self, trigger: str, phase: str = "") -> SleepReport | None:
         """Sleep now (see `Sleeper.begin`), in one phase alone where one is named; what it did, None where it failed.
@@ -389,15 +400,15 @@ class App:
         )
 
     def describe_model(self) -> str:
-        model = self.turn_runner.model
+        model = self.models.answering
         return f"{model_label(model)}; tokens: {self.context_window.describe_token_counting(model.name)}"
 
     def choose_model(self, choice: str) -> str:
         """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
         chosen, means = settings_with_model(self.settings, choice), self._means()
-        self.turn_runner.model, self._writer = build_model_chain(chosen, means), build_summary_model(chosen, means)
-        self.sleep_setup.context_meter.forget_model()
-        return f"From now on: {self.describe_model()}"
+        self.models.replace(build_model_chain(chosen, means), build_summary_model(chosen, means))
+        since = "From the next message on" if self.runtime.busy else "From now on"
+        return f"{since}: {self.describe_model()}"
 
     # ----------------------------------------------------------------------------------------------------------- status
 

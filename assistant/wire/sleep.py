@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,9 @@ from assistant.models.prices import Prices, load_prices
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter, SystemPrompts
 from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, recall_budget
+from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.settings.home import Home
@@ -60,16 +62,6 @@ _SLEEP_PURPOSES = BACKGROUND_PURPOSES - {"schedule"}
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAccess:
-    """Who speaks in a home: `answers` in conversations, `writes` summaries and journal entries. Asked for anew at each
-    use, since the person may choose another. `quiet` returns once nobody waits for an answer."""
-
-    answering: Callable[[], Model]
-    writing: Callable[[], Model]
-    wait_until_quiet: Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
 class SleepSetup:
     """Working context, compaction and sleep of a home. `settle` writes what compactions before a crash left for the
     journal; `undoing` takes the last sleep back, `foreseeing` tells what one would do, `rereading` reads the whole
@@ -91,7 +83,9 @@ def build_sleep(
     settings: Settings,
     stores: Stores,
     toolbox: Callable[[], ToolboxPort],
-    models: ModelAccess,
+    models: CurrentModels,
+    sleep_lock: SleepLock,
+    wait_until_quiet: Callable[[], Awaitable[None]],
     clock: Clock,
     is_running: Callable[[str], bool],
     tracer: Tracer = NULL_TRACER,
@@ -114,7 +108,7 @@ def build_sleep(
         stores.model_facts,
         stores.pins,
         toolbox,
-        models.answering,
+        models,
         partial(token_counter_for, settings),
         values.context,
         values.compaction,
@@ -124,22 +118,27 @@ def build_sleep(
     )
     learns = build_authority(settings).may_learn_from
     sync_journal = partial(sync_journal_or_log, stores.conversation, stores.journal, learns_from=learns)
-    compactor = Compactor(_compaction_deps(settings, stores, models, measures, sync_journal, clock), tracer)
+    compactor = Compactor(
+        _compaction_deps(settings, stores, models, measures, wait_until_quiet, sync_journal, clock), tracer
+    )
     compacting = CompactionService(stores.conversation, compactor, measures, clock)
     context = ContextWindow(
         stores.conversation, stores.model_facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
     )
     purse = _sleep_budget(settings, stores, context)
+
     # In sleep as in conversations, but no longer than the purse lasts.
-    thrifty = replace(models, writing=lambda: BudgetedModel(models.writing(), purse))
+    def budgeted_model() -> Model:
+        return BudgetedModel(models.writing, purse)
+
     extractor = Extractor(
-        thrifty.writing,
+        budgeted_model,
         _load_prompt_asking_for(settings.home, "extraction", "<memories>"),
         batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone,
         learns_from=learns,
     )
-    cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock, tracer)
+    cycle = _cycle(settings, stores, budgeted_model, compacting, extractor, purse, clock, tracer)
 
     async def tick(wanted: SleepRequest, now: datetime) -> SleepReport:
         await measures.load_model_limits()
@@ -147,7 +146,7 @@ def build_sleep(
 
     naps = NapTrigger(stores.conversation, values.sleep.nap_minutes, compacting.needs_sleep_compaction, is_running)
     bedtime = NightTrigger(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
-    sleeper = SleepScheduler(tick, naps, bedtime, clock)
+    sleeper = SleepScheduler(tick, naps, bedtime, clock, sleep_lock)
     undoing = SleepUndo(
         stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compacting.undo
     )
@@ -157,7 +156,7 @@ def build_sleep(
         stores.journal,
         stores.consolidations,
         extractor,
-        models.writing,
+        lambda: models.writing,
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
         compacting.preview_sleep,
     )
@@ -184,8 +183,9 @@ def _sleep_budget(settings: Settings, stores: Stores, context: ContextWindow) ->
 def _compaction_deps(
     settings: Settings,
     stores: Stores,
-    voices: ModelAccess,
+    models: CurrentModels,
     measures: ContextMeter,
+    wait_until_quiet: Callable[[], Awaitable[None]],
     settle: Callable[[datetime], None],
     clock: Clock,
 ) -> CompactionDeps:
@@ -207,8 +207,7 @@ def _compaction_deps(
         return cost_usd_of_call(prices, provider, model, usage)
 
     summariser = Summariser(
-        voices.writing,
-        voices.answering,
+        models.use,
         _summary_prompts(settings.home),
         _counters(measures),
         cost,
@@ -229,14 +228,14 @@ def _compaction_deps(
         lease_duration=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
         sync_journal=settle,
         clock=clock,
-        wait_until_idle=voices.wait_until_quiet,
+        wait_until_idle=wait_until_quiet,
     )
 
 
 def _cycle(
     settings: Settings,
     stores: Stores,
-    voices: ModelAccess,
+    budgeted_model: Callable[[], Model],
     compacting: CompactionService,
     extractor: Extractor,
     purse: SleepBudget,
@@ -267,19 +266,21 @@ def _cycle(
         failures=wanted.breaker_failures,
         cool_down=timedelta(minutes=wanted.breaker_minutes),
         clock=clock,
-        extra_phases=_memory_phases(settings, stores, voices),
+        extra_phases=_memory_phases(settings, stores, budgeted_model),
         sleep_budget=purse,
         tracer=tracer,
     )
 
 
-def _memory_phases(settings: Settings, stores: Stores, voices: ModelAccess) -> tuple[tuple[str, PhaseFunction], ...]:
+def _memory_phases(
+    settings: Settings, stores: Stores, budgeted_model: Callable[[], Model]
+) -> tuple[tuple[str, PhaseFunction], ...]:
     """The phases by which what was learned is weighed, goes into semantic memory, and into files and profiles."""
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
     cost = partial(cost_usd_of_call, prices)
 
     def asker(name: CallPurpose, tag: str) -> JsonLinesModel:
-        return JsonLinesModel(voices.writing, _load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
+        return JsonLinesModel(budgeted_model, _load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
     scoring = ScoringPhase(stores.journal, stores.consolidations, asker("scoring", "scores"))
     judge = EntryJudge(asker("consolidation", "decisions"), zone=settings.zone)

@@ -29,6 +29,7 @@ from tests.bench.figures import Row
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
 from tests.bench.rounds import turn_costs
+from tests.support.running_app import use_model
 from tests.support.scripted import RecordingBridge, ScriptedModel, owner_message
 
 _TURNS, _WARM_UP = 150, 10
@@ -60,7 +61,7 @@ async def _child(path: Path, number: int) -> None:
         house.context_window.request_tokens,
         _now,
     )
-    house.turn_runner.model = FailoverModel([metered], RetryPolicy())
+    use_model(house, FailoverModel([metered], RetryPolicy()))
     await house.runtime.start()
     worker = asyncio.create_task(house.runtime.run())
     seconds = []

@@ -5,7 +5,7 @@ summary.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from assistant.context.tokens import TokenCounter
 from assistant.core.messages import SUMMARY_MARKER, Message, Usage
 from assistant.core.model_api import ModelReply, StopReason
-from assistant.core.ports import Model
+from assistant.core.ports import Model, ModelPair
 from assistant.core.quoting import RECORD_TAG as TAG
 from assistant.core.records import CountingTier
 from assistant.models.anthropic import AnthropicModel
@@ -154,8 +154,7 @@ class SummariserSetup:
         cost: Callable[[str, str, Usage], float | None] = call_price,
     ) -> Summariser:
         return Summariser(
-            lambda: writer or self.small,
-            lambda: self.large,
+            lambda: nullcontext(ModelPair(answering=self.large, writing=writer or self.small)),
             load_prompts(),
             lambda name: COUNTER,
             cost,

@@ -93,9 +93,8 @@ class DelegationSetup:
     async def run(self, *tasks: str, context: ToolContext = CONTEXT) -> list[str]:
         registry = ToolRegistry((look, change, delegate), timeout_seconds=30)
         helpers = DelegationRunner(
-            lambda: self.model,
             lambda: registry,
-            lambda turn: self.request if turn == "t7" else None,
+            lambda turn: (self.model, self.request) if turn == "t7" and self.request else None,
             self.kept,
             self.settings,
             lambda: NOW,
