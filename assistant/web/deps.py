@@ -32,7 +32,7 @@ from assistant.memory.service import MemoryService
 from assistant.runtime.runtime import Runtime
 from assistant.sessions.listing import SessionReader as LookingAtSessions
 from assistant.sessions.listing import SessionRow
-from assistant.web.read_values import GenerationDetails, ReadApiPort, TimeRange
+from assistant.web.read_values import GenerationDetails, TimeRange
 
 
 class DaemonControl:
@@ -92,6 +92,9 @@ class ReadApiSources:
 
 
 class OwnerReadApi:
+    """What the owner may read over the web API. Something that does not exist raises `UsageError`; every method may
+    raise `StoreError`."""
+
     def __init__(self, sources: ReadApiSources, clock: Callable[[], datetime], zone: ZoneInfo) -> None:
         self._sources = sources
         self._clock = clock
@@ -100,11 +103,13 @@ class OwnerReadApi:
     # ---------------------------------------------------------------------------------------------------- conversations
 
     def sessions(self, most: int) -> Sequence[GenerationDetails]:
+        """The latest spoken in first; of each at most so many generations, newest first."""
         looking = self._sources.sessions
         keys = [info.key for info in self._sources.conversation.list_sessions() if session_role(info.key) == "owner"]
         return [_conversed(one) for key in keys for one in islice(looking.list_generations_of(key), most)]
 
     def session(self, session: str, number: int | None) -> GenerationDetails:
+        """A generation, the current one unless numbered."""
         looking = self._sources.sessions
         one = looking.get_generation(session, number)
         known = one.generation
@@ -117,14 +122,17 @@ class OwnerReadApi:
     # ------------------------------------------------------------------------------------------------------------- said
 
     async def recent_messages(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
+        """The newest messages of a session, those with smaller ids than `before_id`; oldest first."""
         recent = partial(self._sources.history.recent, OWNER_SCOPE, session=session)
         return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
 
     async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
+        """Best first."""
         look = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
         return await asyncio.to_thread(look, after=period.after, before=period.before)
 
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
+        """A message with those around it, oldest first."""
         found = await asyncio.to_thread(self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
         if not found:
             raise UsageError(f"There is no message {message_id} in your conversations.")
@@ -138,21 +146,26 @@ class OwnerReadApi:
     async def recall(
         self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
     ) -> Sequence[MemoryHit]:
+        """Best first; with `as_of` as it was known then."""
         look = partial(self._sources.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
         return await asyncio.to_thread(look, after=period.after, before=period.before)
 
     # ------------------------------------------------------------------------------------------------------------- done
 
     def list_sleeps(self, limit: int) -> Sequence[SleepReport]:
+        """Newest first."""
         return self._sources.journal.list_cycles(limit=limit)
 
     def render_cycle_report(self, cycle: SleepReport) -> str:
+        """The report of a sleep as people read it, Markdown."""
         return render_sleep_report(cycle, self._zone, self._clock())
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
+        """Newest first."""
         return list(reversed(self._sources.conversation.checkpoints(session)))
 
     def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
+        """What models cost in the last so many days and how the budget stands, as `assistant usage --json` has it."""
         return usage_json(load_usage(self._sources.ledger, by, days, self._clock()))
 
 
@@ -165,7 +178,7 @@ class ApiDeps:
     """One running daemon."""
 
     control: DaemonControl
-    read_api: ReadApiPort
+    read_api: OwnerReadApi
     terminal: TerminalBridge
     vitals: VitalsPort
 

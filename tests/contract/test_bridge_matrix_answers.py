@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from assistant.bridges.matrix.client import MatrixClient
+from assistant.bridges.matrix.drafts import MatrixDrafts
 from assistant.bridges.matrix.receiver import MatrixReceiver
 from assistant.core.errors import BridgeError
 from tests.support.matrix_bot import MatrixInboundRecorder
@@ -110,9 +111,8 @@ class ShortTimeoutInbound(MatrixReceiver):
     sync_timeout_seconds = 0.1
 
 
-class NoDrafts:
-    def note_existing_drafts(self, drafts: Mapping[str, str]) -> None:
-        """There are no drafts."""
+async def unused(*arguments: Any) -> Any:
+    raise AssertionError("no draft is shown here")
 
 
 async def test_an_answer_that_does_not_come_to_its_end_is_given_up() -> None:
@@ -122,7 +122,7 @@ async def test_an_answer_that_does_not_come_to_its_end_is_given_up() -> None:
             await ShortTimeoutInbound(
                 client,
                 MatrixInboundRecorder(stored_position=POSITION),
-                NoDrafts(),
+                MatrixDrafts(unused, unused, unused, 0),
                 lambda moved: None,
                 (),
                 lambda account: False,

@@ -1,7 +1,9 @@
 """A home that lived with version 0.1 opens in this one, with everything in it.
 
-`tests/data/home-0.1.tar.gz` holds the home, written by the code of that version over five days of March 2026: messages of
-the owner, two guests and a room, turns with tools, compactions of which two were taken back, nights, a corrected memory,
+`tests/data/home-0.1.tar.gz` holds the home, written by the code of that version over five days of March 2026:
+messages of
+the owner, two guests and a room, turns with tools, compactions of which two were taken back, nights, a corrected
+memory,
 a forgotten one, a reset with its archive, reminders and schedules, an ambiguous delivery and one that waits. Beside it
 lies what that version read out of it (`expected.json`).
 """
