@@ -17,12 +17,6 @@ from typing import Any
 import structlog
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.commands import registry as commands
-from assistant.commands.compaction import CompactionCommands
-from assistant.commands.memory import MemoryCommandGroup
-from assistant.commands.registry import CommandRegistry
-from assistant.commands.sessions import ArchiveCommands
-from assistant.commands.sleep import SleepCommands
 from assistant.core.bridge_api import Bridge, TurnEvent
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memories import SleepReport
@@ -44,19 +38,20 @@ from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import ApiDeps, DaemonControl
 from assistant.wire.agenda import build_agenda
-from assistant.wire.backup import BackupErasure, build_backup_commands, build_backup_scheduler
+from assistant.wire.backup import BackupErasure, build_backup_scheduler
 from assistant.wire.backup import tidy_backups as settle_backups
-from assistant.wire.bridges import ConfiguredBridges, build_bridge_commands
+from assistant.wire.bridges import ConfiguredBridges
+from assistant.wire.commands import build_slash_commands
 from assistant.wire.people import (
     build_denied_notices,
     build_destinations,
     build_inbound,
-    build_people_commands,
     check_grants,
 )
+from assistant.wire.prompts import load_prompt
 from assistant.wire.sessions import SessionHooks, build_sessions
 from assistant.wire.settings import build_settings_watch, build_turn_guard, settings_with_model
-from assistant.wire.sleep import build_sleep, build_turn_context, count_request_tokens, load_prompt
+from assistant.wire.sleep import build_sleep, build_turn_context, count_request_tokens
 from assistant.wire.status import AppVitals, model_label, running_status
 from assistant.wire.stores import (
     Stores,
@@ -64,7 +59,6 @@ from assistant.wire.stores import (
     memory_deps,
     memory_storage_info,
     open_stores,
-    token_counter_for,
 )
 from assistant.wire.telemetry import open_telemetry
 from assistant.wire.web import WebServers, build_read_api, ensure_web_token
@@ -147,7 +141,7 @@ class App:
         self.runtime = self._runtime()
         live = SessionHooks(self.runtime.pause_session, self._show, self.terminal.name)
         self.sessions = build_sessions(settings, stores, self.sleep_setup, self.sleep_lock, live, clock)
-        self.commands = self._slash_commands()
+        self.commands = build_slash_commands(self, clock)
         check_grants(settings, self.toolbox.allowed_roles, self.commands.allowed_roles())
         self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
@@ -283,41 +277,6 @@ class App:
             prompt=load_prompt(self.settings.home, "delegate"),
             count_request_tokens=lambda request, model: self.context_window.request_tokens(request, model),
             max_seconds=wanted.max_seconds,
-        )
-
-    def _slash_commands(self) -> CommandRegistry:
-        stores = self.stores
-        open_to_them = commands.CommandStores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
-        compaction, sleep = self._compaction_commands(), self._sleep_commands()
-        memory = MemoryCommandGroup(self.memory, stores.conversation, self.settings.zone)
-        sessions = self.sessions.commands
-        backup = build_backup_commands(self.settings, self.backup_scheduler)
-        archive = ArchiveCommands(stores.archive, stores.history, self.settings.zone)
-        people = build_people_commands(self.settings, stores, self.people_bridges)
-        bridges = build_bridge_commands(self.settings, stores, self.dispatcher, self.networks, self.terminal.name)
-        rooms = (compaction, sessions, memory, self.agenda.commands, sleep, backup, archive, people, *bridges)
-        authority = build_authority(self.settings)
-        return CommandRegistry(self, open_to_them, self.toolbox, rooms, self.erasure, authority, self._clock)
-
-    def _compaction_commands(self) -> CompactionCommands:
-        stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
-        counter = token_counter_for(self.settings, self.settings.values.model.name)
-        compacting = self.sleep_setup.compaction
-        return CompactionCommands(
-            compacting,
-            stores.conversation,
-            stores.pins,
-            stores.requests,
-            self.context_window.cached_request,
-            most,
-            counter,
-            self.settings.zone,
-        )
-
-    def _sleep_commands(self) -> SleepCommands:
-        sleeping, zone = self.sleep_setup, self.settings.zone
-        return SleepCommands(
-            self.sleep_now, self.sleep_lock.keep_awake, sleeping.undo, sleeping.dry_run, self.stores.journal, zone
         )
 
     def people_bridges(self) -> list[str]:

@@ -9,11 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 from assistant.context.memory_block import profiles_block
 from assistant.context.pressure import Counter
-from assistant.core.errors import SettingsError
 from assistant.core.memories import SleepReport
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
@@ -24,21 +22,20 @@ from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import Prices, load_prices
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_meter import ContextMeter, SystemPrompts
+from assistant.runtime.context_meter import ContextMeter
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, recall_budget
 from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
-from assistant.settings.home import Home
 from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.wire.prompts import load_prompt_asking_for, load_summary_prompts, load_system_prompts
 from assistant.wire.stores import Stores, build_authority, token_counter_for
 from sleep.compaction.budget import BudgetedModel, SleepBudget
-from sleep.compaction.compactor import BreakerLimits, CompactionDeps, Compactor
-from sleep.compaction.prompts import SummaryPrompts
+from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.summarise import Summariser
-from sleep.compaction.values import CompactionPolicy
+from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase
 from sleep.cycle.cycle import CompactedSession, PhaseFunction, SleepCycle
@@ -92,30 +89,8 @@ def build_sleep(
 ) -> SleepSetup:
     """Raises `SettingsError` for a prompt that cannot be read."""
     values = settings.values
-    counter = token_counter_for(settings, values.model.name)
-    standing = StandingMemory(
-        stores.conversation,
-        stores.journal,
-        stores.files,
-        settings.zone,
-        clock,
-        counter.count_text,
-        file_max_tokens=values.memory.file_max_tokens,
-        day_max_tokens=values.memory.day_max_tokens,
-    )
-    measures = ContextMeter(
-        stores.conversation,
-        stores.model_facts,
-        stores.pins,
-        toolbox,
-        models,
-        partial(token_counter_for, settings),
-        values.context,
-        values.compaction,
-        load_system_prompts(settings.home),
-        standing.prompt_block,
-        settings.zone,
-    )
+    standing = _standing_memory(settings, stores, clock)
+    measures = _context_meter(settings, stores, toolbox, models, standing)
     learns = build_authority(settings).may_learn_from
     sync_journal = partial(sync_journal_or_log, stores.conversation, stores.journal, learns_from=learns)
     compactor = Compactor(
@@ -133,7 +108,7 @@ def build_sleep(
 
     extractor = Extractor(
         budgeted_model,
-        _load_prompt_asking_for(settings.home, "extraction", "<memories>"),
+        load_prompt_asking_for(settings.home, "extraction", "<memories>"),
         batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone,
         learns_from=learns,
@@ -163,6 +138,42 @@ def build_sleep(
     rereading = Reextraction(stores.conversation, stores.log_reader, stores.journal, extractor)
     return SleepSetup(
         measures, standing, context, compacting, cycle, sleeper, sync_journal, undoing, foreseeing, rereading
+    )
+
+
+def _standing_memory(settings: Settings, stores: Stores, clock: Clock) -> StandingMemory:
+    return StandingMemory(
+        stores.conversation,
+        stores.journal,
+        stores.files,
+        settings.zone,
+        clock,
+        token_counter_for(settings, settings.values.model.name).count_text,
+        file_max_tokens=settings.values.memory.file_max_tokens,
+        day_max_tokens=settings.values.memory.day_max_tokens,
+    )
+
+
+def _context_meter(
+    settings: Settings,
+    stores: Stores,
+    toolbox: Callable[[], ToolboxPort],
+    models: CurrentModels,
+    standing: StandingMemory,
+) -> ContextMeter:
+    values = settings.values
+    return ContextMeter(
+        stores.conversation,
+        stores.model_facts,
+        stores.pins,
+        toolbox,
+        models,
+        partial(token_counter_for, settings),
+        values.context,
+        values.compaction,
+        load_system_prompts(settings.home),
+        standing.prompt_block,
+        settings.zone,
     )
 
 
@@ -208,7 +219,7 @@ def _compaction_deps(
 
     summariser = Summariser(
         models.use,
-        _summary_prompts(settings.home),
+        load_summary_prompts(settings.home),
         _counters(measures),
         cost,
         restored_max_tokens=wanted.restored_max_tokens,
@@ -280,7 +291,7 @@ def _memory_phases(
     cost = partial(cost_usd_of_call, prices)
 
     def asker(name: CallPurpose, tag: str) -> JsonLinesModel:
-        return JsonLinesModel(budgeted_model, _load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
+        return JsonLinesModel(budgeted_model, load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
     scoring = ScoringPhase(stores.journal, stores.consolidations, asker("scoring", "scores"))
     judge = EntryJudge(asker("consolidation", "decisions"), zone=settings.zone)
@@ -313,41 +324,6 @@ def _counters(measures: ContextMeter) -> Callable[[str], Counter]:
 
 
 # -------------------------------------------------------------------------------------------------------------- prompts
-
-
-def load_system_prompts(home: Home) -> SystemPrompts:
-    """Raises `SettingsError`."""
-    persona = home.persona if home.persona.is_file() else shipped_config_dir() / "prompts" / "persona.md"
-    return SystemPrompts(_read(shipped_config_dir() / "prompts" / "system.md"), _read(persona))
-
-
-def _summary_prompts(home: Home) -> SummaryPrompts:
-    names = ("summary", "summary_merge", "summary_prefix")
-    return SummaryPrompts(*(_load_prompt_asking_for(home, name, "<summary>") for name in names))
-
-
-def _load_prompt_asking_for(home: Home, name: str, tag: str) -> str:
-    """A prompt that asks for the tag its answer is read by. Raises `SettingsError` for one that does not."""
-    text = load_prompt(home, name)
-    if tag not in text:
-        raise SettingsError(
-            f"{home.path / 'prompts' / name}.md does not ask for {tag}, by which the answer is read. Nothing was "
-            "started; keep the form that the shipped prompt asks for, or take the file away."
-        )
-    return text
-
-
-def load_prompt(home: Home, name: str) -> str:
-    """A prompt of ours, or the home's own `prompts/NAME.md` instead of it. Raises `SettingsError`."""
-    own = home.path / "prompts" / f"{name}.md"
-    return _read(own if own.is_file() else shipped_config_dir() / "prompts" / f"{name}.md")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
 
 
 def count_request_tokens(context: Callable[[], ContextWindow], request: ModelRequest, model: str) -> int:

@@ -201,7 +201,6 @@ class Stores:
 
 def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> Stores:
     """Open (and make, or migrate) the stores of the home; `reading` opens them beside a running daemon.
-
     Raises `HomeError`, `NewerSchema`, `StoreError`."""
     home = settings.home.path
     if not reading:

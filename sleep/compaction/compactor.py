@@ -39,6 +39,7 @@ from sleep.compaction.planner import plan_compaction
 from sleep.compaction.render import RECORD_TIERS
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import (
+    BreakerLimits,
     CachedPrompt,
     CompactionInputs,
     CompactionPolicy,
@@ -330,14 +331,6 @@ _BACKGROUND_TRIGGERS = ("sleep", "nap", "manual")
 MODEL_TIERS = ("full", "partial")
 _MOST_KNOWN = 40
 _MOST_REQUESTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class BreakerLimits:
-    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
-
-    failures: int
-    cool_down: timedelta
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,16 @@ from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest
 from assistant.core.ports import Model, ModelPair, UseModels
-from sleep.compaction.answer import DECLINED, SummaryAnswer, limit_answer, merge_answers, parse_summary_answer
+from sleep.compaction.answer import (
+    DECLINED,
+    BadSummaryAnswer,
+    SummaryAnswer,
+    SummaryOverflow,
+    SummaryUnusable,
+    limit_answer,
+    merge_answers,
+    parse_summary_answer,
+)
 from sleep.compaction.budget import OFFLINE, CostFunction, SleepBudget
 from sleep.compaction.extractive import collect_key_facts, summarise_without_model
 from sleep.compaction.prompts import (
@@ -333,18 +342,6 @@ def _tokens_of(request: ModelRequest, counter: Counter) -> int:
 
 
 """(provider, model, usage) -> US dollars; None where no price is known."""
-
-
-class SummaryUnusable(Exception):
-    """No summary came of it; the text says why."""
-
-
-class SummaryOverflow(SummaryUnusable):
-    """The request does not fit."""
-
-
-class BadSummaryAnswer(SummaryUnusable):
-    """There was an answer, and it is no summary."""
 
 
 @dataclass(slots=True)

@@ -25,10 +25,10 @@ from assistant.store.schema.character import character_migrations
 from assistant.store.script.requests import Pins, UserRequests
 from assistant.store.script.state import CircuitBreakers, ModelFacts
 from assistant.store.search.history import StoredHistory
-from sleep.compaction.compactor import BreakerLimits, CompactionDeps, Compactor
+from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
-from sleep.compaction.values import CompactionPolicy
+from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.journal_sync import sync_journal_or_log
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel

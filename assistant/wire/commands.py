@@ -1,0 +1,61 @@
+"""The slash commands of a running assistant: one part of the composition root (`assistant.wire.app`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assistant.commands.compaction import CompactionCommands
+from assistant.commands.memory import MemoryCommandGroup
+from assistant.commands.registry import CommandRegistry, CommandStores
+from assistant.commands.sessions import ArchiveCommands
+from assistant.commands.sleep import SleepCommands
+from assistant.wire.backup import build_backup_commands
+from assistant.wire.bridges import build_bridge_commands
+from assistant.wire.people import build_people_commands
+from assistant.wire.stores import build_authority, token_counter_for
+
+if TYPE_CHECKING:
+    from assistant.wire.app import App, Clock
+
+
+def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
+    stores, settings = app.stores, app.settings
+    groups = (
+        _compaction_commands(app),
+        app.sessions.commands,
+        MemoryCommandGroup(app.memory, stores.conversation, settings.zone),
+        app.agenda.commands,
+        _sleep_commands(app),
+        build_backup_commands(settings, app.backup_scheduler),
+        ArchiveCommands(stores.archive, stores.history, settings.zone),
+        build_people_commands(settings, stores, app.people_bridges),
+        *build_bridge_commands(settings, stores, app.dispatcher, app.networks, app.terminal.name),
+    )
+    shared = CommandStores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
+    return CommandRegistry(app, shared, app.toolbox, groups, app.erasure, build_authority(settings), clock)
+
+
+def _compaction_commands(app: App) -> CompactionCommands:
+    stores, settings = app.stores, app.settings
+    return CompactionCommands(
+        app.sleep_setup.compaction,
+        stores.conversation,
+        stores.pins,
+        stores.requests,
+        app.context_window.cached_request,
+        settings.values.compaction.pins_max_tokens,
+        token_counter_for(settings, settings.values.model.name),
+        settings.zone,
+    )
+
+
+def _sleep_commands(app: App) -> SleepCommands:
+    setup = app.sleep_setup
+    return SleepCommands(
+        app.sleep_now,
+        app.sleep_lock.keep_awake,
+        setup.undo,
+        setup.dry_run,
+        app.stores.journal,
+        app.settings.zone,
+    )
