@@ -24,7 +24,6 @@ from assistant.core.bridge_api import (
     Bridge,
     BridgeStatus,
     DeliveryOutcome,
-    RedirectResult,
     UndeliveredItem,
 )
 from assistant.core.errors import AssistantError, BridgeError, UsageError
@@ -33,6 +32,7 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Outbox
 from assistant.core.text import pluralize, preview_line
+from assistant.store.script.outbox import StuckItems
 from assistant.store.script.people import ConversationRoutes
 from assistant.store.script.state import BridgeStates
 
@@ -56,21 +56,13 @@ class BridgeRunner(Protocol):
     async def flush(self, bridge: str | None = None) -> None: ...
 
 
-class DeliveryOutcomes(Protocol):
-    """What became of what went out (`assistant.store.script.outbox.Deliveries`)."""
-
-    def delivery_state(self, key: str) -> DeliveryOutcome | None: ...
-    def mark_ambiguous(self, bridge: str, now: datetime) -> None: ...
-    def redirect_to_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult: ...
-
-
 @dataclass(frozen=True, slots=True)
 class BridgeStores:
     """What the home keeps of bridges: what goes out and what became of it, how far each has come, and where the owner
     is there."""
 
     outbox: Outbox
-    deliveries: DeliveryOutcomes
+    deliveries: StuckItems
     states: BridgeStates
     places: ConversationRoutes
 
@@ -227,17 +219,8 @@ def _words(text: str) -> list[str]:
 DELIVERIES_USAGE = "/deliveries [again ID... | drop ID...]"
 
 
-class StuckDeliveries(Protocol):
-    """What did not go out (`assistant.store.script.outbox.Deliveries`)."""
-
-    def list_stuck(self, *, limit: int = ...) -> list[UndeliveredItem]: ...
-    def find(self, item_id: int) -> UndeliveredItem | None: ...
-    def retry(self, item_id: int, now: datetime) -> bool: ...
-    def drop(self, item_id: int, now: datetime) -> bool: ...
-
-
 class DeliveryCommands:
-    def __init__(self, deliveries: StuckDeliveries, try_now: Callable[[str], None], zone: ZoneInfo) -> None:
+    def __init__(self, deliveries: StuckItems, try_now: Callable[[str], None], zone: ZoneInfo) -> None:
         """`try_now` is told the bridge that has something to send at once."""
         self._deliveries = deliveries
         self._try_now = try_now

@@ -196,7 +196,7 @@ def render_current_memories(held: MemoryList, zone: tzinfo, most: int) -> list[s
     lines = [render_memory_line(one.memory, zone) for one in current[:most]] or ["Nothing is remembered yet."]
     older = len(current) - most
     more = [f"- … and {pluralize(older, 'older one')}: `assistant memory list` has all"] if older > 0 else []
-    return [*lines, *more, *_noted(held.note)]
+    return [*lines, *more, *filter(None, [held.note])]
 
 
 def left_out_note(older: int) -> str:
@@ -251,7 +251,7 @@ def render_provenance(chain: MemoryProvenance, zone: tzinfo) -> list[str]:
         lines += [
             f"- {format_local_time(one.at, zone)}: {quote_text(first_words(one.after))}" for one in chain.versions
         ]
-    return [*lines, *_noted(chain.note)]
+    return [*lines, *filter(None, [chain.note])]
 
 
 def _said_lines(said: EntryWithMessages, zone: tzinfo) -> list[str]:
@@ -279,7 +279,7 @@ def render_correction(done: CorrectionResult) -> list[str]:
         f"Corrected: [{done.previous.reference}] no longer holds. Since now: [{done.current.reference}] "
         f"{quote_text(first_words(done.current.text))}"
     ]
-    return [*lines, *_noted(done.pending_reason)]
+    return [*lines, *filter(None, [done.pending_reason])]
 
 
 def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> list[str]:

@@ -34,14 +34,13 @@ from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.turn import TurnRunner
 from assistant.service.heartbeat import StallDetector
 from assistant.service.malloc import trim_heap
-from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import ApiDeps, DaemonControl
 from assistant.wire.agenda import build_agenda
 from assistant.wire.backup import BackupErasure, build_backup_scheduler
 from assistant.wire.backup import tidy_backups as settle_backups
 from assistant.wire.bridges import ConfiguredBridges
-from assistant.wire.commands import build_slash_commands
+from assistant.wire.commands import build_slash_commands, build_tools
 from assistant.wire.people import (
     build_denied_notices,
     build_destinations,
@@ -55,35 +54,19 @@ from assistant.wire.sleep import build_sleep, build_turn_context, count_request_
 from assistant.wire.status import AppVitals, model_label, running_status
 from assistant.wire.stores import (
     Stores,
-    build_authority,
     memory_deps,
     memory_storage_info,
     open_stores,
 )
 from assistant.wire.telemetry import open_telemetry
 from assistant.wire.web import WebServers, build_read_api, ensure_web_token
-from sleep.rules.importance import score_importance
-from tools.registry import ToolRegistry
-from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 
 Clock = Callable[[], datetime]
 
 log = structlog.get_logger()
 
-# Quoted words in most scripts take more bytes a token than this.
-_PAGE_BYTES_A_TOKEN = 2.4
 # Longest that work nobody waits for gives way to messages between two of its steps.
 _MAX_QUIET_WAIT_SECONDS = 5.0
-
-
-def _page_bytes(tools: ToolSettings) -> int:
-    """How long a page of quoted words may be so that it is not cut when it enters the working context."""
-    if tools.output_policy == "bytes":
-        return min(MAX_RESULT_BYTES, tools.output_max_bytes // 2)
-    return min(MAX_RESULT_BYTES, int(tools.output_max_tokens * _PAGE_BYTES_A_TOKEN))
-
-
-# ---------------------------------------------------------------------------------------------------------------- house
 
 
 class App:
@@ -109,10 +92,7 @@ class App:
         self._watch = build_settings_watch(settings, stores.ledger, self._take_over, reread)
         self.progress = StallDetector(settings.values.turn.max_seconds)
         self.terminal = TerminalBridge(stores.outbox)
-        self.models = CurrentModels(
-            model or build_model_chain(settings, self._means()),
-            build_summary_model(settings, self._means()) if model is None else writer or OfflineModel(),
-        )
+        self.models = self._current_models(model, writer)
         self.sleep_lock = SleepLock(self.models.use)
         self.backup_scheduler = build_backup_scheduler(
             settings, stores.conversation, lambda: self.erasure.is_running, clock
@@ -120,7 +100,7 @@ class App:
         self.erasure = ErasureService(stores.erasure, stores.memories, self._is_busy, BackupErasure(settings))
         self.memory = self._memory_commands()
         self.agenda = build_agenda(settings, stores, lambda: self.runtime.wake(), clock)
-        self.toolbox = self._toolbox()
+        self.toolbox = build_tools(self)
         self.networks = ConfiguredBridges(settings, stores.people)
         self._renewing: asyncio.Future[None] | None = None
         self.dispatcher = self._delivery(bridges)
@@ -152,6 +132,14 @@ class App:
         )
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
+
+    def _current_models(self, model: Model | None, writer: Model | None) -> CurrentModels:
+        """Those that are handed in; else the configured ones."""
+        if model is not None:
+            return CurrentModels(model, writer or OfflineModel())
+        return CurrentModels(
+            build_model_chain(self.settings, self._means()), build_summary_model(self.settings, self._means())
+        )
 
     def _delivery(self, bridges: Mapping[str, Bridge]) -> Dispatcher:
         there = {self.terminal.name: self.terminal, **self.networks.open_all(), **bridges}
@@ -204,31 +192,6 @@ class App:
             reextract=lambda now: self.sleep_setup.reextraction.run(now),
         )
 
-    def _toolbox(self) -> ToolRegistry:
-        return build_toolbox(
-            self.stores.history,
-            self.stores.todos,
-            workspace=self.settings.home.workspace,
-            zone=self.settings.zone,
-            requests=self.stores.requests,
-            helpers=self._helpers(),
-            memory=MemoryToolDeps(
-                self.stores.memory_search,
-                self.memory,
-                self.stores.journal,
-                self.stores.profiles,
-                self.stores.files,
-                self.erasure,
-                score_importance,
-            ),
-            reminders=self.agenda.agenda,
-            sending=(self.stores.workspace, self.stores.turn_files),
-            timeout_seconds=self.settings.values.tools.timeout_seconds,
-            result_bytes=_page_bytes(self.settings.values.tools),
-            authority=build_authority(self.settings),
-            tracer=self.telemetry.tracer,
-        )
-
     async def _settle(self, now: datetime) -> None:
         """What an earlier process left half done, before anything is answered."""
         self.stores.message_edits.recover_after_crash(now)
@@ -266,7 +229,7 @@ class App:
         """What goes on, for whoever looks on now."""
         self.dispatcher.show(TurnEvent("notice", session, "", {"text": text}))
 
-    def _helpers(self) -> DelegationRunner:
+    def helpers(self) -> DelegationRunner:
         wanted = self.settings.values.delegation
         return DelegationRunner(
             lambda: self.toolbox,

@@ -1,4 +1,4 @@
-"""The slash commands of a running assistant: one part of the composition root (`assistant.wire.app`)."""
+"""The slash commands and the tools of a running assistant: one part of the composition root (`assistant.wire.app`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from assistant.commands.memory import MemoryCommandGroup
 from assistant.commands.registry import CommandRegistry, CommandStores
 from assistant.commands.sessions import ArchiveCommands
 from assistant.commands.sleep import SleepCommands
+from assistant.settings.sections import ToolSettings
 from assistant.wire.backup import build_backup_commands
 from assistant.wire.bridges import build_bridge_commands
 from assistant.wire.people import build_people_commands
 from assistant.wire.stores import build_authority, token_counter_for
+from sleep.rules.importance import score_importance
+from tools.registry import ToolRegistry
+from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 
 if TYPE_CHECKING:
     from assistant.wire.app import App, Clock
@@ -59,3 +63,40 @@ def _sleep_commands(app: App) -> SleepCommands:
         app.stores.journal,
         app.settings.zone,
     )
+
+
+# Quoted words in most scripts take more bytes a token than this.
+_PAGE_BYTES_A_TOKEN = 2.4
+
+
+def build_tools(app: App) -> ToolRegistry:
+    return build_toolbox(
+        app.stores.history,
+        app.stores.todos,
+        workspace=app.settings.home.workspace,
+        zone=app.settings.zone,
+        requests=app.stores.requests,
+        helpers=app.helpers(),
+        memory=MemoryToolDeps(
+            app.stores.memory_search,
+            app.memory,
+            app.stores.journal,
+            app.stores.profiles,
+            app.stores.files,
+            app.erasure,
+            score_importance,
+        ),
+        reminders=app.agenda.agenda,
+        sending=(app.stores.workspace, app.stores.turn_files),
+        timeout_seconds=app.settings.values.tools.timeout_seconds,
+        result_bytes=_page_bytes(app.settings.values.tools),
+        authority=build_authority(app.settings),
+        tracer=app.telemetry.tracer,
+    )
+
+
+def _page_bytes(tools: ToolSettings) -> int:
+    """How long a page of quoted words may be so that it is not cut when it enters the working context."""
+    if tools.output_policy == "bytes":
+        return min(MAX_RESULT_BYTES, tools.output_max_bytes // 2)
+    return min(MAX_RESULT_BYTES, int(tools.output_max_tokens * _PAGE_BYTES_A_TOKEN))

@@ -125,7 +125,14 @@ def build_sleep(
     undoing = SleepUndo(
         stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compacting.undo
     )
-    foreseeing = SleepDryRun(
+    foreseeing = _dry_run(stores, extractor, models, compacting)
+    rereading = Reextraction(stores.conversation, stores.log_reader, stores.journal, extractor)
+    parts = (measures, standing, context, compacting, cycle, sleeper, sync_journal, undoing, foreseeing, rereading)
+    return SleepSetup(*parts)
+
+
+def _dry_run(stores: Stores, extractor: Extractor, models: CurrentModels, compacting: CompactionService) -> SleepDryRun:
+    return SleepDryRun(
         stores.conversation,
         stores.log_reader,
         stores.journal,
@@ -134,10 +141,6 @@ def build_sleep(
         lambda: models.writing,
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
         compacting.preview_sleep,
-    )
-    rereading = Reextraction(stores.conversation, stores.log_reader, stores.journal, extractor)
-    return SleepSetup(
-        measures, standing, context, compacting, cycle, sleeper, sync_journal, undoing, foreseeing, rereading
     )
 
 

@@ -117,23 +117,21 @@ class Compactor:
         """About what the model call of a plan takes; None where it needs none."""
         if plan.pending_summary is None:
             return None
-        return await self._means.summariser.estimate(
-            plan.pending_summary.summary_input, cached_prompt=request.cached_prompt
-        )
+        material = plan.pending_summary.summary_input
+        return await self._means.summariser.estimate(material, cached_prompt=request.cached_prompt)
 
 
+SUMMARY_UNUSED_NOTICE = (
+    "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
+)
 LONG_THREAD_NOTICE = (
     "This conversation was compacted {count} times. Long threads answer less exactly than fresh ones, however good the "
     "summaries are; `/pin` keeps in view, word for word, what must not blur, and `/reset` begins afresh: it learns, "
     "archives, and hands over what is open."
 )
-SUMMARY_UNUSED_NOTICE = (
-    "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
-)
 # From this many compactions of a generation on, the person is told what long threads cost.
 _MANY = 3
-# Plans made for one order: merges, and new tries where the view changed meanwhile.
-_MOST_PLANS = 8
+_MOST_PLANS = 8  # for one request: merges, and new tries where the view changed meanwhile
 _PAGE = 500
 
 

@@ -367,12 +367,6 @@ def test_what_a_branch_inherited_leaves_with_the_first_summary() -> None:
     assert finished(found).compaction.from_message_id == live[0].id  # type: ignore[union-attr]
 
 
-# ----------------------------------------------------------------------------------------------------------- strategies
-
-
-# --------------------------------------------------------------------------------------------------------------- rounds
-
-
 def test_f25_many_rounds_keep_the_view_near_the_target() -> None:
     """Talk, compact, talk: the summary row does not grow, and the view comes back to the target each time."""
     rows: tuple[Message, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from assistant.settings.home import Home
@@ -10,6 +12,11 @@ from assistant.settings.settings import (
     load_settings,
 )
 from tests.unit.test_settings import refused
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
 
 
 @pytest.mark.parametrize("written", ["europe/oslo", "EUROPE/OSLO", "Europe/Oslo"])
