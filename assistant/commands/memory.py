@@ -294,7 +294,7 @@ def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> list[str]:
         f"- changes decided and not made yet: {counts.planned}",
         f"- last sleep: {last}",
         f"- store: {counts.storage.store}, embedder {counts.storage.embedder}{size}",
-        *(f"- {note}" for note in _noted(counts.note)),
+        *(f"- {note}" for note in filter(None, [counts.note])),
     ]
 
 
@@ -393,10 +393,6 @@ def import_json(done: ImportResult) -> dict[str, Any]:
 
 def rebuild_json(done: RebuildResult) -> dict[str, Any]:
     return {"changed": done.changed, "read": done.read, "learned": done.learned, "notes": list(done.notes)}
-
-
-def _noted(note: str) -> list[str]:
-    return [note] if note else []
 
 
 def _day(moment: datetime, zone: tzinfo) -> str:

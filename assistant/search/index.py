@@ -24,11 +24,12 @@ from assistant.search.dtypes import (
     VECTOR_SCALE,
     ByteVectors,
     Floats,
+    Occurrences,
     UnitRows,
     quantise,
 )
 from assistant.search.fulltext import FindStems
-from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, Occurrences, UnitStem, UnsealedUnit
+from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
 from assistant.search.units import SearchUnit, unit_flags
 from assistant.search.vocabulary import Vocabulary
 

@@ -12,11 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from assistant.search.dtypes import (
-    Floats,
-)
-from assistant.search.index import Ints
-
 META_BYTES = 34
 VECTOR_BYTES = 256
 POSTING_BYTES = 5
@@ -166,11 +161,3 @@ class SourceHit:
     source: int
     score: float
     similarity: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrences:
-    """In which units a stem stands, and how often in each."""
-
-    units: Ints
-    counts: Floats

@@ -12,7 +12,6 @@ from assistant.core.errors import UsageError
 from assistant.core.memories import ChangePlan, MemoryChange
 from assistant.core.profiles import Profile, ProfileAttribute
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
-from tests.scenario.test_erasure_faults import home
 from tests.support.erasure_home import (
     CJK,
     CJK_SPELLINGS,
