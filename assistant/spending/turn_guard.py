@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import Protocol
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message, ToolCall
@@ -89,46 +88,46 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-class ShownNotices(Protocol):
-    """What was said once, over restarts."""
-
-    def was_sent(self, name: str) -> bool: ...
-    def mark_sent(self, name: str, now: datetime) -> None: ...
-
-
 class TurnGuard:
-    """`said` is None where nothing is kept: all is said each time. `most` is `budget.runaway_calls`, asked for anew at
-    each use; 0 lets everything go on."""
+    """Counts what turns repeat, and says once a day under an answer that the budget chose its model."""
 
-    def __init__(self, said: ShownNotices | None, zone: tzinfo, most: Callable[[], int]) -> None:
-        self._said = said
+    def __init__(
+        self,
+        zone: tzinfo,
+        limit: Callable[[], int],
+        was_shown: Callable[[str], bool] = lambda _name: False,
+        mark_shown: Callable[[str, datetime], None] = lambda _name, _now: None,
+    ) -> None:
+        """`limit` is `budget.runaway_calls`, asked for anew at each use; with 0 nothing is stopped. `was_shown` and
+        `mark_shown` remember footnotes by name; without them each is shown every time."""
         self._zone = zone
-        self._most = most
+        self._limit = limit
+        self._was_shown = was_shown
+        self._mark_shown = mark_shown
 
     def stop_reason(self, session: str, messages: Sequence[Message]) -> str:
         """Why a turn with these messages is to end now; "" where it gets on."""
-        most = self._most()
-        found = find_repetition(messages, most) if most else None
-        return "" if found is None else found.stop_message(owner=session_role(session) == "owner")
+        limit = self._limit()
+        repetition = find_repetition(messages, limit) if limit else None
+        return "" if repetition is None else repetition.stop_message(owner=session_role(session) == "owner")
 
     def footnote_for(
         self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime
     ) -> str:
         """What stands under the answer that `model` gave, after these messages of the turn, because of the budget."""
         under_way = any(m.role == "assistant" and m.model != model for m in messages)
-        if not under_way and self._said is not None and self._said.was_sent(self._name(session, now)):
+        if not under_way and self._was_shown(self._footnote_name(session, now)):
             return ""
         return budget_footnote(why, owner=session_role(session) == "owner", model_changed_midway=under_way)
 
     def mark_footnote_shown(self, session: str, now: datetime) -> None:
         """The answer is stored. Where this cannot be, it is said again the next time."""
-        if self._said is not None:
-            with contextlib.suppress(StoreError):
-                self._said.mark_sent(self._name(session, now), now)
+        with contextlib.suppress(StoreError):
+            self._mark_shown(self._footnote_name(session, now), now)
 
-    def _name(self, session: str, now: datetime) -> str:
+    def _footnote_name(self, session: str, now: datetime) -> str:
         return f"footnote:{session}:{now.astimezone(self._zone).date().isoformat()}"
 
 
-NO_TURN_GUARD = TurnGuard(None, UTC, lambda: 0)
+NO_TURN_GUARD = TurnGuard(UTC, lambda: 0)
 """Where nobody counts."""
