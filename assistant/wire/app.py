@@ -28,7 +28,6 @@ from assistant.memory.service import MemoryService
 from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.current_models import CurrentModels
-from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.runtime import Runtime
 from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.turn import TurnRunner
@@ -47,7 +46,6 @@ from assistant.wire.people import (
     build_inbound,
     check_grants,
 )
-from assistant.wire.prompts import load_prompt
 from assistant.wire.sessions import SessionHooks, build_sessions
 from assistant.wire.settings import build_settings_watch, build_turn_guard, settings_with_model
 from assistant.wire.sleep import build_sleep, build_turn_context, count_request_tokens
@@ -100,7 +98,7 @@ class App:
         self.erasure = ErasureService(stores.erasure, stores.memories, self._is_busy, BackupErasure(settings))
         self.memory = self._memory_commands()
         self.agenda = build_agenda(settings, stores, lambda: self.runtime.wake(), clock)
-        self.toolbox = build_tools(self)
+        self.toolbox = build_tools(self, clock)
         self.networks = ConfiguredBridges(settings, stores.people)
         self._renewing: asyncio.Future[None] | None = None
         self.dispatcher = self._delivery(bridges)
@@ -228,19 +226,6 @@ class App:
     def _show(self, session: str, text: str) -> None:
         """What goes on, for whoever looks on now."""
         self.dispatcher.show(TurnEvent("notice", session, "", {"text": text}))
-
-    def helpers(self) -> DelegationRunner:
-        wanted = self.settings.values.delegation
-        return DelegationRunner(
-            lambda: self.toolbox,
-            lambda turn: self.context_window.last_call(turn),
-            self.stores.delegations,
-            wanted,
-            self._clock,
-            prompt=load_prompt(self.settings.home, "delegate"),
-            count_request_tokens=lambda request, model: self.context_window.request_tokens(request, model),
-            max_seconds=wanted.max_seconds,
-        )
 
     def people_bridges(self) -> list[str]:
         """The bridges over which people can be met."""

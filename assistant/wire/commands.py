@@ -9,10 +9,12 @@ from assistant.commands.memory import MemoryCommandGroup
 from assistant.commands.registry import CommandRegistry, CommandStores
 from assistant.commands.sessions import ArchiveCommands
 from assistant.commands.sleep import SleepCommands
+from assistant.runtime.delegation import DelegationRunner
 from assistant.settings.sections import ToolSettings
 from assistant.wire.backup import build_backup_commands
 from assistant.wire.bridges import build_bridge_commands
 from assistant.wire.people import build_people_commands
+from assistant.wire.prompts import load_prompt
 from assistant.wire.stores import build_authority, token_counter_for
 from sleep.rules.importance import score_importance
 from tools.registry import ToolRegistry
@@ -65,18 +67,32 @@ def _sleep_commands(app: App) -> SleepCommands:
     )
 
 
+def _delegation(app: App, clock: Clock) -> DelegationRunner:
+    wanted = app.settings.values.delegation
+    return DelegationRunner(
+        lambda: app.toolbox,
+        lambda turn: app.context_window.last_call(turn),
+        app.stores.delegations,
+        wanted,
+        clock,
+        prompt=load_prompt(app.settings.home, "delegate"),
+        count_request_tokens=lambda request, model: app.context_window.request_tokens(request, model),
+        max_seconds=wanted.max_seconds,
+    )
+
+
 # Quoted words in most scripts take more bytes a token than this.
 _PAGE_BYTES_A_TOKEN = 2.4
 
 
-def build_tools(app: App) -> ToolRegistry:
+def build_tools(app: App, clock: Clock) -> ToolRegistry:
     return build_toolbox(
         app.stores.history,
         app.stores.todos,
         workspace=app.settings.home.workspace,
         zone=app.settings.zone,
         requests=app.stores.requests,
-        helpers=app.helpers(),
+        helpers=_delegation(app, clock),
         memory=MemoryToolDeps(
             app.stores.memory_search,
             app.memory,

@@ -204,7 +204,7 @@ async def test_a_quiet_conversation_naps_once(tmp_path: Path) -> None:
         await sleeper.start("nap")
         assert [one.trigger for one in checkpoints_in(it)] == ["nap"]
         it.clock.now += timedelta(minutes=16)
-        sleeper.look()
+        sleeper.check_due()
         assert not sleeper.asleep
 
 

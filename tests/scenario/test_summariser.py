@@ -211,7 +211,7 @@ async def test_f25_a_summary_never_takes_more_than_its_budget_and_what_is_restor
     lines = "\n".join(f"- {n} it was said: {' '.join(words[n : n + 8])}" for n in range(40))
     desk.play(ScriptedAnswer(summary_answer(lines)))
     wanted = summary_material(conversation_with(*[f"the code is ZZ-{n:04}" for n in range(200)]), budget=500)
-    found = await desk.summarise(wanted, restored_max_tokens=100)
+    found = await desk.summarise(wanted, restored=100)
     assert COUNTER.count_text(lines) > 500
     assert found.tier == "full"
     assert COUNTER.count_text(found.text.partition(RESTORED_HEADING)[0]) <= 500
