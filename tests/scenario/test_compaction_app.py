@@ -205,7 +205,7 @@ async def test_a_quiet_conversation_naps_once(tmp_path: Path) -> None:
         assert [one.trigger for one in checkpoints_in(it)] == ["nap"]
         it.clock.now += timedelta(minutes=16)
         sleeper.check_due()
-        assert not sleeper.asleep
+        assert not sleeper.is_asleep
 
 
 async def test_f32_a_sleep_without_news_asks_no_model(tmp_path: Path) -> None:
