@@ -92,7 +92,7 @@ def render_forget_result(done: ErasureResult) -> list[str]:
 
 def _finished_lines(done: ErasureResult) -> list[str]:
     """What became of a forgetting that had been cut off; none of the words, and no line that `counts_in` reads."""
-    undone = [one for one in done.leftovers if one.why.startswith("not ")]
+    undone = [one for one in done.leftovers if one.kind == "not_done"]
     state = "was gone on with, and is not finished yet" if undone else "is finished now"
     gone = ", ".join(f"{place.kind} {place.count}" for place in done.places)
     lines = [

@@ -12,16 +12,21 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from assistant.core.text import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureRequest:
-    """What is to be forgotten in `scope`: messages, journal entries and memories by their ids (of memories their
-    beginnings will do), with what was made of them, or every copy of a `text`, in any case and however its words are
-    spaced or broken into lines. `digits` alone are the beginning of a memory's id, or else the number of a message."""
+    """What to erase in `scope`: either messages, journal entries and memories, with everything made of them, or every
+    copy of a text.
+
+    - `memories`: ids, or the beginnings of ids.
+    - `text`: found in any case, and however its words are spaced or broken into lines.
+    - `digits`: the beginning of a memory's id, or else the number of a message.
+    - `keep_backups`: backups that have the words are listed, not removed.
+    """
 
     scope: str
     messages: tuple[int, ...] = ()
@@ -29,6 +34,7 @@ class ErasureRequest:
     memories: tuple[str, ...] = ()
     text: str = ""
     digits: str = ""
+    keep_backups: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.messages or self.entries or self.memories or self.text.strip() or self.digits)
@@ -36,8 +42,11 @@ class ErasureRequest:
 
 @dataclass(frozen=True, slots=True)
 class ErasureMatches:
-    """Where something of it lies: `kind` ("messages", "summaries", "journal", ...), how many there, and some of them
-    as a person may know them, one line each."""
+    """What was found in one place.
+
+    - `kind`: the place ("messages", "summaries", "journal", ...).
+    - `examples`: some of what was found, one line each.
+    """
 
     kind: str
     count: int
@@ -46,34 +55,52 @@ class ErasureMatches:
 
 @dataclass(frozen=True, slots=True)
 class ErasurePreview:
-    """What would go, nothing changed yet. `messages` are blanked in the log; `related` are journal entries that were
-    learned from these messages in other words: they stay unless they are named. `finished` is what earlier forgettings
-    of the scope, cut off before, did just now."""
+    """What an erasure would remove; nothing was changed yet. False where there is nothing to remove.
+
+    - `messages`: blanked in the log.
+    - `related`: journal entries learned from these messages in other words; they stay unless they are named.
+    - `backups`: backups and copies of databases that have the words; removed, unless the request keeps them.
+    - `finished`: earlier erasures of the scope that had been interrupted and were finished just now.
+    """
 
     request: ErasureRequest
     messages: tuple[int, ...]
     places: tuple[ErasureMatches, ...]
     related: tuple[str, ...] = ()
+    backups: tuple[str, ...] = ()
     finished: tuple[ErasureResult, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.places)
+        return bool(self.places) or (bool(self.backups) and not self.request.keep_backups)
+
+
+LeftoverKind = Literal["not_done", "own_file", "other_scope", "same_words", "former_home", "kept_backup"]
+"""Why words are still there: work that has to be repeated, a person's own file, another person's words, another message
+that says the same, a home put aside by a restore, a backup that the request keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureLeftover:
-    """What is still there: the file (relative to the home) or store, how often, and why or what to do."""
+    """Words that are still there.
+
+    - `where`: the file (relative to the home) or the store.
+    - `count`: how often they are there.
+    - `why`: why, or what to do; a text for people.
+    """
 
     where: str
     count: int
     why: str
+    kind: LeftoverKind = "not_done"
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureResult:
-    """What was done, by place, and whatever a search through every byte of the home still found. `complete`: all that
-    is this house's to do was done; what is `left` then is somebody else's. `again`: it went on with what an earlier
-    attempt had begun, and `places` are what was still there."""
+    """What was removed, by place, and what a search through every byte of the home still found.
+
+    - `complete`: everything the program may remove is removed; what is left is for a person to decide.
+    - `was_resumed`: this finished an interrupted erasure, and `places` are what was still there.
+    """
 
     messages: tuple[int, ...]
     places: tuple[ErasureMatches, ...]

@@ -219,14 +219,14 @@ class ErasureService(Generic[MarkedT]):
             if self._backups is not None:
                 done = await self._backups.erase(marked, now)
                 places += (ErasureMatches(_BACKUPS, len(done.names), tuple(done.names)),) if done.names else ()
-                undone += [one for one in done.left if _is_undone(one)]
-                left += [one for one in done.left if not _is_undone(one)]
+                undone += [one for one in done.left if one.kind == "not_done"]
+                left += [one for one in done.left if one.kind != "not_done"]
                 searched += done.searched
         finally:
             self._at_work -= 1
         if not undone:
             self._copies.remove_plan(marked)
-        still = any(map(_is_undone, left))
+        still = any(one.kind == "not_done" for one in left)
         return ErasureResult(
             tuple(sorted(marked.ids)), places, (*undone, *left), not undone and not still, searched, again
         )
@@ -271,10 +271,6 @@ class ErasureService(Generic[MarkedT]):
                 f"{digits}` for the memory. Nothing was changed."
             )
         return replace(wanted, memories=(digits,))
-
-
-def _is_undone(left: ErasureLeftover) -> bool:
-    return left.why.startswith("not ")
 
 
 def _whole(beginning: str, memories: Sequence[Memory]) -> str:

@@ -24,6 +24,7 @@ from pathlib import Path
 from assistant.backup.scheduler import BackupCommands, BackupScheduler, MakeBackup
 from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.errors import AssistantError, StoreError, UsageError
+from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.core.store_ports import Conversation as ConversationPort
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
@@ -38,7 +39,6 @@ from assistant.store.log.writer import MessageLog
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
 from assistant.wire.stores import open_archive, open_conversation
-from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 # Enough to give way; the least there is would not come to an end beside somebody who works all the time.
 _NOT_IMPORTANT = 10

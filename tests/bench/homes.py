@@ -41,10 +41,9 @@ _KEEP = 100
 _GUEST_SHARE = 0.1
 _TOPIC_MESSAGES = 30
 _TOOL_SHARE = 0.04
-_TABLES = tuple(sorted(str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("assistant/store/*_tables.py")))
 _LOOK = (
     "assistant/store/schema/script.py",
-    *_TABLES,
+    "assistant/store/schema/script_conversation.py",
     "assistant/store/script/index.py",
     "assistant/search/fulltext.py",
     "assistant/store/log/format.py",

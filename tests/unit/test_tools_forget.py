@@ -109,7 +109,7 @@ def test_a_forgetting_that_was_cut_off_is_told_of_and_counts_for_nothing_else() 
 def test_what_is_left_is_told() -> None:
     places = (ErasureMatches("messages", 1, ("message 3",)),)
     done = ErasureResult(
-        (3,), places, (ErasureLeftover("PERSONA.md", 2, "your own file"),), complete=True, files_searched=9
+        (3,), places, (ErasureLeftover("PERSONA.md", 2, "your own file", "own_file"),), complete=True, files_searched=9
     )
     assert render_forget_result(done)[-2:] == ["Still there:", "- PERSONA.md (2): your own file"]
     whole = ErasureResult((3,), places, (), complete=True, files_searched=9)

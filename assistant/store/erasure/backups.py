@@ -123,18 +123,18 @@ def _carried_out(store: ErasureStore, copy: Path, own: ErasurePlan, now: datetim
 
 def _told(backup: Backup, left: Sequence[ErasureLeftover], advice: str) -> Iterator[ErasureLeftover]:
     """A line or two a backup, however many of its files have the words."""
-    undone = [one for one in left if one.why.startswith("not ")]
-    own = [one for one in left if one.why.startswith("your own file")]
+    undone = [one for one in left if one.kind == "not_done"]
+    own = [one for one in left if one.kind == "own_file"]
     if undone:
         yield ErasureLeftover(backup.name, sum(one.count for one in undone), f"not done in {undone[0].where}. {advice}")
         return
     if own:
         why = f"it has your own files as they were ({', '.join(one.where for one in own[:3])}). {advice}"
-        yield ErasureLeftover(backup.name, sum(one.count for one in own), why)
-    others = [one for one in left if one not in own and not one.why.startswith("another person's")]
+        yield ErasureLeftover(backup.name, sum(one.count for one in own), why, "own_file")
+    others = [one for one in left if one not in own and one.kind != "other_scope"]
     if others:
         why = f"the same words in something else that was said ({others[0].where}), as in the home"
-        yield ErasureLeftover(backup.name, sum(one.count for one in others), why)
+        yield ErasureLeftover(backup.name, sum(one.count for one in others), why, "same_words")
 
 
 def _without_memories(path: Path, marked: ErasurePlan) -> list[ErasureLeftover]:

@@ -129,7 +129,6 @@ def _rightly_in(db: Database, table: str, marked: ErasurePlan) -> int:
     return count
 
 
-_THEIRS = "another person's: the same words stand there in their own right"
 _NAMED = 8
 
 
@@ -144,10 +143,10 @@ def search_home_for_remains(
         name = path.relative_to(home).as_posix()
         try:
             count = count_words_in_file(path, marked.wording)
-            found = _told(path, name, count, own, marking, marked) if count else None
+            found = _describe_remain(path, name, count, own, marking, marked) if count else None
         except StoreError as error:
             found = ErasureLeftover(name, 1, f"not searched: {error}")
-        if found is not None and (marked.scope == OWNER_SCOPE or found.why != _THEIRS):
+        if found is not None and (marked.scope == OWNER_SCOPE or found.kind != "other_scope"):
             left.append(found)
     return left, searched
 
@@ -161,44 +160,46 @@ def _own_places(home: Path, marking: ErasureFinder, marked: ErasurePlan) -> dict
     return places
 
 
-def _told(
+def _describe_remain(
     path: Path, name: str, count: int, own: dict[str, str], marking: ErasureFinder, marked: ErasurePlan
 ) -> ErasureLeftover | None:
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
     if name.startswith(PREVIOUS_HOME_PREFIX):
-        return ErasureLeftover(
-            name, count, f"the home as it was before a restore: remove {name.partition('/')[0]} if you need it no more"
-        )
+        aside = name.partition("/")[0]
+        why = f"the home as it was before a restore: remove {aside} if you need it no more"
+        return ErasureLeftover(name, count, why, "former_home")
     if is_database_file(path):
         theirs = count_words_of_other_scopes(path, marked)
-        return (
-            ErasureLeftover(name, count - theirs, _still(marked))
-            if count > theirs
-            else ErasureLeftover(name, count, _THEIRS)
-        )
+        return _still_there(name, count - theirs, marked) if count > theirs else _of_others(name, count)
     if session is not None:
-        return ErasureLeftover(
-            name, count, _in_log(session, marking, marked) if path.name == LOG_NAME else _still(marked)
-        )
+        in_log = path.name == LOG_NAME
+        return _still_in_log(name, count, session, marking, marked) if in_log else _still_there(name, count, marked)
     top, _, rest = name.partition("/")
     if marked.scope != OWNER_SCOPE or top in ("log", "archive") or (top == DAILY_NOTES_FOLDER and "/" in rest):
-        return ErasureLeftover(name, count, _THEIRS)
+        return _of_others(name, count)
     if top in ("workspace", "PERSONA.md", "config.toml"):
-        return ErasureLeftover(
-            name, count, "your own file: change it, or remove it, if you want the words gone there too"
-        )
-    return ErasureLeftover(name, count, _still(marked))
+        why = "your own file: change it, or remove it, if you want the words gone there too"
+        return ErasureLeftover(name, count, why, "own_file")
+    return _still_there(name, count, marked)
 
 
-def _still(marked: ErasurePlan) -> str:
+def _of_others(name: str, count: int) -> ErasureLeftover:
+    why = "another person's: the same words stand there in their own right"
+    return ErasureLeftover(name, count, why, "other_scope")
+
+
+def _still_there(name: str, count: int, marked: ErasurePlan) -> ErasureLeftover:
     if marked.everywhere:
-        return "not done: forget the same again, and see what is told of this file"
-    return "the same words in something else that was said; forget the words themselves to have them gone there too"
+        return ErasureLeftover(name, count, "not done: forget the same again, and see what is told of this file")
+    why = "the same words in something else that was said; forget the words themselves to have them gone there too"
+    return ErasureLeftover(name, count, why, "same_words")
 
 
-def _in_log(session: str, marking: ErasureFinder, marked: ErasurePlan) -> str:
+def _still_in_log(name: str, count: int, session: str, marking: ErasureFinder, marked: ErasurePlan) -> ErasureLeftover:
     also = [str(place.id) for place in marking.find_records_with_words(session, marked.wording)]
     if not also:
-        return "not done: the words stand in what proves the log (a sender's name, say), which cannot be changed"
+        why = "not done: the words stand in what proves the log (a sender's name, say), which cannot be changed"
+        return ErasureLeftover(name, count, why)
     more = f" and {len(also) - _NAMED} more" if len(also) > _NAMED else ""
-    return f"messages {', '.join(also[:_NAMED])}{more} say the same; forget them, or the words themselves, too"
+    why = f"messages {', '.join(also[:_NAMED])}{more} say the same; forget them, or the words themselves, too"
+    return ErasureLeftover(name, count, why, "same_words")
