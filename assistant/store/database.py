@@ -23,7 +23,6 @@ from sqlite_utils import Migrations
 
 from assistant.core.errors import CorruptStore, HomeError, HomeReplaced, NewerSchema, OlderSchema, StoreError
 from assistant.store.files import file_identity, prepare_home, sync_directory, sync_file
-from assistant.store.schema import RETIRED_MIGRATIONS
 
 _BUSY_MILLISECONDS = 5000
 _STATEMENTS = 256
@@ -216,8 +215,7 @@ class Database:
         if found is None:
             raise StoreError(
                 f"{self.path} is not there any more. {_DATA_KEPT}; bring the home back (is its disk mounted?), and "
-                f"it goes "
-                "on by itself."
+                "it goes on by itself."
             )
         if found != self._file:
             raise HomeReplaced(
@@ -277,7 +275,8 @@ class Database:
 
     def _require_known_schema(self, applied: set[str], migrations: Migrations) -> None:
         names = _migration_names(migrations)
-        retired = applied & RETIRED_MIGRATIONS.get(migrations.name, frozenset())
+        # The first migration makes at once what it and those that were numbered before it made in steps.
+        retired = {name for name in applied if name < names[0]}
         if retired and names[0] not in applied:
             raise StoreError(
                 f"{self.path} was written by a version that this one cannot bring up to date (it has no {names[0]}). "

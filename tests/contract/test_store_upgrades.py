@@ -14,7 +14,6 @@ from assistant.core.errors import StoreError
 from assistant.core.messages import Message
 from assistant.store.database import Database
 from assistant.store.files import prepare_home
-from assistant.store.schema import RETIRED_MIGRATIONS
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.indexes import memory_migrations, search_migrations
 from assistant.store.schema.script import script_migrations
@@ -24,6 +23,19 @@ from tests.support.home_0_1 import unpack_home_0_1
 from tests.support.store_home import NOW
 
 STAMP = "2026-11-20T10:00:00.000000Z"
+RETIRED = {
+    "script": [
+        "0001_initial",
+        "0002_compaction",
+        "0003_search_moved",
+        "0004_people",
+        "0005_agenda",
+        "0006_resets",
+        "0007_bridges",
+        "0008_spending",
+    ],
+    "character": ["0001_initial", "0002_journal", "0003_memory"],
+}
 EVERY_DATABASE = (script_migrations, character_migrations, memory_migrations, search_migrations)
 
 
@@ -33,7 +45,7 @@ def names(migrations: Migrations) -> list[str]:
 
 def steps(migrations: Migrations) -> list[str]:
     """The names of the migrations by which databases came to be until these were squashed, in their order."""
-    return [*sorted(RETIRED_MIGRATIONS[migrations.name]), names(migrations)[0]]
+    return [*RETIRED[migrations.name], names(migrations)[0]]
 
 
 def schema(path: Path) -> set[tuple[str, str, str]]:

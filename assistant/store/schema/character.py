@@ -7,8 +7,7 @@ from sqlite_utils import Database, Migrations
 character_migrations = Migrations("character")
 
 
-# It has the name of the last migration that it replaced (`RETIRED_MIGRATIONS`): where that is applied, nothing is
-# missing.
+# It has the name of the last migration that it replaced: where that is applied, nothing is missing.
 @character_migrations(name="0004_as_of")
 def create_tables(db: Database) -> None:
     """All tables as they were when migrations were counted anew."""

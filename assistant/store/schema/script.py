@@ -14,8 +14,7 @@ from assistant.store.schema.script_conversation import CONVERSATION_TABLES, TURN
 script_migrations = Migrations("script")
 
 
-# It has the name of the last migration that it replaced (`RETIRED_MIGRATIONS`): where that is applied, nothing is
-# missing.
+# It has the name of the last migration that it replaced: where that is applied, nothing is missing.
 @script_migrations(name="0009_made_by")
 def create_tables(db: Database) -> None:
     """All tables as they were when migrations were counted anew."""
