@@ -11,24 +11,28 @@ WORKERS ?= 3
 # As an installed program, the house keeps its bytecode: without it, compiling it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test lint bench bench-recall soak crash study docs docs-check clean
+.PHONY: help run test test-all lint bench bench-recall soak crash study docs docs-check clean
 
 help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
-	@echo "make test        all tests, with a sample of the crash scenarios"
+	@echo "make test        the tests, without the slowest (some minutes)"
+	@echo "make test-all    all tests, with a sample of the crash scenarios"
 	@echo "make lint        style, types, import directions, generated docs"
 	@echo "make bench       the figures, measured on this machine"
 	@echo "make bench-recall DATA=FILE...  what is found again of conversations of LoCoMo's form"
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
 	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"
-	@echo "make docs        write docs/reference/ and the conversation in README.md again"
+	@echo "make docs        write docs/developing/reference/ and the conversation in README.md again, check the pages"
 	@echo "make clean       remove what the others made"
 
 run: $(VENV)/.run
 	@$(BIN)/assistant run --chat
 
 test: $(VENV)/.dev
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+
+test-all: $(VENV)/.dev
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev
@@ -38,6 +42,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/mypy --no-error-summary docs/*.py
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m docs.generate --check
+	@$(BIN)/python -m docs.check_names
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench $(ARGS)
@@ -58,9 +63,11 @@ study: $(VENV)/.dev
 docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate
 	@$(BIN)/python -m docs.transcript
+	@$(BIN)/python -m docs.check_names
 
 docs-check: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate --check
+	@$(BIN)/python -m docs.check_names
 
 clean:
 	@rm -rf $(VENV) build dist .bench .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis

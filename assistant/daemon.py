@@ -95,7 +95,7 @@ async def serve_daemon(
             warming = asyncio.create_task(_warm(house, warm_after), name="warming")
             stack.callback(warming.cancel)
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
-            model = house.turn_runner.model
+            model = house.models.answering
             counting = house.context_window.describe_token_counting(model.name)
             log.info("ready", home=str(settings.home.path), model=model_label(model), tokens=counting)
             yield Daemon(house, worker)

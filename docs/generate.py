@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the program itself: commands, settings, schema, exit codes.
+"""Writes docs/developing/reference/ from the program itself: commands, settings, schema, exit codes.
 
 `make docs` writes the pages; `make docs-check` fails, naming the page, when one differs from what the program would
 write now. The pages depend on nothing of the machine they are made on: no home, no terminal, no environment.
@@ -22,7 +22,7 @@ from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.script import script_migrations
 
-REFERENCE = Path(__file__).parent / "reference"
+REFERENCE = Path(__file__).parent / "developing" / "reference"
 WIDTH = 100
 
 
@@ -32,13 +32,14 @@ def main(arguments: list[str]) -> int:
     for name, page in PAGES.items():
         path, text = REFERENCE / name, page().rstrip() + "\n"
         if "--check" not in arguments:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)
     if stale:
         print(
-            f"docs/reference: {', '.join(stale)} does not say what the program does. Run `make docs`.", file=sys.stderr
+            f"docs/developing/reference: {', '.join(stale)} does not say what the program does. Run `make docs`.",
+            file=sys.stderr,
         )
     return 1 if stale else 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import structlog
 from hypothesis import settings
 
 from tests.support import synapse
+
+_HERE = Path(__file__).parent
 
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
@@ -23,7 +26,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Every client of HTTP begins by reading whom the machine trusts, hundreds of authorities, in 25 ms; no test needs one.
-os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("nobody.pem"))
+os.environ["SSL_CERT_FILE"] = str(_HERE / "support" / "unused_ca.pem")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what `slow.toml` lists: `make test` leaves it to `make test-all`."""
+    table = tomllib.loads((_HERE / "slow.toml").read_text(encoding="utf-8"))
+    for item in items:
+        names = table.get(item.path.relative_to(_HERE).as_posix(), {}).get("tests", ())
+        if {"*", item.name, item.name.partition("[")[0]} & set(names):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

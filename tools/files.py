@@ -30,10 +30,11 @@ from zoneinfo import ZoneInfo
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
-from assistant.core.ports import Tool, ToolContext, TurnFilesPort
+from assistant.core.ports import Tool, ToolContext
 from assistant.core.text import pluralize
 from assistant.core.tool_results import quote_block, quote_text
 from assistant.gateway.attachments import MAX_SENT_BYTES, SENT_FOLDER, safe_file_name
+from assistant.store.script.outbox import TurnFiles
 from tools.declaration import OWNER_ONLY, StorableInt, tool
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -237,7 +238,7 @@ class FileKeeper(Protocol):
     def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str: ...
 
 
-def send_file_tool(workspace: Path, files: FileKeeper, leaving: TurnFilesPort) -> Tool:
+def send_file_tool(workspace: Path, files: FileKeeper, leaving: TurnFiles) -> Tool:
     @tool(effects="keyed", roles=OWNER_ONLY, timeout_seconds=30.0)
     async def send_file(context: ToolContext, path: str) -> str:
         """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in

@@ -27,12 +27,12 @@ from assistant.commands.memory import render_correction
 from assistant.core.erasure import ErasurePreview, ErasureRequest
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import CorrectionResult, JournalEntry, MemoryHit
-from assistant.core.memory_api import MemorySearchPort
 from assistant.core.ports import HistoryPort, Tool, ToolContext
 from assistant.core.records import LogRecord
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Journal
 from assistant.core.tool_results import quote_block, quote_text
+from assistant.store.memory.search import StoredMemorySearch
 from tools.declaration import ALL_ROLES, StorableInt, start_of_day, tool
 
 _MAX_RESULTS = 12
@@ -40,7 +40,7 @@ _MAX_MEMORY_LENGTH = 600
 _SOURCES_SHOWN = 3
 
 
-def search_memory_tool(search: MemorySearchPort, zone: ZoneInfo, result_bytes: int) -> Tool:
+def search_memory_tool(search: StoredMemorySearch, zone: ZoneInfo, result_bytes: int) -> Tool:
     """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
 
     @tool(roles=ALL_ROLES, timeout_seconds=20.0)

@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, StringConstraints
 
-from assistant.agenda.jobs import MAX_REMINDER_CHARACTERS, RemindersPort
+from assistant.agenda.jobs import MAX_REMINDER_CHARACTERS
+from assistant.agenda.service import AgendaService
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.tool_results import quote_text
@@ -35,7 +36,7 @@ ReminderText = Annotated[
 TimePhrase = Annotated[str, Field(max_length=400)]
 
 
-def set_reminder_tool(reminders: RemindersPort) -> Tool:
+def set_reminder_tool(reminders: AgendaService) -> Tool:
     @tool(effects="keyed", roles=ALL_ROLES)
     async def set_reminder(context: ToolContext, text: ReminderText, when: TimePhrase, repeat: TimePhrase = "") -> str:
         """Remind the person here, at a time. when: as they said it ("in 20 minutes", "tomorrow at 9", "every weekday at
@@ -53,7 +54,7 @@ _SHOWN = 50
 _FIRST_WORDS = 200
 
 
-def list_reminders_tool(reminders: RemindersPort) -> Tool:
+def list_reminders_tool(reminders: AgendaService) -> Tool:
     @tool(roles=ALL_ROLES)
     def list_reminders(context: ToolContext) -> str:
         """The reminders that wait, the next one first."""
@@ -70,7 +71,7 @@ def list_reminders_tool(reminders: RemindersPort) -> Tool:
     return list_reminders
 
 
-def cancel_reminder_tool(reminders: RemindersPort) -> Tool:
+def cancel_reminder_tool(reminders: AgendaService) -> Tool:
     @tool(effects="keyed", roles=ALL_ROLES)
     def cancel_reminder(context: ToolContext, id: StorableInt) -> str:
         """Cancel a reminder by its number."""

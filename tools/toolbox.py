@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.jobs import RemindersPort
-from assistant.core.memory_api import MemoryFilesPort, MemorySearchPort, ProfilesPort
+from assistant.agenda.service import AgendaService
+from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
 from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
-from assistant.core.ports import HistoryPort, RequestsPort, TodosPort, Tool, TurnFilesPort
+from assistant.core.ports import HistoryPort, RequestsPort, TodosPort, Tool
 from assistant.core.store_ports import Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.store.memory.search import StoredMemorySearch
+from assistant.store.script.outbox import TurnFiles
 from tools.delegate import Helpers, delegate_tool
 from tools.files import FileKeeper, list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
@@ -36,7 +38,7 @@ MAX_RESULT_BYTES = 12_000
 class MemoryToolDeps:
     """What the tools of memory work over; `importance` gives 0 to 1 for a kind and a content."""
 
-    search: MemorySearchPort
+    search: StoredMemorySearch
     corrector: MemoryCorrection
     journal: Journal
     profiles: ProfilesPort
@@ -55,7 +57,7 @@ class MemoryToolDeps:
         ]
 
 
-def _reminder_tools(reminders: RemindersPort) -> list[Tool]:
+def _reminder_tools(reminders: AgendaService) -> list[Tool]:
     return [set_reminder_tool(reminders), list_reminders_tool(reminders), cancel_reminder_tool(reminders)]
 
 
@@ -68,8 +70,8 @@ def build_toolbox(
     requests: RequestsPort | None = None,
     helpers: Helpers | None = None,
     memory: MemoryToolDeps | None = None,
-    reminders: RemindersPort | None = None,
-    sending: tuple[FileKeeper, TurnFilesPort] | None = None,
+    reminders: AgendaService | None = None,
+    sending: tuple[FileKeeper, TurnFiles] | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,

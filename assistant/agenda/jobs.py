@@ -8,12 +8,11 @@ returns words names a scope.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from assistant.core.ports import ToolContext
 from assistant.core.records import Button, IncomingMessage
 
 JobKind = Literal["reminder", "schedule"]
@@ -244,19 +243,3 @@ class JobRequest:
     name: str = ""
     catch_up: CatchUpPolicy | None = None
     made_by: int | None = None
-
-
-class RemindersPort(Protocol):
-    """Who minds reminders. Every method raises `UsageError` with what to do differently; then nothing was changed."""
-
-    async def create_reminder(self, wanted: JobRequest, now: datetime) -> Job: ...
-    async def create_reminder_from_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
-        """A reminder that a tool sets, for where the newest message of its turn came from."""
-        ...
-
-    def list_reminders(self, scope: str) -> Sequence[Job]: ...
-    def cancel_reminder(self, job_id: int, scope: str, key: str, now: datetime) -> Job: ...
-
-    def describe_due(self, job: Job) -> str:
-        """When it is due, and how often, as people read it: one line."""
-        ...

@@ -58,7 +58,7 @@ class AgendaConfig:
 
 
 class AgendaService:
-    """Implements `agenda_ports.Reminders`, and the same for schedules."""
+    """Who minds reminders. Every method raises `UsageError` with what to do differently; then nothing was changed."""
 
     def __init__(self, jobs: JobsPort, habits: AgendaConfig, changed: Callable[[], None]) -> None:
         """`changed` is called when something may be due at another time than before."""
@@ -104,6 +104,7 @@ class AgendaService:
         return job
 
     async def create_reminder_from_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
+        """A reminder that a tool sets, for where the newest message of its turn came from."""
         found = self.jobs.origin_of_turn(context.turn)
         if found is None:
             raise UsageError("Nobody knows where this reminder was asked for. Nothing was set.")
@@ -160,6 +161,7 @@ class AgendaService:
     # ------------------------------------------------------------------------------------------------------ telling
 
     def describe_due(self, job: Job) -> str:
+        """When it is due, and how often, as people read it: one line."""
         if job.due is None:
             return "never again"
         zone, punctuality = self.zone, self._habits.punctuality

@@ -11,7 +11,7 @@ import calendar
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol, cast
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.normalise_time_text import normalise_time_text
@@ -32,13 +32,6 @@ _DOTTED = lazy_regex(r"\b(\d{1,2})\.\s?(\d{1,2})\.(?:(\d{4})\b)?")
 _CLOCK = lazy_regex(r"\d:\d")
 _ALONE = lazy_regex(r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]\.?m\.?)?", re.IGNORECASE)
 _EXAMPLES = '"in 20 minutes", "tomorrow at 9", "next Friday at 18:00", "2026-12-24 18:00", "every weekday at 8:30"'
-
-
-class _DateparserResult(Protocol):
-    """What dateparser gives."""
-
-    date_obj: datetime | None
-    period: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +138,7 @@ def _dated(text: str) -> str:
     return _DOTTED.sub(_dotted, text)
 
 
-def _all_of_it_counts(text: str, base: datetime, data: _DateparserResult) -> bool:
+def _all_of_it_counts(text: str, base: datetime, data: Any) -> bool:
     """dateparser passes over numbers that it has no place for: each of them must make a difference."""
     numbers = list(re.finditer(r"\d+", text))
     others = (f"{text[: one.start()]}{_other(one[0])}{text[one.end() :]}" for one in numbers)
@@ -170,14 +163,14 @@ def _names_no_day(text: str, base: datetime) -> bool:
     return _read(text, base, "month").date_obj is not None and _read(text, base, "day").date_obj is None
 
 
-def _read(text: str, base: datetime, *parts: str) -> _DateparserResult:
-    """What dateparser reads; nothing where one of `parts` is not named."""
+def _read(text: str, base: datetime, *parts: str) -> Any:
+    """What dateparser reads (`date_obj`, None where one of `parts` is not named; and `period`)."""
     from dateparser.date import DateDataParser  # takes a while to import
 
     settings = {**_SETTINGS, "RELATIVE_BASE": base, "REQUIRE_PARTS": list(parts)}
     parser = DateDataParser(languages=_LANGUAGES, settings=settings)
     try:
-        return cast(_DateparserResult, parser.get_date_data(text))
+        return parser.get_date_data(text)
     except (ValueError, OverflowError, TypeError, KeyError, AttributeError, re.error):
         # Some texts that are no dates make it stumble.
         raise _not_understood(text) from None

@@ -21,11 +21,11 @@ from typing import Any, Protocol
 
 import structlog
 
-from assistant.core.backups import Backup, BackupKind, BackupResult
+from assistant.core.backups import Backup, BackupKind, BackupResult, backup_to_json, format_megabytes
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.sleep_schedule import SleepSchedule
 from assistant.core.text import pluralize
-from sleep.cycle.schedule import SleepSchedule
 
 RETRY_AFTER = timedelta(hours=1)
 
@@ -206,12 +206,3 @@ def backup_made_to_json(made: BackupResult) -> dict[str, Any]:
         "left_out": dict(made.left_out),
         "seconds": round(made.seconds, 3),
     }
-
-
-def backup_to_json(backup: Backup) -> dict[str, Any]:
-    return {"name": backup.name, "made_at": backup.made_at.isoformat(), "kind": backup.kind, "bytes": backup.bytes}
-
-
-def format_megabytes(count: int) -> str:
-    """A size as people read it."""
-    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"

@@ -14,7 +14,7 @@ from assistant.cli.log import print_record, record_json
 from assistant.cli.output import print_json, print_text
 from assistant.cli.tables import format_local_time, print_table
 from assistant.cli.text import clean_for_terminal, require_utf8, shorten_line
-from assistant.core.archives import ArchiveEntry, ArchivePort
+from assistant.core.archives import ArchiveEntry
 from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
 from assistant.core.sessions import OWNER_SCOPE
@@ -28,7 +28,8 @@ from assistant.sessions.archive_search import (
     visible_records,
 )
 from assistant.settings.settings import Settings
-from assistant.wire.stores import open_archive_port, restore_archived_session
+from assistant.store.archive.archive import StoredArchive
+from assistant.wire.stores import open_archive, restore_archived_session
 
 _JSON = click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
 
@@ -204,20 +205,20 @@ def restore(session: str, generation: int) -> None:
 # ------------------------------------------------------------------------------------------------------------- choosing
 
 
-def _archive() -> tuple[Settings, ArchivePort]:
+def _archive() -> tuple[Settings, StoredArchive]:
     settings = load_effective_settings()
     require_home(settings)
-    return settings, open_archive_port(settings)
+    return settings, open_archive(settings)
 
 
-def _newest(store: ArchivePort, session: str) -> int:
+def _newest(store: StoredArchive, session: str) -> int:
     numbers = [one.generation for one in store.list_archives() if one.session == session]
     if not numbers:
         raise UsageError(f"Nothing of {session!r} is archived. `assistant archive list` shows what is.")
     return max(numbers)
 
 
-def _chosen(store: ArchivePort, session: str | None, generation: int | None) -> list[tuple[str, int]]:
+def _chosen(store: StoredArchive, session: str | None, generation: int | None) -> list[tuple[str, int]]:
     if session and generation:
         return [(session, generation)]
     if session:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from assistant.backup.scheduler import backup_to_json, format_megabytes
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_json, print_remark, print_text
 from assistant.cli.remote import print_slash_command
 from assistant.cli.tables import format_local_time, print_table
 from assistant.cli.text import require_utf8
+from assistant.core.backups import backup_to_json, format_megabytes
 from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION

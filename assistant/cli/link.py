@@ -13,17 +13,18 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from assistant.cli.lazy import load_attribute
 from assistant.core.errors import AssistantError, HomeLocked
-from assistant.core.ports import ControlPort
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import session_scope
 from assistant.service.home_lock import is_home_served
 from assistant.service.unix_socket import is_listening
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
+
+if TYPE_CHECKING:  # the daemon is loaded only where this process serves the home
+    from assistant.web.deps import DaemonControl
 
 # A name and its data: `hello`, the kinds of `records.TurnEvent`, and `deliver`.
 LinkEvent = tuple[str, Mapping[str, Any]]
@@ -71,7 +72,7 @@ class TerminalAttachments(Protocol):
 class InProcessLink:
     """A `Link` to the runtime of this very process."""
 
-    def __init__(self, control: ControlPort, terminals: TerminalAttachments) -> None:
+    def __init__(self, control: DaemonControl, terminals: TerminalAttachments) -> None:
         self._control = control
         self._terminals = terminals
 
@@ -131,8 +132,9 @@ async def open_link(settings: Settings, inside: LocalLinkFactory | None = None) 
 def open_daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
     """The link over the home's socket. Its HTTP client is loaded now, because whoever serves the home itself does
     without."""
-    link: AbstractAsyncContextManager[Link] = load_attribute("assistant.cli.client:socket_link")(home.socket)
-    return link
+    from assistant.cli.client import open_socket_link
+
+    return open_socket_link(home.socket)
 
 
 async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside: LocalLinkFactory) -> Link:
@@ -150,13 +152,14 @@ async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside:
 async def serve_in_process(settings: Settings) -> AsyncIterator[Link]:
     """The whole daemon within this process. Raises `HomeLocked` when another process has the home; if the runtime ends
     by itself, this task is cancelled and what ended it is raised."""
-    # All of the program is loaded where it has to run here, and only then.
-    async with load_attribute("assistant.daemon:running")(settings, warm_after=_WARM_AFTER) as daemon:
+    from assistant.daemon import serve_daemon  # all of the program: loaded where it has to run here, and only then
+
+    async with serve_daemon(settings, warm_after=_WARM_AFTER) as daemon:
         task = asyncio.current_task()
         assert task is not None
         watch = asyncio.create_task(_cancel_after(daemon.worker, task))
         try:
-            yield InProcessLink(daemon.house.control, daemon.house.terminal)
+            yield InProcessLink(daemon.app.control, daemon.app.terminal)
         finally:
             watch.cancel()
             if daemon.worker.done():

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from assistant.cli.lazy import load_attribute
 from assistant.cli.link import InProcessLink, Link, open_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_markdown, print_text
@@ -53,15 +52,18 @@ async def _commanded(settings: Settings, text: str, session: str, begins: bool) 
 async def open_home_locally(settings: Settings, *, begins: bool = True) -> AsyncIterator[Link]:
     """The home, open under its lock, without anybody answering messages or listening on its socket. Raises
     `HomeLocked` when another process has it, `HomeError` where there is none and nothing `begins` one."""
+    from assistant.cli.home_stores import require_home
+    from assistant.wire.app import build_app
+
     if not begins:
-        load_attribute("assistant.cli.home_stores:require_home")(settings)
+        require_home(settings)
     with home_lock(settings.home):
-        house = load_attribute("assistant.wire.app:build_app")(settings, utc_now)
+        app = build_app(settings, utc_now)
         try:
-            house.stores.conversation.reconcile(utc_now())
-            yield InProcessLink(house.control, house.terminal)
+            app.stores.conversation.recover_after_crash(utc_now())
+            yield InProcessLink(app.control, app.terminal)
         finally:
-            await house.sleeping.sleeper.stop()
-            await house.backing_up.stop()
-            await house.close_model()
-            house.close()
+            await app.sleep_setup.scheduler.stop()
+            await app.backup_scheduler.stop()
+            await app.close_models()
+            app.close()

@@ -22,19 +22,19 @@ from zoneinfo import ZoneInfo
 from assistant.core.bridge_api import (
     NETWORK_NAMES,
     Bridge,
-    BridgeStatesPort,
     BridgeStatus,
     DeliveryOutcome,
-    RedirectResult,
     UndeliveredItem,
 )
 from assistant.core.errors import AssistantError, BridgeError, UsageError
-from assistant.core.people import SessionRoutesPort
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Outbox
 from assistant.core.text import pluralize, preview_line
+from assistant.store.script.outbox import StuckItems
+from assistant.store.script.people import ConversationRoutes
+from assistant.store.script.state import BridgeStates
 
 BRIDGE_USAGE = "/bridge [test NAME | pause NAME | resume NAME | reload NAME]"
 TEST_MESSAGE = "This is a test: what I send you here arrives. Write to me whenever you like."
@@ -56,23 +56,15 @@ class BridgeRunner(Protocol):
     async def flush(self, bridge: str | None = None) -> None: ...
 
 
-class DeliveryOutcomes(Protocol):
-    """What became of what went out (`assistant.store.script.outbox.Deliveries`)."""
-
-    def delivery_state(self, key: str) -> DeliveryOutcome | None: ...
-    def mark_ambiguous(self, bridge: str, now: datetime) -> None: ...
-    def redirect_to_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult: ...
-
-
 @dataclass(frozen=True, slots=True)
 class BridgeStores:
     """What the home keeps of bridges: what goes out and what became of it, how far each has come, and where the owner
     is there."""
 
     outbox: Outbox
-    deliveries: DeliveryOutcomes
-    states: BridgeStatesPort
-    places: SessionRoutesPort
+    deliveries: StuckItems
+    states: BridgeStates
+    places: ConversationRoutes
 
 
 class BridgeCommands:
@@ -227,17 +219,8 @@ def _words(text: str) -> list[str]:
 DELIVERIES_USAGE = "/deliveries [again ID... | drop ID...]"
 
 
-class StuckDeliveries(Protocol):
-    """What did not go out (`assistant.store.script.outbox.Deliveries`)."""
-
-    def list_stuck(self, *, limit: int = ...) -> list[UndeliveredItem]: ...
-    def find(self, item_id: int) -> UndeliveredItem | None: ...
-    def retry(self, item_id: int, now: datetime) -> bool: ...
-    def drop(self, item_id: int, now: datetime) -> bool: ...
-
-
 class DeliveryCommands:
-    def __init__(self, deliveries: StuckDeliveries, try_now: Callable[[str], None], zone: ZoneInfo) -> None:
+    def __init__(self, deliveries: StuckItems, try_now: Callable[[str], None], zone: ZoneInfo) -> None:
         """`try_now` is told the bridge that has something to send at once."""
         self._deliveries = deliveries
         self._try_now = try_now

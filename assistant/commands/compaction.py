@@ -13,10 +13,11 @@ from assistant.core.checkpoints import Pin, RequestState, UserRequest
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
 from assistant.core.people import ALL_ROLES
-from assistant.core.ports import PinsPort, RequestsPort
+from assistant.core.ports import RequestsPort
 from assistant.core.sessions import session_scope
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Conversation
+from assistant.store.script.requests import Pins
 from sleep.compaction.values import CachedPrompt
 
 _SHOWN = 20
@@ -39,7 +40,7 @@ class CompactionCommands:
         self,
         compacting: ManualCompaction,
         conversation: Conversation,
-        pins: PinsPort,
+        pins: Pins,
         requests: RequestsPort,
         live: Callable[[str, datetime], CachedPrompt | None],
         most_pinned: int,

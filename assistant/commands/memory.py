@@ -15,7 +15,6 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from assistant.context.quoting import RECORD_TAG
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
 from assistant.core.memories import (
@@ -31,6 +30,7 @@ from assistant.core.memories import (
     MemoryState,
     RebuildResult,
 )
+from assistant.core.quoting import RECORD_TAG
 from assistant.core.records import LogRecord
 from assistant.core.sessions import session_scope
 from assistant.core.slash_commands import Command, CommandInvocation
@@ -196,7 +196,7 @@ def render_current_memories(held: MemoryList, zone: tzinfo, most: int) -> list[s
     lines = [render_memory_line(one.memory, zone) for one in current[:most]] or ["Nothing is remembered yet."]
     older = len(current) - most
     more = [f"- … and {pluralize(older, 'older one')}: `assistant memory list` has all"] if older > 0 else []
-    return [*lines, *more, *_noted(held.note)]
+    return [*lines, *more, *filter(None, [held.note])]
 
 
 def left_out_note(older: int) -> str:
@@ -251,7 +251,7 @@ def render_provenance(chain: MemoryProvenance, zone: tzinfo) -> list[str]:
         lines += [
             f"- {format_local_time(one.at, zone)}: {quote_text(first_words(one.after))}" for one in chain.versions
         ]
-    return [*lines, *_noted(chain.note)]
+    return [*lines, *filter(None, [chain.note])]
 
 
 def _said_lines(said: EntryWithMessages, zone: tzinfo) -> list[str]:
@@ -279,7 +279,7 @@ def render_correction(done: CorrectionResult) -> list[str]:
         f"Corrected: [{done.previous.reference}] no longer holds. Since now: [{done.current.reference}] "
         f"{quote_text(first_words(done.current.text))}"
     ]
-    return [*lines, *_noted(done.pending_reason)]
+    return [*lines, *filter(None, [done.pending_reason])]
 
 
 def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> list[str]:
@@ -294,7 +294,7 @@ def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> list[str]:
         f"- changes decided and not made yet: {counts.planned}",
         f"- last sleep: {last}",
         f"- store: {counts.storage.store}, embedder {counts.storage.embedder}{size}",
-        *(f"- {note}" for note in _noted(counts.note)),
+        *(f"- {note}" for note in filter(None, [counts.note])),
     ]
 
 
@@ -393,10 +393,6 @@ def import_json(done: ImportResult) -> dict[str, Any]:
 
 def rebuild_json(done: RebuildResult) -> dict[str, Any]:
     return {"changed": done.changed, "read": done.read, "learned": done.learned, "notes": list(done.notes)}
-
-
-def _noted(note: str) -> list[str]:
-    return [note] if note else []
 
 
 def _day(moment: datetime, zone: tzinfo) -> str:

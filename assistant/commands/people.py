@@ -8,10 +8,11 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from assistant.core.errors import UsageError
-from assistant.core.people import AccessState, Identity, PeoplePort, Person, clean_display_name
+from assistant.core.people import AccessState, Identity, Person, clean_display_name
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.people.pairing import PairingService
 from assistant.people.report import people_lines, room_lines
+from assistant.store.script.people import People
 
 PEOPLE_USAGE = (
     "/people [rooms | link BRIDGE [ID] | unlink BRIDGE ID | allow WHO | deny WHO | rename WHO NAME]; WHO is a number "
@@ -23,7 +24,7 @@ PAIR_USAGE = "/pair CODE [--owner] [NAME] | /pair allow NUMBER | /pair deny NUMB
 class PeopleCommands:
     def __init__(
         self,
-        people: PeoplePort,
+        people: People,
         desk: PairingService,
         bridges: Callable[[], Sequence[str]],
         zone: ZoneInfo,

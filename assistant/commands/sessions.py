@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 
-from assistant.core.archives import ArchiveEntry, ArchivePort
+from assistant.core.archives import ArchiveEntry
 from assistant.core.errors import UsageError
-from assistant.core.people import SessionRoutesPort
 from assistant.core.ports import HistoryPort
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_kind, session_role, session_scope
@@ -36,6 +35,8 @@ from assistant.sessions.listing import (
 )
 from assistant.sessions.reset import ResetRequest
 from assistant.sessions.scheduler import ResetScheduler
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.script.people import ConversationRoutes
 
 _RESET = "/reset [NAME] [--cancel]"
 _SESSIONS = "/sessions [show NAME [N] | end NAME | resume NAME [N]]"
@@ -49,7 +50,7 @@ class SessionCommands:
         resets: ResetScheduler,
         looking: SessionReader,
         conversation: Conversation,
-        places: SessionRoutesPort,
+        places: ConversationRoutes,
         terminal: str,
     ) -> None:
         """On the bridge `terminal` a dialog keeps by itself which conversation it is in."""
@@ -171,7 +172,7 @@ _EXCERPT = 200
 
 
 class ArchiveCommands:
-    def __init__(self, archive: ArchivePort, history: HistoryPort, zone: tzinfo) -> None:
+    def __init__(self, archive: StoredArchive, history: HistoryPort, zone: tzinfo) -> None:
         self._archive = archive
         self._history = history
         self._zone = zone

@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo
 
 from assistant.context.normalise import MediaLimits, normalise
 from assistant.context.pressure import Counter, PromptSize, utf8_length
-from assistant.context.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.context.structure import turn_start
 from assistant.core.messages import SUMMARY_MARKER, Message
 from assistant.core.model_api import ModelLimits, ModelRequest, SystemBlock, ToolSpec
+from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.records import ContextView
 
 

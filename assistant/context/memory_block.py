@@ -12,9 +12,9 @@ import difflib
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 
-from assistant.context.quoting import RECORD_TAG, quote_in_tag, replace_hidden_characters, replace_unsendable
 from assistant.core.memories import UndoableEdit
 from assistant.core.profiles import Profile, ProfileAttribute
+from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_hidden_characters, replace_unsendable
 from assistant.core.text import pluralize
 
 CountTokens = Callable[[str], int]

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assistant.context.quoting import NOTE_TAG, escape_own_tags, quote_in_tag, quote_speaker, replace_unsendable
 from assistant.context.structure import describe_change, is_edit_or_deletion, is_retained_request, tool_loop_start
 from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.quoting import NOTE_TAG, escape_own_tags, quote_in_tag, quote_speaker, replace_unsendable
 
 ABORTED_RESULT = "aborted: this call was interrupted before it returned; whether it took effect is not known."
 EMPTY_REQUEST = "(a message without text)"

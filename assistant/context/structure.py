@@ -13,8 +13,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from assistant.context.quoting import replace_hidden_characters
 from assistant.core.messages import Message
+from assistant.core.quoting import replace_hidden_characters
 
 
 def is_user_request(message: Message) -> bool:

@@ -13,7 +13,8 @@ import hashlib
 
 import tiktoken
 
-from assistant.context.tokens import CountingTier, EncodedLength, VocabularyError
+from assistant.context.tokens import EncodedLength, VocabularyError
+from assistant.core.records import CountingTier
 
 _SHA256 = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",

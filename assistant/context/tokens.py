@@ -18,11 +18,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from assistant.core.messages import Message
 from assistant.core.model_api import ToolSpec
-from assistant.core.records import TokenCalibration
+from assistant.core.records import CountingTier, TokenCalibration
 from assistant.core.text import lazy_regex, pluralize
 
 EncodedLength = Callable[[str], int]
@@ -53,21 +52,6 @@ _LEAST_WEIGHT = 0.1
 
 class VocabularyError(Exception):
     """The vocabulary file cannot be used; counts are estimated instead."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountingTier:
-    """Which way of counting was chosen for a model, and why. `path` is the vocabulary file of the tiktoken tier."""
-
-    name: Literal["tiktoken", "toksum", "estimate"]
-    model: str
-    reason: str
-    encoding: str = ""
-    path: Path | None = None
-
-    def as_estimate(self, why: str) -> CountingTier:
-        """The last tier instead of this one."""
-        return CountingTier("estimate", self.model, why)
 
 
 def openai_encoding(model: str) -> str | None:

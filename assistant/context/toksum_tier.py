@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import toksum  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from assistant.context.tokens import ESTIMATE_MARGIN, CountingTier, EncodedLength, VocabularyError, estimate_tokens
+from assistant.context.tokens import ESTIMATE_MARGIN, EncodedLength, VocabularyError, estimate_tokens
+from assistant.core.records import CountingTier
 
 
 def encoder(tier: CountingTier) -> EncodedLength:

@@ -8,12 +8,10 @@ never on the event loop. What reads the index alone (`find`, `list_archived`) is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
-
-from assistant.core.records import IntegrityProblem, LogRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,61 +54,6 @@ class LogRestoreResult:
 
     already_present: int
     restored: int
-
-
-class ArchivePort(Protocol):
-    """Faults of the place where archives are kept are `ArchiveUnavailable`, those of the home `StoreError`."""
-
-    def store(
-        self, session: str, generation: int, now: datetime, *, handover: str, summary: str, reason: str
-    ) -> ArchiveEntry:
-        """Archive a generation and prove it by reading it back. The same generation again finds what is there, or
-        replaces it. Raises `ArchiveUnavailable`, `StoreError`: then nothing may be cleared."""
-        ...
-
-    def find_entry(self, session: str, generation: int) -> ArchiveEntry | None:
-        """Where a generation was archived, as the index says."""
-        ...
-
-    def list_archives(self, scope: str | None = None) -> Sequence[ArchiveEntry]:
-        """Everything archived, by session, oldest generation first; of one scope, or of all (None)."""
-        ...
-
-    def list_missing_from_log(self, scope: str | None = None) -> Sequence[ArchiveEntry]:
-        """Those of which the home's log has nothing any more, so that no search of the home finds what they say."""
-        ...
-
-    def read_records(self, session: str, generation: int) -> Sequence[LogRecord]:
-        """The records of an archived generation, oldest first. Raises `UsageError` where it was never archived,
-        `ArchiveUnavailable` where it cannot be read or is broken."""
-        ...
-
-    def read_notes(self, session: str, generation: int) -> ArchiveNotes:
-        """Raises as `read` does."""
-        ...
-
-    def verify(self, session: str, generation: int) -> Sequence[IntegrityProblem]:
-        """What is wrong with an archive: missing, other bytes, broken chain or commitments, not what the log says.
-        Empty: it is whole. Raises `UsageError` where it was never archived."""
-        ...
-
-    def verify_all(self, *, remote: bool) -> Sequence[IntegrityProblem]:
-        """What is wrong with all that the index knows; with those away from this machine only if `remote`."""
-        ...
-
-    def rebuild(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
-        """An archive that is not whole, made anew from the log with the notes that the index has. Raises as `store`
-        does, and `UsageError` where the log does not have what was archived."""
-        ...
-
-    def remove(self, session: str, generation: int) -> None:
-        """Take an archive away, and its row. One that is gone already is as good as taken away."""
-        ...
-
-    def remove_partial(self) -> None:
-        """Remove what an attempt that was cut off left half written in the home's own folder; what it left elsewhere
-        goes with the next `store`. Fast."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

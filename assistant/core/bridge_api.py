@@ -85,16 +85,6 @@ class InboundPort(Protocol):
         ...
 
 
-class BridgeStatesPort(Protocol):
-    """How far each bridge has come, durably, and which the owner paused. Raises `StoreError`."""
-
-    def load_position(self, bridge: str) -> str: ...
-    def save_position(self, bridge: str, position: str) -> None: ...
-    def is_paused(self, bridge: str) -> bool: ...
-    def set_paused(self, bridge: str, paused: bool) -> None: ...
-    def delete(self, bridge: str) -> None: ...
-
-
 # ----------------------------------------------------------------------------------------------------------- going out
 
 
@@ -248,17 +238,3 @@ class DeviceLogin:
     user: str
     device: str
     token: str = field(repr=False)
-
-
-class MessageChangesPort(Protocol):
-    """What was edited or deleted on a network after it had arrived."""
-
-    def record_change(self, change: MessageChange, now: datetime) -> str | None:
-        """The session whose conversation has it now; None where nothing was kept: the message is not known, another
-        account sent it, or it says the same. A change that was kept before is not kept again. `change.position` is kept
-        in every case. Raises `StoreError`."""
-        ...
-
-    def recover_after_crash(self, now: datetime) -> None:
-        """At start: what was accepted and is not in the log yet. Raises `StoreError`."""
-        ...

@@ -52,7 +52,7 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One compaction as it is kept (ADR-008's columns and a few more).
+    """One compaction as it is kept.
 
     `started` is one under way (or cut off by a crash, until start-up settles it to `failed`), `live` covers its
     range, `masked` shortened rows and covers nothing, `absorbed` was taken over by a later one, `undone` was taken

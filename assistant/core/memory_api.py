@@ -15,37 +15,12 @@ from assistant.core.memories import (
     JournalEntry,
     Memory,
     MemoryChange,
-    MemoryHit,
     MemorySnapshot,
     MemoryVersion,
     PhaseCursor,
     UndoableEdit,
 )
 from assistant.core.profiles import Profile
-
-
-class MemorySearchPort(Protocol):
-    """Memories, and journal entries that are none yet, by what they say; it needs neither Mem0 nor a child process."""
-
-    def search(
-        self,
-        question: str,
-        scope: str,
-        *,
-        limit: int = 8,
-        after: datetime | None = None,
-        before: datetime | None = None,
-        as_of: datetime | None = None,
-    ) -> list[MemoryHit]:
-        """Best first; what was noted until now is found. What no longer holds is found too, below what holds and with
-        what took its place. With times: what was said in [after, before), then what was said earlier and held in
-        between, and what was said later and names a day of that time. With `as_of`: what was known then, as
-        `Consolidations.known_then` tells it. Raises `StoreError`."""
-        ...
-
-    def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
-        """What was said in [after, before), the most important first. Raises `StoreError`."""
-        ...
 
 
 class Memories(Protocol):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -143,3 +145,26 @@ class SpendTotals:
     usd: float
     tokens: int
     unpriced_tokens: int
+
+
+def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str) -> str:
+    """A few letters that are the same for the same request."""
+    return text_fingerprint(
+        purpose, model, [*(block.text for block in request.system), *map(_message_json, request.messages)]
+    )
+
+
+def text_fingerprint(purpose: CallPurpose, model: str, texts: Iterable[str]) -> str:
+    """The same for the same texts."""
+    told = hashlib.sha256(f"{purpose}\0{model}\0".encode())
+    for text in texts:
+        told.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return told.hexdigest()[:_FINGERPRINT_LENGTH]
+
+
+def _message_json(message: Message) -> str:
+    calls = [[call.name, dict(call.arguments)] for call in message.tool_calls]
+    return json.dumps([message.role, message.content, calls], sort_keys=True, default=str)
+
+
+_FINGERPRINT_LENGTH = 24

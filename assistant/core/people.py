@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
-from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import SessionRole, session_role
 
 PersonRole = Literal["owner", "guest"]
@@ -191,114 +190,3 @@ def invalid_grants(names: Iterable[str], admitted_roles: Mapping[str, Collection
     """Of what the settings name for a role: what does not exist, or does not admit the role. `admitting` has the roles
     of each tool or command by its name."""
     return [name for name in names if role not in admitted_roles.get(name, ())]
-
-
-class PeoplePort(Protocol):
-    """Who is who. Nobody but the owner's process writes here."""
-
-    def list_people(self) -> list[Person]:
-        """The owner first, then the others, the longest known first."""
-        ...
-
-    def get_person(self, person_id: int) -> Person | None: ...
-
-    def find_by_identity(self, identity: Identity) -> Person | None:
-        """Whose account this is."""
-        ...
-
-    def link_owner(self, identity: Identity, now: datetime) -> Person:
-        """The account is the owner's from now on, whoever had it before."""
-        ...
-
-    def admit_guest(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
-        """The account belongs to a guest of this state, made where nobody had it. The owner's accounts stay as they
-        are."""
-        ...
-
-    def unlink(self, identity: Identity, now: datetime) -> bool:
-        """Nobody's account from now on; a guest without any account is known no longer, and what was set for later from
-        it as a guest is cancelled. False where it was nobody's."""
-        ...
-
-    def set_state(self, person_id: int, state: AccessState, now: datetime) -> None:
-        """Of a guest. With a denial, here and in the others, what they had set for later is cancelled."""
-        ...
-
-    def rename(self, person_id: int, name: str) -> None: ...
-
-    def get_room(self, bridge: str, room: str) -> KnownRoom | None: ...
-
-    def list_rooms(self) -> list[KnownRoom]: ...
-
-    def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
-        """`name` "" keeps the name that it has."""
-        ...
-
-    def notify_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
-        """Store the notice, unless its session (that of a stranger, or of a room) was told before."""
-        ...
-
-
-class PairingsPort(Protocol):
-    """Codes that were given out. What is past its time is as if it were not there."""
-
-    def pending_pairings(self, now: datetime) -> list[Pairing]:
-        """Codes that hold, locked ones too, oldest first."""
-        ...
-
-    def request_access(
-        self,
-        knock: AccessRequest,
-        offer: PairingOffer,
-        code_notice: OutgoingMessage,
-        owner_notice: Callable[[int], OutgoingMessage],
-    ) -> bool:
-        """Keep the code of somebody who asks to be let in, with the notice that gives it to them and the one, made of
-        the pairing's id, that asks the owner. False, and nothing kept, where too many wait already. Who has a code that
-        holds gets no other: True, and nothing kept."""
-        ...
-
-    def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
-        """Keep a code that the owner sends from that bridge. False where too many wait already."""
-        ...
-
-    def record_wrong_code(self, pairings: Sequence[Pairing], limit: int) -> bool:
-        """Note a wrong code on each of these; from `most` on they are locked. Whether they are now."""
-        ...
-
-    def approve(self, pairing: Pairing, *, as_owner: bool, outgoing: OutgoingMessage, now: datetime) -> None:
-        """The one who knocked is let in (as a guest, or as the owner; a room is allowed), told so, the code used."""
-        ...
-
-    def redeem(self, pairing: Pairing, identity: Identity, outgoing: OutgoingMessage, now: datetime) -> None:
-        """The account that sent the owner's code is the owner's, told so, the code used."""
-        ...
-
-    def remove_codes(self, bridge: str, sender: str, room: str | None) -> None:
-        """The codes of somebody on whom the owner decided otherwise."""
-        ...
-
-
-class SessionRoutesPort(Protocol):
-    """Which of the owner's conversations goes on where they write."""
-
-    def session_at(self, bridge: str, target: str) -> str:
-        """`main` where nothing else was chosen."""
-        ...
-
-    def choose_session(self, bridge: str, target: str, session: str, now: datetime) -> None:
-        """From now on this place talks to that conversation of the owner's."""
-        ...
-
-    def account_at(self, bridge: str, target: str) -> str | None:
-        """The account of whoever writes from there, and not in a room; None where nobody did who was let in."""
-        ...
-
-    def record_account(self, bridge: str, target: str, account: str) -> None:
-        """Somebody who was let in writes from there."""
-        ...
-
-    def find_owner_target(self, bridge: str) -> str | None:
-        """Where the owner is written to on that bridge: the place that one of their accounts wrote from, the last one
-        that was new; None where none did."""
-        ...

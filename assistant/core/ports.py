@@ -11,7 +11,8 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -19,13 +20,10 @@ from typing import Any, Literal, Protocol
 from assistant.core.budget import BudgetStatus
 from assistant.core.checkpoints import (
     CircuitBreaker,
-    Delegation,
-    DelegationState,
-    Pin,
     RequestState,
     UserRequest,
 )
-from assistant.core.messages import Media, Role, ToolCall, Usage
+from assistant.core.messages import Role, ToolCall, Usage
 from assistant.core.model_api import (
     CallPurpose,
     ModelCall,
@@ -38,9 +36,6 @@ from assistant.core.model_api import (
     UsageKey,
 )
 from assistant.core.records import (
-    InboxReceipt,
-    IncomingMessage,
-    IntegrityReport,
     LogRecord,
     SearchHit,
     TodoItem,
@@ -82,6 +77,22 @@ class Model(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPair:
+    """The models of a home at one moment.
+
+    - `answering`: the model of conversations.
+    - `writing`: the economical model, for summaries and journal entries.
+    """
+
+    answering: Model
+    writing: Model
+
+
+UseModels = Callable[[], AbstractContextManager[ModelPair]]
+"""The models of now, which are not closed while they are in use, whatever is chosen meanwhile."""
 
 
 class LedgerPort(Protocol):
@@ -142,16 +153,6 @@ class Tool(Protocol):
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         """The result as text. Raises `ToolError` with what to do differently."""
         ...
-
-
-class TurnFilesPort(Protocol):
-    """Files that go out with the answer of the turn that runs."""
-
-    def add(self, media: Media, context: ToolContext) -> None:
-        """Under the context's key, once. Durable when it returns; gone where the turn fails."""
-        ...
-
-    def list_files(self, turn: str) -> tuple[Media, ...]: ...
 
 
 class ToolboxPort(Protocol):
@@ -228,54 +229,7 @@ class ModelFactsPort(Protocol):
     def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None: ...
 
 
-class VerifierPort(Protocol):
-    """Proof of I2 and I3: chain, commitments, index against log, coverage, foreign keys."""
-
-    def verify(self) -> IntegrityReport: ...
-
-    def repair(self, now: datetime) -> IntegrityReport:
-        """Rebuild the message index from the log alone, then verify."""
-        ...
-
-
 # -------------------------------------------------------------------------------------------------------------- control
-
-
-class ControlPort(Protocol):
-    """What a person's tools may ask of the running daemon; the control API puts it on a socket."""
-
-    async def accept(self, incoming: IncomingMessage) -> InboxReceipt: ...
-
-    async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
-        """Run a slash command (`/status`, `/undo`, ...) and return what to show, as Markdown. Raises `UsageError`."""
-        ...
-
-    async def stop_turn(self, session: str) -> bool:
-        """Abort the running turn of a session; False when none runs."""
-        ...
-
-    async def result(self, inbox_id: int) -> Mapping[str, Any]:
-        """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,
-        `model`, `usage` {input, output, cache_read, cache_write, cost_usd}, `pressure`."""
-        ...
-
-    def status(self) -> Mapping[str, Any]:
-        """Health as plain JSON; `ok` is False when anything needs a person (I11)."""
-        ...
-
-
-class PinsPort(Protocol):
-    """Words that stand in every prompt of a session (character.db)."""
-
-    def list_pins(self, session: str) -> list[Pin]: ...
-
-    def add(self, session: str, scope: str, text: str, role: str, message_id: int | None, now: datetime) -> Pin:
-        """A message that is pinned already keeps its pin."""
-        ...
-
-    def remove(self, session: str, pin_ids: Sequence[int]) -> list[Pin]:
-        """Raises `UsageError` naming the ids that do not exist; then none is removed."""
-        ...
 
 
 class RequestsPort(Protocol):
@@ -313,23 +267,3 @@ class BreakersPort(Protocol):
         ...
 
     def record_success(self, name: str) -> None: ...
-
-
-class DelegationsPort(Protocol):
-    """Tasks given to helpers (script.db): written before a helper starts, so that a restart can tell of them (F22)."""
-
-    def begin(
-        self, key: str, turn: str, session: str, scope: str, tasks: Sequence[str], now: datetime
-    ) -> list[Delegation]: ...
-    def end(
-        self, delegation_id: int, state: DelegationState, result: str, cost_usd: float | None, now: datetime
-    ) -> None: ...
-    def list_for_session(
-        self, session: str, *, state: DelegationState | None = None, limit: int = 50
-    ) -> list[Delegation]:
-        """Newest first."""
-        ...
-
-    def interrupt_running(self, now: datetime) -> list[Delegation]:
-        """At start: those an earlier process left running are `interrupted`."""
-        ...

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from assistant.core.messages import LogByteRange, Media, Message, RecordKind, Role, ToolCall, Trust
@@ -159,7 +160,7 @@ TurnState = Literal["running", "answered", "failed", "aborted"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One user request until its answer. `volatile` is the frozen volatile block (DESIGN 5)."""
+    """One user request until its answer. `volatile` is its volatile block (see `docs/glossary.md`)."""
 
     id: str
     session: str
@@ -318,3 +319,18 @@ def is_from_schedule(said: IncomingMessage | LogRecord) -> bool:
 def is_timed_schedule_prompt(incoming: IncomingMessage) -> bool:
     """Whether a schedule said it at its time, so that nobody waits for the answer."""
     return incoming.external_id.startswith(SCHEDULE_KEY_PREFIX) and MANUAL_RUN_PREFIX not in incoming.external_id
+
+
+@dataclass(frozen=True, slots=True)
+class CountingTier:
+    """Which way of counting was chosen for a model, and why. `path` is the vocabulary file of the tiktoken tier."""
+
+    name: Literal["tiktoken", "toksum", "estimate"]
+    model: str
+    reason: str
+    encoding: str = ""
+    path: Path | None = None
+
+    def as_estimate(self, why: str) -> CountingTier:
+        """The last tier instead of this one."""
+        return CountingTier("estimate", self.model, why)

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 from urllib.parse import quote
 
 from assistant.core.errors import UsageError
-from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex
 
 SessionRole = Literal["owner", "guest", "room"]
@@ -180,52 +178,3 @@ class SessionReset:
     note: str = ""
     retry_at: datetime | None = None
     ended_at: datetime | None = None
-
-
-class GenerationsPort(Protocol):
-    """What sessions were and are (script.db and the master log). Reading alone."""
-
-    def list_generations(self, session: str, newest: int | None = None) -> list[Generation]:
-        """Every generation of a session, or its newest alone, oldest first; none where there is no such session."""
-        ...
-
-    def current_activity(self, session: str) -> GenerationActivity | None:
-        """The current generation; None where there is no such session. Takes no longer in a long session."""
-        ...
-
-    def last_seq(self, session: str) -> int:
-        """The seq of the session's last record; 0 where there is none."""
-        ...
-
-    def records_of_generation(self, session: str, generation: int) -> Iterator[LogRecord]:
-        """Everything that was logged in a generation and not undone, oldest first, whole."""
-        ...
-
-
-class SessionResetsPort(Protocol):
-    """Resets under way and past, one a generation (script.db)."""
-
-    def begin(self, reset: SessionReset) -> SessionReset:
-        """Note that a reset of the generation is under way; what was noted of an earlier try of it is replaced, but
-        for the number of its tries."""
-        ...
-
-    def mark_archived(self, session: str, generation: int) -> None:
-        """The archive has the generation."""
-        ...
-
-    def postpone(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
-        """It could not be carried out now; one more try is counted."""
-        ...
-
-    def withdraw(self, session: str, generation: int, now: datetime) -> bool:
-        """It is wanted no longer: whether one was under way."""
-        ...
-
-    def unfinished_resets(self) -> list[SessionReset]:
-        """Of current generations, oldest first: those that wait, and those that a crash cut off."""
-        ...
-
-    def list_for_session(self, session: str) -> list[SessionReset]:
-        """All of a session, oldest first."""
-        ...

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Protocol
 
 from assistant.core.messages import Trust
-from assistant.core.records import IncomingMessage, OutgoingMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +59,3 @@ class PendingCommand:
     target: str
     text: str
     begun: bool
-
-
-class PendingCommandsPort(Protocol):
-    """Commands on their way: accepted, run once, answered once."""
-
-    def accept(self, incoming: IncomingMessage, text: str, now: datetime) -> PendingCommand | None:
-        """Keep the command `text`, durably; None where it was kept before."""
-        ...
-
-    def mark_running(self, command: PendingCommand) -> None:
-        """It is about to run."""
-        ...
-
-    def save_answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
-        """Store the answer and end the command, at once; what was typed is kept no longer."""
-        ...
-
-    def list_open(self) -> list[PendingCommand]:
-        """What was not answered, oldest first."""
-        ...

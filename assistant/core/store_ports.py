@@ -34,70 +34,6 @@ from assistant.core.records import (
 from assistant.core.sessions import GenerationEnd
 
 
-class ConversationCompaction(Protocol):
-    """The part of `assistant.core.ports.Conversation` by which views become smaller, come back, and fork
-    (script.db)."""
-
-    def begin_compaction(
-        self,
-        session: str,
-        prefix_rev: int,
-        trigger: str,
-        ids: tuple[int, int],
-        holder: str,
-        until: datetime,
-        now: datetime,
-    ) -> int | None:
-        """Take the session's lease until `until` and note a `started` checkpoint over the messages `ids` (first, last),
-        in one transaction: its id, or None where another holder has a lease that has not run out (F14). `holder` is
-        unique to a process: leases of an earlier process are void after `reconcile`. Raises `StaleView`."""
-        ...
-
-    def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
-        """A started compaction will not be committed: state `failed` with the reason, the lease given back."""
-        ...
-
-    def commit_compaction(self, compaction: Compaction, now: datetime) -> Checkpoint:
-        """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix, checkpoint
-        and the note that its range waits to be extracted, unless it was (F28), all in one transaction; what it
-        replaces is kept for `uncompact`; the lease is given back. Bumps prefix_rev.
-
-        Raises `StaleView`, or `CorruptStore` when the coverage would break; then nothing changed."""
-        ...
-
-    def plan_uncompact(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
-        """What `uncompact` would bring back: the newest compaction of the generation, or that one and all later ones.
-        Raises `UsageError` where there is none, or where its rows are no longer kept."""
-        ...
-
-    def undo_compaction(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
-        """Take compactions back, newest first: the rows that they replaced stand in the view again exactly as they
-        were, but for messages hidden or forgotten since; later messages stay. Bumps prefix_rev. Raises `StaleView`."""
-        ...
-
-    def branch_session(self, session: str, message_id: int, now: datetime) -> SessionInfo:
-        """A new session `branch:<n>` of the same scope whose view starts as that of `session` up to and including the
-        message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
-        earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
-        ...
-
-    def checkpoints(self, session: str) -> list[Checkpoint]:
-        """All of a session in every state, oldest first."""
-        ...
-
-    def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
-        """Live and absorbed checkpoints whose entries the journal may lack, oldest first."""
-        ...
-
-    def mark_journaled(self, checkpoint_id: int) -> None:
-        """The journal has the checkpoint's entries."""
-        ...
-
-    def mark_extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
-        """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
-        ...
-
-
 class Journal(Protocol):
     """What was learned, entry by entry, and how far each phase of sleep has read (character.db)."""
 
@@ -167,28 +103,11 @@ class LogReaderPort(Protocol):
         ...
 
 
-class ConversationRollover(Protocol):
-    """The part of `assistant.core.ports.Conversation` by which generations end."""
-
-    def begin_next_generation(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
-        """End the current generation and begin the next with the ending's words as its first record: log first, then
-        one transaction, in which what the journal has not read is queued for it (F28). Either the old generation
-        stands whole or the new one does.
-
-        Raises `StaleView` where the generation is not the current one, or something was written since `ending.seq`;
-        `UsageError` while a turn of it is open, or where there is nothing to resume. Then nothing was changed."""
-        ...
-
-    def list_unread_generations(self) -> list[SessionInfo]:
-        """Ended generations of which something waits to be read for the journal."""
-        ...
-
-
-class Conversation(ConversationCompaction, ConversationRollover, Protocol):
+class Conversation(Protocol):
     """Inbox, master log, message index, working context and turns of a home: the order of I1 lives behind this port.
 
     Every method that takes messages writes the log first (one fsync), then one transaction on the database. A crash
-    between the two is settled by `reconcile`."""
+    between the two is settled by `recover_after_crash`."""
 
     def recover_after_crash(self, now: datetime) -> RecoveryResult: ...
 
@@ -275,6 +194,80 @@ class Conversation(ConversationCompaction, ConversationRollover, Protocol):
 
     def list_sessions(self) -> list[SessionInfo]: ...
 
+    # compaction: views become smaller, come back, and fork
+    def begin_compaction(
+        self,
+        session: str,
+        prefix_rev: int,
+        trigger: str,
+        ids: tuple[int, int],
+        holder: str,
+        until: datetime,
+        now: datetime,
+    ) -> int | None:
+        """Take the session's lease until `until` and note a `started` checkpoint over the messages `ids` (first, last),
+        in one transaction: its id, or None where another holder has a lease that has not run out (F14). `holder` is
+        unique to a process: leases of an earlier process are void after `recover_after_crash`. Raises `StaleView`."""
+        ...
+
+    def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
+        """A started compaction will not be committed: state `failed` with the reason, the lease given back."""
+        ...
+
+    def commit_compaction(self, compaction: Compaction, now: datetime) -> Checkpoint:
+        """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix, checkpoint
+        and the note that its range waits to be extracted, unless it was (F28), all in one transaction; what it
+        replaces is kept for `uncompact`; the lease is given back. Bumps prefix_rev.
+
+        Raises `StaleView`, or `CorruptStore` when the coverage would break; then nothing changed."""
+        ...
+
+    def plan_uncompact(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
+        """What `uncompact` would bring back: the newest compaction of the generation, or that one and all later ones.
+        Raises `UsageError` where there is none, or where its rows are no longer kept."""
+        ...
+
+    def undo_compaction(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
+        """Take compactions back, newest first: the rows that they replaced stand in the view again exactly as they
+        were, but for messages hidden or forgotten since; later messages stay. Bumps prefix_rev. Raises `StaleView`."""
+        ...
+
+    def branch_session(self, session: str, message_id: int, now: datetime) -> SessionInfo:
+        """A new session `branch:<n>` of the same scope whose view starts as that of `session` up to and including the
+        message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
+        earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
+        ...
+
+    def checkpoints(self, session: str) -> list[Checkpoint]:
+        """All of a session in every state, oldest first."""
+        ...
+
+    def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
+        """Live and absorbed checkpoints whose entries the journal may lack, oldest first."""
+        ...
+
+    def mark_journaled(self, checkpoint_id: int) -> None:
+        """The journal has the checkpoint's entries."""
+        ...
+
+    def mark_extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
+        """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
+        ...
+
+    # the end of a generation
+    def begin_next_generation(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
+        """End the current generation and begin the next with the ending's words as its first record: log first, then
+        one transaction, in which what the journal has not read is queued for it (F28). Either the old generation
+        stands whole or the new one does.
+
+        Raises `StaleView` where the generation is not the current one, or something was written since `ending.seq`;
+        `UsageError` while a turn of it is open, or where there is nothing to resume. Then nothing was changed."""
+        ...
+
+    def list_unread_generations(self) -> list[SessionInfo]:
+        """Ended generations of which something waits to be read for the journal."""
+        ...
+
 
 class Outbox(Protocol):
     """Replies and notices on their way out (I8)."""
@@ -318,3 +311,25 @@ class Outbox(Protocol):
     def recent_items(self, session: str, *, limit: int = 20) -> list[OutboxItem]: ...
 
     def list_by_turn(self, turn: str) -> list[OutboxItem]: ...
+
+    def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
+        """Those of a session's items that wait to be sent there, oldest first."""
+        ...
+
+    def list_between(
+        self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
+    ) -> list[OutboxItem]:
+        """Items with ids between the two, in every state, oldest first."""
+        ...
+
+    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
+        """The one with the largest id of a session's items there, up to an id."""
+        ...
+
+    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
+        """The one with the smallest id of a session's items there that were made later than that."""
+        ...
+
+    def has(self, key: str, scope: str) -> bool:
+        """Whether there ever was an item of a scope under a key."""
+        ...

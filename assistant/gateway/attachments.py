@@ -15,13 +15,13 @@ import mimetypes
 import unicodedata
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
 from assistant.core.records import IncomingMessage
 from assistant.core.sessions import session_role
+from assistant.store.home.workspace import WorkspaceFiles
 
 RECEIVED_FOLDER = "received"
 SENT_FOLDER = "sent"
@@ -38,22 +38,8 @@ _LONGEST_NAME = 100
 _LONGEST_ENDING = 16
 
 
-class AttachmentFiles(Protocol):
-    """Files of the workspace."""
-
-    def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str:
-        """Keep a file under the first of the names, or, where another one has that, under one like it: its path,
-        relative to the workspace. A file that has one of the names and the same bytes is that file. Durable when it
-        returns. Raises `StoreError`."""
-        ...
-
-    def read(self, path: str, max_bytes: int) -> bytes:
-        """Raises `StoreError` where there is no such file in the workspace, or it is larger than `most` bytes."""
-        ...
-
-
 class AttachmentIntake:
-    def __init__(self, files: AttachmentFiles, zone: ZoneInfo) -> None:
+    def __init__(self, files: WorkspaceFiles, zone: ZoneInfo) -> None:
         """`zone` is the home's: a file is named for the day on which it came."""
         self._files = files
         self._zone = zone
@@ -84,7 +70,7 @@ class AttachmentIntake:
         return replace(named, path=self._files.save(RECEIVED_FOLDER, dated_file_names(medium, now, self._zone), data))
 
 
-def load_outgoing_file(files: AttachmentFiles, medium: Media) -> Media:
+def load_outgoing_file(files: WorkspaceFiles, medium: Media) -> Media:
     """A file that goes out, with what is in it. Raises `BridgeError`, `refused` where there is no such file."""
     if medium.path is None or medium.data is not None:
         return medium

@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from assistant.core.bridge_api import Bridge, BridgeStatesPort, InboundPort, TurnEvent
+from assistant.core.bridge_api import Bridge, InboundPort, TurnEvent
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
 from assistant.core.records import IncomingMessage, OutgoingMessage
@@ -22,6 +22,7 @@ from assistant.core.store_ports import Outbox
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.gateway.outbox_worker import LoadMedia, OutboxWorker, ResolveDestination
 from assistant.gateway.supervisor import BridgeSupervisor
+from assistant.store.script.state import BridgeStates
 
 log = structlog.get_logger()
 
@@ -49,7 +50,7 @@ class Dispatcher:
         bridges: Mapping[str, Bridge],
         clock: Callable[[], datetime],
         resolve_destination: ResolveDestination | None = None,
-        states: BridgeStatesPort | None = None,
+        states: BridgeStates | None = None,
         load_media: LoadMedia = keep_media_unloaded,
         tracer: Tracer = NULL_TRACER,
     ) -> None:

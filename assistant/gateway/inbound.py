@@ -1,4 +1,4 @@
-"""The one door for what comes in from bridges: who is it, may they talk, and in which conversation.
+"""Everything that comes in from bridges passes here: who is it, may they talk, and in which conversation.
 
 What always holds: who sent something is what the network says of the account, looked up in what the owner decided;
 nothing in a message takes part in that (I10). The owner's accounts come into the owner's conversations, everybody else
@@ -10,20 +10,24 @@ running then is reported as cut off, never run again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 import structlog
 
-from assistant.core.bridge_api import BridgeStatesPort, InboundMessage, MessageChange, MessageChangesPort
+from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
-from assistant.core.people import Identity, PeoplePort, Person, SessionRoutesPort, clean_display_name
+from assistant.core.people import Identity, Person, clean_display_name
 from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_role, session_scope
-from assistant.core.slash_commands import PendingCommand, PendingCommandsPort
+from assistant.core.slash_commands import PendingCommand
+from assistant.gateway.dispatcher import Dispatcher
+from assistant.store.script.edits import MessageEdits
+from assistant.store.script.inbox import SlashCommandQueue
+from assistant.store.script.people import ConversationRoutes, People
+from assistant.store.script.state import BridgeStates
 
 log = structlog.get_logger()
 
@@ -33,75 +37,69 @@ COMMAND_INTERRUPTED = (
 COMMAND_FAILED = "That did not work, by no fault of yours. Try again later."
 
 
-class SlashCommandRunner(Protocol):
-    """What answers commands (`assistant.commands.registry.Commands`)."""
-
-    def names(self) -> list[str]: ...
-
-    async def run(self, text: str, session: str, *, bridge: str = ..., target: str = ..., sender: str = ...) -> str: ...
-
-
-class UnknownSenderPolicy(Protocol):
-    """What becomes of those whom nobody let in (`assistant.people.pairing.PairingDesk`)."""
-
-    def handle_stranger(self, arrival: InboundMessage, now: datetime) -> None: ...
-    def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool: ...
-
-
-class BridgeSignals(Protocol):
-    """The bridges, as they are told of (`assistant.gateway.dispatcher.Delivery`)."""
-
-    def wake(self, bridge: str | None = None) -> None: ...
-    def mark_connected(self, bridge: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class InboundStores:
-    """What is kept of those who write over bridges: who they are, where the owner's places lead, what they typed, how
-    far each bridge has come, and what was edited."""
+    """What is stored about people who write over bridges.
 
-    people: PeoplePort
-    places: SessionRoutesPort
-    typed_commands: PendingCommandsPort
-    bridge_states: BridgeStatesPort
-    message_changes: MessageChangesPort
+    - `people`: who they are.
+    - `routes`: in which conversation each of the owner's places takes part.
+    - `pending_commands`: the commands they typed.
+    - `bridge_states`: how far each bridge has received.
+    - `message_edits`: what they edited.
+    """
+
+    people: People
+    routes: ConversationRoutes
+    pending_commands: SlashCommandQueue
+    bridge_states: BridgeStates
+    message_edits: MessageEdits
 
 
 class InboundHandler:
-    """Implements `bridge_ports.Door`."""
+    """The `InboundPort` of the daemon."""
 
     def __init__(
         self,
         stores: InboundStores,
-        unknown_senders: UnknownSenderPolicy,
-        slash_commands: SlashCommandRunner,
+        *,
         accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]],
-        bridges: BridgeSignals,
+        handle_stranger: Callable[[InboundMessage, datetime], None],
+        redeem_link_code: Callable[[InboundMessage, datetime], bool],
+        command_names: Callable[[], Collection[str]],
+        run_command: Callable[[PendingCommand], Awaitable[str]],
+        dispatcher: Dispatcher,
         answers_everything_in_rooms: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`accept` keeps a message that is to be answered; `everything` tells whether in a room what was not meant for
-        the assistant is answered too."""
+        """What other rooms do:
+
+        - `accept`: keeps a message that is to be answered.
+        - `handle_stranger`, `redeem_link_code`: what becomes of people whom the owner has not let in.
+        - `command_names`, `run_command`: the slash commands.
+        - `answers_everything_in_rooms`: whether a message in a room that was not meant for the assistant is answered.
+        """
         self._people = stores.people
-        self._places = stores.places
-        self._typed = stores.typed_commands
+        self._routes = stores.routes
+        self._pending_commands = stores.pending_commands
         self._states = stores.bridge_states
-        self._changes = stores.message_changes
-        self._desk = unknown_senders
-        self._slash = slash_commands
+        self._edits = stores.message_edits
         self._accept = accept
-        self._ways = bridges
-        self._everything = answers_everything_in_rooms
+        self._handle_stranger = handle_stranger
+        self._redeem_link_code = redeem_link_code
+        self._command_names = command_names
+        self._run_command = run_command
+        self._dispatcher = dispatcher
+        self._answers_everything = answers_everything_in_rooms
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
 
     def recover_after_crash(self) -> None:
         """At start: commands that an earlier process did not answer."""
-        for command in self._typed.list_open():
+        for command in self._pending_commands.list_open():
             if command.begun:
-                self._answer(command, COMMAND_INTERRUPTED)
+                self._save_answer(command, COMMAND_INTERRUPTED)
             else:
-                self._run(command)
+                self._start_command(command)
 
     async def stop(self) -> None:
         """Commands that still run are given up; the next start tells of them."""
@@ -123,32 +121,30 @@ class InboundHandler:
         self._states.save_position(bridge, position)
 
     def mark_connected(self, bridge: str) -> None:
-        self._ways.mark_connected(bridge)
+        self._dispatcher.mark_connected(bridge)
 
     async def receive_change(self, change: MessageChange) -> None:
-        """See `bridge_ports.Door`. What somebody changes who is not let in, or not any more, is left as it was."""
+        """What somebody changes who is not let in, or not any more, is left as it was."""
         person = self._people.find_by_identity(Identity(change.bridge, change.sender))
         if not self.accepts_from(change.bridge, change.sender, change.room, addressed=True):
             self._states.save_position(change.bridge, change.position)
         else:
             owners = person is not None and person.role == "owner"
             words = change.content if owners else truncate_guest_text(change.content)
-            self._changes.record_change(replace(change, content=words), self._clock())
+            self._edits.record_change(replace(change, content=words), self._clock())
 
     async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
-        """See `bridge_ports.Door`."""
-        incoming = self._let_in(arrival)
+        incoming = self._authorize(arrival)
         if incoming is None:
             if arrival.position:
                 self._states.save_position(arrival.bridge, arrival.position)
             return None
-        if (text := self._command(incoming.content)) is not None:
-            self._take(incoming, text, self._clock())
+        if (text := self._parse_command(incoming.content)) is not None:
+            self._accept_command(incoming, text, self._clock())
             return None
         return await self._accept(incoming)
 
     def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
-        """See `bridge_ports.Door`."""
         person = self._people.find_by_identity(Identity(bridge, sender))
         if not sender or (person is not None and person.state == "denied"):
             return False
@@ -157,9 +153,9 @@ class InboundHandler:
     def _listens(self, bridge: str, room: str, *, addressed: bool) -> bool:
         """Whether what is said in a room, to the assistant or not, is to be answered."""
         known = self._people.get_room(bridge, room)
-        return known is not None and known.state == "allowed" and (addressed or self._everything())
+        return known is not None and known.state == "allowed" and (addressed or self._answers_everything())
 
-    def _let_in(self, arrival: InboundMessage) -> IncomingMessage | None:
+    def _authorize(self, arrival: InboundMessage) -> IncomingMessage | None:
         """What is to be answered, as the message it is; None where nothing of it is kept."""
         if not arrival.sender or arrival.room == "" or not (arrival.content.strip() or arrival.media):
             return None
@@ -168,13 +164,13 @@ class InboundHandler:
         if person is not None and person.state == "denied":
             return None
         owners = person is not None and person.role == "owner"
-        if not owners and self._desk.redeem_link_code(arrival, now):
-            self._places.record_account(arrival.bridge, arrival.target, arrival.sender)
-            self._ways.wake(arrival.bridge)
+        if not owners and self._redeem_link_code(arrival, now):
+            self._routes.record_account(arrival.bridge, arrival.target, arrival.sender)
+            self._dispatcher.wake(arrival.bridge)
             return None
-        session = self._session(arrival, person)
+        session = self._session_for(arrival, person)
         if session is None:
-            self._pass_over(arrival, now)
+            self._handle_unanswered(arrival, now)
             return None
         words = arrival.content if owners else truncate_guest_text(arrival.content)
         return IncomingMessage(
@@ -186,85 +182,83 @@ class InboundHandler:
             "owner" if owners else "guest",
             words,
             arrival.media,
-            _name_in(arrival),
+            _room_speaker_name(arrival),
             arrival.target,
             arrival.position,
         )
 
-    def _session(self, arrival: InboundMessage, person: Person | None) -> str | None:
+    def _session_for(self, arrival: InboundMessage, person: Person | None) -> str | None:
         """Where this belongs; None where it is not to be answered."""
         if arrival.room is not None:
             listens = self._listens(arrival.bridge, arrival.room, addressed=arrival.addressed)
             return room_session_key(arrival.bridge, arrival.room) if listens else None
         if person is None:
             return None
-        self._places.record_account(arrival.bridge, arrival.target, arrival.sender)
+        self._routes.record_account(arrival.bridge, arrival.target, arrival.sender)
         if person.role == "owner":
-            session = self._places.session_at(arrival.bridge, arrival.target)
+            session = self._routes.session_at(arrival.bridge, arrival.target)
             return session if session_role(session) == "owner" else MAIN_SESSION
         return peer_session_key(arrival.bridge, arrival.sender)
 
-    def _pass_over(self, arrival: InboundMessage, now: datetime) -> None:
+    def _handle_unanswered(self, arrival: InboundMessage, now: datetime) -> None:
         """Who was let in but not addressed, or was denied, hears nothing; whoever nobody decided on may be told."""
         if arrival.room is not None:
             decided = self._people.get_room(arrival.bridge, arrival.room) is not None
             if decided or not arrival.addressed:
                 return
-        self._desk.handle_stranger(arrival, now)
-        self._ways.wake()
+        self._handle_stranger(arrival, now)
+        self._dispatcher.wake()
 
     # --------------------------------------------------------------------------------------------------------- commands
 
-    def _command(self, text: str) -> str | None:
+    def _parse_command(self, text: str) -> str | None:
         """`text` as a command; networks let people address one as in `/help@name`. None where it is a message."""
         if not text.lstrip().startswith("/"):
             return None
         name, *rest = text.strip().split(maxsplit=1)
         name = name.partition("@")[0].lower()
-        return " ".join([name, *rest]) if name in self._slash.names() else None
+        return " ".join([name, *rest]) if name in self._command_names() else None
 
-    def _take(self, incoming: IncomingMessage, text: str, now: datetime) -> None:
-        command = self._typed.accept(incoming, text, now)
+    def _accept_command(self, incoming: IncomingMessage, text: str, now: datetime) -> None:
+        command = self._pending_commands.accept(incoming, text, now)
         if command is not None:
-            self._run(command)
+            self._start_command(command)
 
-    def _run(self, command: PendingCommand) -> None:
-        task = asyncio.create_task(self._answered_by(command), name=f"command {command.id}")
+    def _start_command(self, command: PendingCommand) -> None:
+        task = asyncio.create_task(self._answer_command(command), name=f"command {command.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(partial(self._failed, command))
+        task.add_done_callback(partial(self._on_command_ended, command))
 
-    async def _answered_by(self, command: PendingCommand) -> None:
-        self._typed.mark_running(command)
+    async def _answer_command(self, command: PendingCommand) -> None:
+        self._pending_commands.mark_running(command)
         try:
-            text = await self._slash.run(
-                command.text, command.session, bridge=command.bridge, target=command.target, sender=command.sender
-            )
+            text = await self._run_command(command)
         except (ToolError, UsageError) as error:
             text = str(error)
         except AssistantError as error:
             # What failed names files and sessions: that is for the owner.
             text = str(error) if session_role(command.session) == "owner" else COMMAND_FAILED
-        self._answer(command, text)
+        self._save_answer(command, text)
 
-    def _failed(self, command: PendingCommand, task: asyncio.Task[None]) -> None:
+    def _on_command_ended(self, command: PendingCommand, task: asyncio.Task[None]) -> None:
         """A fault of ours ends the command with a notice; one that cannot be written waits for the next start."""
         if task.cancelled() or task.exception() is None:
             return
         error = task.exception()
         log.error("command failed", command=command.id, error=type(error).__name__)
         if not isinstance(error, StoreError):
-            self._answer(command, COMMAND_FAILED)
+            self._save_answer(command, COMMAND_FAILED)
 
-    def _answer(self, command: PendingCommand, text: str) -> None:
+    def _save_answer(self, command: PendingCommand, text: str) -> None:
         outgoing = OutgoingMessage(
             f"command:{command.id}", command.session, command.scope, command.bridge, command.target, text, "notice"
         )
-        self._typed.save_answer(command, outgoing, self._clock())
-        self._ways.wake(command.bridge)
+        self._pending_commands.save_answer(command, outgoing, self._clock())
+        self._dispatcher.wake(command.bridge)
 
 
-def _name_in(arrival: InboundMessage) -> str | None:
+def _room_speaker_name(arrival: InboundMessage) -> str | None:
     """In a room it has to be seen who speaks."""
     return (
         None

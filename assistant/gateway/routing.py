@@ -7,15 +7,16 @@ Strangers get their notices: whoever nobody decided on has nothing of anybody's 
 
 from __future__ import annotations
 
-from assistant.core.people import Identity, PeoplePort, SessionRoutesPort
+from assistant.core.people import Identity
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import peer_session_key, room_session_key, session_role
+from assistant.store.script.people import ConversationRoutes, People
 
 Destination = tuple[str, str]
 
 
 class OutgoingRouter:
-    def __init__(self, people: PeoplePort, places: SessionRoutesPort, terminal_bridge: str) -> None:
+    def __init__(self, people: People, places: ConversationRoutes, terminal_bridge: str) -> None:
         """`home` is the bridge of the home's own terminals."""
         self._people = people
         self._places = places

@@ -13,9 +13,8 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Literal, Protocol
 
-from assistant.context.tokens import CountingTier
 from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError
-from assistant.core.records import IntegrityProblem
+from assistant.core.records import CountingTier, IntegrityProblem
 from assistant.core.text import format_duration, pluralize
 from assistant.health.problems import disk_problems
 from assistant.settings.settings import Settings

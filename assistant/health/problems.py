@@ -13,11 +13,11 @@ from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.ports import BreakersPort, LedgerPort
+from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.core.store_ports import Conversation, Journal, Outbox
 from assistant.core.text import pluralize
 from assistant.settings.settings import Settings
 from assistant.spending.notices import budget_problems
-from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 
 class ErasureState(Protocol):

@@ -22,10 +22,9 @@ import numpy as np
 
 from assistant.core.errors import BudgetExceeded, MemoryUnavailable
 from assistant.core.messages import Usage
-from assistant.core.model_api import ModelCall
+from assistant.core.model_api import ModelCall, text_fingerprint
 from assistant.core.ports import LedgerPort
 from assistant.mem0.vectors import Vectors, embed_in_batches, make_encodable
-from assistant.spending.turn_guard import text_fingerprint
 
 _CHARACTERS_A_TOKEN = 4
 

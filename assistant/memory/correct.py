@@ -3,7 +3,7 @@
 What always holds:
 - The correction is a journal entry, and what it takes the place of says so, in one transaction: from then on recall
   goes by it, and whatever is cut off or down afterwards, the next sleep makes the same memory of it (I4, F30).
-- Nothing is deleted: what was put right keeps its words and gets the date, so that both stay (DESIGN 6).
+- Nothing is deleted: what was put right keeps its words and gets the date, so that both stay.
 - The same call made twice, by its key, is made once. Everything is of one scope (I10).
 """
 

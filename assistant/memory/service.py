@@ -28,13 +28,14 @@ from assistant.core.memories import (
     MemoryVersion,
     RebuildResult,
 )
-from assistant.core.memory_api import ConsolidationsPort, Memories, MemorySearchPort
+from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.ports import HistoryPort
 from assistant.core.records import LogRecord
 from assistant.core.store_ports import Journal
 from assistant.memory import exchange
 from assistant.memory.correct import MemoryCorrector
 from assistant.memory.lookup import NO_LIMIT, MemoryLookup
+from assistant.store.memory.search import StoredMemorySearch
 from sleep.cycle.rebuild import ReextractionResult, rebuild_memories
 
 
@@ -45,7 +46,7 @@ class MemoryDeps:
     memories: Memories
     consolidations: ConsolidationsPort
     journal: Journal
-    search: MemorySearchPort
+    search: StoredMemorySearch
     history: HistoryPort
 
 

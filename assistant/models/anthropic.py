@@ -26,7 +26,13 @@ from assistant.core.ports import ModelFactsPort
 from assistant.models.anthropic_request import render_anthropic_request
 from assistant.models.anthropic_stream import AnthropicAnswer
 from assistant.models.encoding import MalformedProviderData, event_to_dict, require_object
-from assistant.models.errors import ProviderFault, ProviderLabel, connection_lost_error, parse_retry_after
+from assistant.models.errors import (
+    ProviderFault,
+    ProviderLabel,
+    connection_lost_error,
+    connection_lost_reason,
+    parse_retry_after,
+)
 from assistant.models.limits import LIMITS_TIMEOUT_SECONDS, LimitsCache
 
 NO_KEY = "There is no key for Anthropic: `assistant setup model`, or set ANTHROPIC_API_KEY. Your message is kept."
@@ -41,7 +47,8 @@ MANY_IMAGES = 600
 # Which type says "do not think" differs by model; some always think, and are then asked nothing.
 _THINKING_TYPES: Mapping[str, tuple[str, ...]] = {"off": ("disabled", "between_tools"), "adaptive": ("adaptive",)}
 
-_Broken = (httpx2.HTTPError, anthropic.APIConnectionError, ValueError)
+_BROKEN = (httpx2.HTTPError, anthropic.APIConnectionError, ValueError)
+_TIMEOUTS = (httpx2.TimeoutException, anthropic.APITimeoutError)
 
 
 class AnthropicModel:
@@ -62,7 +69,7 @@ class AnthropicModel:
     ) -> None:
         self.name = name
         self._clock = clock
-        self._memory = LimitsCache(facts, clock)
+        self._limits_cache = LimitsCache(facts, clock)
         self._stall_seconds = stall_seconds
         self._thinking = thinking
         self._thinking_type: str | None = None
@@ -75,9 +82,9 @@ class AnthropicModel:
         )
 
     async def limits(self) -> ModelLimits:
-        if self._memory.get_limits(self.name) is None:
+        if self._limits_cache.get_limits(self.name) is None:
             await self._ask()
-        return self._memory.get_limits(self.name) or DEFAULT_LIMITS
+        return self._limits_cache.get_limits(self.name) or DEFAULT_LIMITS
 
     async def stream(
         self,
@@ -92,19 +99,20 @@ class AnthropicModel:
         await self._ask()
         most = (await self.limits()).max_output
         request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
-        assembly = AnthropicAnswer(self.name)
+        answer = AnthropicAnswer(self.name)
         try:
             async with await self._open(request) as events:
                 async for event in events:
-                    if text := assembly.feed(event_to_dict(event)):
+                    if text := answer.feed(event_to_dict(event)):
                         yield TextDelta(text)
-            if not assembly.finished:
+            if not answer.finished:
                 raise MalformedProviderData("the stream ended before the answer did")
         except anthropic.APIStatusError as error:
-            raise self._fault(error).to_model_error(ANTHROPIC_LABEL, assembly) from error
-        except _Broken as error:
-            raise connection_lost_error(ANTHROPIC_LABEL, self._reason(error), assembly) from error
-        yield assembly.reply()
+            raise self._fault(error).to_model_error(ANTHROPIC_LABEL, answer.partial) from error
+        except _BROKEN as error:
+            reason = connection_lost_reason(error, _TIMEOUTS, self._stall_seconds)
+            raise connection_lost_error(ANTHROPIC_LABEL, reason, answer.partial) from error
+        yield answer.reply()
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -125,16 +133,16 @@ class AnthropicModel:
 
     async def _ask(self) -> None:
         """Learn the window, and which thinking types the model takes, once a process; soon given up."""
-        if self._thinking_type is not None or not self._has_key or not self._memory.may_ask():
+        if self._thinking_type is not None or not self._has_key or not self._limits_cache.may_ask():
             return
         try:
             told = event_to_dict(await self._client.models.retrieve(self.name, timeout=LIMITS_TIMEOUT_SECONDS))
             self._thinking_type = _thinking_type(self._thinking, told)
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
-            self._memory.record_failure()
+            self._limits_cache.record_failure()
             return
         if limits := _limits(told):
-            self._memory.save_limits(self.name, limits)
+            self._limits_cache.save_limits(self.name, limits)
 
     def _fault(self, error: anthropic.APIStatusError) -> ProviderFault:
         return ProviderFault(
@@ -144,13 +152,6 @@ class AnthropicModel:
             error,
             parse_retry_after(error.response.headers, self._clock()),
         )
-
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, httpx2.TimeoutException | anthropic.APITimeoutError):
-            return f"nothing came for {self._stall_seconds:g} seconds"
-        if isinstance(error, ValueError) and not isinstance(error, MalformedProviderData):
-            return "it sent something that is no answer"
-        return str(error.__cause__ or error) or type(error).__name__
 
 
 def _limits(told: Mapping[str, Any]) -> ModelLimits | None:

@@ -13,9 +13,15 @@ from typing import Any
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, StopReason
 from assistant.models.anthropic_request import SIGNED_BLOCK_TYPES, position_mark
-from assistant.models.encoding import MalformedProviderData, parse_arguments, read_token_count, require_object
+from assistant.models.encoding import (
+    CHARS_PER_TOKEN,
+    MalformedProviderData,
+    parse_arguments,
+    read_token_count,
+    require_object,
+)
+from assistant.models.errors import PartialAnswer
 
-CHARS_PER_TOKEN = 4
 PARAGRAPH = "\n\n"
 
 _BILLED = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -54,6 +60,10 @@ class AnthropicAnswer:
             cache_read=told.get("cache_read_input_tokens", 0),
             cache_write=told.get("cache_creation_input_tokens", 0),
         )
+
+    @property
+    def partial(self) -> PartialAnswer:
+        return PartialAnswer(self.begun, self.text, self.usage)
 
     def feed(self, event: Mapping[str, Any]) -> str:
         """Take one event; returns the text to show for it, mostly none. Raises `Garbled`."""

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from assistant.core.messages import Media
 from assistant.core.text import lazy_regex
 
+CHARS_PER_TOKEN = 4
 MAX_ID_LENGTH = 40
 MAX_NAME_LENGTH = 64
 INVALID_JSON = "__invalid_json__"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import email.utils
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
 
 from assistant.core.errors import ModelError, ModelErrorKind
 from assistant.core.messages import Usage
+from assistant.models.encoding import MalformedProviderData
 from assistant.models.overflow import is_too_large
 
 MAX_REASON_CHARACTERS = 240
@@ -59,15 +59,13 @@ class StreamBroken(ModelError):
         self.usage = usage
 
 
-class PartialAnswer(Protocol):
+@dataclass(frozen=True, slots=True)
+class PartialAnswer:
     """What is known of an answer when it breaks off. `begun`: the provider has started to answer, and to bill."""
 
-    @property
-    def begun(self) -> bool: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def usage(self) -> Usage: ...
+    begun: bool = False
+    text: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +102,9 @@ class ProviderFault:
             return "network"
         return "overload" if self.status >= 500 else "bad_request"
 
-    def to_model_error(self, who: ProviderLabel, heard: PartialAnswer) -> ModelError:
+    def to_model_error(self, who: ProviderLabel, partial: PartialAnswer) -> ModelError:
         headline = _HEADLINES[self.kind].format(who=who.label)
-        return _error(f"{headline}: {one_line(self.message)}", self.kind, who, heard, self.retry_after)
+        return _error(f"{headline}: {one_line(self.message)}", self.kind, who, partial, self.retry_after)
 
     @property
     def _said(self) -> str:
@@ -125,17 +123,26 @@ _HEADLINES: Mapping[ModelErrorKind, str] = {
 }
 
 
-def connection_lost_error(who: ProviderLabel, reason: str, heard: PartialAnswer) -> ModelError:
+def connection_lost_error(who: ProviderLabel, reason: str, partial: PartialAnswer) -> ModelError:
     """No connection, a broken one, a silent one, or bytes that are no answer."""
-    headline = f"{who.label} broke off in mid-answer" if heard.begun else f"{who.label} cannot be reached"
-    return _error(f"{headline}: {one_line(reason)}", "network", who, heard)
+    headline = f"{who.label} broke off in mid-answer" if partial.begun else f"{who.label} cannot be reached"
+    return _error(f"{headline}: {one_line(reason)}", "network", who, partial)
+
+
+def connection_lost_reason(error: Exception, timeouts: tuple[type[Exception], ...], stall_seconds: float) -> str:
+    """What broke a connection, in words; `timeouts` are the SDK's and its HTTP client's."""
+    if isinstance(error, timeouts):
+        return f"nothing came for {stall_seconds:g} seconds"
+    if isinstance(error, ValueError) and not isinstance(error, MalformedProviderData):
+        return "it sent something that is no answer"
+    return str(error.__cause__ or error) or type(error).__name__
 
 
 def _error(
-    text: str, kind: ModelErrorKind, who: ProviderLabel, heard: PartialAnswer, retry_after: float | None = None
+    text: str, kind: ModelErrorKind, who: ProviderLabel, partial: PartialAnswer, retry_after: float | None = None
 ) -> ModelError:
-    if heard.begun:
-        return StreamBroken(text, kind=kind, provider=who.provider, partial=heard.text, usage=heard.usage)
+    if partial.begun:
+        return StreamBroken(text, kind=kind, provider=who.provider, partial=partial.text, usage=partial.usage)
     return ModelError(text, kind=kind, provider=who.provider, retry_after=retry_after)
 
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from assistant.core.messages import Usage
 from assistant.core.ports import LedgerPort, Model, ModelFactsPort
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.failover import FailoverModel, RetryPolicy
-from assistant.models.metered import EstimateTokens, LazyModel, MeteredModel, TracedModel
+from assistant.models.metered import EstimateTokens, MeteredModel
 from assistant.models.prices import Prices, is_hosted_by_openai, load_prices
 from assistant.settings.settings import Settings, shipped_config_dir
 
@@ -29,8 +30,12 @@ SUMMARY_MODEL_NAMES = {"anthropic": "claude-haiku-5-5"}
 
 @dataclass(frozen=True, slots=True)
 class ModelDeps:
-    """What models are made with. Paid calls are metered in `ledger`, their prompts estimated by `tokens_of`; `offline`
-    makes the built-in model, which is neither metered nor paid for. `sleep` waits before a call is tried again."""
+    """What models are made with.
+
+    - `ledger`, `estimate_tokens`: meter paid calls and estimate their prompts.
+    - `make_offline`: makes the built-in model, which is neither metered nor paid for.
+    - `sleep`: waits before a call is tried again.
+    """
 
     ledger: LedgerPort
     model_facts: ModelFactsPort
@@ -47,8 +52,8 @@ def build_model_chain(settings: Settings, deps: ModelDeps) -> Model:
 
     Raises `SettingsError` for an unusable table of prices."""
     prices = load_prices(deps.prices_file)
-    chain = [_made(provider, name, settings, deps, prices) for provider, name in _wanted(settings)]
-    return _failing_over(chain, settings, deps)
+    chain = [_build_model(provider, name, settings, deps, prices) for provider, name in _configured_models(settings)]
+    return _with_failover(chain, settings, deps)
 
 
 def build_summary_model(settings: Settings, deps: ModelDeps) -> Model:
@@ -61,8 +66,8 @@ def build_summary_model(settings: Settings, deps: ModelDeps) -> Model:
     if not provider:
         provider = settings.provider
         name = SUMMARY_MODEL_NAMES.get(provider, settings.values.model.name)
-    made = _made(provider, name, settings, deps, prices)
-    return made if provider == "offline" else _failing_over([made], settings, deps)
+    model = _build_model(provider, name, settings, deps, prices)
+    return model if provider == "offline" else _with_failover([model], settings, deps)
 
 
 def cost_usd_of_call(prices: Mapping[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
@@ -73,7 +78,7 @@ def cost_usd_of_call(prices: Mapping[str, Prices], provider: str, model: str, us
     return None if price is None else price.cost_of_call(usage)
 
 
-def _wanted(settings: Settings) -> list[tuple[str, str]]:
+def _configured_models(settings: Settings) -> list[tuple[str, str]]:
     """(provider, name) of each model, the first one first."""
     model = settings.values.model
     first = (settings.provider, "" if settings.provider == "offline" else model.name)
@@ -86,31 +91,29 @@ def _wanted(settings: Settings) -> list[tuple[str, str]]:
     return list(dict.fromkeys([first, *(entry for entry in rest if usable[entry[0]])]))
 
 
-def _failing_over(chain: list[Model], settings: Settings, means: ModelDeps) -> Model:
-    wanted = settings.values.model
-    return FailoverModel(chain, RetryPolicy(wanted.retries, wanted.max_retry_wait_seconds), sleep=means.sleep)
+def _with_failover(chain: list[Model], settings: Settings, deps: ModelDeps) -> Model:
+    model = settings.values.model
+    return FailoverModel(chain, RetryPolicy(model.retries, model.max_retry_wait_seconds), sleep=deps.sleep)
 
 
-def _made(provider: str, name: str, settings: Settings, means: ModelDeps, prices: Mapping[str, Prices]) -> Model:
-    """One model, traced; a remote one is loaded when it is first asked, and metered."""
+def _build_model(provider: str, name: str, settings: Settings, deps: ModelDeps, prices: Mapping[str, Prices]) -> Model:
+    """One model; a remote one is loaded when it is first asked."""
+    build = partial(MeteredModel, estimate_tokens=deps.estimate_tokens, clock=deps.clock, tracer=deps.tracer)
     if provider == "offline":
-        return TracedModel(means.make_offline(), means.tracer)
+        offline = deps.make_offline()
+        return build(offline.provider, offline.name, lambda: (offline, Prices()), ledger=None)
     name = name or DEFAULT_MODEL_NAMES.get(provider, "")
-
-    def load() -> Model:
-        model, table = _remote(provider, name, settings, means, prices)
-        return MeteredModel(model, means.ledger, table, means.estimate_tokens, means.clock)
-
-    return TracedModel(LazyModel(provider, name, load), means.tracer)
+    load = partial(_build_adapter, provider, name, settings, deps, prices)
+    return build(provider, name, load, ledger=deps.ledger)
 
 
-def _remote(
-    provider: str, name: str, settings: Settings, means: ModelDeps, prices: Mapping[str, Prices]
+def _build_adapter(
+    provider: str, name: str, settings: Settings, deps: ModelDeps, prices: Mapping[str, Prices]
 ) -> tuple[Model, Prices]:
     """The adapter of a provider, and the prices that hold there."""
     common: dict[str, Any] = {
-        "clock": means.clock,
-        "facts": means.model_facts,
+        "clock": deps.clock,
+        "facts": deps.model_facts,
         "stall_seconds": settings.values.model.stall_seconds,
     }
     # A provider's SDK takes a second to import: only when a model is first asked.

@@ -1,4 +1,4 @@
-"""Models around another model: loaded when first needed, metered, and traced.
+"""A provider's model as the daemon calls it: loaded when first needed, metered, and traced.
 
 Loading: SDKs take a second to import, so a model's SDK is imported when it is first needed, off the event loop; the
 daemon is ready to take messages long before.
@@ -11,7 +11,7 @@ billed is settled, however the attempt ended:
 - broken off, or aborted by us: what is known, the prompt and the answer so far, estimated where nobody said.
 A crash in between settles nothing, and the reservation goes on counting.
 
-Tracing: each attempt is a span, whatever came of it.
+Tracing: each attempt is one span, from before the loading to the last event.
 """
 
 from __future__ import annotations
@@ -34,55 +34,58 @@ from assistant.core.model_api import (
     ModelReply,
     ModelRequest,
     TextDelta,
+    request_fingerprint,
 )
 from assistant.core.ports import LedgerPort, Model
-from assistant.core.telemetry import Tracer, TraceSpan
+from assistant.core.telemetry import NULL_TRACER, Tracer, TraceSpan
+from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.errors import StreamBroken
 from assistant.models.prices import Price, Prices
-from assistant.spending.turn_guard import request_fingerprint
+
+EstimateTokens = Callable[[ModelRequest, str], int]
 
 
-class ModelWrapper:
-    """All of `ports.Model` but `stream`."""
+class MeteredModel:
+    """A `Model` around the adapter that `load` makes, once, in a thread.
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    - `name`: what the model is called until the adapter knows its own name.
+    - `ledger`: None for the offline mode, which costs nothing and is not metered. A `StoreError` of the ledger is
+      passed on: what cannot be metered is not called.
+    - `estimate_tokens(request, model)`: the whole prompt in tokens as that model bills them.
+    """
 
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def provider(self) -> str:
-        return self._model.provider
-
-    async def limits(self) -> ModelLimits:
-        return await self._model.limits()
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
-
-
-class LazyModel:
-    """`load` makes the model, once; `name` is what it is called until it can say so itself."""
-
-    def __init__(self, provider: str, name: str, load: Callable[[], Model]) -> None:
+    def __init__(
+        self,
+        provider: str,
+        name: str,
+        load: Callable[[], tuple[Model, Prices]],
+        ledger: LedgerPort | None,
+        estimate_tokens: EstimateTokens,
+        clock: Callable[[], datetime],
+        tracer: Tracer = NULL_TRACER,
+    ) -> None:
         self._provider = provider
         self._name = name
         self._load = load
-        self._model: Model | None = None
+        self._loaded: tuple[Model, Prices] | None = None
         self._loading = asyncio.Lock()
+        self._ledger = ledger
+        self._estimate_tokens = estimate_tokens
+        self._clock = clock
+        self._tracer = tracer
+        self._noticed_unpriced = False
 
     @property
     def name(self) -> str:
-        return (self._model.name if self._model else "") or self._name
+        return (self._loaded[0].name if self._loaded else "") or self._name
 
     @property
     def provider(self) -> str:
         return self._provider
 
     async def limits(self) -> ModelLimits:
-        return await (await self._loaded()).limits()
+        adapter, _ = await self._load_once()
+        return await adapter.limits()
 
     async def stream(
         self,
@@ -92,69 +95,51 @@ class LazyModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
-        model = await self._loaded()
-        async with aclosing(model.stream(request, purpose, session=session, turn=turn)) as events:
-            async for event in events:
-                yield event
+        with self._tracer.span("model", kind=purpose, provider=self.provider, model=self.name) as span:
+            try:
+                async with aclosing(self._metered_stream(request, purpose, session, turn)) as events:
+                    async for event in events:
+                        if isinstance(event, ModelReply):
+                            _record_reply(span, event)
+                        yield event
+            except ModelError as error:
+                span.set_attributes(outcome=error.kind)
+                raise
 
     async def aclose(self) -> None:
-        if self._model is not None:
-            await self._model.aclose()
+        if self._loaded is not None:
+            await self._loaded[0].aclose()
 
-    async def _loaded(self) -> Model:
+    async def _load_once(self) -> tuple[Model, Prices]:
         async with self._loading:
-            if self._model is None:
-                self._model = await asyncio.to_thread(self._load)
-            return self._model
+            if self._loaded is None:
+                self._loaded = await asyncio.to_thread(self._load)
+            return self._loaded
 
-
-CHARS_PER_TOKEN = 4
-
-EstimateTokens = Callable[[ModelRequest, str], int]
-
-
-class MeteredModel(ModelWrapper):
-    """A model whose every call is reserved and settled. `tokens_of(request, model)` estimates the whole prompt in
-    tokens as that model bills them. `StoreError` of the ledger is passed on: what cannot be metered is not called."""
-
-    def __init__(
-        self,
-        model: Model,
-        ledger: LedgerPort,
-        prices: Prices,
-        estimate_tokens: EstimateTokens,
-        clock: Callable[[], datetime],
-    ) -> None:
-        super().__init__(model)
-        self._ledger = ledger
-        self._prices = prices
-        self._tokens_of = estimate_tokens
-        self._clock = clock
-        self._said_unpriced = False
-
-    async def stream(
-        self,
-        request: ModelRequest,
-        purpose: CallPurpose = "chat",
-        *,
-        session: str | None = None,
-        turn: str | None = None,
+    async def _metered_stream(
+        self, request: ModelRequest, purpose: CallPurpose, session: str | None, turn: str | None
     ) -> AsyncGenerator[ModelEvent, None]:
-        limits = await self._model.limits()
-        price = self._prices.price_for_model(self.name)
-        prompt = self._tokens_of(request, self.name)
+        adapter, prices = await self._load_once()
+        if self._ledger is None:
+            async with aclosing(adapter.stream(request, purpose, session=session, turn=turn)) as events:
+                async for event in events:
+                    yield event
+            return
+        limits = await adapter.limits()
+        price = prices.price_for_model(self.name)
+        prompt = self._estimate_tokens(request, self.name)
         output = min(request.max_output_tokens, limits.max_output)
         worst = price.worst_case(prompt, output) if price else None
-        same = request_fingerprint(request, purpose, self.name) if purpose in BACKGROUND_PURPOSES else ""
-        call = ModelCall(purpose, self.provider, self.name, prompt, output, worst, session, turn, same)
-        if price is None and not self._said_unpriced:
-            self._said_unpriced = True
+        fingerprint = request_fingerprint(request, purpose, self.name) if purpose in BACKGROUND_PURPOSES else ""
+        call = ModelCall(purpose, self.provider, self.name, prompt, output, worst, session, turn, fingerprint)
+        if price is None and not self._noticed_unpriced:
+            self._noticed_unpriced = True
             yield ModelNotice(f"No price is known for {self.name}: its use is counted in tokens only.")
         reservation = self._ledger.reserve(call, self._clock())
         # Until something else is known, an attempt that is cut off has cost its prompt.
         bill = Usage(input=prompt)
         try:
-            async with aclosing(self._model.stream(request, purpose, session=session, turn=turn)) as events:
+            async with aclosing(adapter.stream(request, purpose, session=session, turn=turn)) as events:
                 async for event in events:
                     match event:
                         case TextDelta(text):
@@ -183,41 +168,14 @@ def _with_cost(usage: Usage, price: Price | None) -> Usage:
     return replace(usage, cost_usd=price.cost_of_call(usage) if price else None)
 
 
-class TracedModel(ModelWrapper):
-    """A model whose every call is a span of `tracer`."""
-
-    def __init__(self, model: Model, tracer: Tracer) -> None:
-        super().__init__(model)
-        self._tracer = tracer
-
-    async def stream(
-        self,
-        request: ModelRequest,
-        purpose: CallPurpose = "chat",
-        *,
-        session: str | None = None,
-        turn: str | None = None,
-    ) -> AsyncGenerator[ModelEvent, None]:
-        with self._tracer.span("model", kind=purpose, provider=self.provider, model=self.name) as span:
-            try:
-                async with aclosing(self._model.stream(request, purpose, session=session, turn=turn)) as events:
-                    async for event in events:
-                        if isinstance(event, ModelReply):
-                            _tell(span, event)
-                        yield event
-            except ModelError as error:
-                span.set_attributes(outcome=error.kind)
-                raise
-
-
-def _tell(span: TraceSpan, reply: ModelReply) -> None:
-    used = reply.usage
+def _record_reply(span: TraceSpan, reply: ModelReply) -> None:
+    usage = reply.usage
     span.set_attributes(
         outcome="answered",
-        input=used.input,
-        output=used.output,
-        cache_read=used.cache_read,
-        cache_write=used.cache_write,
+        input=usage.input,
+        output=usage.output,
+        cache_read=usage.cache_read,
+        cache_write=usage.cache_write,
     )
-    if used.cost_usd is not None:
-        span.set_attributes(usd=used.cost_usd)
+    if usage.cost_usd is not None:
+        span.set_attributes(usd=usage.cost_usd)

@@ -22,8 +22,15 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
-from assistant.models.encoding import MalformedProviderData, event_to_dict
-from assistant.models.errors import ProviderFault, ProviderLabel, connection_lost_error, parse_retry_after
+from assistant.models.encoding import CHARS_PER_TOKEN, MalformedProviderData, event_to_dict
+from assistant.models.errors import (
+    PartialAnswer,
+    ProviderFault,
+    ProviderLabel,
+    connection_lost_error,
+    connection_lost_reason,
+    parse_retry_after,
+)
 from assistant.models.limits import (
     LIMITS_TIMEOUT_SECONDS,
     LimitsCache,
@@ -32,7 +39,7 @@ from assistant.models.limits import (
     window_from_running_models,
 )
 from assistant.models.openai_request import OutputLimit, render_openai_request
-from assistant.models.openai_stream import CHARS_PER_TOKEN, OpenAIAnswer
+from assistant.models.openai_stream import OpenAIAnswer
 from assistant.models.prices import OPENAI_URL, is_hosted_by_openai
 
 CONNECT_SECONDS = 10.0
@@ -41,7 +48,8 @@ MAX_BYTES = 20_000_000
 MAX_IMAGES = 50
 MAX_OUTPUT = 128_000
 
-_Broken = (httpx2.HTTPError, openai.APIConnectionError, ValueError)
+_BROKEN = (httpx2.HTTPError, openai.APIConnectionError, ValueError)
+_TIMEOUTS = (httpx2.TimeoutException, openai.APITimeoutError)
 
 
 class OpenAIModel:
@@ -66,7 +74,7 @@ class OpenAIModel:
         self._base_url = (base_url or OPENAI_URL).rstrip("/")
         self._who = ProviderLabel(self.provider, urlsplit(self._base_url).netloc or self._base_url)
         self._clock = clock
-        self._memory = LimitsCache(facts, clock)
+        self._limits_cache = LimitsCache(facts, clock)
         self._known_window = known_window
         # OpenAI's own list tells no windows.
         self._asked = bool(name) and is_hosted_by_openai(base_url)
@@ -81,9 +89,9 @@ class OpenAIModel:
         )
 
     async def limits(self) -> ModelLimits:
-        if not self.name or self._memory.get_limits(self._key) is None:
+        if not self.name or self._limits_cache.get_limits(self._key) is None:
             await self._ask()
-        if self.name and (known := self._memory.get_limits(self._key)):
+        if self.name and (known := self._limits_cache.get_limits(self._key)):
             return known
         return _limits(self._known_window or DEFAULT_WINDOW, "table" if self._known_window else "default")
 
@@ -98,22 +106,23 @@ class OpenAIModel:
         await self._ask()
         most = (await self.limits()).max_output
         if not self.name:
-            raise connection_lost_error(self._who, "it lists no models; is the server running?", OpenAIAnswer("", int))
+            raise connection_lost_error(self._who, "it lists no models; is the server running?", PartialAnswer())
         request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
         body = render_openai_request(request, self.name, output_limit=self._output_limit)
-        assembly = OpenAIAnswer(self.name, partial(_estimate, body))
+        answer = OpenAIAnswer(self.name, partial(_estimate, body))
         try:
             async with await self._create(body) as chunks:
                 async for chunk in chunks:
-                    if text := assembly.feed(event_to_dict(chunk)):
+                    if text := answer.feed(event_to_dict(chunk)):
                         yield TextDelta(text)
-            if not assembly.finished:
+            if not answer.finished:
                 raise MalformedProviderData("the stream ended before the answer did")
-        except _Broken as error:
-            raise connection_lost_error(self._who, self._reason(error), assembly) from error
+        except _BROKEN as error:
+            reason = connection_lost_reason(error, _TIMEOUTS, self._stall_seconds)
+            raise connection_lost_error(self._who, reason, answer.partial) from error
         except openai.APIError as error:
-            raise self._fault(error).to_model_error(self._who, assembly) from error
-        yield assembly.reply()
+            raise self._fault(error).to_model_error(self._who, answer.partial) from error
+        yield answer.reply()
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -138,19 +147,19 @@ class OpenAIModel:
 
     async def _ask(self) -> None:
         """Learn the model's name and window from the server's list of models; soon given up."""
-        if self._asked or not self._memory.may_ask():
+        if self._asked or not self._limits_cache.may_ask():
             return
         try:
             page = await self._client.models.list(timeout=LIMITS_TIMEOUT_SECONDS)
             listed = [event_to_dict(entry) for entry in page.data or ()]
         except (openai.OpenAIError, httpx2.HTTPError, ValueError):
-            self._memory.record_failure()
+            self._limits_cache.record_failure()
             return
         entry = next((entry for entry in listed if not self.name or entry.get("id") == self.name), {})
         self.name = self.name or str(entry.get("id") or "")
         window = await self._window(entry)
         if window:
-            self._memory.save_limits(self._key, _limits(window, "provider"))
+            self._limits_cache.save_limits(self._key, _limits(window, "provider"))
         # Ollama tells the window of a model only while it is loaded: ask again after the first call.
         self._asked = bool(window) or entry.get("owned_by") != "library"
 
@@ -179,13 +188,6 @@ class OpenAIModel:
             wait = parse_retry_after(error.response.headers, self._clock())
             return ProviderFault(error.status_code, types, _words(error), error, wait)
         return ProviderFault(int(code) if code.isdigit() else 200, types, _words(error), error)
-
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, httpx2.TimeoutException | openai.APITimeoutError):
-            return f"nothing came for {self._stall_seconds:g} seconds"
-        if isinstance(error, ValueError) and not isinstance(error, MalformedProviderData):
-            return "it sent something that is no answer"
-        return str(error.__cause__ or error) or type(error).__name__
 
 
 def _words(error: openai.APIError) -> str:

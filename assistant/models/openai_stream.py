@@ -14,14 +14,14 @@ from typing import Any
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, StopReason
 from assistant.models.encoding import (
+    CHARS_PER_TOKEN,
     MalformedProviderData,
     parse_arguments,
     read_token_count,
     require_object,
     unique_call_id,
 )
-
-CHARS_PER_TOKEN = 4
+from assistant.models.errors import PartialAnswer
 
 _STOPS: Mapping[str, StopReason] = {
     "length": "max_tokens",
@@ -61,6 +61,10 @@ class OpenAIAnswer:
     @property
     def usage(self) -> Usage:
         return self._reported or Usage(self._estimate_prompt(), -(-self._characters // CHARS_PER_TOKEN))
+
+    @property
+    def partial(self) -> PartialAnswer:
+        return PartialAnswer(self.begun, self.text, self.usage)
 
     def feed(self, chunk: Mapping[str, Any]) -> str:
         """Take one chunk; returns the text to show for it. Raises `Garbled`."""

@@ -3,29 +3,19 @@ up."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
 
-from assistant.core.people import Identity, PeoplePort
-from assistant.core.records import InboxItem, OutgoingMessage
+from assistant.core.people import Identity
+from assistant.core.records import InboxItem
 from assistant.core.sessions import room_session_key, session_role
+from assistant.core.store_ports import Conversation
+from assistant.store.script.people import People
 
 _AT_A_TIME = 100_000
 
 
-class WaitingInbox(Protocol):
-    """What arrived and waits (`ports.Conversation`)."""
-
-    def sessions_waiting(self) -> list[str]: ...
-    def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]: ...
-    def supersede_items(
-        self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime
-    ) -> None: ...
-
-
 class DeniedMessages:
-    def __init__(self, conversation: WaitingInbox, people: PeoplePort) -> None:
+    def __init__(self, conversation: Conversation, people: People) -> None:
         self._conversation = conversation
         self._people = people
 

@@ -23,9 +23,6 @@ from assistant.core.people import (
     Identity,
     Pairing,
     PairingOffer,
-    PairingsPort,
-    PeoplePort,
-    SessionRoutesPort,
     clean_display_name,
     new_pairing_code,
     parse_pairing_code,
@@ -34,6 +31,7 @@ from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, peer_session_key, room_session_key
 from assistant.core.text import pluralize
 from assistant.people.report import access_request_notice
+from assistant.store.script.people import ConversationRoutes, Pairings, People
 
 NOT_LET_IN = "Nobody here talks to you yet, and what you wrote was not kept."
 TOO_MANY = "I talk to those whom my owner lets in, and too many are waiting just now. Try again later."
@@ -60,9 +58,9 @@ class PairingService:
 
     def __init__(
         self,
-        people: PeoplePort,
-        pairings: PairingsPort,
-        places: SessionRoutesPort,
+        people: People,
+        pairings: Pairings,
+        places: ConversationRoutes,
         rules: PairingRules,
         zone: ZoneInfo,
         home: str,

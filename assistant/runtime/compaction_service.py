@@ -87,7 +87,7 @@ class CompactionService:
     async def preview_sleep(self, session: str) -> tuple[CompactionPlan, SummaryEstimate | None] | None:
         """What a sleep would do to the session first, and what its model calls would take; None where it would leave
         the session alone. Changes nothing and calls no model."""
-        order = CompactionRequest(session, "sleep", await self._terms(session))
+        order = CompactionRequest(session, "sleep", await self._measures.load_terms(session))
         if not self.needs_sleep_compaction(session):
             return None
         found = await self._compactor.preview_plan(order)
@@ -113,7 +113,7 @@ class CompactionService:
 
     async def compact_now(self, session: str, focus: str, cached_request: CachedPrompt | None = None) -> str:
         """`/compact`, with what the summary should keep in mind."""
-        terms = await self._terms(session)
+        terms = await self._measures.load_terms(session)
         outcome = await self._compactor.compact(
             CompactionRequest(session, "manual", terms, focus=focus, cached_prompt=cached_request)
         )
@@ -136,7 +136,7 @@ class CompactionService:
     async def preview(self, session: str, focus: str = "", cached_request: CachedPrompt | None = None) -> str:
         """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
         order = CompactionRequest(
-            session, "manual", await self._terms(session), focus=focus, cached_prompt=cached_request
+            session, "manual", await self._measures.load_terms(session), focus=focus, cached_prompt=cached_request
         )
         found = await self._compactor.preview_plan(order)
         if not found.has_changes:
@@ -145,7 +145,7 @@ class CompactionService:
 
     async def undo(self, session: str, checkpoint_id: int | None) -> str:
         """`/compact --undo [ID]`. Raises `UsageError` where there is nothing to take back, or no room for it."""
-        terms = await self._terms(session)
+        terms = await self._measures.load_terms(session)
         if self._compactor.is_compacting(session):
             raise UsageError("This conversation is being compacted. Nothing was undone; try again in a minute.")
         found = self._conversation.plan_uncompact(session, checkpoint_id)
@@ -164,12 +164,6 @@ class CompactionService:
             f"Took back compaction {ids}: {pluralize(found.messages, 'message')} in view again, with everything said "
             "since at the end. The next sleep compacts again where the context is full."
         )
-
-    async def _terms(self, session: str) -> CompactionLimits:
-        await self._measures.load_model_limits()
-        terms = self._measures.terms(session)
-        assert terms is not None
-        return terms
 
     def _news(self, session: str, outcome: CompactionResult) -> list[str]:
         """What to tell the person: that a context is at its floor once, until it is no longer."""

@@ -1,8 +1,9 @@
-"""How full a session's context is, and what that is measured by: who answers, how they count, what stands around the
-history.
+"""How full a session's context is, and what that is measured by: the model that answers, how it counts, what is sent
+around the history.
 
 What always holds: the same terms are used for planning, for sending and for what a person is shown, so that nothing is
-compacted by one measure and refused by another. Whoever answered last is the measure of a session at rest.
+compacted by one measure and refused by another. A turn is measured by the model that answers it; a session at rest by
+the model that is chosen now.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from assistant.context.pressure import (
 )
 from assistant.context.tokens import TokenCounter
 from assistant.core.model_api import ModelLimits
-from assistant.core.ports import Model, ModelFactsPort, PinsPort, ToolboxPort
+from assistant.core.ports import Model, ModelFactsPort, ToolboxPort
 from assistant.core.records import ContextView
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
+from assistant.runtime.current_models import CurrentModels
 from assistant.settings.sections import CompactionSettings, ContextSettings
+from assistant.store.script.requests import Pins
 from sleep.compaction.draft_view import is_compaction_prefix
 from sleep.compaction.values import CompactionLimits
 
@@ -49,9 +52,9 @@ class ContextMeter:
         self,
         conversation: Conversation,
         facts: ModelFactsPort,
-        pins: PinsPort,
+        pins: Pins,
         toolbox: Callable[[], ToolboxPort],
-        model: Callable[[], Model],
+        models: CurrentModels,
         counter_for: Callable[[str], TokenCounter],
         context_settings: ContextSettings,
         compaction_settings: CompactionSettings,
@@ -64,7 +67,7 @@ class ContextMeter:
         self._facts = facts
         self._pins = pins
         self._toolbox = toolbox
-        self._model = model
+        self._models = models
         self._counter_for = counter_for
         self._prompts = prompts
         self._memory = standing_memory
@@ -73,35 +76,46 @@ class ContextMeter:
         self.compaction_settings = compaction_settings
         self._counters: dict[str, TokenCounter] = {}
         self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[PromptFrame, PromptSize]] = {}
-        self._met: tuple[str, ModelLimits] | None = None
+        self._chosen: tuple[Model, ModelLimits] | None = None
 
     def effective_window(self) -> int:
-        """The effective context of whoever answers, in tokens; a full one before anybody was asked."""
-        return FULL_CONTEXT_TOKENS if self._met is None else self._budgets(self._met[1]).tokens
+        """The effective context of the chosen model, in tokens; a full one before it was asked for its limits."""
+        limits = self._chosen_limits()
+        return FULL_CONTEXT_TOKENS if limits is None else self._budgets(limits).tokens
 
     @property
     def knows_model(self) -> bool:
-        return self._met is not None
+        return self._chosen_limits() is not None
 
     async def load_model_limits(self) -> None:
-        """Ask whoever would answer for their limits, where nobody was asked yet."""
-        if self._met is None:
-            model = self._model()
-            self.set_model(model.name, await model.limits())
+        """Ask the chosen model for its limits, where it was not asked yet."""
+        while self._chosen_limits() is None:
+            model = self._models.answering
+            self.set_limits(model, await model.limits())
 
-    def forget_model(self) -> None:
-        """Somebody else answers from now on, who has to be asked first."""
-        self._met = None
+    def set_limits(self, model: Model, limits: ModelLimits) -> None:
+        """What a model says of itself; of no use here once another one is chosen."""
+        if model is self._models.answering:
+            self._chosen = (model, limits)
 
-    def set_model(self, model: str, limits: ModelLimits) -> None:
-        """Whoever answers from now on."""
-        self._met = (model, limits)
-
-    def terms(self, session: str, volatile: str = "") -> CompactionLimits | None:
-        """What the session's next call is measured by; None before anybody was asked for their limits."""
-        if self._met is None:
+    def _chosen_limits(self) -> ModelLimits | None:
+        if self._chosen is None or self._chosen[0] is not self._models.answering:
             return None
-        model, limits = self._met
+        return self._chosen[1]
+
+    async def load_terms(self, session: str) -> CompactionLimits:
+        """What the session is measured by at rest; asks the chosen model for its limits where need be."""
+        while (terms := self.terms(session)) is None:
+            await self.load_model_limits()
+        return terms
+
+    def terms(self, session: str) -> CompactionLimits | None:
+        """What the session is measured by at rest; None before the chosen model was asked for its limits."""
+        limits = self._chosen_limits()
+        return None if limits is None else self.terms_for(session, self._models.answering.name, limits)
+
+    def terms_for(self, session: str, model: str, limits: ModelLimits, volatile: str = "") -> CompactionLimits:
+        """What a call of this model is measured by; `volatile` is sent with it and not kept."""
         counter = self.counter(model)
         _, fixed = self.frame(session, model)
         return CompactionLimits(

@@ -37,7 +37,7 @@ _PROMPT_CACHE_LIFETIME = timedelta(minutes=4, seconds=30)
 class _Prepared:
     """What a call was prepared from, for learning from what it was billed."""
 
-    model: str
+    model: Model
     prefix_rev: int
     last_message_id: int
     estimated: int
@@ -80,8 +80,8 @@ class ContextWindow:
         """The request for the next call of this turn; `tell` gets what the person should know of how it was made to
         fit."""
         limits = await model.limits()
-        self._measures.set_model(model.name, limits)
-        terms = self._terms(turn)
+        self._measures.set_limits(model, limits)
+        terms = self._measures.terms_for(turn.session, model.name, limits, turn.volatile)
         view = self._conversation.load_view(turn.session)
         trigger = self._trigger(turn.session, model.name, view, terms)
         if trigger:
@@ -97,7 +97,7 @@ class ContextWindow:
         room = answer_token_limit(limits, pressure, self._max_output)
         frame, _ = self._measures.frame(turn.session, model.name)
         request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
-        self._remember(turn, model.name, view, terms, request, pressure.prompt_tokens)
+        self._remember(turn, model, view, terms, request, pressure.prompt_tokens)
         return request
 
     async def shrink_after_overflow(self, turn: Turn, attempt: int, now: datetime, notify: Notify) -> None:
@@ -106,8 +106,8 @@ class ContextWindow:
         prepared = self._prepared[turn.id]
         if not self._measures.compaction_settings.auto:
             raise ModelError(
-                f"The conversation is too long for {prepared.model}, and compaction.auto is off. Your message is kept; "
-                "`/compact` makes room, then ask again.",
+                f"The conversation is too long for {prepared.model.name}, and compaction.auto is off. Your message "
+                "is kept; `/compact` makes room, then ask again.",
                 kind="overflow",
             )
         terms = prepared.terms
@@ -119,17 +119,17 @@ class ContextWindow:
     def record_usage(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
         """What the provider counted for the request becomes the measure of this view, and corrects later estimates."""
         prepared = self._prepared.get(turn.id)
-        if prepared is None or reply.message.model not in (None, prepared.model):
+        if prepared is None or reply.message.model not in (None, prepared.model.name):
             return
-        live = CachedPrompt(prepared.model, prepared.request, prepared.prompt_tokens)
+        live = CachedPrompt(prepared.model.name, prepared.request, prepared.prompt_tokens)
         self._keep_sent(turn.session, _Sent(live, prepared.prefix_rev, now))
         if reply.estimated:
             return
         reported = reply.usage.prompt
         self._conversation.report_usage(turn.session, prepared.prefix_rev, reported, prepared.last_message_id)
-        counter = self._measures.counter(prepared.model)
-        known = update_calibration(counter.calibration, prepared.model, prepared.estimated, reported)
-        self._measures.set_counter(prepared.model, counter.with_calibration(known))
+        counter = self._measures.counter(prepared.model.name)
+        known = update_calibration(counter.calibration, prepared.model.name, prepared.estimated, reported)
+        self._measures.set_counter(prepared.model.name, counter.with_calibration(known))
         if counter.calibration is None or abs(known.factor - counter.factor) > _MIN_FACTOR_CHANGE:
             self._facts.set_calibration(known, now)
 
@@ -141,10 +141,10 @@ class ContextWindow:
         """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
         return self._measures.pressure_ratio(session) if self._measures.knows_model else None
 
-    def last_request(self, turn: str) -> ModelRequest | None:
-        """The request that the running turn's last model call was made with."""
+    def last_call(self, turn: str) -> tuple[Model, ModelRequest] | None:
+        """The model and the request of the running turn's last model call."""
         prepared = self._prepared.get(turn)
-        return prepared.request if prepared else None
+        return (prepared.model, prepared.request) if prepared else None
 
     def cached_request(self, session: str, now: datetime) -> CachedPrompt | None:
         """The session's last request, while the provider is likely to have it in its cache and the view still begins
@@ -158,7 +158,7 @@ class ContextWindow:
     def request_tokens(self, request: ModelRequest, model: str) -> int:
         """The whole prompt of a request, as this model is expected to bill it; counted where it was not before."""
         for prepared in self._prepared.values():
-            if prepared.request is request and prepared.model == model:
+            if prepared.request is request and prepared.model.name == model:
                 return prepared.prompt_tokens
         counter = self._measures.counter(model)
         texts = sum(counter.count_text(block.text) for block in request.system)
@@ -182,15 +182,10 @@ class ContextWindow:
             return "model" if switched else "emergency"
         return "messages" if self._measures.has_too_many_messages(view) else ""
 
-    def _terms(self, turn: Turn) -> CompactionLimits:
-        terms = self._measures.terms(turn.session, turn.volatile)
-        assert terms is not None
-        return terms
-
     def _remember(
         self,
         turn: Turn,
-        model: str,
+        model: Model,
         view: ContextView,
         terms: CompactionLimits,
         request: ModelRequest,

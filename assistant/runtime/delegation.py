@@ -1,8 +1,9 @@
 """Helpers of a turn: several tasks at once, each over one and the same context, which nothing can change meanwhile.
 
 What always holds:
-- All helpers of a call work over one `Request`: the one that the model's own call was made with, after the emergency
-  check. It is a value. A compaction, an undo, a message that arrives: they change what later calls see, never this.
+- All helpers of a call work over one `ModelRequest`, and one model answers them: those of the turn's own last call,
+  after the emergency check. The request is a value. A compaction, an undo, a message that arrives: they change what
+  later calls see, never this.
 - A helper can look and change nothing: only tools without effects run for it, which is checked here, where they are
   run (I10). It is offered the same tools as the assistant all the same, since other ones would make another prompt and
   miss the provider's cache at ten times the price; one that may not run answers so. To delegate is an effect too, so
@@ -23,18 +24,19 @@ import structlog
 
 from assistant.context.normalise import normalise
 from assistant.context.pressure import MIN_ANSWER_TOKENS
-from assistant.context.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
-from assistant.core.ports import DelegationsPort, Model, ToolboxPort, ToolContext
+from assistant.core.ports import Model, ToolboxPort, ToolContext
+from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.sessions import session_role
 from assistant.core.text import pluralize
 from assistant.core.tool_results import FAILURE_PREFIX
 from assistant.core.tool_results import quote_text as string
 from assistant.settings.sections import DelegationSettings
+from assistant.store.script.turns import Delegations
 
 log = structlog.get_logger()
 
@@ -72,10 +74,9 @@ class DelegationRunner:
 
     def __init__(
         self,
-        model: Callable[[], Model],
         toolbox: Callable[[], ToolboxPort],
-        last_request: Callable[[str], ModelRequest | None],
-        delegations: DelegationsPort,
+        last_call: Callable[[str], tuple[Model, ModelRequest] | None],
+        delegations: Delegations,
         settings: DelegationSettings,
         clock: Callable[[], datetime],
         *,
@@ -83,11 +84,13 @@ class DelegationRunner:
         count_request_tokens: Callable[[ModelRequest, str], int],
         max_seconds: float,
     ) -> None:
-        """`snapshot` gives the request that a turn's last model call was made with, None where this process made none.
-        `prompt` tells a helper what it is. `tokens_of` is the whole prompt of a request as the model of that name is
-        expected to bill it. `max_seconds` is for all helpers of a call; keep it below what the toolbox gives the tool,
-        or all answers are lost where one helper takes too long."""
-        self._model, self._toolbox, self._snapshot = model, toolbox, last_request
+        """- `last_call`: the model and the request of a turn's last model call; None where this process made none.
+        - `prompt`: tells a helper what it is.
+        - `count_request_tokens`: the whole prompt of a request as the model of that name is expected to bill it.
+        - `max_seconds`: for all helpers of a call. Keep it below what the toolbox gives the tool, or all answers are
+          lost where one helper takes too long.
+        """
+        self._toolbox, self._last_call = toolbox, last_call
         self._delegations = delegations
         self._settings = settings
         self._clock = clock
@@ -106,8 +109,8 @@ class DelegationRunner:
 
         Raises `ToolError` where there is no context to work over and `StoreError` where the tasks cannot be noted;
         then none was started."""
-        request = self._snapshot(context.turn)
-        if request is None:
+        call = self._last_call(context.turn)
+        if call is None:
             raise ToolError(_NO_CONTEXT)
         noted = self._delegations.begin(context.key, context.turn, context.session, context.scope, tasks, self._clock())
         work = [_Work(one, answer=None if one.state == "running" else one.result) for one in noted]
@@ -115,17 +118,17 @@ class DelegationRunner:
             async with asyncio.TaskGroup() as group:
                 for one in work:
                     if one.answer is None:
-                        group.create_task(self._carry_out(one, request, context))
+                        group.create_task(self._carry_out(one, call, context))
         finally:
             for one in work:
                 if one.answer is None:
                     self._end(one, "failed", TURN_STOPPED)
         return [one.answer or "" for one in work]
 
-    async def _carry_out(self, work: _Work, request: ModelRequest, context: ToolContext) -> None:
+    async def _carry_out(self, work: _Work, call: tuple[Model, ModelRequest], context: ToolContext) -> None:
         try:
             async with asyncio.timeout(self._max_seconds):
-                answer = await self._until_answered(work, request, context)
+                answer = await self._until_answered(work, *call, context)
         except TimeoutError:
             self._end(work, "failed", f"The helper had no answer after {self._max_seconds:g} seconds.")
         except (ModelError, ToolError) as error:
@@ -147,9 +150,8 @@ class DelegationRunner:
 
     # ------------------------------------------------------------------------------------------------------- one helper
 
-    async def _until_answered(self, work: _Work, request: ModelRequest, context: ToolContext) -> str:
+    async def _until_answered(self, work: _Work, model: Model, request: ModelRequest, context: ToolContext) -> str:
         """Model calls and tools, until words without a call. Raises `ModelError`, and `ToolError` at a limit."""
-        model = self._model()
         work.said.append(Message("user", self._task(work.delegation.task, context)))
         for step in range(1, self._settings.max_steps + 1):
             if step == self._settings.max_steps > 1:
@@ -241,7 +243,7 @@ def _both_ends(text: str) -> str:
 
 
 def tasks_of_interrupted_calls(
-    delegations: DelegationsPort, interrupted: Sequence[Delegation], session: str
+    delegations: Delegations, interrupted: Sequence[Delegation], session: str
 ) -> list[Delegation]:
     """All tasks of a session whose call a restart cut off, in their order: those in `interrupted`, and those of the
     same calls that had ended before and whose answers never reached the model."""

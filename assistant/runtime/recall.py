@@ -25,16 +25,16 @@ from datetime import datetime, tzinfo
 
 from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
-from assistant.context.quoting import RECORD_TAG, quote_in_tag
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
-from assistant.core.memory_api import MemorySearchPort
 from assistant.core.ports import HistoryPort
+from assistant.core.quoting import RECORD_TAG, quote_in_tag
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
 from assistant.core.text import STOP_WORDS, lazy_regex
 from assistant.core.text import distinct_words as words_of
 from assistant.core.tool_results import QuotedMessage, format_quote
 from assistant.core.tool_results import quote_text as string
+from assistant.store.memory.search import StoredMemorySearch
 
 HISTORY_MARK = "Recalled from earlier; not part of the conversation now."
 _HISTORY_HEADING = (
@@ -198,7 +198,7 @@ class MemoryRecall:
     """Reads and holds nothing."""
 
     def __init__(
-        self, search: MemorySearchPort, count: Callable[[str], int], zone: tzinfo, budget: Callable[[], int]
+        self, search: StoredMemorySearch, count: Callable[[str], int], zone: tzinfo, budget: Callable[[], int]
     ) -> None:
         """`count` gives the tokens of a text, `room` how many may be taken now."""
         self._search = search

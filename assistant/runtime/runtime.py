@@ -339,7 +339,7 @@ class Runtime:
         task.cancel()
 
     def result(self, item: InboxItem) -> dict[str, Any]:
-        """What became of an accepted message (see `ports.Control.result`)."""
+        """What became of an accepted message (see `DaemonControl.result`)."""
         return self._outcomes.describe_result(item, self._delivery.bodies_of_turn(item.turn) if item.turn else [])
 
     def status(self) -> Mapping[str, Any]:

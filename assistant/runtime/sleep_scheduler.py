@@ -8,19 +8,18 @@ is slept once, by the wall clock of the home's zone, and late where nobody was u
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import structlog
 
-from assistant.core.errors import AssistantError, UsageError
+from assistant.core.errors import AssistantError
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
+from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
 from assistant.core.store_ports import Conversation, Journal
-from sleep.cycle.schedule import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
+from assistant.runtime.sleep_lock import SleepLock, SleepTask
 
 log = structlog.get_logger()
 
@@ -104,22 +103,22 @@ class SleepScheduler:
         nap_trigger: NapTrigger,
         night_trigger: NightTrigger,
         clock: Callable[[], datetime],
+        lock: SleepLock,
     ) -> None:
-        self._tick = run_cycle
+        self._run_cycle = run_cycle
         self._naps = nap_trigger
         self._bedtime = night_trigger
         self._clock = clock
-        self._alone = asyncio.Lock()
-        self._last: tuple[SleepRequest, asyncio.Task[SleepReport | None]] | None = None
-        self._tasks: set[asyncio.Task[SleepReport | None]] = set()
+        self._lock = lock
+        self._last: tuple[SleepRequest, SleepTask] | None = None
 
     @property
     def is_asleep(self) -> bool:
-        return any(not task.done() for task in self._tasks)
+        return self._lock.is_asleep
 
     def check_due(self) -> None:
         """Called at every wake-up: sleep where a night is due, nap where a nap is."""
-        if self.is_asleep or self._alone.locked():
+        if self._lock.is_taken:
             return
         now = self._clock()
         try:
@@ -131,41 +130,23 @@ class SleepScheduler:
         except AssistantError as error:
             log.error("nobody can tell whether a sleep is due", error=str(error))
 
-    def start(
-        self, trigger: str, sessions: Sequence[str] | None = None, phase: str = ""
-    ) -> asyncio.Task[SleepReport | None]:
+    def start(self, trigger: str, sessions: Sequence[str] | None = None, phase: str = "") -> SleepTask:
         """Sleep now, or once the nap or the phase that is under way has ended; where a whole sleep is wanted and one is
         under way, that one."""
         wanted = SleepRequest(trigger, sessions, phase)
         if self._last is not None and not self._last[1].done() and _covers(self._last[0], wanted):
             return self._last[1]
-        task = asyncio.create_task(self._run(wanted), name=f"sleep ({trigger})")
+        task = self._lock.start_sleep(partial(self._run, wanted), name=f"sleep ({trigger})")
         self._last = (wanted, task)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         return task
-
-    @asynccontextmanager
-    async def keep_awake(self) -> AsyncIterator[None]:
-        """Nobody sleeps while this lasts. Raises `UsageError` while somebody does."""
-        if self.is_asleep or self._alone.locked():
-            raise UsageError("A sleep is under way. Nothing was changed; try again when it has ended.")
-        async with self._alone:
-            yield
 
     async def stop(self) -> None:
         """Wake up: what was not committed is given up."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await self._lock.stop_sleeps()
 
     async def _run(self, wanted: SleepRequest) -> SleepReport | None:
         try:
-            async with self._alone:
-                return await self._tick(wanted, self._clock())
+            return await self._run_cycle(wanted, self._clock())
         except AssistantError as error:
             log.error("sleep failed", error=str(error))
             return None

@@ -29,6 +29,7 @@ from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
 from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.current_models import CurrentModels, PinnedModels
 from assistant.runtime.turn_outcomes import TurnOutcome
 from assistant.settings.sections import TurnSettings
 from assistant.spending.turn_guard import NO_TURN_GUARD, TurnGuard
@@ -41,14 +42,20 @@ TRUNCATED_REPLY_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output
 
 @dataclass(slots=True)
 class TurnControl:
-    """What the runtime may do to a running turn, and what outlives a disk that refuses to keep it: `abort` holds the
-    reason from the moment the turn is to stop; `unsaved` the newest reply and the number of replies that the log had
-    before it, so that no reply is paid for twice."""
+    """What the runtime may do to a running turn, and what it keeps while a disk refuses to take it.
+
+    - `abort_reason`: set from the moment the turn is to stop.
+    - `unsaved_reply`: the newest reply and the number of replies that the log had before it, so that no reply is paid
+      for twice.
+    - `pinned_models`: from the first model call on, the models that the turn is budgeted for and answered by, to its
+      end. A turn taken up after a restart pins those of then.
+    """
 
     turn: Turn
     abort_reason: str | None = None
     abort_exit_code: int = 1
     unsaved_reply: tuple[int, ModelReply] | None = None
+    pinned_models: PinnedModels | None = None
 
 
 @dataclass(slots=True)
@@ -68,7 +75,7 @@ class TurnRunner:
     def __init__(
         self,
         conversation: Conversation,
-        model: Model,
+        models: CurrentModels,
         toolbox: ToolboxPort,
         context: ContextWindow,
         settings: TurnSettings,
@@ -85,7 +92,7 @@ class TurnRunner:
         self._clock = clock
         self._tracer = tracer
         self._guard = guard
-        self.model = model
+        self._models = models
 
     async def run(self, control: TurnControl) -> TurnOutcome:
         """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
@@ -139,7 +146,7 @@ class TurnRunner:
             if stopped := self._guard.stop_reason(steering.turn.session, said):
                 return self._fail(steering, progress, stopped, 1)
             if steering.unsaved_reply is None or steering.unsaved_reply[0] != steps:
-                steering.unsaved_reply = (steps, await self._call_model(steering.turn, progress))
+                steering.unsaved_reply = (steps, await self._call_model(steering, progress))
             reply = steering.unsaved_reply[1]
             if not reply.message.tool_calls:
                 return self._answer(steering, reply.message, progress, cut=reply.stop == "max_tokens")
@@ -154,8 +161,11 @@ class TurnRunner:
 
     # ------------------------------------------------------------------------------------------------------------ model
 
-    async def _call_model(self, turn: Turn, progress: _Progress) -> ModelReply:
+    async def _call_model(self, control: TurnControl, progress: _Progress) -> ModelReply:
         """One answer of the model, the view shortened and tried again while the provider calls it too long."""
+        turn = control.turn
+        control.pinned_models = control.pinned_models or self._models.pin()
+        model = control.pinned_models.models.answering
 
         def tell(text: str) -> None:
             self._tell(turn, progress, [text])
@@ -164,9 +174,9 @@ class TurnRunner:
         for attempt in range(self._settings.overflow_retries + 1):
             if overflow is not None:
                 await self._context.shrink_after_overflow(turn, attempt, self._clock(), tell)
-            request = await self._context.prepare(turn, self.model, self._clock(), tell)
+            request = await self._context.prepare(turn, model, self._clock(), tell)
             try:
-                reply = await self._stream(turn, request, progress)
+                reply = await self._stream(turn, model, request, progress)
             except ModelError as error:
                 if error.kind != "overflow":
                     raise
@@ -175,14 +185,14 @@ class TurnRunner:
             if reply.stop != "overflow":
                 self._context.record_usage(turn, reply, self._clock())
                 return reply
-            overflow = ModelError("The model's context window is full.", kind="overflow", provider=self.model.provider)
+            overflow = ModelError("The model's context window is full.", kind="overflow", provider=model.provider)
         assert overflow is not None
         raise overflow
 
-    async def _stream(self, turn: Turn, request: ModelRequest, progress: _Progress) -> ModelReply:
+    async def _stream(self, turn: Turn, model: Model, request: ModelRequest, progress: _Progress) -> ModelReply:
         progress.partial = progress.over_budget = ""
         reply: ModelReply | None = None
-        calling = self.model.stream(request, _purpose(turn), session=turn.session, turn=turn.id)
+        calling = model.stream(request, _purpose(turn), session=turn.session, turn=turn.id)
         async with aclosing(calling) as events:
             async for event in events:
                 match event:
@@ -200,7 +210,7 @@ class TurnRunner:
         if reply is None:
             raise ModelError("The model's stream ended without an answer. Your message is kept.", kind="network")
         progress.usage = progress.usage + reply.usage
-        progress.model = reply.message.model or self.model.name
+        progress.model = reply.message.model or model.name
         return reply
 
     # ------------------------------------------------------------------------------------------------------------ tools
@@ -281,6 +291,8 @@ class TurnRunner:
         error = "" if state == "answered" else body
         self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
         self._context.discard_turn(turn.id)
+        if steering.pinned_models is not None:
+            steering.pinned_models.release()
         message_ids = [item.message_id for item in turn.items]
         self._emit(turn, "turn", state=state, message_ids=message_ids)
         return TurnOutcome(

@@ -21,15 +21,16 @@ import structlog
 
 from assistant.context.build import current_time_block
 from assistant.context.memory_block import memory_block, today_and_yesterday
-from assistant.context.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memory_api import MemoryFilesPort
-from assistant.core.ports import DelegationsPort, RequestsPort
+from assistant.core.ports import RequestsPort
+from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.records import ContextView, InboxItem
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation, Journal
 from assistant.runtime.delegation import interrupted_tasks_note, tasks_of_interrupted_calls
 from assistant.runtime.recall import HistoryRecall
+from assistant.store.script.turns import Delegations
 
 log = structlog.get_logger()
 
@@ -99,13 +100,13 @@ _TASK_LENGTH = 100
 
 
 class TurnContextBuilder:
-    """Makes the volatile block of a turn (DESIGN 5)."""
+    """Makes the volatile block of a turn (see `docs/glossary.md`)."""
 
     def __init__(
         self,
         conversation: Conversation,
         requests: RequestsPort,
-        delegations: DelegationsPort,
+        delegations: Delegations,
         history_recall: HistoryRecall,
         profiles_for: Callable[[str, str], str],
         recall_memories: Callable[[InboxItem, ContextView, datetime], str],

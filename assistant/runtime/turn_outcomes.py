@@ -42,7 +42,7 @@ class TurnOutcomes:
             self._by_turn.popitem(last=False)
 
     def describe_result(self, item: InboxItem, sent: Sequence[str]) -> dict[str, Any]:
-        """What became of an accepted message (see `ports.Control.result`); `sent` is what its turn sent."""
+        """What became of an accepted message (see `DaemonControl.result`); `sent` is what its turn sent."""
         outcome = self._by_turn.get(item.turn or "")
         ended = item.state not in ("accepted", "running")
         failed = ended and item.state != "answered"

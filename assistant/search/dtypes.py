@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,3 +47,11 @@ if (UNIT_DTYPE.itemsize, POSTING_DTYPE.itemsize, DIMENSIONS) != (META_BYTES, POS
 
 def quantise(rows: Floats) -> ByteVectors:
     return np.round(rows * VECTOR_SCALE).astype(np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """In which units a stem stands, and how often in each."""
+
+    units: NDArray[np.intp]
+    counts: Floats

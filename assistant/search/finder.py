@@ -28,7 +28,7 @@ _LONG_TEXT = 50_000
 
 
 class SourceFinder:
-    """`search_ports.Finder` over a source: the logs of a home, or its journal."""
+    """Finds messages or journal entries over a source. All methods but `close` raise `StoreError`."""
 
     def __init__(
         self,
@@ -49,12 +49,14 @@ class SourceFinder:
         self._lock = RLock()
 
     def find(self, question: str, where: SearchFilter, *, limit: int) -> list[SourceHit]:
+        """Best first. What was said until now is found."""
         with self._lock:
             engine = self._opened()
             self._take_in(engine.index, self._most)
             return engine.search(question, where, limit=limit)
 
     def is_slow(self) -> bool:
+        """Whether a search now would first take in much, or wait for whoever does."""
         if not self._lock.acquire(blocking=False):
             return True
         try:
@@ -64,10 +66,12 @@ class SourceFinder:
             self._lock.release()
 
     def index_pending(self) -> None:
+        """What a search would first take in."""
         with self._lock:
             self._take_in(self._opened().index, self._most)
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
+        """How many sources have each word, in any form of it; and how many sources there are."""
         with self._lock:
             engine = self._opened()
             return [engine.source_count(word) for word in words], engine.index.source_count

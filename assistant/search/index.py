@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -25,6 +24,7 @@ from assistant.search.dtypes import (
     VECTOR_SCALE,
     ByteVectors,
     Floats,
+    Occurrences,
     UnitRows,
     quantise,
 )
@@ -45,14 +45,6 @@ _PRIOR = 20.0
 # Seconds of silence that end a conversation: what was said before is not beside what comes after.
 _SILENCE = 12 * 3_600
 _NONE = np.zeros((0, DIMENSIONS), np.int8)
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrences:
-    """In which units a stem stands, and how often in each."""
-
-    units: Ints
-    counts: Floats
 
 
 _EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))

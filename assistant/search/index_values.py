@@ -161,25 +161,3 @@ class SourceHit:
     source: int
     score: float
     similarity: float = 0.0
-
-
-class FinderPort(Protocol):
-    """Finds messages or entries. All methods but `close` raise `StoreError`."""
-
-    def find(self, question: str, where: SearchFilter, *, limit: int) -> list[SourceHit]:
-        """Best first. What was said until now is found."""
-        ...
-
-    def is_slow(self) -> bool:
-        """Whether a search now would first take in much, or wait for whoever does."""
-        ...
-
-    def index_pending(self) -> None:
-        """What a search would first take in."""
-        ...
-
-    def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
-        """How many sources have each word, in any form of it; and how many sources there are."""
-        ...
-
-    def close(self) -> None: ...

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from assistant.core.records import MatchQuality
 from assistant.core.text import LETTER, WORD, fold_text, lazy_regex
+from assistant.search.finder import SourceFinder
 from assistant.search.fulltext import FindStems, QueryWord
-from assistant.search.index_values import FinderPort
 
 EXCERPT_CHARACTERS = 240
 """About how many characters an excerpt has; never more than a third above."""
@@ -209,7 +209,7 @@ class PreparedQuery:
     significance: Significance
 
 
-def prepare_query(finder: FinderPort, words: Sequence[QueryWord], stems: FindStems) -> PreparedQuery:
+def prepare_query(finder: SourceFinder, words: Sequence[QueryWord], stems: FindStems) -> PreparedQuery:
     """A question of these words, asked of what `finder` finds in. Raises `StoreError`."""
     counts, sources = finder.frequencies([word.text for word in words])
     idf = [math.log(1 + (sources - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
-from assistant.context.quoting import replace_hidden_characters
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
+from assistant.core.quoting import replace_hidden_characters
 from assistant.core.sessions import EndReason
 from assistant.core.text import pluralize
 from sleep.compaction.answer import fit_to_tokens

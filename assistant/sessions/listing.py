@@ -10,22 +10,17 @@ from datetime import datetime, tzinfo
 from itertools import islice
 from typing import Any
 
-from assistant.core.archives import ArchiveEntry, ArchivePort
+from assistant.core.archives import ArchiveEntry
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.records import SessionInfo
-from assistant.core.sessions import (
-    Generation,
-    GenerationsPort,
-    SessionReset,
-    SessionResetsPort,
-    parse_session_name,
-    session_kind,
-)
+from assistant.core.sessions import Generation, SessionReset, parse_session_name, session_kind
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.sessions.policies import ResetPolicies
 from assistant.sessions.reset import ResetResult
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.script.generations import StoredGenerations, StoredResets
 
 SESSION_COLUMNS = ("session", "kind", "generation", "messages", "context", "from", "until", "ended", "archive")
 NUMERIC_COLUMNS = ("generation", "messages")
@@ -177,9 +172,9 @@ class SessionReader:
     def __init__(
         self,
         conversation: Conversation,
-        generations: GenerationsPort,
-        resets: SessionResetsPort,
-        archive: ArchivePort,
+        generations: StoredGenerations,
+        resets: StoredResets,
+        archive: StoredArchive,
         policies: ResetPolicies,
     ) -> None:
         self._conversation = conversation

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
 from assistant.core.sessions import EndReason, GenerationActivity, SessionKind, session_kind
-from sleep.cycle.schedule import SleepSchedule, is_late_start
+from assistant.core.sleep_schedule import SleepSchedule, is_late_start
 
 SessionResetPolicy = Literal["manual", "daily", "idle"]
 

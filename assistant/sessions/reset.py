@@ -17,22 +17,17 @@ from typing import Any
 
 import structlog
 
-from assistant.core.archives import ArchiveEntry, ArchivePort
+from assistant.core.archives import ArchiveEntry
 from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
-from assistant.core.ports import DelegationsPort, RequestsPort, TodosPort
+from assistant.core.ports import RequestsPort, TodosPort
 from assistant.core.records import SessionInfo
-from assistant.core.sessions import (
-    EndReason,
-    Generation,
-    GenerationEnd,
-    GenerationsPort,
-    SessionReset,
-    SessionResetsPort,
-    session_role,
-)
+from assistant.core.sessions import EndReason, Generation, GenerationEnd, SessionReset, session_role
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.sessions.handover import EndedGeneration, summarise_generation, write_handover
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.script.generations import StoredGenerations, StoredResets
+from assistant.store.script.turns import Delegations
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +35,12 @@ class ResetStores:
     """Where sessions, what was open in them and their archives are kept."""
 
     conversation: Conversation
-    generations: GenerationsPort
-    resets: SessionResetsPort
-    archive: ArchivePort
+    generations: StoredGenerations
+    resets: StoredResets
+    archive: StoredArchive
     requests: RequestsPort
     todos: TodosPort
-    delegations: DelegationsPort
+    delegations: Delegations
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from datetime import datetime
 import structlog
 
 from assistant.core.errors import ArchiveUnavailable, AssistantError, UsageError
-from assistant.core.sessions import GenerationsPort, SessionReset
-from assistant.core.sessions import SessionResetsPort as ResetRows
+from assistant.core.sessions import SessionReset
 from assistant.core.store_ports import Conversation
 from assistant.sessions.policies import DueReset, ResetPolicies, waits_for_sleep
 from assistant.sessions.reset import (
@@ -27,6 +26,7 @@ from assistant.sessions.reset import (
     ResetStores,
     SessionResetter,
 )
+from assistant.store.script.generations import StoredGenerations, StoredResets
 
 log = structlog.get_logger()
 
@@ -134,7 +134,11 @@ class ResetScheduler:
 
 
 def find_reset_problems(
-    conversation: Conversation, generations: GenerationsPort, resets: ResetRows, policies: ResetPolicies, now: datetime
+    conversation: Conversation,
+    generations: StoredGenerations,
+    resets: StoredResets,
+    policies: ResetPolicies,
+    now: datetime,
 ) -> Iterator[str]:
     """What a person should know of resets that did not happen, from the stores alone."""
     waiting = resets.unfinished_resets()

@@ -16,12 +16,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import SecretStr
 
 from assistant.core.errors import SecretsUnavailable, UsageError
 from assistant.settings.sections import SETTING_FIELDS
+from assistant.settings.system_keyring import SystemKeyring
 
 PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 SECRET_NAMES = (*PROVIDER_KEYS, *(key for key, spec in SETTING_FIELDS.items() if spec.annotation is SecretStr))
@@ -29,28 +29,6 @@ IN_KEYRING = "the keyring"
 IN_FILE = "secrets.toml"
 
 _OTHERWISE = "Unlock it and start again, or say `assistant config secret set {name} --file`."
-
-
-class Keyring(Protocol):
-    """What an operating system keeps for a person, by account. Everything raises `SecretsUnavailable`, with a reason
-    in one line that does not repeat the secret."""
-
-    def read(self, account: str) -> str | None: ...
-    def write(self, account: str, value: str) -> None: ...
-    def remove(self, account: str) -> None: ...
-
-
-class SecretStore(Protocol):
-    """Where secrets are put, for whoever asks a person for one."""
-
-    def put(self, name: str, value: str, *, in_file: bool = False) -> str:
-        """Keep it, in the keyring where there is one that works; returns `IN_KEYRING` or `IN_FILE`. Raises
-        `StoreError`; then what was kept before is still there."""
-        ...
-
-    def remove(self, name: str) -> bool:
-        """Whether there was one. Raises `StoreError`, `SecretsUnavailable`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +91,7 @@ def read_credentials(directory: Path | None) -> SecretLookup:
     return SecretLookup(tuple(found), tuple(problems))
 
 
-def read_stored_secrets(path: Path, ring: Keyring | None) -> SecretLookup:
+def read_stored_secrets(path: Path, ring: SystemKeyring | None) -> SecretLookup:
     """What the secret store at `path` has; without `ring`, what is in the file alone."""
     try:
         index = read_secret_index(path)
@@ -128,7 +106,7 @@ def read_stored_secrets(path: Path, ring: Keyring | None) -> SecretLookup:
     return SecretLookup(tuple(found), warnings=tuple(warnings))
 
 
-def _in_keyring(index: SecretIndex, ring: Keyring) -> tuple[list[FoundSecret], list[str]]:
+def _in_keyring(index: SecretIndex, ring: SystemKeyring) -> tuple[list[FoundSecret], list[str]]:
     """What the keyring has, and what is to be said where it has not; one that does not answer is asked no more."""
     found: list[FoundSecret] = []
     missing: list[str] = []

@@ -33,14 +33,7 @@ from assistant.settings.layers import (
     secret_layers,
 )
 from assistant.settings.network_sections import web_exposure_problems
-from assistant.settings.secrets import (
-    PROVIDER_KEYS,
-    FoundSecret,
-    Keyring,
-    SecretLookup,
-    read_credentials,
-    read_stored_secrets,
-)
+from assistant.settings.secrets import PROVIDER_KEYS, FoundSecret, SecretLookup, read_credentials, read_stored_secrets
 from assistant.settings.sections import (
     SETTING_FIELDS,
     ModelSettings,
@@ -126,7 +119,7 @@ def load_settings(
     home: Home | None = None,
     environ: Mapping[str, str] | None = None,
     *,
-    ring: Keyring | None = SYSTEM_KEYRING,
+    ring: SystemKeyring | None = SYSTEM_KEYRING,
     config: SettingsLayer | None = None,
 ) -> Settings:
     """Read all layers; without `ring`, those secrets that are in the keyring are left out; `config` is read in place of

@@ -1,4 +1,4 @@
-"""The keyring of the operating system, through the package `keyring`: the adapter of `secrets.Keyring`.
+"""The keyring of the operating system, through the package `keyring`: the adapter of `secrets.SystemKeyring`.
 
 The package is optional, and imported when a secret is first put there or sought. A keyring may ask a person to unlock
 it, for as long as it likes: nobody waits for longer than a while, so that a daemon that starts at night starts.
@@ -20,7 +20,9 @@ _LEAST_PRIORITY = 1
 
 @dataclass(frozen=True, slots=True)
 class SystemKeyring:
-    """Waits for an answer for so many seconds: who stores a secret sits there and may type a password first."""
+    """What an operating system keeps for a person, by account. Every method raises `SecretsUnavailable`, with a reason
+    in one line that does not repeat the secret. It waits so many seconds for an answer: whoever stores a secret is
+    there and may have to type a password first."""
 
     read_seconds: float = 10.0
     write_seconds: float = 120.0

@@ -11,22 +11,18 @@ a crash shows it twice rather than never.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import Protocol
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message, ToolCall
-from assistant.core.model_api import CallPurpose, ModelRequest
 from assistant.core.sessions import session_role
 from assistant.spending.notices import budget_footnote
 
 _LONGEST = 200
-_LETTERS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +71,6 @@ def find_repetition(messages: Sequence[Message], limit: int) -> Repetition | Non
     return None
 
 
-def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str) -> str:
-    """A few letters that are the same for the same request."""
-    return text_fingerprint(purpose, model, [*(block.text for block in request.system), *map(_words, request.messages)])
-
-
-def text_fingerprint(purpose: CallPurpose, model: str, texts: Iterable[str]) -> str:
-    """The same for the same texts."""
-    told = hashlib.sha256(f"{purpose}\0{model}\0".encode())
-    for text in texts:
-        told.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return told.hexdigest()[:_LETTERS]
-
-
 def _since_person(said: Sequence[Message]) -> list[Message]:
     last = max((place for place, m in enumerate(said) if m.role == "user"), default=-1)
     return [m for m in said[last + 1 :] if m.role == "assistant"]
@@ -101,55 +84,50 @@ def _known(call: ToolCall, outcomes: dict[str | None, Message]) -> tuple[str, st
     return call.name, json.dumps(dict(call.arguments), sort_keys=True, default=str), outcome.content
 
 
-def _words(message: Message) -> str:
-    calls = [[call.name, dict(call.arguments)] for call in message.tool_calls]
-    return json.dumps([message.role, message.content, calls], sort_keys=True, default=str)
-
-
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-class ShownNotices(Protocol):
-    """What was said once, over restarts."""
-
-    def was_sent(self, name: str) -> bool: ...
-    def mark_sent(self, name: str, now: datetime) -> None: ...
-
-
 class TurnGuard:
-    """`said` is None where nothing is kept: all is said each time. `most` is `budget.runaway_calls`, asked for anew at
-    each use; 0 lets everything go on."""
+    """Counts what turns repeat, and says once a day under an answer that the budget chose its model."""
 
-    def __init__(self, said: ShownNotices | None, zone: tzinfo, most: Callable[[], int]) -> None:
-        self._said = said
+    def __init__(
+        self,
+        zone: tzinfo,
+        limit: Callable[[], int],
+        was_shown: Callable[[str], bool] = lambda _name: False,
+        mark_shown: Callable[[str, datetime], None] = lambda _name, _now: None,
+    ) -> None:
+        """`limit` is `budget.runaway_calls`, asked for anew at each use; with 0 nothing is stopped. `was_shown` and
+        `mark_shown` remember footnotes by name; without them each is shown every time."""
         self._zone = zone
-        self._most = most
+        self._limit = limit
+        self._was_shown = was_shown
+        self._mark_shown = mark_shown
 
     def stop_reason(self, session: str, messages: Sequence[Message]) -> str:
         """Why a turn with these messages is to end now; "" where it gets on."""
-        most = self._most()
-        found = find_repetition(messages, most) if most else None
-        return "" if found is None else found.stop_message(owner=session_role(session) == "owner")
+        limit = self._limit()
+        repetition = find_repetition(messages, limit) if limit else None
+        return "" if repetition is None else repetition.stop_message(owner=session_role(session) == "owner")
 
     def footnote_for(
         self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime
     ) -> str:
         """What stands under the answer that `model` gave, after these messages of the turn, because of the budget."""
         under_way = any(m.role == "assistant" and m.model != model for m in messages)
-        if not under_way and self._said is not None and self._said.was_sent(self._name(session, now)):
+        if not under_way and self._was_shown(self._footnote_name(session, now)):
             return ""
         return budget_footnote(why, owner=session_role(session) == "owner", model_changed_midway=under_way)
 
     def mark_footnote_shown(self, session: str, now: datetime) -> None:
         """The answer is stored. Where this cannot be, it is said again the next time."""
-        if self._said is not None:
-            with contextlib.suppress(StoreError):
-                self._said.mark_sent(self._name(session, now), now)
+        with contextlib.suppress(StoreError):
+            self._mark_shown(self._footnote_name(session, now), now)
 
-    def _name(self, session: str, now: datetime) -> str:
+    def _footnote_name(self, session: str, now: datetime) -> str:
         return f"footnote:{session}:{now.astimezone(self._zone).date().isoformat()}"
 
 
-NO_TURN_GUARD = TurnGuard(None, UTC, lambda: 0)
+NO_TURN_GUARD = TurnGuard(UTC, lambda: 0)
 """Where nobody counts."""

@@ -23,7 +23,7 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
 from assistant.core.model_api import UsageKey
-from assistant.core.ports import ControlPort, HistoryPort, LedgerPort
+from assistant.core.ports import HistoryPort, LedgerPort
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.sessions import OWNER_SCOPE, session_role
 from assistant.core.store_ports import Conversation, Journal
@@ -32,11 +32,11 @@ from assistant.memory.service import MemoryService
 from assistant.runtime.runtime import Runtime
 from assistant.sessions.listing import SessionReader as LookingAtSessions
 from assistant.sessions.listing import SessionRow
-from assistant.web.read_values import GenerationDetails, ReadApiPort, TimeRange
+from assistant.web.read_values import GenerationDetails, TimeRange
 
 
 class DaemonControl:
-    """Implements `ports.Control` over a runtime, its commands and its status."""
+    """What a person's tools may ask of the running daemon; the control API puts it on a socket."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class DaemonControl:
         return await self._runtime.accept(incoming)
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
+        """Run a slash command (`/status`, `/undo`, ...) and return what to show, as Markdown. Raises `UsageError`."""
         if session_role(session) != "owner":
             known = [info.key for info in self._conversation.list_sessions()]
             if session not in known:
@@ -62,15 +63,19 @@ class DaemonControl:
         return await self._commands.run(text, session, bridge=bridge, target=session)
 
     async def stop_turn(self, session: str) -> bool:
+        """Abort the running turn of a session; False when none runs."""
         return await self._runtime.stop_turn(session)
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,
+        `model`, `usage` {input, output, cache_read, cache_write, cost_usd}, `pressure`."""
         item = self._conversation.inbox_item(inbox_id)
         if item is None:
             raise UsageError(f"There is no message {inbox_id} in the inbox.")
         return self._runtime.result(item)
 
     def status(self) -> Mapping[str, Any]:
+        """Health as plain JSON; `ok` is False when anything needs a person (I11)."""
         return self._status()
 
 
@@ -87,6 +92,9 @@ class ReadApiSources:
 
 
 class OwnerReadApi:
+    """What the owner may read over the web API. Something that does not exist raises `UsageError`; every method may
+    raise `StoreError`."""
+
     def __init__(self, sources: ReadApiSources, clock: Callable[[], datetime], zone: ZoneInfo) -> None:
         self._sources = sources
         self._clock = clock
@@ -95,11 +103,13 @@ class OwnerReadApi:
     # ---------------------------------------------------------------------------------------------------- conversations
 
     def sessions(self, most: int) -> Sequence[GenerationDetails]:
+        """The latest spoken in first; of each at most so many generations, newest first."""
         looking = self._sources.sessions
         keys = [info.key for info in self._sources.conversation.list_sessions() if session_role(info.key) == "owner"]
         return [_conversed(one) for key in keys for one in islice(looking.list_generations_of(key), most)]
 
     def session(self, session: str, number: int | None) -> GenerationDetails:
+        """A generation, the current one unless numbered."""
         looking = self._sources.sessions
         one = looking.get_generation(session, number)
         known = one.generation
@@ -112,14 +122,17 @@ class OwnerReadApi:
     # ------------------------------------------------------------------------------------------------------------- said
 
     async def recent_messages(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
+        """The newest messages of a session, those with smaller ids than `before_id`; oldest first."""
         recent = partial(self._sources.history.recent, OWNER_SCOPE, session=session)
         return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
 
     async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
+        """Best first."""
         look = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
         return await asyncio.to_thread(look, after=period.after, before=period.before)
 
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
+        """A message with those around it, oldest first."""
         found = await asyncio.to_thread(self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
         if not found:
             raise UsageError(f"There is no message {message_id} in your conversations.")
@@ -133,21 +146,26 @@ class OwnerReadApi:
     async def recall(
         self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
     ) -> Sequence[MemoryHit]:
+        """Best first; with `as_of` as it was known then."""
         look = partial(self._sources.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
         return await asyncio.to_thread(look, after=period.after, before=period.before)
 
     # ------------------------------------------------------------------------------------------------------------- done
 
     def list_sleeps(self, limit: int) -> Sequence[SleepReport]:
+        """Newest first."""
         return self._sources.journal.list_cycles(limit=limit)
 
     def render_cycle_report(self, cycle: SleepReport) -> str:
+        """The report of a sleep as people read it, Markdown."""
         return render_sleep_report(cycle, self._zone, self._clock())
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
+        """Newest first."""
         return list(reversed(self._sources.conversation.checkpoints(session)))
 
     def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
+        """What models cost in the last so many days and how the budget stands, as `assistant usage --json` has it."""
         return usage_json(load_usage(self._sources.ledger, by, days, self._clock()))
 
 
@@ -159,8 +177,8 @@ def _conversed(one: SessionRow) -> GenerationDetails:
 class ApiDeps:
     """One running daemon."""
 
-    control: ControlPort
-    read_api: ReadApiPort
+    control: DaemonControl
+    read_api: OwnerReadApi
     terminal: TerminalBridge
     vitals: VitalsPort
 

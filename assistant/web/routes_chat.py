@@ -14,10 +14,9 @@ from starlette.exceptions import HTTPException
 from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
 from assistant.bridges.terminal.delivery_feed import DeliveryMark
 from assistant.core.errors import UsageError
-from assistant.core.ports import ControlPort
 from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
+from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
-from assistant.web.read_values import ReadApiPort
 from assistant.web.schemas_chat import (
     Acknowledged,
     Kept,
@@ -52,14 +51,14 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-def chat_routes(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
+def chat_routes(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(tags=["conversation"])
     routes.include_router(_talking(control, looking, terminal))
     routes.include_router(_following(terminal))
     return routes
 
 
-def _talking(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
+def _talking(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/messages", status_code=202, responses=error_responses(409, 413), summary="Say something")

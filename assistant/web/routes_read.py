@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.errors import UsageError
 from assistant.core.model_api import UsageKey
-from assistant.core.ports import ControlPort
 from assistant.core.sessions import MAIN_SESSION
+from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
-from assistant.web.read_values import ReadApiPort, TimeRange
+from assistant.web.read_values import TimeRange
 from assistant.web.schemas_chat import OwnerSession, RowId, Told, UnicodeText, to_utc
 from assistant.web.schemas_read import (
     Compacted,
@@ -46,7 +46,7 @@ After = Annotated[UtcTime | None, Query(description="From this time on; with its
 Before = Annotated[UtcTime | None, Query(description="Up to, and without, this time.")]
 
 
-def read_routes(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
+def read_routes(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(responses=error_responses())
     routes.include_router(_conversations(control, looking, terminal))
     routes.include_router(_said(looking))
@@ -55,7 +55,7 @@ def read_routes(control: ControlPort, looking: ReadApiPort, terminal: TerminalBr
     return routes
 
 
-def _conversations(control: ControlPort, looking: ReadApiPort, terminal: TerminalBridge) -> APIRouter:
+def _conversations(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(prefix="/sessions", tags=["sessions"])
 
     @routes.get("", summary="Your conversations")
@@ -79,7 +79,7 @@ def _conversations(control: ControlPort, looking: ReadApiPort, terminal: Termina
     return routes
 
 
-def _said(looking: ReadApiPort) -> APIRouter:
+def _said(looking: OwnerReadApi) -> APIRouter:
     routes = APIRouter(tags=["history"])
 
     @routes.get("/messages", summary="What was said in a session")
@@ -117,7 +117,7 @@ def _said(looking: ReadApiPort) -> APIRouter:
     return routes
 
 
-def _remembered(looking: ReadApiPort) -> APIRouter:
+def _remembered(looking: OwnerReadApi) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["memory"])
 
     @routes.get("", summary="What is remembered")
@@ -139,7 +139,7 @@ def _remembered(looking: ReadApiPort) -> APIRouter:
     return routes
 
 
-def _running(control: ControlPort, looking: ReadApiPort) -> APIRouter:
+def _running(control: DaemonControl, looking: OwnerReadApi) -> APIRouter:
     routes = APIRouter(tags=["running"])
 
     @routes.get("/sleeps", summary="Reports of sleeps")

@@ -17,12 +17,6 @@ from typing import Any
 import structlog
 
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.commands import registry as commands
-from assistant.commands.compaction import CompactionCommands
-from assistant.commands.memory import MemoryCommandGroup
-from assistant.commands.registry import CommandRegistry
-from assistant.commands.sessions import ArchiveCommands
-from assistant.commands.sleep import SleepCommands
 from assistant.core.bridge_api import Bridge, TurnEvent
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memories import SleepReport
@@ -33,61 +27,44 @@ from assistant.gateway.dispatcher import Dispatcher
 from assistant.memory.service import MemoryService
 from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
 from assistant.models.offline.model import OfflineModel
-from assistant.runtime.delegation import DelegationRunner
+from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.runtime import Runtime
+from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.turn import TurnRunner
 from assistant.service.heartbeat import StallDetector
 from assistant.service.malloc import trim_heap
-from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import ApiDeps, DaemonControl
 from assistant.wire.agenda import build_agenda
-from assistant.wire.backup import build_backup_commands, build_backup_erasure, build_backup_scheduler
+from assistant.wire.backup import build_backup_erasure, build_backup_scheduler
 from assistant.wire.backup import tidy_backups as settle_backups
-from assistant.wire.bridges import ConfiguredBridges, build_bridge_commands
+from assistant.wire.bridges import ConfiguredBridges
+from assistant.wire.commands import build_slash_commands, build_tools
 from assistant.wire.people import (
     build_denied_notices,
     build_destinations,
     build_inbound,
-    build_people_commands,
     check_grants,
 )
 from assistant.wire.sessions import SessionHooks, build_sessions
 from assistant.wire.settings import build_settings_watch, build_turn_guard, settings_with_model
-from assistant.wire.sleep import ModelAccess, build_sleep, build_turn_context, count_request_tokens, load_prompt
+from assistant.wire.sleep import build_sleep, build_turn_context, count_request_tokens
 from assistant.wire.status import AppVitals, model_label, running_status
 from assistant.wire.stores import (
     Stores,
-    build_authority,
     memory_deps,
     memory_storage_info,
     open_stores,
-    token_counter_for,
 )
 from assistant.wire.telemetry import open_telemetry
 from assistant.wire.web import WebServers, build_read_api, ensure_web_token
-from sleep.rules.importance import score_importance
-from tools.registry import ToolRegistry
-from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 
 Clock = Callable[[], datetime]
 
 log = structlog.get_logger()
 
-# Quoted words in most scripts take more bytes a token than this.
-_PAGE_BYTES_A_TOKEN = 2.4
 # Longest that work nobody waits for gives way to messages between two of its steps.
 _MAX_QUIET_WAIT_SECONDS = 5.0
-
-
-def _page_bytes(tools: ToolSettings) -> int:
-    """How long a page of quoted words may be so that it is not cut when it enters the working context."""
-    if tools.output_policy == "bytes":
-        return min(MAX_RESULT_BYTES, tools.output_max_bytes // 2)
-    return min(MAX_RESULT_BYTES, int(tools.output_max_tokens * _PAGE_BYTES_A_TOKEN))
-
-
-# ---------------------------------------------------------------------------------------------------------------- house
 
 
 class App:
@@ -113,28 +90,36 @@ class App:
         self._watch = build_settings_watch(settings, stores.ledger, self._take_over, reread)
         self.progress = StallDetector(settings.values.turn.max_seconds)
         self.terminal = TerminalBridge(stores.outbox)
-        self._writer = build_summary_model(settings, self._means()) if model is None else writer or OfflineModel()
+        self.models = self._current_models(model, writer)
+        self.sleep_lock = SleepLock(self.models.use)
         self.backup_scheduler = build_backup_scheduler(
             settings, stores.conversation, lambda: self.erasure.is_running, clock
         )
         self.erasure = ErasureService(stores.erasure, stores.memories, self._is_busy, build_backup_erasure(settings))
         self.memory = self._memory_commands()
         self.agenda = build_agenda(settings, stores, lambda: self.runtime.wake(), clock)
-        self.toolbox = self._toolbox()
+        self.toolbox = build_tools(self, clock)
         self.networks = ConfiguredBridges(settings, stores.people)
         self._renewing: asyncio.Future[None] | None = None
         self.dispatcher = self._delivery(bridges)
         self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
-        voices = ModelAccess(lambda: self.turn_runner.model, lambda: self._writer, self._until_quiet)
         self.sleep_setup = build_sleep(
-            settings, stores, lambda: self.toolbox, voices, clock, self._is_running, self.telemetry.tracer
+            settings,
+            stores,
+            lambda: self.toolbox,
+            self.models,
+            self.sleep_lock,
+            self._until_quiet,
+            clock,
+            self._is_running,
+            self.telemetry.tracer,
         )
         self.context_window = self.sleep_setup.context_window
-        self.turn_runner = self._turns(model or build_model_chain(settings, self._means()))
+        self.turn_runner = self._turns()
         self.runtime = self._runtime()
         live = SessionHooks(self.runtime.pause_session, self._show, self.terminal.name)
-        self.sessions = build_sessions(settings, stores, self.sleep_setup, live, clock)
-        self.commands = self._slash_commands()
+        self.sessions = build_sessions(settings, stores, self.sleep_setup, self.sleep_lock, live, clock)
+        self.commands = build_slash_commands(self, clock)
         check_grants(settings, self.toolbox.allowed_roles, self.commands.allowed_roles())
         self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
@@ -145,6 +130,14 @@ class App:
         )
         self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
         self.is_running = self.runtime.is_running
+
+    def _current_models(self, model: Model | None, writer: Model | None) -> CurrentModels:
+        """Those that are handed in; else the configured ones."""
+        if model is not None:
+            return CurrentModels(model, writer or OfflineModel())
+        return CurrentModels(
+            build_model_chain(self.settings, self._means()), build_summary_model(self.settings, self._means())
+        )
 
     def _delivery(self, bridges: Mapping[str, Bridge]) -> Dispatcher:
         there = {self.terminal.name: self.terminal, **self.networks.open_all(), **bridges}
@@ -159,11 +152,11 @@ class App:
             self.telemetry.tracer,
         )
 
-    def _turns(self, model: Model) -> TurnRunner:
+    def _turns(self) -> TurnRunner:
         settings, stores = self.settings, self.stores
         return TurnRunner(
             stores.conversation,
-            model,
+            self.models,
             self.toolbox,
             self.context_window,
             settings.values.turn,
@@ -192,34 +185,9 @@ class App:
         return MemoryService(
             memory_deps(self.stores),
             partial(memory_storage_info, self.settings),
-            is_asleep=lambda: self.sleep_setup.scheduler.is_asleep,
-            keep_awake=lambda: self.sleep_setup.scheduler.keep_awake(),
+            is_asleep=lambda: self.sleep_lock.is_asleep,
+            keep_awake=self.sleep_lock.keep_awake,
             reextract=lambda now: self.sleep_setup.reextraction.run(now),
-        )
-
-    def _toolbox(self) -> ToolRegistry:
-        return build_toolbox(
-            self.stores.history,
-            self.stores.todos,
-            workspace=self.settings.home.workspace,
-            zone=self.settings.zone,
-            requests=self.stores.requests,
-            helpers=self._helpers(),
-            memory=MemoryToolDeps(
-                self.stores.memory_search,
-                self.memory,
-                self.stores.journal,
-                self.stores.profiles,
-                self.stores.files,
-                self.erasure,
-                score_importance,
-            ),
-            reminders=self.agenda.agenda,
-            sending=(self.stores.workspace, self.stores.turn_files),
-            timeout_seconds=self.settings.values.tools.timeout_seconds,
-            result_bytes=_page_bytes(self.settings.values.tools),
-            authority=build_authority(self.settings),
-            tracer=self.telemetry.tracer,
         )
 
     async def _settle(self, now: datetime) -> None:
@@ -247,7 +215,7 @@ class App:
 
     def _is_busy(self) -> bool:
         """Whether a sleep or a backup reads what a forgetting would change."""
-        return self.sleep_setup.scheduler.is_asleep or self.backup_scheduler.is_running
+        return self.sleep_lock.is_asleep or self.backup_scheduler.is_running
 
     def _is_running(self, session: str) -> bool:
         return self.runtime.is_running(session)
@@ -258,55 +226,6 @@ class App:
     def _show(self, session: str, text: str) -> None:
         """What goes on, for whoever looks on now."""
         self.dispatcher.show(TurnEvent("notice", session, "", {"text": text}))
-
-    def _helpers(self) -> DelegationRunner:
-        wanted = self.settings.values.delegation
-        return DelegationRunner(
-            lambda: self.turn_runner.model,
-            lambda: self.toolbox,
-            lambda turn: self.context_window.last_request(turn),
-            self.stores.delegations,
-            wanted,
-            self._clock,
-            prompt=load_prompt(self.settings.home, "delegate"),
-            count_request_tokens=lambda request, model: self.context_window.request_tokens(request, model),
-            max_seconds=wanted.max_seconds,
-        )
-
-    def _slash_commands(self) -> CommandRegistry:
-        stores = self.stores
-        open_to_them = commands.CommandStores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
-        compaction, sleep = self._compaction_commands(), self._sleep_commands()
-        memory = MemoryCommandGroup(self.memory, stores.conversation, self.settings.zone)
-        sessions = self.sessions.commands
-        backup = build_backup_commands(self.settings, self.backup_scheduler)
-        archive = ArchiveCommands(stores.archive, stores.history, self.settings.zone)
-        people = build_people_commands(self.settings, stores, self.people_bridges)
-        bridges = build_bridge_commands(self.settings, stores, self.dispatcher, self.networks, self.terminal.name)
-        rooms = (compaction, sessions, memory, self.agenda.commands, sleep, backup, archive, people, *bridges)
-        authority = build_authority(self.settings)
-        return CommandRegistry(self, open_to_them, self.toolbox, rooms, self.erasure, authority, self._clock)
-
-    def _compaction_commands(self) -> CompactionCommands:
-        stores, most = self.stores, self.settings.values.compaction.pins_max_tokens
-        counter = token_counter_for(self.settings, self.settings.values.model.name)
-        compacting = self.sleep_setup.compaction
-        return CompactionCommands(
-            compacting,
-            stores.conversation,
-            stores.pins,
-            stores.requests,
-            self.context_window.cached_request,
-            most,
-            counter,
-            self.settings.zone,
-        )
-
-    def _sleep_commands(self) -> SleepCommands:
-        sleeping, zone = self.sleep_setup, self.settings.zone
-        return SleepCommands(
-            self.sleep_now, sleeping.scheduler.keep_awake, sleeping.undo, sleeping.dry_run, self.stores.journal, zone
-        )
 
     def people_bridges(self) -> list[str]:
         """The bridges over which people can be met."""
@@ -347,7 +266,7 @@ class App:
 
     async def warm(self) -> None:
         """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""
-        await self.turn_runner.model.limits()
+        await self.models.answering.limits()
         await self.index_new_messages()
 
     async def index_new_messages(self) -> None:
@@ -362,8 +281,7 @@ class App:
             log.error("what was said last is not indexed yet", error=str(error))
 
     async def close_models(self) -> None:
-        await self.turn_runner.model.aclose()
-        await self._writer.aclose()
+        await self.models.aclose()
 
     async def sleep_now(self, trigger: str, phase: str = "") -> SleepReport | None:
         """Sleep now (see `Sleeper.begin`), in one phase alone where one is named; what it did, None where it failed.
@@ -389,15 +307,15 @@ class App:
         )
 
     def describe_model(self) -> str:
-        model = self.turn_runner.model
+        model = self.models.answering
         return f"{model_label(model)}; tokens: {self.context_window.describe_token_counting(model.name)}"
 
     def choose_model(self, choice: str) -> str:
         """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
         chosen, means = settings_with_model(self.settings, choice), self._means()
-        self.turn_runner.model, self._writer = build_model_chain(chosen, means), build_summary_model(chosen, means)
-        self.sleep_setup.context_meter.forget_model()
-        return f"From now on: {self.describe_model()}"
+        self.models.replace(build_model_chain(chosen, means), build_summary_model(chosen, means))
+        since = "From the next message on" if self.runtime.busy else "From now on"
+        return f"{since}: {self.describe_model()}"
 
     # ----------------------------------------------------------------------------------------------------------- status
 

@@ -22,13 +22,13 @@ from pathlib import Path
 from assistant.backup.scheduler import BackupCommands, BackupScheduler, MakeBackup
 from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.errors import AssistantError, StoreError, UsageError
+from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.core.store_ports import Conversation as ConversationPort
 from assistant.erasure.backups import BackupErasure
 from assistant.settings.settings import Settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.files import WriteThrottle
-from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 # Enough to give way; the least there is would not come to an end beside somebody who works all the time.
 _NOT_IMPORTANT = 10

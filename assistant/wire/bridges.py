@@ -25,11 +25,12 @@ from assistant.core.bridge_api import (
     TurnEvent,
 )
 from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
-from assistant.core.people import Identity, PeoplePort
+from assistant.core.people import Identity
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.settings.network_sections import NetworkSettings
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings
+from assistant.store.script.people import People
 from assistant.wire.stores import Stores
 
 log = structlog.get_logger()
@@ -45,7 +46,7 @@ class BridgeHost(Protocol):
 class ConfiguredBridges:
     """The bridges that settings ask for."""
 
-    def __init__(self, settings: Settings, people: PeoplePort | None) -> None:
+    def __init__(self, settings: Settings, people: People | None) -> None:
         """Without `people` nobody is the owner there."""
         self._people = people
         self._settings = settings

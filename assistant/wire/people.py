@@ -7,10 +7,13 @@ from datetime import datetime
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.people import PeopleCommands
+from assistant.commands.registry import CommandRegistry
 from assistant.core.errors import SettingsError
 from assistant.core.people import invalid_grants
 from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage
-from assistant.gateway.inbound import BridgeSignals, InboundHandler, InboundStores, SlashCommandRunner
+from assistant.core.slash_commands import PendingCommand
+from assistant.gateway.dispatcher import Dispatcher
+from assistant.gateway.inbound import InboundHandler, InboundStores
 from assistant.gateway.routing import Destination, OutgoingRouter
 from assistant.people.denied import DeniedMessages
 from assistant.people.pairing import PairingRules, PairingService
@@ -40,16 +43,32 @@ def build_denied_notices(stores: Stores) -> DeniedMessages:
 def build_inbound(
     settings: Settings,
     stores: Stores,
-    slash: SlashCommandRunner,
+    commands: CommandRegistry,
     accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]],
-    ways: BridgeSignals,
+    dispatcher: Dispatcher,
     clock: Callable[[], datetime],
 ) -> InboundHandler:
-    kept = InboundStores(
+    inbound_stores = InboundStores(
         stores.people, stores.places, stores.typed_commands, stores.bridge_states, stores.message_edits
     )
-    desk = build_pairing(settings, stores)
-    return InboundHandler(kept, desk, slash, accept, ways, lambda: settings.values.room.answers == "everything", clock)
+    pairing = build_pairing(settings, stores)
+
+    async def run_command(command: PendingCommand) -> str:
+        return await commands.run(
+            command.text, command.session, bridge=command.bridge, target=command.target, sender=command.sender
+        )
+
+    return InboundHandler(
+        inbound_stores,
+        accept=accept,
+        handle_stranger=pairing.handle_stranger,
+        redeem_link_code=pairing.redeem_link_code,
+        command_names=commands.names,
+        run_command=run_command,
+        dispatcher=dispatcher,
+        answers_everything_in_rooms=lambda: settings.values.room.answers == "everything",
+        clock=clock,
+    )
 
 
 def build_destinations(stores: Stores, home: str) -> Callable[[OutgoingMessage], Destination | None]:

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 
 from assistant.commands.sessions import SessionCommands
 from assistant.core.sessions import SessionKind
+from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
+from assistant.runtime.sleep_lock import SleepLock
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.policies import ResetPolicies, SessionResetPolicy
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
@@ -16,7 +18,6 @@ from assistant.sessions.scheduler import ResetScheduler, find_reset_problems
 from assistant.settings.settings import Settings
 from assistant.wire.sleep import SleepSetup
 from assistant.wire.stores import Stores, token_counter_for
-from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 
 Clock = Callable[[], datetime]
 
@@ -40,14 +41,19 @@ class SessionSetup:
 
 
 def build_sessions(
-    settings: Settings, stores: Stores, sleeping: SleepSetup, live: SessionHooks, clock: Clock
+    settings: Settings,
+    stores: Stores,
+    sleeping: SleepSetup,
+    sleep_lock: SleepLock,
+    live: SessionHooks,
+    clock: Clock,
 ) -> SessionSetup:
     kept, policies = session_stores(stores), build_reset_policies(settings)
     counter = token_counter_for(settings, settings.values.model.name)
     nights = SleepSchedule(settings.values.sleep.at, settings.zone)
 
     def night_is_due(now: datetime) -> bool:
-        if sleeping.scheduler.is_asleep:
+        if sleep_lock.is_asleep:
             return True
         since = find_first_message_time(stores.conversation.list_sessions())
         return nights.find_due_night(stores.journal.last_sleep_at(), since, now) is not None
@@ -63,7 +69,7 @@ def build_sessions(
         extract=sleeping.cycle.extract_session,
         continue_extraction=read_on,
         hold_session=live.pause_session,
-        block_sleep=sleeping.scheduler.keep_awake,
+        block_sleep=sleep_lock.keep_awake,
         is_compacting=sleeping.compaction.is_compacting,
         is_sleep_due=night_is_due,
         pressure=pressure,

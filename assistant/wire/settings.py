@@ -9,6 +9,7 @@ from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -18,8 +19,8 @@ from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.models.factory import DEFAULT_MODEL_NAMES, ModelDeps, build_model_chain
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.home import Home, file_stamp
-from assistant.settings.secrets import Keyring, SecretStore
 from assistant.settings.settings import SYSTEM_KEYRING, Settings, load_settings
+from assistant.settings.system_keyring import SystemKeyring
 from assistant.settings.watch import SettingsWatch
 from assistant.spending.turn_guard import TurnGuard
 from assistant.store.database import Database
@@ -27,6 +28,9 @@ from assistant.store.home.config_file import ConfigFile, write_copy
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.state import ModelFacts
 from assistant.wire.stores import open_stores
+
+if TYPE_CHECKING:
+    from assistant.store.home.secrets import HomeSecretStore
 
 _GREETING = "Say hello in one short sentence."
 _GREETER = "You are being set up as somebody's personal assistant."
@@ -43,7 +47,7 @@ def persona_file(home: Home) -> ConfigFile:
     return ConfigFile(home.persona)
 
 
-def secret_store(home: Home, ring: Keyring | None = SYSTEM_KEYRING) -> SecretStore:
+def secret_store(home: Home, ring: SystemKeyring | None = SYSTEM_KEYRING) -> HomeSecretStore:
     from assistant.store.home.secrets import HomeSecretStore  # writes TOML, which few need
 
     return HomeSecretStore(home.secrets, ring)
@@ -83,7 +87,8 @@ def _keep_understood(settings: Settings) -> None:
 
 def build_turn_guard(settings: Settings, ledger: Ledger) -> TurnGuard:
     """`budget.runaway_calls` holds as it is set now."""
-    return TurnGuard(ledger.notices, settings.zone, lambda: ledger.budget.runaway_calls)
+    notices = ledger.notices
+    return TurnGuard(settings.zone, lambda: ledger.budget.runaway_calls, notices.was_sent, notices.mark_sent)
 
 
 def default_model_name(provider: str) -> str:

@@ -6,36 +6,36 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 from assistant.context.memory_block import profiles_block
 from assistant.context.pressure import Counter
-from assistant.core.errors import SettingsError
 from assistant.core.memories import SleepReport
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
 from assistant.core.ports import Model, ToolboxPort
 from assistant.core.records import ContextView, InboxItem
+from assistant.core.sleep_schedule import SleepSchedule
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import Prices, load_prices
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_meter import ContextMeter, SystemPrompts
+from assistant.runtime.context_meter import ContextMeter
 from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, recall_budget
+from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
-from assistant.settings.home import Home
 from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.wire.prompts import load_prompt_asking_for, load_summary_prompts, load_system_prompts
 from assistant.wire.stores import Stores, build_authority, token_counter_for
 from sleep.compaction.budget import BudgetedModel, SleepBudget
-from sleep.compaction.compactor import BreakerLimits, CompactionDeps, Compactor
-from sleep.compaction.prompts import SummaryPrompts
+from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.summarise import Summariser
-from sleep.compaction.values import CompactionPolicy
+from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase
 from sleep.cycle.cycle import CompactedSession, PhaseFunction, SleepCycle
@@ -46,7 +46,6 @@ from sleep.cycle.judge import EntryJudge
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult
 from sleep.cycle.rebuild import Reextraction
-from sleep.cycle.schedule import SleepSchedule
 from sleep.cycle.score import ScoringPhase
 from sleep.cycle.undo import SleepUndo
 
@@ -57,16 +56,6 @@ _EXTRACTION_BATCH_TOKENS = 8_000
 _LEASE_MARGIN = timedelta(seconds=30)
 # What a sleep asks models for.
 _SLEEP_PURPOSES = BACKGROUND_PURPOSES - {"schedule"}
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAccess:
-    """Who speaks in a home: `answers` in conversations, `writes` summaries and journal entries. Asked for anew at each
-    use, since the person may choose another. `quiet` returns once nobody waits for an answer."""
-
-    answering: Callable[[], Model]
-    writing: Callable[[], Model]
-    wait_until_quiet: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,55 +80,40 @@ def build_sleep(
     settings: Settings,
     stores: Stores,
     toolbox: Callable[[], ToolboxPort],
-    models: ModelAccess,
+    models: CurrentModels,
+    sleep_lock: SleepLock,
+    wait_until_quiet: Callable[[], Awaitable[None]],
     clock: Clock,
     is_running: Callable[[str], bool],
     tracer: Tracer = NULL_TRACER,
 ) -> SleepSetup:
     """Raises `SettingsError` for a prompt that cannot be read."""
     values = settings.values
-    counter = token_counter_for(settings, values.model.name)
-    standing = StandingMemory(
-        stores.conversation,
-        stores.journal,
-        stores.files,
-        settings.zone,
-        clock,
-        counter.count_text,
-        file_max_tokens=values.memory.file_max_tokens,
-        day_max_tokens=values.memory.day_max_tokens,
-    )
-    measures = ContextMeter(
-        stores.conversation,
-        stores.model_facts,
-        stores.pins,
-        toolbox,
-        models.answering,
-        partial(token_counter_for, settings),
-        values.context,
-        values.compaction,
-        load_system_prompts(settings.home),
-        standing.prompt_block,
-        settings.zone,
-    )
+    standing = _standing_memory(settings, stores, clock)
+    measures = _context_meter(settings, stores, toolbox, models, standing)
     learns = build_authority(settings).may_learn_from
     sync_journal = partial(sync_journal_or_log, stores.conversation, stores.journal, learns_from=learns)
-    compactor = Compactor(_compaction_deps(settings, stores, models, measures, sync_journal, clock), tracer)
+    compactor = Compactor(
+        _compaction_deps(settings, stores, models, measures, wait_until_quiet, sync_journal, clock), tracer
+    )
     compacting = CompactionService(stores.conversation, compactor, measures, clock)
     context = ContextWindow(
         stores.conversation, stores.model_facts, measures, compacting, max_output_tokens=values.model.max_output_tokens
     )
     purse = _sleep_budget(settings, stores, context)
+
     # In sleep as in conversations, but no longer than the purse lasts.
-    thrifty = replace(models, writing=lambda: BudgetedModel(models.writing(), purse))
+    def budgeted_model() -> Model:
+        return BudgetedModel(models.writing, purse)
+
     extractor = Extractor(
-        thrifty.writing,
-        _load_prompt_asking_for(settings.home, "extraction", "<memories>"),
+        budgeted_model,
+        load_prompt_asking_for(settings.home, "extraction", "<memories>"),
         batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone,
         learns_from=learns,
     )
-    cycle = _cycle(settings, stores, thrifty, compacting, extractor, purse, clock, tracer)
+    cycle = _cycle(settings, stores, budgeted_model, compacting, extractor, purse, clock, tracer)
 
     async def tick(wanted: SleepRequest, now: datetime) -> SleepReport:
         await measures.load_model_limits()
@@ -147,22 +121,63 @@ def build_sleep(
 
     naps = NapTrigger(stores.conversation, values.sleep.nap_minutes, compacting.needs_sleep_compaction, is_running)
     bedtime = NightTrigger(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
-    sleeper = SleepScheduler(tick, naps, bedtime, clock)
+    sleeper = SleepScheduler(tick, naps, bedtime, clock, sleep_lock)
     undoing = SleepUndo(
         stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compacting.undo
     )
-    foreseeing = SleepDryRun(
+    foreseeing = _dry_run(stores, extractor, models, compacting)
+    rereading = Reextraction(stores.conversation, stores.log_reader, stores.journal, extractor)
+    parts = (measures, standing, context, compacting, cycle, sleeper, sync_journal, undoing, foreseeing, rereading)
+    return SleepSetup(*parts)
+
+
+def _dry_run(stores: Stores, extractor: Extractor, models: CurrentModels, compacting: CompactionService) -> SleepDryRun:
+    return SleepDryRun(
         stores.conversation,
         stores.log_reader,
         stores.journal,
         stores.consolidations,
         extractor,
-        models.writing,
+        lambda: models.writing,
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
         compacting.preview_sleep,
     )
-    rereading = Reextraction(stores.conversation, stores.log_reader, stores.journal, extractor)
-    return SleepSetup(measures, standing, context, compacting, cycle, sleeper, sync_journal, undoing, foreseeing, rereading)
+
+
+def _standing_memory(settings: Settings, stores: Stores, clock: Clock) -> StandingMemory:
+    return StandingMemory(
+        stores.conversation,
+        stores.journal,
+        stores.files,
+        settings.zone,
+        clock,
+        token_counter_for(settings, settings.values.model.name).count_text,
+        file_max_tokens=settings.values.memory.file_max_tokens,
+        day_max_tokens=settings.values.memory.day_max_tokens,
+    )
+
+
+def _context_meter(
+    settings: Settings,
+    stores: Stores,
+    toolbox: Callable[[], ToolboxPort],
+    models: CurrentModels,
+    standing: StandingMemory,
+) -> ContextMeter:
+    values = settings.values
+    return ContextMeter(
+        stores.conversation,
+        stores.model_facts,
+        stores.pins,
+        toolbox,
+        models,
+        partial(token_counter_for, settings),
+        values.context,
+        values.compaction,
+        load_system_prompts(settings.home),
+        standing.prompt_block,
+        settings.zone,
+    )
 
 
 def _sleep_budget(settings: Settings, stores: Stores, context: ContextWindow) -> SleepBudget:
@@ -182,8 +197,9 @@ def _sleep_budget(settings: Settings, stores: Stores, context: ContextWindow) ->
 def _compaction_deps(
     settings: Settings,
     stores: Stores,
-    voices: ModelAccess,
+    models: CurrentModels,
     measures: ContextMeter,
+    wait_until_quiet: Callable[[], Awaitable[None]],
     settle: Callable[[datetime], None],
     clock: Clock,
 ) -> CompactionDeps:
@@ -205,9 +221,8 @@ def _compaction_deps(
         return cost_usd_of_call(prices, provider, model, usage)
 
     summariser = Summariser(
-        voices.writing,
-        voices.answering,
-        _summary_prompts(settings.home),
+        models.use,
+        load_summary_prompts(settings.home),
         _counters(measures),
         cost,
         restored_max_tokens=wanted.restored_max_tokens,
@@ -227,14 +242,14 @@ def _compaction_deps(
         lease_duration=timedelta(seconds=wanted.summary_seconds) + _LEASE_MARGIN,
         sync_journal=settle,
         clock=clock,
-        wait_until_idle=voices.wait_until_quiet,
+        wait_until_idle=wait_until_quiet,
     )
 
 
 def _cycle(
     settings: Settings,
     stores: Stores,
-    voices: ModelAccess,
+    budgeted_model: Callable[[], Model],
     compacting: CompactionService,
     extractor: Extractor,
     purse: SleepBudget,
@@ -265,19 +280,21 @@ def _cycle(
         failures=wanted.breaker_failures,
         cool_down=timedelta(minutes=wanted.breaker_minutes),
         clock=clock,
-        extra_phases=_memory_phases(settings, stores, voices),
+        extra_phases=_memory_phases(settings, stores, budgeted_model),
         sleep_budget=purse,
         tracer=tracer,
     )
 
 
-def _memory_phases(settings: Settings, stores: Stores, voices: ModelAccess) -> tuple[tuple[str, PhaseFunction], ...]:
+def _memory_phases(
+    settings: Settings, stores: Stores, budgeted_model: Callable[[], Model]
+) -> tuple[tuple[str, PhaseFunction], ...]:
     """The phases by which what was learned is weighed, goes into semantic memory, and into files and profiles."""
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
     cost = partial(cost_usd_of_call, prices)
 
     def asker(name: CallPurpose, tag: str) -> JsonLinesModel:
-        return JsonLinesModel(voices.writing, _load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
+        return JsonLinesModel(budgeted_model, load_prompt_asking_for(settings.home, name, f"<{tag}>"), tag, name, cost)
 
     scoring = ScoringPhase(stores.journal, stores.consolidations, asker("scoring", "scores"))
     judge = EntryJudge(asker("consolidation", "decisions"), zone=settings.zone)
@@ -310,41 +327,6 @@ def _counters(measures: ContextMeter) -> Callable[[str], Counter]:
 
 
 # -------------------------------------------------------------------------------------------------------------- prompts
-
-
-def load_system_prompts(home: Home) -> SystemPrompts:
-    """Raises `SettingsError`."""
-    persona = home.persona if home.persona.is_file() else shipped_config_dir() / "prompts" / "persona.md"
-    return SystemPrompts(_read(shipped_config_dir() / "prompts" / "system.md"), _read(persona))
-
-
-def _summary_prompts(home: Home) -> SummaryPrompts:
-    names = ("summary", "summary_merge", "summary_prefix")
-    return SummaryPrompts(*(_load_prompt_asking_for(home, name, "<summary>") for name in names))
-
-
-def _load_prompt_asking_for(home: Home, name: str, tag: str) -> str:
-    """A prompt that asks for the tag its answer is read by. Raises `SettingsError` for one that does not."""
-    text = load_prompt(home, name)
-    if tag not in text:
-        raise SettingsError(
-            f"{home.path / 'prompts' / name}.md does not ask for {tag}, by which the answer is read. Nothing was "
-            "started; keep the form that the shipped prompt asks for, or take the file away."
-        )
-    return text
-
-
-def load_prompt(home: Home, name: str) -> str:
-    """A prompt of ours, or the home's own `prompts/NAME.md` instead of it. Raises `SettingsError`."""
-    own = home.path / "prompts" / f"{name}.md"
-    return _read(own if own.is_file() else shipped_config_dir() / "prompts" / f"{name}.md")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
 
 
 def count_request_tokens(context: Callable[[], ContextWindow], request: ModelRequest, model: str) -> int:

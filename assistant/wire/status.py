@@ -19,8 +19,8 @@ from assistant.health import status as report
 from assistant.health.gauges import Gauges
 from assistant.health.problems import StatusSources
 from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.runtime import Runtime
-from assistant.runtime.turn import TurnRunner
 from assistant.service.heartbeat import StallDetector
 from assistant.settings.settings import Settings
 from assistant.wire.agenda import agenda_problems
@@ -38,7 +38,7 @@ class RunningApp(Protocol):
     runtime: Runtime
     dispatcher: Dispatcher
     progress: StallDetector
-    turn_runner: TurnRunner
+    models: CurrentModels
     context_window: ContextWindow
     metrics: Metrics
     started_at: datetime
@@ -67,7 +67,7 @@ def stored_status(settings: Settings, stores: Stores, now: datetime, tokens: str
 def running_status(app: RunningApp, now: datetime, problems: Sequence[str], waiting: Sequence[str]) -> dict[str, Any]:
     """The whole report of a running house; `problems` are those that no store tells of, `waiting` the settings that
     hold from the next start on."""
-    model = app.turn_runner.model
+    model = app.models.answering
     found = stored_status(app.settings, app.stores, now, app.context_window.describe_token_counting(model.name))
     measured = ((one["session"], app.context_window.pressure(one["session"])) for one in found["sessions"])
     full = {session: pressure for session, pressure in measured if pressure is not None}

@@ -18,14 +18,14 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from assistant.context.tokens import CountingTier, EncodedLength, TokenCounter, choose_tier, open_counter
+from assistant.context.tokens import EncodedLength, TokenCounter, choose_tier, open_counter
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
-from assistant.core.archives import ArchivePort, LogRestoreResult, ObjectStore
+from assistant.core.archives import LogRestoreResult, ObjectStore
 from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.people import Permissions, RoleGrant
-from assistant.core.records import LogLocation
+from assistant.core.records import CountingTier, LogLocation
 from assistant.mem0.client import (
     MEMORY_DB_UNREADABLE,
     LocalMemoryReader,
@@ -82,11 +82,6 @@ from sleep.rules.intents import classify_request
 def open_archive(settings: Settings) -> StoredArchive:
     """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads."""
     return StoredArchive(settings.home.path, partial(_open_object_store, settings))
-
-
-def open_archive_port(settings: Settings) -> ArchivePort:
-    """For commands, which need no more of it than the port."""
-    return open_archive(settings)
 
 
 def restore_archived_session(settings: Settings, session: str, generation: int) -> LogRestoreResult:
@@ -205,7 +200,6 @@ class Stores:
 
 def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> Stores:
     """Open (and make, or migrate) the stores of the home; `reading` opens them beside a running daemon.
-
     Raises `HomeError`, `NewerSchema`, `StoreError`."""
     home = settings.home.path
     if not reading:

@@ -12,9 +12,9 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from assistant.context.quoting import escape_own_tags, replace_unsendable
 from assistant.core.messages import SUMMARY_MARKER
 from assistant.core.model_api import ModelReply
+from assistant.core.quoting import escape_own_tags, replace_unsendable
 from assistant.core.text import lazy_regex
 
 Count = Callable[[str], int]
@@ -187,3 +187,15 @@ def _facts(content: str) -> dict[str, tuple[str, ...]]:
             values = [escape_boundaries(value) for value in re.split(r"[;；]", match[2])]
             facts.setdefault(match[1].lower(), []).extend(value for value in values if value.lower() not in _NONE)
     return {kind: tuple(dict.fromkeys(facts[kind]))[:_MOST_FACTS] for kind in FACT_KINDS if facts.get(kind)}
+
+
+class SummaryUnusable(Exception):
+    """No summary came of it; the text says why."""
+
+
+class SummaryOverflow(SummaryUnusable):
+    """The request does not fit."""
+
+
+class BadSummaryAnswer(SummaryUnusable):
+    """There was an answer, and it is no summary."""

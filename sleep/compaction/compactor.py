@@ -39,6 +39,7 @@ from sleep.compaction.planner import plan_compaction
 from sleep.compaction.render import RECORD_TIERS
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import (
+    BreakerLimits,
     CachedPrompt,
     CompactionInputs,
     CompactionPolicy,
@@ -116,23 +117,21 @@ class Compactor:
         """About what the model call of a plan takes; None where it needs none."""
         if plan.pending_summary is None:
             return None
-        return await self._means.summariser.estimate(
-            plan.pending_summary.summary_input, cached_prompt=request.cached_prompt
-        )
+        material = plan.pending_summary.summary_input
+        return await self._means.summariser.estimate(material, cached_prompt=request.cached_prompt)
 
 
+SUMMARY_UNUSED_NOTICE = (
+    "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
+)
 LONG_THREAD_NOTICE = (
     "This conversation was compacted {count} times. Long threads answer less exactly than fresh ones, however good the "
     "summaries are; `/pin` keeps in view, word for word, what must not blur, and `/reset` begins afresh: it learns, "
     "archives, and hands over what is open."
 )
-SUMMARY_UNUSED_NOTICE = (
-    "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
-)
 # From this many compactions of a generation on, the person is told what long threads cost.
 _MANY = 3
-# Plans made for one order: merges, and new tries where the view changed meanwhile.
-_MOST_PLANS = 8
+_MOST_PLANS = 8  # for one request: merges, and new tries where the view changed meanwhile
 _PAGE = 500
 
 
@@ -330,14 +329,6 @@ _BACKGROUND_TRIGGERS = ("sleep", "nap", "manual")
 MODEL_TIERS = ("full", "partial")
 _MOST_KNOWN = 40
 _MOST_REQUESTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class BreakerLimits:
-    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
-
-    failures: int
-    cool_down: timedelta
 
 
 @dataclass(frozen=True, slots=True)

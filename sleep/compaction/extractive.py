@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from assistant.context.quoting import replace_unsendable
 from assistant.context.truncate import original_words
 from assistant.core.messages import Message
+from assistant.core.quoting import replace_unsendable
 from assistant.core.text import lazy_regex
 from sleep.compaction.answer import escape_boundaries, fit_to_tokens
 from sleep.compaction.prompts import describe_media

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from string import Template
 
-from assistant.context.quoting import RECORD_TAG, quote_in_tag
 from assistant.context.structure import block_starts
 from assistant.core.messages import Media, Message
 from assistant.core.model_api import ModelRequest, SystemBlock
+from assistant.core.quoting import RECORD_TAG, quote_in_tag
 from sleep.compaction.answer import escape_boundaries
 from sleep.compaction.values import SummaryInput
 

@@ -24,8 +24,17 @@ from assistant.context.pressure import Counter
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest
-from assistant.core.ports import Model
-from sleep.compaction.answer import DECLINED, SummaryAnswer, limit_answer, merge_answers, parse_summary_answer
+from assistant.core.ports import Model, ModelPair, UseModels
+from sleep.compaction.answer import (
+    DECLINED,
+    BadSummaryAnswer,
+    SummaryAnswer,
+    SummaryOverflow,
+    SummaryUnusable,
+    limit_answer,
+    merge_answers,
+    parse_summary_answer,
+)
 from sleep.compaction.budget import OFFLINE, CostFunction, SleepBudget
 from sleep.compaction.extractive import collect_key_facts, summarise_without_model
 from sleep.compaction.prompts import (
@@ -49,9 +58,15 @@ _ANOTHER_LANGUAGE = "the answer was in another language than the conversation"
 
 @dataclass(frozen=True, slots=True)
 class _SummaryJob:
-    """One material being summarised: `source` are the tokens that it takes in the view, `most` those of a chunk."""
+    """One material being summarised.
+
+    - `models`: those that the summary is planned for and made with, whatever is chosen meanwhile.
+    - `source`: the tokens that the material takes in the view.
+    - `most`: the tokens of a chunk.
+    """
 
     material: SummaryInput
+    models: ModelPair
     counter: Counter
     attempts: SummaryAttempts
     source: int
@@ -77,8 +92,7 @@ class Summariser:
 
     def __init__(
         self,
-        writer: Callable[[], Model],
-        answerer: Callable[[], Model],
+        use_models: UseModels,
         prompts: SummaryPrompts,
         count_for: Callable[[str], Counter],
         cost: CostFunction,
@@ -86,10 +100,8 @@ class Summariser:
         restored_max_tokens: int,
         timeout_seconds: float,
     ) -> None:
-        """`writer` is the economical model, `answerer` that of the conversation; `cost` (provider, model, usage) gives
-        US dollars. `restored_max_tokens` bounds what is appended word for word, `seconds` all calls of a summary."""
-        self._writer = writer
-        self._answerer = answerer
+        """`restored_max_tokens` bounds what is appended word for word, `timeout_seconds` all calls of a summary."""
+        self._use_models = use_models
         self._prompts = prompts
         self._count_for = count_for
         self._cost = cost
@@ -98,8 +110,8 @@ class Summariser:
 
     async def max_chunk_tokens(self) -> int:
         """The most that one call is given to summarise, in tokens."""
-        windows = [(await model.limits()).window for model in (self._writer(), self._answerer())]
-        return max(_LEAST_CHUNK, min(windows) // _SHARE_OF_WINDOW)
+        with self._use_models() as models:
+            return await _max_chunk_tokens(models)
 
     async def summarise(
         self,
@@ -111,28 +123,40 @@ class Summariser:
     ) -> Summary:
         """With `plain` no model is asked, nor with an empty `purse`. Raises `StoreError` where a call cannot be
         metered."""
-        job = replace(self._job(material), purse=sleep_budget)
-        if not without_model and self._writer().provider != OFFLINE:
-            try:
-                async with asyncio.timeout(self._seconds):
-                    found = await self._by_model(replace(job, most=await self.max_chunk_tokens()), cached_prompt)
-            except TimeoutError:
-                job.attempts.failures.append(f"no summary after {self._seconds:g} seconds (compaction.summary_seconds)")
-            else:
-                if found is not None:
-                    return await asyncio.to_thread(self._checked, *found, job)
+        with self._use_models() as models:
+            job = replace(self._job(material, models), purse=sleep_budget)
+            answer = None if without_model else await self._ask_models(job, cached_prompt)
         # In a thread: of thousands of messages this takes a second, and others are being answered.
+        if answer is not None:
+            return await asyncio.to_thread(self._checked, *answer, job)
         return await asyncio.to_thread(self._without_model, job)
+
+    async def _ask_models(
+        self, job: _SummaryJob, cached_prompt: CachedPrompt | None
+    ) -> tuple[SummaryAnswer, SummaryTier] | None:
+        if job.models.writing.provider == OFFLINE:
+            return None
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._by_model(replace(job, most=await _max_chunk_tokens(job.models)), cached_prompt)
+        except TimeoutError:
+            job.attempts.failures.append(f"no summary after {self._seconds:g} seconds (compaction.summary_seconds)")
+            return None
 
     async def estimate(self, material: SummaryInput, *, cached_prompt: CachedPrompt | None = None) -> SummaryEstimate:
         """About what `summarise` would take, all going well."""
-        model = self._writer()
+        with self._use_models() as models:
+            return await self._estimate(material, models, cached_prompt)
+
+    async def _estimate(
+        self, material: SummaryInput, models: ModelPair, cached_prompt: CachedPrompt | None
+    ) -> SummaryEstimate:
+        model, answerer = models.writing, models.answering
         if model.provider == OFFLINE:
             return SummaryEstimate(model.name, 0, 0, 0, 0.0)
-        job = replace(self._job(material), most=await self.max_chunk_tokens())
+        job = replace(self._job(material, models), most=await _max_chunk_tokens(models))
         reused = await self._reused(cached_prompt, job) if cached_prompt is not None else None
         if reused is not None:
-            answerer = self._answerer()
             usd = self._cost(answerer.provider, answerer.name, reused)
             return SummaryEstimate(answerer.name, 1, reused.prompt, reused.output, usd)
         usage, calls = self._chunked(job)
@@ -140,11 +164,10 @@ class Summariser:
             model.name, calls, usage.prompt, usage.output, self._cost(model.provider, model.name, usage)
         )
 
-    def _job(self, material: SummaryInput) -> _SummaryJob:
-        counter = self._count_for(self._writer().name)
-        return _SummaryJob(
-            material, counter, SummaryAttempts(), sum(counter.count_message(row) for row in material.rows)
-        )
+    def _job(self, material: SummaryInput, models: ModelPair) -> _SummaryJob:
+        counter = self._count_for(models.writing.name)
+        source = sum(counter.count_message(row) for row in material.rows)
+        return _SummaryJob(material, models, counter, SummaryAttempts(), source)
 
     # ------------------------------------------------------------------------------------------------------------ tiers
 
@@ -183,7 +206,7 @@ class Summariser:
 
     async def _piece(self, job: _SummaryJob, text: str, so_far: str) -> SummaryAnswer:
         """One chunk, asked for once more with what was wrong. Raises `Unusable`."""
-        model, why = self._writer(), ""
+        model, why = job.models.writing, ""
         limits = await model.limits()
         for _ in range(_TRIES):
             request = build_summary_request(
@@ -223,7 +246,7 @@ class Summariser:
         dearer, or no use."""
         if await self._reused(live, job) is None:
             return None
-        model = self._answerer()
+        model = job.models.answering
         words = Message(
             "user", render_cached_prompt_question(self._prompts, job.material, job.beside, job.counter.count_text)
         )
@@ -246,7 +269,7 @@ class Summariser:
     async def _reused(self, live: CachedPrompt, job: _SummaryJob) -> Usage | None:
         """What a call over the live prompt would use, where it is of the model that would answer, has all that leaves
         in it, fits with the question, and costs less than the economical model."""
-        model = self._answerer()
+        model = job.models.answering
         if live.model != model.name or job.material.depth > 1 or not _holds(live.request, job.material):
             return None
         words = render_cached_prompt_question(self._prompts, job.material, job.beside, job.counter.count_text)
@@ -254,7 +277,7 @@ class Summariser:
         if live.prompt_tokens + asked + job.room > (await model.limits()).window:
             return None
         usage = Usage(input=asked, output=job.material.budget, cache_read=live.prompt_tokens)
-        writer = self._writer()
+        writer = job.models.writing
         mine = self._cost(model.provider, model.name, usage)
         theirs = self._cost(writer.provider, writer.name, self._chunked(job)[0])
         return usage if mine is not None and theirs is not None and mine < theirs else None
@@ -297,6 +320,11 @@ class Summariser:
         )
 
 
+async def _max_chunk_tokens(models: ModelPair) -> int:
+    windows = [(await model.limits()).window for model in (models.writing, models.answering)]
+    return max(_LEAST_CHUNK, min(windows) // _SHARE_OF_WINDOW)
+
+
 def _holds(request: ModelRequest, material: SummaryInput) -> bool:
     """Whether the request shows every message with words that leaves."""
     there = {message.id for message in request.messages}
@@ -314,18 +342,6 @@ def _tokens_of(request: ModelRequest, counter: Counter) -> int:
 
 
 """(provider, model, usage) -> US dollars; None where no price is known."""
-
-
-class SummaryUnusable(Exception):
-    """No summary came of it; the text says why."""
-
-
-class SummaryOverflow(SummaryUnusable):
-    """The request does not fit."""
-
-
-class BadSummaryAnswer(SummaryUnusable):
-    """There was an answer, and it is no summary."""
 
 
 @dataclass(slots=True)

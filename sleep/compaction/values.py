@@ -10,10 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
+from datetime import UTC, timedelta, tzinfo
 from typing import Literal
 
-from assistant.context.pressure import EMPTY_SIZE, FULL_CONTEXT_TOKENS, Counter, Pressure, PromptSize, RequestBudgets
+from assistant.context.pressure import (
+    EMPTY_SIZE,
+    FULL_CONTEXT_TOKENS,
+    Counter,
+    Pressure,
+    PromptSize,
+    RequestBudgets,
+)
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
@@ -220,3 +227,11 @@ class SummaryEstimate:
     input_tokens: int
     output_tokens: int
     usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerLimits:
+    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
+
+    failures: int
+    cool_down: timedelta

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 from itertools import pairwise
 
-from assistant.context.quoting import replace_hidden_characters
 from assistant.core.errors import AssistantError
 from assistant.core.memories import JournalEntry, PhaseCursor, UndoableEdit
 from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
+from assistant.core.quoting import replace_hidden_characters
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Journal
 from sleep.cycle.memory_md import DATED_LINE, MemoryLine, MemoryPage, choose_section, normalise_line

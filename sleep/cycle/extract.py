@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Any
 
-from assistant.context.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.errors import ModelError
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import Model
+from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex
 from sleep.cycle.validate import KnownTexts, find_refusal_reason, is_readable, normalise_text

@@ -15,7 +15,7 @@ import structlog
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import StoreError
 from assistant.core.memories import JournalEntry
-from assistant.core.store_ports import ConversationCompaction, Journal
+from assistant.core.store_ports import Conversation, Journal
 from sleep.compaction.render import RECORD_TIERS
 from sleep.cycle.extract import learn_from_all
 from sleep.rules.importance import score_importance
@@ -32,7 +32,7 @@ class JournalSyncResult:
 
 
 def sync_journal(
-    conversation: ConversationCompaction,
+    conversation: Conversation,
     journal: Journal,
     now: datetime,
     learns_from: Callable[[str], bool] = learn_from_all,
@@ -51,7 +51,7 @@ def sync_journal(
 
 
 def sync_journal_or_log(
-    conversation: ConversationCompaction,
+    conversation: Conversation,
     journal: Journal,
     now: datetime,
     learns_from: Callable[[str], bool] = learn_from_all,

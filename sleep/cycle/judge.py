@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from assistant.context.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.memories import JournalEntry, Memory
+from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult
 from sleep.rules.supersede import EntryDecision, ParsedStatement

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from assistant.context.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.memories import JournalEntry, PhaseCursor
 from assistant.core.memory_api import ConsolidationsPort
+from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.store_ports import Journal
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult

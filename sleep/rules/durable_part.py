@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from assistant.core.text import lazy_regex
-from sleep.rules.classifier import DURABLE_THRESHOLD, mentions_entity, mentions_person, score_clause
+from sleep.rules.classifier import durable_threshold, mentions_entity, mentions_person, score_clause
 from sleep.rules.clauses import (
     depends_on_previous,
     find_clauses,
@@ -25,41 +25,27 @@ from sleep.rules.clauses import (
     strip_opening_words,
 )
 from sleep.rules.corrections import is_correction, is_explicit_correction
+from sleep.rules.pattern_files import load_pattern
 from sleep.rules.sentences import Sentence
 
 _LONGEST = 400
 _FEW_WORDS = 2
 _MANY_WORDS = 5
-# A correction tells that something lasts. A clause beside a question or an order has to speak for itself, as a scrap.
+# A correction tells that something lasts. A clause beside a question or an order has to speak for itself.
 _FOR_CORRECTING = 0.9
 _FOR_SAYING_SO = 1.6
 _FOR_GOING_ON = 0.9
 _FOR_BEING_NOTED = 0.8
 _EXTRA_WEIGHT_BESIDE = 0.2
-_FOR_SCRAPS = 0.3
-_FOR_RAMBLING = 0.8
 _OF_SOMEBODY = 0.6
 _OF_ONE = 1.2
-_SHORT = 3
 _LONG = 18
-# In so many words something always looks like telling.
-_RAMBLING = 30
 # An edge of a sentence that weighs less only passes.
 _EDGE = -2.5
-_OF_ONESELF = lazy_regex(r"(?:i|i'm|i've|we|we're|we've|my|our|call)\b", re.IGNORECASE)
-_JOINT = lazy_regex(
-    r"^(?:(?:and|also|oh|btw|by the way|so|but|plus|anyway|because|cos|since|ok|right|well)\b[\s,.:!–-]*)+",
-    re.IGNORECASE,
-)
+_JOINT = load_pattern("clauses", "joint")
 _OF_SOMEBODY_NAMED = lazy_regex(r"^(?:who|which|whose)\b", re.IGNORECASE)
 _HANGS_ON = lazy_regex(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
-_SUBJECT = lazy_regex(
-    r"^(?:(?:and|but|so|because|cos|since|as|also|no|not|just|only|all)\s+)*(?:i|i'm|i've|i'd|we|we're|we've|my|our"
-    r"|her|his|their|the|he|she|he's|she's|they|they're|it|it's|no|nothing|\w+'s|(?-i:[A-Z]\w+)"
-    r"|(?:\w+ ){1,6}(?:is|are|was|has|have|have to|gets?|\w+s)|(?:\w+ )?(?:\w+ed|had|got|gave|quit|left|sold|bought"
-    r"|took|off|been|allergic|born|due|can't|cannot|can only|don't|never|won't|must))\b",
-    re.IGNORECASE,
-)
+_SUBJECT = load_pattern("clauses", "subject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +79,9 @@ def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
         return ""
     correcting = (beside.after_announcement or is_correction(own)) and mentions_entity(own)
     need = (
-        DURABLE_THRESHOLD - _FOR_CORRECTING * correcting - _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
+        durable_threshold()
+        - _FOR_CORRECTING * correcting
+        - _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
     )
     if depends_on_previous(strip_opening_words(own)) and (correcting or beside.after_statement):
         need -= _FOR_GOING_ON
@@ -101,8 +89,7 @@ def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
         return _beside(sentence, own, parts, need)
-    rambles = len(own.split()) > _RAMBLING
-    if not parts or _most(own, parts) < need + (_FOR_RAMBLING if rambles else _FOR_SCRAPS if _is_scrap(own) else 0.0):
+    if not parts or _most(own, parts) < need:
         return ""
     return _cut(sentence, own, _without_edges(parts, need, correcting=correcting))
 
@@ -133,9 +120,9 @@ def _parts(own: str, sentence: Sentence) -> list[_Clause]:
         supposes = is_hypothetical(clause)
         begins = _asks(clause, index, sentence) or (last and sentence.has_question_mark) or is_order(clause) or supposes
         own_weight = score_clause(strip_opening_words(clause)) + (
-            DURABLE_THRESHOLD if is_standing_instruction(clause) else 0.0
+            durable_threshold() if is_standing_instruction(clause) else 0.0
         )
-        stands = own_weight >= DURABLE_THRESHOLD + _EXTRA_WEIGHT_BESIDE and _has_subject(clause)
+        stands = own_weight >= durable_threshold() + _EXTRA_WEIGHT_BESIDE and _has_subject(clause)
         doing = begins or (doing and not stands)
         small = is_small_talk_clause(clause) and not begins
         states = not doing and not is_disclaimer(clause) and not small
@@ -177,7 +164,7 @@ def _of_whom_it_is_asked(sentence: Sentence, own: str, parts: list[_Clause]) -> 
         if part.hangs and not before.states and not (is_order(said) or is_question_clause(said) or is_disclaimer(said)):
             both = score_clause(said) + score_clause(own[before.start : before.end])
             if mentions_person(own[before.start : before.end]) and (
-                score_clause(said) >= _OF_ONE or (score_clause(said) >= _OF_SOMEBODY and both >= DURABLE_THRESHOLD)
+                score_clause(said) >= _OF_ONE or (score_clause(said) >= _OF_SOMEBODY and both >= durable_threshold())
             ):
                 return _cut(sentence, own, [before, part])
     return ""
@@ -207,11 +194,6 @@ def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
     found = _JOINT.match(words)
     rest = words[found.end() :] if found else words
     return rest or words
-
-
-def _is_scrap(own: str) -> bool:
-    """Few words, of nobody who is named and without a number."""
-    return len(own.split()) <= _SHORT and not _OF_ONESELF.match(own) and not any(map(str.isdigit, own))
 
 
 def is_too_short(own: str) -> bool:

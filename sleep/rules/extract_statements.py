@@ -36,6 +36,7 @@ from sleep.rules.corrections import announces_correction, describes_change
 from sleep.rules.durable_part import SentenceContext, extract_durable_part, is_too_short
 from sleep.rules.importance import score_importance
 from sleep.rules.intents import asks_for_action
+from sleep.rules.pattern_files import load_pattern
 from sleep.rules.resolve_dates import append_dates
 from sleep.rules.sentences import Sentence, blank_foreign_text, ends_role_play, split_sentences, starts_role_play
 from sleep.rules.word_classes import classify_word, split_words
@@ -46,67 +47,18 @@ _QUESTION_CLASSES = frozenset(
     {"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin", "recurring"}
 )
 _OF_PEOPLE = frozenset({"kin", "person", "health", "pet"})
-_OFFERS = lazy_regex(
-    r"^(?:(?:ok|okay|great|got it|sure|and|so|also|by the way|noted|lovely|nice|perfect|thanks)[\s,.!:–-]+)*"
-    r"(?:would you (?:like|prefer me|want|rather i)|do you want|did you want|shall (?:i|we)|should (?:i|we)|can i"
-    r"|may i|could i|want (?:me|a|an|to|it|the)|need (?:me|a|any(?:thing| help))|anything (?:else|in particular"
-    r"|specific|you)"
-    r"|is there anything|how can i|what can i|where (?:would you like|shall|should)|what would you like|which"
-    r" (?:one|version|option|part|of (?:these|those|them))|how (?:are you|was|were|did|is it|does that|about)"
-    r"|what about|what's (?:up|new|wrong|happening|going on|first|next|the (?:matter|plan))|what (?:do you think"
-    r"|happened|error|else|exactly|are you trying|did)|did (?:you|it|that)|have you"
-    r" (?:tried|checked|thought|considered)|could you (?:paste|share|send|show|check)|can you (?:paste|share|send"
-    r"|show|check|tell me more)|does (?:that|it|this)"
-    r"|is (?:that|it|this) (?:ok|okay|better|right|what|enough|fine|clear|correct|the)|ready|sound good|right|are"
-    r" you (?:sure|ok|okay|ready|feeling)|do you mean|did you mean|or)\b",
-    re.IGNORECASE,
-)
-_ASKS_OF_PERSON = lazy_regex(
-    r"\b(?:you|your|yours|they|their|he|his|she|her|it)\b.{0,60}\b(?:called|name|names|named|born|live|lives|old"
-    r"|from|prefer|usually|allergic|speak|size|date|day|days|time|often|spell|spelt|drive|eat|drink|work|works|stay"
-    r"|staying|start|starts|end|budget|long|flying)\b"
-    r"|\b(?:what(?:'s| is| are)|who(?:'s| is| are)|when(?:'s| is| are| do| does)|where(?:'s| is| are| do| does)|how"
-    r" (?:old|many|much|often|long|big|tall)|what (?:time|day|date|size|name|kind|sort|breed|year)|which (?:day"
-    r"|days|size|school|airport|bank|side|one of your))\b",
-    re.IGNORECASE,
-)
-_EMPTY = lazy_regex(
-    r"^(?:(?:yes|yeah|yep|yup|no|nope|nah|sure|ok|okay|please|thanks|thank you|go (?:on|ahead|for it)|do it|not"
-    r" (?:now|yet|really|today|needed)|maybe|later|both|either|neither|whatever|any|dunno|idk|no idea|not sure"
-    r"|never mind|(?:who|god|heaven|goodness) knows|search me|beats me|all of (?:it|them)|none of (?:it|them|those)"
-    r"|not a clue"
-    r"|heavens|god|same|nah|i was joking|joking|never|exactly|indeed|naturally|obviously|of course|very|nothing yet"
-    r"|nothing|that's (?:it|all|fine)|all good|fine|great|perfect|the (?:first|second|last|former|latter)(?: one)?"
-    r"|option \w+|you (?:choose|decide|pick)|up to you|don't mind|doesn't matter|hm+|why|what|lol|haha)\b[\s,.!]*)+$",
-    re.IGNORECASE,
-)
-# A few words without a verb, or "which" and "what" of something.
-_ASKED_BACK = lazy_regex(
-    r"^(?!(?:same|anything|anyone|any plans|a good|any good|really|how|why|what now|what next|what happened)\b)"
-    r"(?:(?:and |so )?(?:which|what|whose|who|where|when)\b[^?]{0,40}|(?:[\w'’-]+,? ){1,4}[\w'’-]+)\?",
-    re.IGNORECASE,
-)
-_CALLED = lazy_regex(
-    r"\bwhat (?:should|shall|can|do|may|am) i (?:to )?call you\b|\bwould you like (?:me to call you|to be called)\b"
-    r"|\bcall you\?$|\bwho am i (?:talking|speaking) (?:to|with)\b|\bwhat(?:'s| is) your name\b",
-    re.IGNORECASE,
-)
-_HOW = lazy_regex(
-    r"^(?:(?:yes|yeah|yep|ok|okay|sure|please|go on|but)[\s,.!–-]+)*(?:only|never|always|nothing (?:before|after"
-    r"|over|under)"
-    r"|no \w+ (?:ones?|before|after)|not (?:before|after|on|without)|anything but|as long as)\b",
-    re.IGNORECASE,
-)
+_OFFERS = load_pattern("answers", "offers")
+_ASKS_OF_PERSON = load_pattern("answers", "asks_of_person")
+_EMPTY = load_pattern("answers", "empty")
+_ASKED_BACK = load_pattern("answers", "asked_back")
+_CALLED = load_pattern("answers", "called")
+_HOW = load_pattern("answers", "how")
 _ENOUGH_FOR_YES = 0.8
 _AUXILIARY = lazy_regex(
     r"^(?:\w+[,.!] )*(?:do|does|is|are|have|has|any|did|was|were|can|will|anything|got)\b", re.IGNORECASE
 )
 _YES_NO = lazy_regex(r"^(?:yes|yeah|yep|no|nope|none|never|nothing)\b[.!]*$", re.IGNORECASE)
-_ABOUT_HAVING = lazy_regex(
-    r"\b(?:do you (?:have|eat|drink|drive|own|smoke|live|work|speak)|are you (?:a |an"
-    r" )?(?:allergic|married|vegetarian|vegan|left|coeliac|diabetic|retired|self)|any)\b",
-    re.IGNORECASE,
-)
+_ABOUT_HAVING = load_pattern("answers", "about_having")
 
 
 def find_personal_question(said: str, *, after_statement: bool = False) -> str:
@@ -263,13 +215,7 @@ _PLAY_LASTS = timedelta(minutes=20)
 _ANSWERED_WITHIN = timedelta(hours=12)
 _OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin"})
 _FIRST = 300
-_TOOK_NOTE = lazy_regex(
-    r"\b(?:noted|i'?ll (?:remember|note|bear|keep (?:that|it|this|your|an eye)|put (?:it|that|them)|add (?:it|that)"
-    r"|block"
-    r"|remind you)|(?:made|make) a note|understood|got it,|saved|filed|remembered|congratulations|congrats"
-    r"|i'm (?:so |very )?sorry,)\b",
-    re.IGNORECASE,
-)
+_TOOK_NOTE = load_pattern("answers", "took_note")
 
 
 @dataclass(frozen=True, slots=True)

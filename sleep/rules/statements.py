@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, character_pairs, fold_text, lazy_regex
+from sleep.rules.pattern_files import load_pattern, read_word_set
 from sleep.rules.sentences import expand_shorthand
 
 _LONGEST = 1_500
@@ -80,49 +82,12 @@ _NUMBER = lazy_regex(
     r"(?<![\w.])(\d{1,2})[:.](\d{2})(?!\d)(?: ?(am|pm)\b)?|(?<![\w.])(\d{1,2}) ?(am|pm)\b"
     r"|(?<![\w])(\d+(?:[., ]\d{3})*(?:[.,]\d+)?) ?(k\b|thousand\b|m\b|million\b)?(?:st\b|nd\b|rd\b|th\b)?"
 )
-_ENDS = lazy_regex(
-    r"\b(?:no longer|(?:not|n't|never)\b[^.;]{0,60}\b(?:any ?more|any longer|again)|stopped|stopping|quit|gave up"
-    r"|given up"
-    r"|giving up|cancel\w*|called off|scrap(?:ped)?|used to|broke up|split up|fell through|fallen through|finished with"
-    r"|(?:not|n't)\b[^.;]{0,60}\bafter all|no more|dropped|nicht mehr|aufgehort|abgesagt|ne\b[^.;]{0,40}\bplus|arrete"
-    r"|annule|ya no|deje de|cancelad\w|ikke lenger|sluttet|avlyst)\b|不再|已经不|取消|戒了|もう[^。]{0,20}(?:ない"
-    r"|ません)|やめ",
-)
-_DENIES = lazy_regex(
-    r"\b(?:not|never|nobody|without|cannot|\w+n't|dont|doesnt|isnt|cant|nicht|kein\w*|ne|pas|no|ikke|aldri|nunca"
-    r"|jamais)\b"
-    r"|不|没有|ない|ません",
-)
-_CHANGES = lazy_regex(
-    r"\b(?:actually|now|nowadays|these days|changed|changing|changes to|change of plans?|has moved|have moved"
-    r"|been moved|moved|moved to"
-    r"|moved from"
-    r"|from now on|as of|starting (?:from|in|on|next)|instead|correction|i meant|i mean|i was wrong|my mistake|sorry"
-    r"|update"
-    r"|switch\w*|swapped|turns? out|rather|after all|put back|pushed (?:back|to)|postponed|brought forward|rescheduled"
-    r"|went up|gone up|goes up|went down|gone down|raised|lowered|increased|dropped to|replaced|took over|taken over"
-    r"|new (?:\w+ ){1,3}(?:is|are)"
-    r"|scrap|forget (?:that|what)|not any ?more|no longer|jetzt|doch|stattdessen|eigentlich|maintenant|finalement|ahora"
-    r"|en realidad|na|istedenfor|egentlig)\b|现在|其实|改(?:成|为|到)|今は|変わ|しゃなくて",
-)
-_ADDS = lazy_regex(
-    r"\b(?:also|another|too|as well|second|third|other|additional|besides|auch|noch ein\w*|aussi|un autre|tambien"
-    r"|otr[oa]"
-    r"|ogsa|en til)\b|也|还有|另|も(?:う一|住|好)",
-)
-_HAPPENED = lazy_regex(
-    r"\b(?:went|bought|met|saw|visited|ate|ran|read|watched|finished|paid|flew|drove|walked|cooked|played|got back"
-    r"|spent"
-    r"|called|wrote|sent|received|won|lost|found|attended|had (?:an?|my|our|the) \w+|was in|were in|(?:was|were"
-    r"|got) (?!book|mov|chang|push|postpon|call|nam|brought)\w+ed|habe? \w+ gekauft"
-    r"|war(?:en)? in)\b|昨天|昨日|去了|行きました",
-)
-_INDEFINITE = lazy_regex(
-    r"\b(?:have|has|got|there is|there's|book(?:ed)?|made|with|got us) (?:an?|another|one) (?:\w+ ){0,3}"
-    r"(?:appointment|meeting|call|visit|check-?up|flight|lesson|party|exam|interview|reservation|date|session|dinner"
-    r"|lunch"
-    r"|concert|trip|train|delivery)\b|\b(?:einen? termin|un rendez-vous|una cita|en time)\b"
-)
+_ENDS = load_pattern("statements", "ends")
+_DENIES = load_pattern("statements", "denies")
+_CHANGES = load_pattern("statements", "changes")
+_ADDS = load_pattern("statements", "adds")
+_HAPPENED = load_pattern("statements", "happened")
+_INDEFINITE = load_pattern("statements", "indefinite")
 _REASON = lazy_regex(
     r",? (?:because|since|so that|due to|which|as (?=the|my|our|we|i|he|she|they)|weil|parce que|porque)\b"
 )
@@ -146,42 +111,14 @@ _WAS = lazy_regex(
     r"\b(?:used to be|formerly|previously|replac(?:es|ed|ing)) (?P<old>[^,;.!?]{1,40})"
     r"|\bwas (?P<was>[^,;.!?]{1,30}),? (?:and |but )?(?:is |it's |it is )?now\b"
 )
-# What "not" after these denies, it does not put right.
-_AUXILIARY_WORDS = """
-am is are was were be been do does did will would can could should shall may might must has have had i'm it's
-he's she's we're they're that's there's you're i've we've they've i'd we'd i'll we'll why or if probably
-"""
-_AUXILIARY = frozenset(_AUXILIARY_WORDS.split())
 _CJK_NOT = lazy_regex(
     r"(?:不是|并非)(?P<zh>[^，。,]{1,15})|(?P<ja>[^、。，はが]{1,15})(?:しゃなくて|てはなく)"
     r"|从(?P<cong>[^，。]{1,10})(?:搬|改|换)"
 )
 
-_LIKES = lazy_regex(
-    r"\b(?:love|like|enjoy|adore|fond of|fan of|into|keen on|mag|liebe|aime|adore|gusta|encanta|liker|elsker)(?:s"
-    r"|d)?\b|喜欢|爱|好き"
-)
-_HATES = lazy_regex(
-    r"\b(?:hate|dislike|loathe|detest|can't stand|cannot stand|can't bear|sick of|gone off|deteste|odio|hasse"
-    r"|hater)(?:s|d)?\b"
-    r"|(?:not|n't|never)\b.{0,20}\b(?:like|love|enjoy|fond of|fan of|into|keen on)|mag (?:\w+ ){0,3}(?:nicht|kein\w*)"
-    r"|n'aime pas|no me gusta|liker ikke|不喜欢|讨厌|嫌い|好きしゃ|好きては"
-)
+_LIKES = load_pattern("statements", "likes")
+_HATES = load_pattern("statements", "hates")
 
-_SMALL_WORDS = """
-make btw changing plan plans actually now nowadays anymore longer instead correction sorry meant mean update turns used
-stopped stop quit gave give given changed change changes moved move switched swapped put back pushed scrap forget
-said cancelled canceled another second third really always usually still quite much many lot get got gets getting
-go goes going gone went said says tell told think know let okay yes yeah well right like likes love loves enjoy
-hate hates dislike prefer prefers user users live lives living lived work works working worked called name named
-time today tomorrow yesterday day days week weeks month months year years old new every each until before after
-than rather into onto per over around about only one ones thing things don doesn didn isn aren wasn won can t s re
-ll ve d im its ich wir der die das ein eine ist sind nicht mehr mein meine meinen unser und auf mit von zu im am
-fur jetzt doch je nous le la les un une est sont mon ma mes notre et de du des au aux que qui plus maintenant el
-los las es son mi mis nuestro y en por para con ahora jeg vi er og som med til av pa min mitt mine var den det na
-ikke lenger bin habe haben hat avons ai as suis soy tengo
-"""
-_SMALL = (STOP_WORDS | frozenset(_SMALL_WORDS.split())) - frozenset({"may"})
 _WHO_WORDS = "i me my we our us the a an user users is are am s m re im ve d ll that this it so just"
 _WHO = frozenset(_WHO_WORDS.split())
 _CAPITAL = lazy_regex(r"(?<![.!?…:\n] )(?<=[^\W\d_]|[,;\-'’\"“(]|\d)(?<=\S)[\s\"“(]+(?P<name>[A-ZÀ-ÖØ-Þ][\w’'-]*)")
@@ -253,9 +190,10 @@ def _statement(text: str, *, with_old: bool) -> Statement:
 
 def _corrected(folded: str) -> Iterator[str]:
     """What a statement says is no longer so, in its words."""
+    auxiliary = read_word_set("auxiliary")
     for found in _NOT.finditer(folded):
         english = found["how"] in ("not", "instead of", "rather than")
-        if found["comma"] or (found["how"] != "not" and english) or (english and found["before"] not in _AUXILIARY):
+        if found["comma"] or (found["how"] != "not" and english) or (english and found["before"] not in auxiliary):
             yield found["old"]
     for form in (_BUT, _FROM_TO, _WAS, _CJK_NOT):
         for found in form.finditer(folded):
@@ -269,12 +207,17 @@ def _changed(clause: str) -> str:
     return marked if told else clause
 
 
+@cache
+def _small_words() -> frozenset[str]:
+    return (STOP_WORDS | read_word_set("small")) - {"may"}
+
+
 def _stems(folded: str) -> Iterator[str]:
     plain = _POSSESSIVE.sub("", _NUMBER.sub(" ", folded))
     for word in WORD.findall(plain):
         if SPACELESS_RUN.fullmatch(word):
             yield from character_pairs(word) or [word]
-        elif word not in _SMALL and word not in _COUNT and _of_calendar(word) is None and not word.isdigit():
+        elif word not in _small_words() and word not in _COUNT and _of_calendar(word) is None and not word.isdigit():
             yield stem_word(word)
 
 

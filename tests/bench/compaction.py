@@ -16,8 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assistant.context.pressure import PromptSize, RequestBudgets
-from assistant.context.tokens import CountingTier, TokenCounter
+from assistant.context.tokens import TokenCounter
 from assistant.core.messages import Message, ToolCall
+from assistant.core.records import CountingTier
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app

@@ -29,6 +29,7 @@ from tests.bench.figures import Row
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
 from tests.bench.rounds import turn_costs
+from tests.support.running_app import use_model
 from tests.support.scripted import RecordingBridge, ScriptedModel, owner_message
 
 _TURNS, _WARM_UP = 150, 10
@@ -52,8 +53,15 @@ async def _child(path: Path, number: int) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
     house = build_app(settings, _now, bridges={"kept": bridge}, model=model)
-    metered = MeteredModel(model, house.stores.ledger, Prices(), house.context_window.request_tokens, _now)
-    house.turn_runner.model = FailoverModel([metered], RetryPolicy())
+    metered = MeteredModel(
+        model.provider,
+        model.name,
+        lambda: (model, Prices()),
+        house.stores.ledger,
+        house.context_window.request_tokens,
+        _now,
+    )
+    use_model(house, FailoverModel([metered], RetryPolicy()))
     await house.runtime.start()
     worker = asyncio.create_task(house.runtime.run())
     seconds = []

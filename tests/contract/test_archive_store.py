@@ -377,9 +377,6 @@ def test_archives_away_from_the_machine_are_checked_only_when_asked(home: StoreH
     assert len(archive.verify_all(remote=True)) == 1
 
 
-# ----------------------------------------------------------------------------------------------------------------- form
-
-
 def test_the_same_lines_and_header_make_the_same_bytes(home: StoreHome) -> None:
     home.chat(3)
     archive = open_archive(home)

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from assistant.bridges.matrix.client import MatrixClient
+from assistant.bridges.matrix.drafts import MatrixDrafts
 from assistant.bridges.matrix.receiver import MatrixReceiver
 from assistant.core.errors import BridgeError
 from tests.support.matrix_bot import MatrixInboundRecorder
@@ -110,9 +112,8 @@ class ShortTimeoutInbound(MatrixReceiver):
     sync_timeout_seconds = 0.1
 
 
-class NoDrafts:
-    def note_existing_drafts(self, drafts: Mapping[str, str]) -> None:
-        """There are no drafts."""
+async def unused(*arguments: Any) -> Any:
+    raise AssertionError("no draft is shown here")
 
 
 async def test_an_answer_that_does_not_come_to_its_end_is_given_up() -> None:
@@ -120,5 +121,10 @@ async def test_an_answer_that_does_not_come_to_its_end_is_given_up() -> None:
     async with asking(FixedAnswer(200, ENDLESS, drips=True)) as client, asyncio.timeout(10):
         with pytest.raises(BridgeError, match="no answer in time"):
             await ShortTimeoutInbound(
-                client, MatrixInboundRecorder(at=POSITION), NoDrafts(), lambda moved: None, (), lambda account: False
+                client,
+                MatrixInboundRecorder(stored_position=POSITION),
+                MatrixDrafts(unused, unused, unused, 0),
+                lambda moved: None,
+                (),
+                lambda account: False,
             ).run()

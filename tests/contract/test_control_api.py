@@ -11,20 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.bridge_api import OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError, UsageError
 from assistant.core.records import OutboxItem, OutgoingMessage
-from tests.support.control_api import ControlServer, serve_control_api
+from tests.support.control_api import ControlServer, open_terminal, serve_control_api
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[ControlServer]:
-    async with serve_control_api(tmp_path / "run" / "control.sock", TerminalBridge()) as served:
+    async with serve_control_api(tmp_path / "run" / "control.sock") as served:
         yield served
 
 
@@ -253,7 +252,7 @@ async def test_a_delivery_whose_terminal_leaves_unconfirmed_waits_for_the_next(s
 
 
 async def test_a_terminal_that_does_not_confirm_is_detached_and_the_item_waits(tmp_path: Path) -> None:
-    async with serve_control_api(tmp_path / "s", TerminalBridge(confirm_seconds=0.01)) as served:
+    async with serve_control_api(tmp_path / "s", confirm_seconds=0.01) as served:
         async with aclosing(served.link.events("main")) as events:
             await anext(events)
             with pytest.raises(BridgeError) as caught:
@@ -265,8 +264,11 @@ async def test_a_terminal_that_does_not_confirm_is_detached_and_the_item_waits(t
 
 
 async def test_a_terminal_that_falls_behind_is_detached_and_blocks_nobody(tmp_path: Path) -> None:
-    terminal = TerminalBridge(queue_size=3)
-    with terminal.attach("main") as slow, terminal.attach("main") as other:
+    with (
+        open_terminal(queue_size=3) as terminal,
+        terminal.attach("main") as slow,
+        terminal.attach("main") as other,
+    ):
         for n in range(10):
             while not other.queue.empty():
                 other.queue.get_nowait()
@@ -284,7 +286,7 @@ async def test_stopping_the_bridge_ends_the_streams(served: ControlServer) -> No
 
 async def test_a_client_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "run" / "control.sock"
-    async with serve_control_api(path, TerminalBridge()), open_socket_link(path) as link:
+    async with serve_control_api(path), open_socket_link(path) as link:
         assert (await link.status())["ok"]
     async with open_socket_link(path) as link:
         with pytest.raises(LinkLost):

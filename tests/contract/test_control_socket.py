@@ -12,19 +12,18 @@ from typing import Any
 
 import pytest
 
-from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.errors import HomeError, HomeLocked
 from assistant.service.unix_socket import is_listening
 from assistant.web.listeners import listen_unix, serve_control
 from assistant.web.server import build_control_server
-from tests.support.control_api import ControlServer, ScriptedControl, control_deps, serve_control_api
+from tests.support.control_api import ControlServer, ScriptedControl, control_deps, open_terminal, serve_control_api
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[ControlServer]:
-    async with serve_control_api(tmp_path / "run" / "control.sock", TerminalBridge()) as served:
+    async with serve_control_api(tmp_path / "run" / "control.sock") as served:
         yield served
 
 
@@ -45,7 +44,7 @@ def test_the_socket_is_private_before_it_can_be_connected_to(tmp_path: Path) -> 
 
 async def test_a_path_longer_than_the_kernel_takes_is_served(tmp_path: Path) -> None:
     path = tmp_path / ("deep" * 20) / ("deeper" * 20) / "run" / "control.sock"
-    async with serve_control_api(path, TerminalBridge()) as served:
+    async with serve_control_api(path) as served:
         assert is_listening(path)
         assert (await served.link.status())["ok"]
     assert not path.exists()
@@ -57,7 +56,7 @@ async def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
     dead.bind(str(path))
     dead.close()
     assert not is_listening(path)
-    async with serve_control_api(path, TerminalBridge()) as served:
+    async with serve_control_api(path) as served:
         assert (await served.link.status())["ok"]
 
 
@@ -78,19 +77,19 @@ def test_a_file_in_the_way_is_named_and_kept(tmp_path: Path) -> None:
 async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     loaded: list[str] = []
-    terminal = TerminalBridge()
 
     def load() -> Any:
         loaded.append("now")
         return build_control_server(control_deps(ScriptedControl(), terminal))
 
-    async with serve_control(load, path), open_socket_link(path) as link:
-        for _ in range(5):
-            await asyncio.to_thread(os.getpid)
-        assert loaded == []
-        assert (await link.status())["ok"]
-        assert (await link.status())["ok"]
-        assert loaded == ["now"]
+    with open_terminal() as terminal:
+        async with serve_control(load, path), open_socket_link(path) as link:
+            for _ in range(5):
+                await asyncio.to_thread(os.getpid)
+            assert loaded == []
+            assert (await link.status())["ok"]
+            assert (await link.status())["ok"]
+            assert loaded == ["now"]
 
 
 async def test_a_server_that_cannot_be_loaded_refuses_instead_of_hanging(tmp_path: Path) -> None:

@@ -32,7 +32,10 @@ def offline(server: StrictServer) -> Model:
 
 
 def metered(server: StrictServer) -> Model:
-    return MeteredModel(claude(server), InMemoryLedger(), Prices(), lambda request, name: 10, clock)
+    model = claude(server)
+    return MeteredModel(
+        model.provider, model.name, lambda: (model, Prices()), InMemoryLedger(), lambda request, name: 10, clock
+    )
 
 
 def failover(server: StrictServer) -> Model:

@@ -172,7 +172,7 @@ def conversation(turns: int, *, volatile: str) -> ModelRequest:
         said += [Message("user", f"question {number} " * 60), Message("assistant", f"answer {number} " * 60)]
     newest = Message("user", "and now?", metadata={"volatile": volatile})
     system = (SystemBlock("persona " * 300, True), SystemBlock("memory " * 300, True))
-    return make_request(*said, newest, system=system, cache_edges=(len(said) - 1,) if said else ())
+    return make_request(*said, newest, system=system, cache_boundaries=(len(said) - 1,) if said else ())
 
 
 async def test_what_was_cached_is_read_and_billed_as_such(server: StrictServer, time: SettableClock) -> None:

@@ -250,7 +250,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
 
 
 # Who is given a scope and words of their own changes only what is of the scope: tried with the tools and commands.
-WRITING = {"ingest", "note", "add", "accept", "begin", "take_in"}
+WRITING = {"import_messages", "append_daily_note", "add", "accept", "begin", "import_text"}
 
 
 def scoped(it: LiveApp, session: str) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -292,7 +292,7 @@ async def test_f33_no_store_gives_or_changes_anything_beyond_the_scope(home: Pat
                 except AssistantError as error:
                     result = str(error)
                 visit.look(f"{name} {call}", own_words(call, result_text(result)))
-        assert {"stores.history.search", "stores.todos.remove", "stores.files.undo", "memory.why"} <= tried
+        assert {"stores.history.search", "stores.todos.remove", "stores.files.undo_edit", "memory.why"} <= tried
         await it.app.stores.memories.aclose()
         visit.nothing_changed()
 

@@ -108,15 +108,15 @@ async def test_what_fails_to_load_is_told() -> None:
 def test_until_somebody_connects_no_web_framework_is_loaded(tmp_path: Path) -> None:
     code = """if True:
         import asyncio, sys
-        from assistant import settings
+        from assistant.settings.settings import load_settings
         from assistant.core.calendar import utc_now
         from assistant.wire.app import build_app
 
         async def serve():
             app = build_app(load_settings(ring=None), utc_now)
-            async with house.serve():
-                await house.web.tcp.opened.wait()
-            house.close()
+            async with app.serve():
+                await app.web.tcp.opened.wait()
+            app.close()
 
         asyncio.run(serve())
         print([name for name in ("fastapi", "uvicorn", "starlette") if name in sys.modules])

@@ -13,6 +13,7 @@ from typing import Any
 from assistant.backup.scheduler import BackupScheduler
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.records import SessionInfo
+from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
 from assistant.store.backup.tarball import unpack_backup_file
@@ -20,7 +21,6 @@ from assistant.store.files import WriteThrottle
 from assistant.wire import backup as wire_backup
 from assistant.wire import restore as wire_restore
 from assistant.wire.stores import open_stores
-from sleep.cycle.schedule import SleepSchedule, find_first_message_time
 from tests.crash import pictures
 from tests.crash.comparison import DIFFER, but, look
 from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot

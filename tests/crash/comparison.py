@@ -25,6 +25,7 @@ def look(home: Path) -> Snapshot:
     finally:
         stores.close()
     sent = Counter(seen["key"] for seen in witness.recorded("sent"))
+    sent_bodies = {(seen["key"], seen["body"]) for seen in witness.recorded("sent")}
     log, stored = pictures.logged(home), pictures.stored(home)
     interrupted = sum(_as_rung(row, 3) for rows in log.values() for row in rows)
     for row in stored["view"]:
@@ -46,7 +47,8 @@ def look(home: Path) -> Snapshot:
         "acknowledged": sorted({seen["id"] for seen in witness.recorded("acknowledged")}),
         "deliveries": deliveries,
         "uncertain and not told of": len(doubtful) - len(told),
-        "other bodies": [seen["key"] for seen in witness.recorded("sent") if [seen["key"], seen["body"]] not in bodies],
+        # Each once: how often a key was sent stands with its delivery.
+        "other bodies": [key for key, body in sorted(sent_bodies) if [key, body] not in bodies],
         "bell": {"rang": len(witness.recorded("rang")), "interrupted": interrupted},
         # That a thread grows long is advice: a crash may swallow it, and the next compaction gives it again.
         "told": [seen["text"] for seen in witness.recorded("told") if not seen["text"].startswith(_ADVICE)],

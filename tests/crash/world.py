@@ -29,6 +29,7 @@ from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.app import App, build_app
 from tests.crash.witness import EffectLog
+from tests.support.running_app import use_model
 from tests.support.scripted import ScriptedModel, ScriptStep, SteppingClock
 from tools.declaration import tool
 
@@ -152,8 +153,15 @@ async def _live(home: Path, world: CrashEnvironment) -> None:
     model = ScriptedModel(partial(_noted, world.answer, witness))
     house = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
     try:
-        metered = MeteredModel(model, house.stores.ledger, _PRICES, house.context_window.request_tokens, clock)
-        house.turn_runner.model = FailoverModel([metered], RetryPolicy(retries=0))
+        metered = MeteredModel(
+            model.provider,
+            model.name,
+            lambda: (model, _PRICES),
+            house.stores.ledger,
+            house.context_window.request_tokens,
+            clock,
+        )
+        use_model(house, FailoverModel([metered], RetryPolicy(retries=0)))
         house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
         # A turn that an earlier life left goes on as soon as the runtime starts.
         model.gate = asyncio.Event() if world.model_waits else None

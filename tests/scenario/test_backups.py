@@ -19,6 +19,7 @@ from assistant.backup.scheduler import BackupScheduler
 from assistant.core.backups import parse_backup_name
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
+from assistant.core.sleep_schedule import SleepSchedule
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
@@ -26,7 +27,6 @@ from assistant.wire.app import App, build_app
 from assistant.wire.backup import make_in_process
 from assistant.wire.status import stored_status
 from assistant.wire.stores import open_stores
-from sleep.cycle.schedule import SleepSchedule
 from tests.support.backup_home import BackupHome
 from tests.support.command_line import ROOT, command_environment, one_line_error, run_in_process
 from tests.support.scripted import ScriptedModel, SteppingClock

@@ -320,7 +320,7 @@ def test_stats_draw_the_rise_and_fall_of_the_most_compacted_conversation(home: P
 def test_only_what_draws_loads_what_draws(home: Path) -> None:
     code = (
         "import sys; from assistant.cli.lazy import run_guarded; from assistant.cli.aihistory.main import aihistory;"
-        "guarded(aihistory, sys.argv[1:]); print('plotille' in sys.modules)"
+        "run_guarded(aihistory, sys.argv[1:]); print('plotille' in sys.modules)"
     )
     for arguments, loaded in ([], "False"), (["stats"], "True"):
         done = subprocess.run(

@@ -24,7 +24,7 @@ from tests.support.compaction_app import (
     notices,
     summary_writer,
 )
-from tests.support.running_app import LiveApp, run_app
+from tests.support.running_app import LiveApp, run_app, use_model
 from tests.support.scripted import ScriptedModel
 
 # ------------------------------------------------------------------------------------------------------------ emergency
@@ -163,7 +163,7 @@ async def test_an_overflow_is_answered_after_the_view_was_brought_down(tmp_path:
 async def test_a_model_with_a_smaller_window_gets_a_smaller_view(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 30, ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="0") as it:
         assert checkpoints_in(it) == []
-        it.app.turn_runner.model = ScriptedModel("Small, but here.", window=8_000, name="small-1")
+        use_model(it.app, ScriptedModel("Small, but here.", window=8_000, name="small-1"))
         await it.say("and now?")
         await it.wait_idle()
         assert checkpoints_in(it)[0].trigger == "model" and context_pressure(it) < 0.80
@@ -201,11 +201,11 @@ async def test_a_quiet_conversation_naps_once(tmp_path: Path) -> None:
         it.clock.now += timedelta(minutes=16)
         sleeper.check_due()
         assert sleeper.is_asleep
-        await sleeper.begin("nap")
+        await sleeper.start("nap")
         assert [one.trigger for one in checkpoints_in(it)] == ["nap"]
         it.clock.now += timedelta(minutes=16)
-        sleeper.look()
-        assert not sleeper.asleep
+        sleeper.check_due()
+        assert not sleeper.is_asleep
 
 
 async def test_f32_a_sleep_without_news_asks_no_model(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ async def test_the_focus_reaches_the_model_that_summarises(tmp_path: Path) -> No
 async def test_an_undo_that_would_not_fit_is_refused_with_the_reason(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 30) as it:
         await it.app.commands.run("/compact", "main")
-        it.app.turn_runner.model = ScriptedModel("Small.", window=4_000, name="small-1")
+        use_model(it.app, ScriptedModel("Small.", window=4_000, name="small-1"))
         await it.say("and now?")
         await it.wait_idle()
         with pytest.raises(UsageError, match="more than the context of 4,000"):

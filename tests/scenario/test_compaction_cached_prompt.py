@@ -21,7 +21,7 @@ from tests.support.compaction_app import (
     checkpoints_in,
     summary_writer,
 )
-from tests.support.running_app import LiveApp
+from tests.support.running_app import LiveApp, use_model
 from tests.support.scripted import ScriptedModel
 
 LARGE, LITTLE = "claude-sonnet-5-5", "claude-sonnet-4-5"
@@ -34,7 +34,7 @@ async def priced(home: Path, **environ: str) -> AsyncIterator[tuple[LiveApp, Scr
     by = summary_writer()
     async with app_with_long_messages(home, 0, by=by, **environ) as it:
         answers = ScriptedModel(answer, window=200_000, name=LARGE)
-        it.app.turn_runner.model = answers
+        use_model(it.app, answers)
         answers.provider = by.provider = "anthropic"
         by.name = LITTLE
         for number in range(28):
@@ -100,7 +100,7 @@ async def test_f23_a_prompt_that_is_cold_or_anothers_is_not_asked_over(tmp_path:
     async with priced(tmp_path / "other") as (it, answers, by):
         other = ScriptedModel(answer, window=200_000, name="claude-opus-5-5")
         other.provider = "anthropic"
-        it.app.turn_runner.model = other
+        use_model(it.app, other)
         await it.app.commands.run("/compact", "main")
         assert other.requests == [] and len(by.requests) >= 1
 
@@ -153,7 +153,8 @@ class Interrupted(ScriptedModel):
 
 async def test_f22_a_helper_goes_on_from_its_own_snapshot_whatever_is_compacted_meanwhile(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28) as it:
-        it.app.turn_runner.model = model = Interrupted()
+        model = Interrupted()
+        use_model(it.app, model)
         await it.say("Plan the trip")
         await it.app.runtime.tick(it.clock())
         await model.at_work.wait()

@@ -15,7 +15,7 @@ from assistant.core.model_api import ModelRequest
 from sleep.compaction.compactor import SUMMARY_BREAKER
 from sleep.compaction.validate import RESTORED_HEADING
 from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
-from tests.support.running_app import LiveApp, run_app
+from tests.support.running_app import LiveApp, run_app, use_model
 from tests.support.scripted import ScriptedModel
 
 WALK = "I went along the shore and back over the hill today. " * 60
@@ -185,12 +185,13 @@ async def test_records_without_words_are_merged_without_a_model(tmp_path: Path) 
     """What left at the floor has no summary to be merged, and its originals are too long for a call."""
     by = DetailKeepingWriter(4_000)
     async with years(tmp_path, by, 0) as it:
-        large, it.app.turn_runner.model = it.app.turn_runner.model, ScriptedModel("Yes.", window=2_300, name="small-1")
+        large = it.app.models.answering
+        use_model(it.app, ScriptedModel("Yes.", window=2_300, name="small-1"))
         for number in range(8):
             await it.say(f"Long ago, on day {number}. {WALK}")
             await it.wait_idle()
         assert [one.tier for one in checkpoints_in(it)] == ["floor"] * 5 and by.asked == []
-        it.app.turn_runner.model = large
+        use_model(it.app, large)
         await it.say("Hello.")
         await it.wait_idle()
         for number in range(3):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from assistant.core.errors import ModelError
 from assistant.core.messages import Media, Message
+from assistant.core.ports import ModelPair
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.turn_context import OPEN_TASKS_HEADING
 from sleep.compaction.compactor import SUMMARY_BREAKER
@@ -26,7 +28,7 @@ from tests.support.compaction_app import (
     notices,
     summary_writer,
 )
-from tests.support.running_app import LiveApp, run_app
+from tests.support.running_app import LiveApp, run_app, use_model
 from tests.support.scripted import ScriptedModel, owner_message
 from tests.support.summaries import COUNTER, summary_material
 
@@ -46,8 +48,8 @@ async def walk_on(it: LiveApp, walks: int, words: str = LONG_MESSAGE) -> None:
 async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_path: Path) -> None:
     by = summary_writer()
     async with app_with_long_messages(tmp_path, 30, by=by, ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS="0") as it:
-        large, small = it.app.turn_runner.model, ScriptedModel("Yes.", window=2_200, name="small-1")
-        it.app.turn_runner.model = small
+        large, small = it.app.models.answering, ScriptedModel("Yes.", window=2_200, name="small-1")
+        use_model(it.app, small)
         await walk_on(it, 8, LONG_MESSAGE * 3)
         await it.app.sleep_setup.compaction.compact_in_sleep("main", "nap")
         assert (
@@ -58,9 +60,9 @@ async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_pa
         assert by.requests == [] and it.bridge.bodies[-1] == "Yes."
         assert len(notices(it)) == 1 and STUCK in notices(it)[0]
 
-        it.app.turn_runner.model = large
+        use_model(it.app, large)
         await walk_on(it, 1)
-        it.app.turn_runner.model = small
+        use_model(it.app, small)
         await walk_on(it, 2)
         assert len([line for line in notices(it) if STUCK in line]) == 2 and by.requests == []
 
@@ -192,8 +194,7 @@ async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a
 async def test_an_extractive_summary_waits_for_nobody_and_nobody_waits_for_it() -> None:
     counter = BlockingCounter()
     summariser = Summariser(
-        OfflineModel,
-        OfflineModel,
+        lambda: nullcontext(ModelPair(OfflineModel(), OfflineModel())),
         PROMPTS,
         lambda name: counter,
         lambda *_: 0.0,

@@ -202,7 +202,9 @@ CUTS: dict[str, Callable[[ConsolidationHome], dict[str, Any]]] = {
     "before the changes": lambda home: {"memories": CrashingMemories(home.memories, "apply")},
     "after the changes": lambda home: {"memories": CrashingMemories(home.memories, "apply", after=True)},
     "before it is noted": lambda home: {"consolidations": CrashingStore(home.consolidations, "mark_applied")},
-    "after it is noted": lambda home: {"consolidations": CrashingStore(home.consolidations, "mark_applied", after=True)},
+    "after it is noted": lambda home: {
+        "consolidations": CrashingStore(home.consolidations, "mark_applied", after=True)
+    },
     "in the second scope": lambda home: {"consolidations": CrashingStore(home.consolidations, "mark_applied", call=2)},
 }
 

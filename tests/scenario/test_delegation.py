@@ -13,11 +13,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.quoting import NOTE_TAG
 from assistant.core.checkpoints import Delegation
 from assistant.core.messages import ToolCall, Usage
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest
+from assistant.core.quoting import NOTE_TAG
 from assistant.models.anthropic import AnthropicModel
+from assistant.models.offline.model import OfflineModel
+from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.delegation import (
     FAILED_PREFIX,
     TURN_STOPPED,
@@ -64,9 +66,8 @@ class DelegatingApp:
         self.kept = Delegations(home.db)
         self.history = open_history(home.path)[0]
         helpers = DelegationRunner(
-            lambda: self.helper,
             lambda: toolbox,
-            lambda turn: self.chat.requests[-1] if self.chat.requests else None,
+            lambda turn: (self.helper, self.chat.requests[-1]) if self.chat.requests else None,
             self.kept,
             values.delegation,
             lambda: NOW,
@@ -77,9 +78,10 @@ class DelegatingApp:
         toolbox = build_toolbox(
             self.history, InMemoryTodos(), workspace=home.path, zone=ZoneInfo("UTC"), helpers=helpers
         )
-        context = make_context_window(home, self.history, toolbox, values, lambda: self.chat)
+        models = CurrentModels(self.chat, OfflineModel())
+        context = make_context_window(home, self.history, toolbox, values, models)
         self.turns = TurnRunner(
-            home.conversation, self.chat, toolbox, context, values.turn, lambda event: None, lambda: NOW
+            home.conversation, models, toolbox, context, values.turn, lambda event: None, lambda: NOW
         )
 
     async def ask(self, text: str) -> TurnOutcome:

@@ -359,3 +359,13 @@ async def test_a_message_that_waits_is_refused_too(home: ErasureHome) -> None:
     home.accept(f"Keep {SECRET}")
     with pytest.raises(UsageError, match="Message 3 waits to be answered"):
         await home.erasure.erase(erasure_request(), NOW)
+
+
+async def test_words_at_the_border_of_two_blocks_are_found(home: ErasureHome) -> None:
+    home.say("Keep it.", "Yes.")
+    secret = SECRET.encode()
+    size = (4 << 20) - 10
+    (home.path / "big.bin").write_bytes((b"x" * 999 + secret).rjust(size, b"x") + secret + b"y" * 100 + secret)
+    (home.path / "MEMORY.md").write_text(f"- {SECRET}\n")
+    done = await home.erasure.erase(erasure_request(), NOW)
+    assert [(one.where, one.count) for one in done.leftovers] == [("big.bin", 3)]

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from assistant.context.quoting import NOTE_TAG, RECORD_TAG
 from assistant.core.erasure import ErasureRequest
 from assistant.core.memories import JournalEntry, Memory
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
+from assistant.core.quoting import NOTE_TAG, RECORD_TAG
 from assistant.core.sessions import peer_session_key
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import owner_message

@@ -85,16 +85,16 @@ def model_dies(home: JournalHome) -> dict[str, Any]:
 CUTS: dict[str, Cut] = {
     "before the checkpoint's entries": journal_dies("add"),
     "after the checkpoint's entries": journal_dies("add", after=True),
-    "before the checkpoint is marked": conversation_dies("journaled"),
-    "after the checkpoint is marked": conversation_dies("journaled", after=True),
-    "before the first batch": journal_dies("reading"),
+    "before the checkpoint is marked": conversation_dies("mark_journaled"),
+    "after the checkpoint is marked": conversation_dies("mark_journaled", after=True),
+    "before the first batch": journal_dies("read_position"),
     "before the model is asked": journal_dies("entries", call=2),
     "while the model reads": model_dies,
     "before a batch is kept": journal_dies("add", call=3),
     "after a batch is kept": journal_dies("add", call=3, after=True),
-    "before it is noted what was read": conversation_dies("extracted", call=2),
-    "after it is noted what was read": conversation_dies("extracted", call=2, after=True),
-    "before the report": journal_dies("note_cycle", call=4),
+    "before it is noted what was read": conversation_dies("mark_extracted", call=2),
+    "after it is noted what was read": conversation_dies("mark_extracted", call=2, after=True),
+    "before the report": journal_dies("save_cycle", call=4),
 }
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import SleepReport
+from assistant.core.sleep_schedule import SleepSchedule
+from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
-from sleep.cycle.schedule import SleepSchedule
 from tests.support.sleep_home import JournalHome, say_facts
 from tests.support.store_home import NOW
 
@@ -41,8 +42,9 @@ class SleeperSetup:
         """As a process that begins has it."""
         nights = SleepSchedule(AT, UTC)
         self.bedtime = NightTrigger(nights, self.home.conversation, self.home.journal)
+        self.lock = SleepLock()
         naps = NapTrigger(self.home.conversation, 15, lambda session: self.full, lambda session: False)
-        self.sleeper = SleepScheduler(self._tick, naps, self.bedtime, lambda: self.now)
+        self.sleeper = SleepScheduler(self._tick, naps, self.bedtime, lambda: self.now, self.lock)
 
     async def look(self) -> list[str]:
         """The triggers of what begins now, slept to the end."""
@@ -191,14 +193,14 @@ async def test_nobody_falls_asleep_while_a_sleep_is_taken_back_and_none_is_while
 ) -> None:
     say_facts(bed.home)
     bed.now = NIGHT
-    async with bed.sleeper.keep_awake():
+    async with bed.lock.keep_awake():
         bed.sleeper.check_due()
         waiting = bed.sleeper.start("manual")
         await asyncio.sleep(0)
         assert bed.slept == []
     bed.gate = asyncio.Event()
     with pytest.raises(UsageError, match="under way"):
-        async with bed.sleeper.keep_awake():
+        async with bed.lock.keep_awake():
             raise AssertionError("awake beside a sleep")
     bed.gate.set()
     assert (await waiting) is not None

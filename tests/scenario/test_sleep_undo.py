@@ -169,7 +169,9 @@ CUTS: dict[str, Callable[[SleepHome], dict[str, Any]]] = {
     "after the plans": lambda home: {"consolidations": CrashingStore(home.consolidations, "mark_undone", after=True)},
     "before the compactions": lambda home: {"conversation": CrashingStore(home.conversation, "plan_uncompact")},
     "before the entries": lambda home: {"consolidations": CrashingStore(home.consolidations, "withdraw_entries")},
-    "after the entries": lambda home: {"consolidations": CrashingStore(home.consolidations, "withdraw_entries", after=True)},
+    "after the entries": lambda home: {
+        "consolidations": CrashingStore(home.consolidations, "withdraw_entries", after=True)
+    },
     "before an edit": lambda home: {"files": CrashingStore(home.files, "undo_edit", call=2)},
     "after the edits": lambda home: {"files": CrashingStore(home.files, "undo_edit", call=3, after=True)},
     "before the end": lambda home: {"journal": CrashingStore(home.journal, "save_cycle", call=2)},

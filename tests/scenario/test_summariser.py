@@ -55,7 +55,7 @@ async def test_a_request_shows_what_was_said_with_its_numbers_days_and_pictures(
         Message("tool", f"first {'tide ' * 3000} last", id=92, ts=START, tool_call_id="c1", name="look"),
     )
     wanted = summary_material(
-        rows, focus="the boats", known=("Anna sails.",), earlier="They met in May.", tasks=("buy oars",)
+        rows, focus="the boats", known_facts=("Anna sails.",), earlier_summaries="They met in May.", tasks=("buy oars",)
     )
     await desk.summarise(wanted)
     (said,) = desk.request_texts
@@ -127,7 +127,9 @@ async def test_f05_no_request_passes_the_window_however_much_is_told_beside(desk
     desk.play(*[GOOD_ANSWER] * 400, bounds=RequestLimits(window=window))
     much = tuple(f"{n} {'of what is known or open ' * 12}" for n in range(60))
     rows = (*long_conversation(100), *alternating_messages("word " * 60_000, "说" * 30_000, first=500))
-    wanted = summary_material(rows, budget=400, known=much, tasks=much, earlier="told " * 40_000, focus="sea " * 9_000)
+    wanted = summary_material(
+        rows, budget=400, known_facts=much, tasks=much, earlier_summaries="told " * 40_000, focus="sea " * 9_000
+    )
     found = await desk.summarise(wanted)
     assert desk.server.complaints == []
     assert found.tier in ("full", "partial")

@@ -35,7 +35,7 @@ LEAVING = summary_material(LIVED[:100], budget=400)
 
 async def lived(desk: SummariserSetup, rows: tuple[Message, ...]) -> CachedPrompt:
     """The session's last request, as its provider has it in the cache now."""
-    request = make_request(*rows, tools=(LOOK_TOOL,), cache_edges=(len(rows) - 2,))
+    request = make_request(*rows, tools=(LOOK_TOOL,), cache_boundaries=(len(rows) - 2,))
     heard = await call_model(desk.large, request)
     return CachedPrompt(LARGE_MODEL, request, heard.reply.usage.prompt)
 

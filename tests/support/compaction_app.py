@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from assistant.context.tokens import CountingTier, TokenCounter
+from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
-from assistant.core.ports import Model, ToolboxPort
-from assistant.models.offline.model import OfflineModel
+from assistant.core.ports import ToolboxPort
+from assistant.core.records import CountingTier
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter, SystemPrompts
 from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.current_models import CurrentModels
 from assistant.settings.sections import SettingsValues
 from assistant.store.character.journal import StoredJournal
 from assistant.store.character.todos import StoredTodos
@@ -24,10 +25,10 @@ from assistant.store.schema.character import character_migrations
 from assistant.store.script.requests import Pins, UserRequests
 from assistant.store.script.state import CircuitBreakers, ModelFacts
 from assistant.store.search.history import StoredHistory
-from sleep.compaction.compactor import BreakerLimits, CompactionDeps, Compactor
+from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
-from sleep.compaction.values import CompactionPolicy
+from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.journal_sync import sync_journal_or_log
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel
@@ -42,13 +43,11 @@ def make_context_window(
     history: StoredHistory,
     toolbox: ToolboxPort,
     values: SettingsValues,
-    model: Callable[[], Model],
+    models: CurrentModels,
     *,
-    writer: Callable[[], Model] = OfflineModel,
     clock: Callable[[], datetime] = lambda: NOW,
     policy: CompactionPolicy = CompactionPolicy(),  # noqa: B008 - frozen
 ) -> ContextWindow:
-    """`model` answers, `writer` summarises."""
     people = Database.open(home.path / "character.db", character_migrations, NOW)
     journal, facts = StoredJournal(people), ModelFacts(home.db)
     measures = ContextMeter(
@@ -56,14 +55,14 @@ def make_context_window(
         facts,
         Pins(people),
         lambda: toolbox,
-        model,
+        models,
         lambda name: COUNTER,
         values.context,
         values.compaction,
         SystemPrompts("Be kind.", ""),
     )
     summariser = Summariser(
-        writer, model, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, timeout_seconds=30
+        models.use, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, timeout_seconds=30
     )
 
     def settle(now: datetime) -> None:

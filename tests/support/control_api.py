@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
@@ -20,6 +21,9 @@ from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, Sea
 from assistant.core.telemetry import Metrics
 from assistant.health.gauges import Gauges
 from assistant.service.unix_socket import short_address
+from assistant.store.database import Database
+from assistant.store.schema.script import script_migrations
+from assistant.store.script.outbox import StoredOutbox
 from assistant.web.deps import ApiDeps
 from assistant.web.listeners import serve_control
 from assistant.web.read_values import GenerationDetails, TimeRange
@@ -29,7 +33,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class ScriptedControl:
-    """Implements `ports.Control`: keeps what it accepted, and fails as it is told."""
+    """A `DaemonControl` that keeps what it accepted, and fails as it is told."""
 
     def __init__(self) -> None:
         self.accepted: dict[str, IncomingMessage] = {}
@@ -75,7 +79,7 @@ class ScriptedControl:
 
 
 class EmptyReadApi:
-    """Implements `looking_ports.Looking`: a home in which nothing was said yet."""
+    """An `OwnerReadApi` of a home in which nothing was said yet."""
 
     def sessions(self, most: int) -> Sequence[GenerationDetails]:
         return []
@@ -135,6 +139,17 @@ def control_deps(control: ScriptedControl, terminal: TerminalBridge) -> ApiDeps:
     return ApiDeps(control, EmptyReadApi(), terminal, StubHealth())
 
 
+@contextmanager
+def open_terminal(**options: Any) -> Iterator[TerminalBridge]:
+    """A terminal bridge over an outbox in which nothing is."""
+    with TemporaryDirectory() as folder:
+        db = Database.open(Path(folder) / "script.db", script_migrations, NOW)
+        try:
+            yield TerminalBridge(StoredOutbox(db), **options)
+        finally:
+            db.close()
+
+
 class ControlServer:
     """A daemon's outside: the socket, and what lies behind it."""
 
@@ -151,13 +166,14 @@ class ControlServer:
 
 
 @asynccontextmanager
-async def serve_control_api(path: Path, terminal: TerminalBridge) -> AsyncIterator[ControlServer]:
+async def serve_control_api(path: Path, **terminal_options: Any) -> AsyncIterator[ControlServer]:
     control = ScriptedControl()
-    async with (
-        serve_control(lambda: build_control_server(control_deps(control, terminal)), path),
-        open_socket_link(path) as link,
-    ):
-        try:
-            yield ControlServer(path, control, terminal, link)
-        finally:
-            await terminal.aclose()
+    with open_terminal(**terminal_options) as terminal:
+        async with (
+            serve_control(lambda: build_control_server(control_deps(control, terminal)), path),
+            open_socket_link(path) as link,
+        ):
+            try:
+                yield ControlServer(path, control, terminal, link)
+            finally:
+                await terminal.aclose()

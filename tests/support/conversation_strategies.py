@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from assistant.context.build import PromptFrame
 from assistant.context.pressure import message_bytes, message_images
-from assistant.context.tokens import CountingTier, TokenCounter
+from assistant.context.tokens import TokenCounter
 from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.model_api import ModelLimits, ToolSpec
-from assistant.core.records import ContextView, LogLocation
+from assistant.core.records import ContextView, CountingTier, LogLocation
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 COUNTER = TokenCounter(CountingTier("estimate", "some-model", "tests count without a vocabulary"))

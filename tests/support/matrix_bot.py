@@ -24,18 +24,18 @@ NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 class MatrixInboundRecorder(InboundRecorder):
     """What comes again is kept once; `ready` once a bridge is connected."""
 
-    def __init__(self, at: str = "") -> None:
-        super().__init__(at=at)
+    def __init__(self, stored_position: str = "") -> None:
+        super().__init__(stored_position=stored_position)
         self.ready = asyncio.Event()
 
     def record(self, what: InboundMessage | MessageChange) -> None:
         if what in self.received:
             self.changes.notify()
         else:
-            super().keep(what)
+            super().record(what)
 
     def mark_connected(self, bridge: str) -> None:
-        super().connected(bridge)
+        super().mark_connected(bridge)
         self.ready.set()
 
     async def wait_until(self, true: Callable[[], Any]) -> None:

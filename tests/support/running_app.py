@@ -113,6 +113,11 @@ async def run_app(
         house.close()
 
 
+def use_model(app: App, model: Model) -> None:
+    """Have another model answer from the next turn on."""
+    app.models.replace(model, app.models.writing)
+
+
 def files_with_words(home: Path, words: str) -> list[str]:
     """Files of the home that hold these words."""
     return [path.name for path in home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]

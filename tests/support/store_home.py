@@ -169,6 +169,7 @@ class CrashingStore:
     def __init__(
         self, real: Any, method: str, *, call: int = 1, after: bool = False, error: BaseException | None = None
     ) -> None:
+        assert hasattr(real, method), f"{type(real).__name__} has no {method}"
         self._real, self._method, self._left = real, method, call
         self._after, self._error = after, error or SimulatedCrash()
 
@@ -189,6 +190,7 @@ class CrashingMemories:
     """Stands before semantic memory: a method dies at its first call, before or after its work."""
 
     def __init__(self, real: Memories, method: str, *, after: bool = False) -> None:
+        assert hasattr(real, method), f"{type(real).__name__} has no {method}"
         self._real, self._method, self._after = real, method, after
 
     def __getattr__(self, name: str) -> Any:

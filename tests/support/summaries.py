@@ -5,16 +5,17 @@ summary.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assistant.context.quoting import RECORD_TAG as TAG
-from assistant.context.tokens import CountingTier, TokenCounter
+from assistant.context.tokens import TokenCounter
 from assistant.core.messages import SUMMARY_MARKER, Message, Usage
 from assistant.core.model_api import ModelReply, StopReason
-from assistant.core.ports import Model
+from assistant.core.ports import Model, ModelPair
+from assistant.core.quoting import RECORD_TAG as TAG
+from assistant.core.records import CountingTier
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.prices import Price
 from assistant.settings.settings import shipped_config_dir
@@ -153,8 +154,7 @@ class SummariserSetup:
         cost: Callable[[str, str, Usage], float | None] = call_price,
     ) -> Summariser:
         return Summariser(
-            lambda: writer or self.small,
-            lambda: self.large,
+            lambda: nullcontext(ModelPair(answering=self.large, writing=writer or self.small)),
             load_prompts(),
             lambda name: COUNTER,
             cost,

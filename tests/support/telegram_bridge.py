@@ -33,7 +33,7 @@ class TelegramInboundRecorder(InboundRecorder):
 
     def record(self, what: InboundMessage | MessageChange) -> None:
         try:
-            super().keep(what)
+            super().record(what)
         except StoreError:
             self.disk_full = False
             raise

@@ -21,7 +21,7 @@ from pathlib import Path
 from assistant.wire.stores import MEMORY_WORKER_COMMAND
 from tests.crash.forked_mem0 import import_mem0, serve
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _MESSENGER = (
     "import socket, sys\n"
     "mother = socket.socket(socket.AF_UNIX)\n"

@@ -315,9 +315,10 @@ async def test_in_a_conversation_it_is_told_what_was_known_and_since_when(life: 
     async def told(rest: str) -> str:
         return await talk.run_memory(f"as-of {rest}", "main", later)
 
+    (oslo, *_) = life.memory.list_as_of("", "owner", NOW + 2 * HOUR).memories
     assert (await told("2026-11-20 12:30")).split("\n") == [
         "As it was known on Fri 2026-11-20 12:30:",
-        f'- [{life.memory.list_as_of("", "owner", NOW + 2 * HOUR).memories[0].reference}] 2026-11-20, fact: "I live in Oslo."',
+        f'- [{oslo.reference}] 2026-11-20, fact: "I live in Oslo."',
     ]
     assert "Bergen" not in await told("2026-11-20 12:30 where do I live") and "Bergen" in await told("2026-11-20")
     assert "noted from Fri 2026-11-20 11:00 on" in await told("2026-11-19")

@@ -70,7 +70,8 @@ async def test_f41_of_matrix_drafts_the_newest_are_known_as_its_own() -> None:
         async def typing(self, target: str, seconds: float) -> None:
             return None
 
-    drafts = MatrixDrafts(Rooms(), 0)
+    rooms = Rooms()
+    drafts = MatrixDrafts(rooms.write, rooms.erase, rooms.typing, 0)
 
     async def again(target: str) -> str:
         drafts.note_existing_drafts({target: f"${target}"})

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assistant.context.quoting import NOTE_TAG
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest, SystemBlock, TextDelta
 from assistant.core.ports import ToolContext
+from assistant.core.quoting import NOTE_TAG
 from assistant.runtime.delegation import (
     FAILED_PREFIX,
     LAST_STEP_NOTE,
@@ -93,9 +93,8 @@ class DelegationSetup:
     async def run(self, *tasks: str, context: ToolContext = CONTEXT) -> list[str]:
         registry = ToolRegistry((look, change, delegate), timeout_seconds=30)
         helpers = DelegationRunner(
-            lambda: self.model,
             lambda: registry,
-            lambda turn: self.request if turn == "t7" else None,
+            lambda turn: (self.model, self.request) if turn == "t7" and self.request else None,
             self.kept,
             self.settings,
             lambda: NOW,

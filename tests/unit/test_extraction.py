@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.quoting import RECORD_TAG
 from assistant.core.errors import ModelError
 from assistant.core.messages import Media, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply
+from assistant.core.quoting import RECORD_TAG
 from assistant.core.records import LogRecord
 from assistant.models.offline.model import OfflineModel
 from sleep.cycle.extract import ExtractionResult, Extractor, extract_by_rules, parse_entries

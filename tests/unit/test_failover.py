@@ -184,7 +184,9 @@ async def test_a_reply_that_stopped_because_the_window_is_full_is_passed_on() ->
 async def test_a_fallback_with_a_smaller_window_is_shown_the_running_turn_alone() -> None:
     small = offline(error("overflow"), answer("noted"))
     chain = FailoverSetup(Scripted("a", [error("auth")]), small)
-    told = make_request("old", Message("assistant", "older"), "note this", call("c1"), result("c1"), cache_edges=(1,))
+    told = make_request(
+        "old", Message("assistant", "older"), "note this", call("c1"), result("c1"), cache_boundaries=(1,)
+    )
     heard = await chain.ask(told)
     assert heard.text == "noted"
     assert [message.content for message in small.requests[1].messages] == ["note this", "", "seen"]

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.quoting import RECORD_TAG
 from assistant.context.tokens import estimate_tokens
 from assistant.core.messages import Message
+from assistant.core.quoting import RECORD_TAG
 from assistant.core.records import ContextView, SearchHit
 from assistant.core.tool_results import parse_quotes
 from assistant.runtime.recall import HISTORY_MARK, HistoryRecall, recall_budget

@@ -19,7 +19,8 @@ class RoomDrafts:
 
 
 async def test_what_was_left_is_replaced_once() -> None:
-    drafts = MatrixDrafts(RoomDrafts(), 0)
+    rooms = RoomDrafts()
+    drafts = MatrixDrafts(rooms.write, rooms.erase, rooms.typing, 0)
     drafts.note_existing_drafts({"!a": "$1"})
     assert await drafts.claim_for_answer("!a", "notice:1", answer=False) == "$1"
     # The server has not told of the answer yet when other news come.
@@ -28,7 +29,8 @@ async def test_what_was_left_is_replaced_once() -> None:
 
 
 async def test_what_could_not_be_replaced_is_replaced_by_the_next_try() -> None:
-    drafts = MatrixDrafts(RoomDrafts(), 0)
+    rooms = RoomDrafts()
+    drafts = MatrixDrafts(rooms.write, rooms.erase, rooms.typing, 0)
     drafts.note_existing_drafts({"!a": "$1"})
     drafts.release_claim("!a", await drafts.claim_for_answer("!a", "reply:1", answer=True))
     assert await drafts.claim_for_answer("!b", "reply:1", answer=True) == ""

@@ -317,10 +317,10 @@ async def test_what_a_guest_had_noted_stays_a_guests(home: MemoriesHome) -> None
 # ------------------------------------------------------------------------------------------------------ the next sleep
 
 
-@pytest.mark.parametrize("down", ["only_reads", "down", "asleep"])
+@pytest.mark.parametrize("down", ["read_only", "unavailable", "sleep_running"])
 async def test_f30_a_correction_shows_at_once_and_the_next_sleep_makes_it(home: MemoriesHome, down: str) -> None:
     memory = home.add_memory("My sister Anna is a nurse in Rome.")
-    setattr(home if down == "asleep" else home.memories, down, True)
+    setattr(home if down == "sleep_running" else home.memories, down, True)
     done = await home.commands.correct(memory.reference, "My sister Anna is a nurse.", "owner", "main", LATER)
     assert done.pending_reason and home.memories.by_id == {memory.id: memory}
     assert home.journal.read([1], "owner")[0].superseded_by == 2

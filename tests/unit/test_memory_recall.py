@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.quoting import RECORD_TAG
 from assistant.context.tokens import estimate_tokens
 from assistant.core.messages import Message
+from assistant.core.quoting import RECORD_TAG
 from assistant.core.records import ContextView
 from assistant.runtime.recall import MEMORY_MARK, MemoryRecall
 from tests.unit.test_memory_search import APRIL, GUEST, JANUARY, JUNE, OWNER, JournalAndMemories

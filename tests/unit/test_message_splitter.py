@@ -196,7 +196,7 @@ def test_a_heading_goes_with_what_it_heads() -> None:
 @pytest.mark.parametrize(("unit", "codec", "width"), [("utf-16", "utf-16-le", 2), ("utf-8", "utf-8", 1)])
 def test_lengths_are_the_networks_and_characters_stay_whole(unit: Any, codec: str, width: int) -> None:
     body = "é" * 30 + _FAMILY * 12
-    found = parts(body, 60, length_in=unit)
+    found = parts(body, 60, length_unit=unit)
     assert all(len(part.encode(codec)) // width <= 60 for part in found)
     assert [g for part in found for g in iter_graphemes(part)] == list(iter_graphemes(body))
 
@@ -251,11 +251,11 @@ _UNITS = {"characters": ("utf-32-le", 4), "utf-16": ("utf-16-le", 2), "utf-8": (
 @settings(max_examples=150, deadline=None)
 @given(_DOCUMENT, st.integers(80, 400), st.sampled_from(sorted(_UNITS)))
 def test_parts_fit_and_say_everything(body: str, most: int, unit: Any) -> None:
-    found = parts(body, most, length_in=unit)
+    found = parts(body, most, length_unit=unit)
     codec, width = _UNITS[unit]
     assert all(0 < len(part.encode(codec)) // width <= most for part in found)
     assert "".join(map(said, found)) == said(body)
-    assert found == parts(body, most, length_in=unit)
+    assert found == parts(body, most, length_unit=unit)
 
 
 @settings(max_examples=150, deadline=None)

@@ -66,7 +66,9 @@ class UsageModel:
 
 
 def metered(model: UsageModel, ledger: InMemoryLedger, prices: Prices = PRICES) -> MeteredModel:
-    return MeteredModel(model, ledger, prices, lambda request, name: PROMPT, clock)
+    return MeteredModel(
+        model.provider, model.name, lambda: (model, prices), ledger, lambda request, name: PROMPT, clock
+    )
 
 
 def reply(usage: Usage, *, estimated: bool = False) -> ModelReply:

@@ -12,7 +12,9 @@ from assistant.core.errors import ModelError
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.health.otlp import OtlpTracer
-from assistant.models.metered import TracedModel
+from assistant.models.metered import MeteredModel
+from assistant.models.prices import Prices
+from tests.strict.asking import clock
 from tests.support.scripted import ScriptedModel
 
 ASKED = ModelRequest((), (Message("user", "hello"),))
@@ -22,8 +24,11 @@ async def span_of(model: ScriptedModel) -> ReadableSpan:
     """Of a call that is listened to until it is answered or fails, and no longer."""
     kept = InMemorySpanExporter()
     spans = OtlpTracer(kept)
+    traced = MeteredModel(
+        model.provider, model.name, lambda: (model, Prices()), None, lambda request, name: 1, clock, spans
+    )
     with suppress(ModelError):
-        async with aclosing(TracedModel(model, spans).stream(ASKED)) as events:
+        async with aclosing(traced.stream(ASKED)) as events:
             async for event in events:
                 if isinstance(event, ModelReply):
                     break

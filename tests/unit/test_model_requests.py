@@ -83,20 +83,22 @@ def test_a_call_without_output_has_a_result_without_content() -> None:
 def test_breakpoints_stand_at_the_asked_edges() -> None:
     system = (SystemBlock("persona", True), SystemBlock("rules"), SystemBlock("memory", True))
     asked = request(
-        user("one"), Message("assistant", "1"), user("two", volatile="now"), system=system, cache_edges=(1, 2)
+        user("one"), Message("assistant", "1"), user("two", volatile="now"), system=system, cache_boundaries=(1, 2)
     )
     assert marked(claude(asked)) == ["persona", "memory", "1", "two"]
 
 
 def test_of_too_many_breakpoints_the_first_and_the_last_three_stay() -> None:
     system = tuple(SystemBlock(text, True) for text in ("a", "b", "c", "d"))
-    assert marked(claude(request(user("one"), system=system, cache_edges=(0,)))) == ["a", "c", "d", "one"]
+    assert marked(claude(request(user("one"), system=system, cache_boundaries=(0,)))) == ["a", "c", "d", "one"]
 
 
 def test_no_breakpoint_stands_on_a_thinking_block_or_twice_on_one() -> None:
-    asked = request(user("go"), called("a", thinking=(THOUGHT,), model="m"), result("a"), cache_edges=(1, 2))
+    asked = request(user("go"), called("a", thinking=(THOUGHT,), model="m"), result("a"), cache_boundaries=(1, 2))
     assert marked(claude(asked)) == ["tool_use", "tool_result"]
-    assert marked(claude(request(user("one"), Message("assistant", ""), user(" "), cache_edges=(0, 1, 2)))) == ["one"]
+    assert marked(claude(request(user("one"), Message("assistant", ""), user(" "), cache_boundaries=(0, 1, 2)))) == [
+        "one"
+    ]
 
 
 def test_f09_signed_thinking_goes_back_verbatim_within_its_tool_loop() -> None:
@@ -239,7 +241,7 @@ def test_lone_surrogates_are_replaced_and_pairs_joined_wherever_they_stand() -> 
 
 def test_the_same_request_gives_the_same_bytes() -> None:
     asked = request(
-        user("go"), called("a"), result("a"), tools=(LOOK,), system=(SystemBlock("s", True),), cache_edges=(2,)
+        user("go"), called("a"), result("a"), tools=(LOOK,), system=(SystemBlock("s", True),), cache_boundaries=(2,)
     )
     assert anthropic_form.render_anthropic_request(asked, "m") == anthropic_form.render_anthropic_request(asked, "m")
     assert openai_form.render_openai_request(asked, "m") == openai_form.render_openai_request(asked, "m")

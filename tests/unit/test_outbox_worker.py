@@ -193,8 +193,8 @@ async def test_f36_what_may_have_arrived_is_not_shown_elsewhere_without_a_word(
 class StatusRecordingBridge(RecordingBridge):
     """One that notes at each send what the status says of it."""
 
-    def __init__(self, fail: list[BridgeError]) -> None:
-        super().__init__(fail=fail)
+    def __init__(self, send_errors: list[BridgeError]) -> None:
+        super().__init__(send_errors=send_errors)
         self.told: list[str] = []
         self.delivery: Dispatcher
 

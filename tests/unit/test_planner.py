@@ -367,41 +367,6 @@ def test_what_a_branch_inherited_leaves_with_the_first_summary() -> None:
     assert finished(found).compaction.from_message_id == live[0].id  # type: ignore[union-attr]
 
 
-# ----------------------------------------------------------------------------------------------------------- strategies
-
-
-@pytest.mark.parametrize("strategy", ["sliding_window", "deletion", "selective"])
-def test_strategies_without_a_summary_leave_a_record_of_where_the_messages_stand(strategy: Any) -> None:
-    stored, found = planned(chat(40, 150), policy=replace(POLICY, strategy=strategy))
-    assert found.pending_summary is None and found.compaction is not None and found.compaction.tier == strategy
-    left = found.apply_to(stored)
-    assert "earlier messages, #10 to #" in left[0].content and ratio(left) <= TERMS.target + 0.02
-    assert [m.id for m in left[-2:]] == [m.id for m in stored[-2:]]
-
-
-def test_selective_keeps_what_says_most() -> None:
-    rows = chat(40, 150)
-    rows[2] = Message("user", "The code of the gate is 4471-Q, Anna Berg has the key")
-    stored, found = planned(rows, policy=replace(POLICY, strategy="selective"))
-    assert stored[2].id in [m.metadata["carried_from"] for m in kept(found)]
-    _, sliding = planned(rows, policy=replace(POLICY, strategy="sliding_window"))
-    assert not kept(sliding)
-
-
-def test_deletion_takes_no_more_than_it_must() -> None:
-    stored, deletion = planned(chat(40, 150), policy=replace(POLICY, strategy="deletion", preserve_messages=2))
-    _, sliding = planned(chat(40, 150), policy=replace(POLICY, strategy="sliding_window", preserve_messages=2))
-    assert len(deletion.apply_to(stored)) > len(sliding.apply_to(stored))
-
-
-def test_mask_never_takes_a_message_out_of_view() -> None:
-    stored, found = planned(chat(40, 150), policy=replace(POLICY, strategy="mask"), trigger="overflow")
-    assert found.compaction is None and found.apply_to(stored) == tuple(stored)
-
-
-# --------------------------------------------------------------------------------------------------------------- rounds
-
-
 def test_f25_many_rounds_keep_the_view_near_the_target() -> None:
     """Talk, compact, talk: the summary row does not grow, and the view comes back to the target each time."""
     rows: tuple[Message, ...] = ()

@@ -10,7 +10,6 @@ import pytest
 
 from assistant.core.errors import SettingsError
 from assistant.settings.home import Home, home_from_environment
-from assistant.settings.layers import parse_setting_text
 from assistant.settings.sections import SETTING_FIELDS, allowed_bounds, describe_allowed
 from assistant.settings.settings import (
     ENVIRONMENT_VARIABLES,
@@ -382,26 +381,3 @@ def test_a_description_names_key_value_origin_and_variable(home: Home) -> None:
     assert rows["model.fallback"].value == '["offline"]'
     assert rows["ASSISTANT_HOME"].value == f'"{home.path}"'
     assert set(rows) - set(SETTING_FIELDS) < set(ENVIRONMENT_VARIABLES)
-
-
-@pytest.mark.parametrize("written", ["europe/oslo", "EUROPE/OSLO", "Europe/Oslo"])
-def test_a_time_zone_is_understood_in_any_case_and_spelled_as_the_database_does(home: Home, written: str) -> None:
-    home.config.write_text(f'[home]\ntimezone = "{written}"\n')
-    assert load_settings(home, {}).values.home.timezone == load_settings(home, {}).zone.key == "Europe/Oslo"
-    assert parse_setting_text("home.timezone", written) == "Europe/Oslo"
-
-
-@pytest.mark.parametrize(
-    ("written", "near"),
-    [("oslo", '"Europe/Oslo"'), ("new york", '"America/New_York"'), ("Europ/Oslo", '"Europe/Oslo"')],
-)
-def test_a_time_zone_that_there_is_not_is_refused_with_the_names_that_are_nearest(
-    home: Home, written: str, near: str
-) -> None:
-    told = refused(home, f'[home]\ntimezone = "{written}"\n').splitlines()[0]
-    assert f'`home.timezone` is "{written}"; allowed: an IANA time zone' in told
-    assert near in told.partition("Did you mean ")[2]
-
-
-def test_a_time_zone_that_is_like_none_is_refused_without_a_guess(home: Home) -> None:
-    assert "Did you mean" not in refused(home, '[home]\ntimezone = "../../etc/passwd"\n')

@@ -8,8 +8,9 @@ import pytest
 
 from assistant.core.errors import BudgetExceeded, ModelError, RepeatedRequestBlocked
 from assistant.core.model_api import ModelRequest
+from sleep.compaction.answer import SummaryUnusable
 from sleep.compaction.budget import BudgetedModel, SleepBudget
-from sleep.compaction.summarise import SummaryAttempts, SummaryUnusable, request_summary
+from sleep.compaction.summarise import SummaryAttempts, request_summary
 from tests.support.scripted import ScriptedModel
 
 NOW = datetime(2026, 11, 20, 3, 30, tzinfo=UTC)

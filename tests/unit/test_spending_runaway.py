@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from assistant.core.messages import Message, ToolCall
-from assistant.core.model_api import ModelRequest, SystemBlock
-from assistant.spending.turn_guard import TurnGuard, find_repetition, request_fingerprint
+from assistant.core.model_api import ModelRequest, SystemBlock, request_fingerprint
+from assistant.spending.turn_guard import TurnGuard, find_repetition
 
 ASKED = Message("user", "do it")
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -89,7 +89,7 @@ def test_a_guest_reads_neither_tools_nor_settings() -> None:
     assert not {"look", "budget", "nothing"} & set(
         found.stop_message(owner=False).replace("`", " ").replace(".", " ").split()
     )
-    guard = TurnGuard(None, UTC, lambda: 3)
+    guard = TurnGuard(UTC, lambda: 3)
     assert "look" not in guard.stop_reason("peer:a:ann", rounds(*[SAME] * 3))
     assert "look" in guard.stop_reason("main", rounds(*[SAME] * 3))
 
@@ -101,7 +101,7 @@ def test_long_arguments_are_told_by_their_beginning() -> None:
 
 def test_a_limit_that_is_changed_holds_at_once() -> None:
     most = [5]
-    guard = TurnGuard(None, UTC, lambda: most[0])
+    guard = TurnGuard(UTC, lambda: most[0])
     said = rounds(*[SAME] * 3)
     assert guard.stop_reason("main", said) == ""
     most[0] = 3
@@ -131,21 +131,9 @@ def test_a_request_is_the_same_where_purpose_model_and_prompt_are() -> None:
 # ----------------------------------------------------------------------------------------------------------- footnotes
 
 
-class OnceMarks:
-    """What was said once, in a set."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def was_sent(self, name: str) -> bool:
-        return name in self.names
-
-    def mark_sent(self, name: str, now: datetime) -> None:
-        self.names.add(name)
-
-
 def test_why_another_model_answers_is_said_once_a_day_and_whenever_it_ended_an_answer() -> None:
-    guard = TurnGuard(OnceMarks(), UTC, lambda: 0)
+    shown: set[str] = set()
+    guard = TurnGuard(UTC, lambda: 0, shown.__contains__, lambda name, _now: shown.add(name))
     begun = [ASKED, Message("assistant", "let me see", model="claude")]
 
     def under(session: str, said: list[Message], at: datetime) -> str:
@@ -162,6 +150,6 @@ def test_why_another_model_answers_is_said_once_a_day_and_whenever_it_ended_an_a
 
 
 def test_a_guest_is_told_in_words_without_sums() -> None:
-    guard = TurnGuard(None, UTC, lambda: 0)
+    guard = TurnGuard(UTC, lambda: 0)
     note = guard.footnote_for("peer:a:ann", "The daily budget is used up.", [ASKED], "offline", NOW)
     assert note and not any(letter in note for letter in "0123456789$`/")

@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from assistant.context.quoting import RECORD_TAG as TAG
 from assistant.core.messages import SUMMARY_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply
+from assistant.core.quoting import RECORD_TAG as TAG
 from sleep.compaction.answer import (
     CALLED_TOOL,
     CUT_OFF,

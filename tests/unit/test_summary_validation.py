@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.context.quoting import RECORD_TAG as TAG
 from assistant.core.messages import Message
+from assistant.core.quoting import RECORD_TAG as TAG
 from sleep.compaction.validate import (
     RESTORED_HEADING,
     CheckedSummary,

@@ -17,7 +17,6 @@ from assistant.context import tiktoken_tier as vocabulary
 from assistant.context import toksum_tier
 from assistant.context.tokens import (
     IMAGE_TOKENS,
-    CountingTier,
     EncodedLength,
     TokenCounter,
     VocabularyError,
@@ -30,7 +29,7 @@ from assistant.context.tokens import (
 )
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ToolSpec
-from assistant.core.records import TokenCalibration
+from assistant.core.records import CountingTier, TokenCalibration
 
 LOADERS: Mapping[str, Callable[[CountingTier], EncodedLength]] = {
     "tiktoken": vocabulary.encoder,

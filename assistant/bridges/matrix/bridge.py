@@ -65,7 +65,7 @@ class MatrixBridge:
         self._invites = invites
         self._is_owners = is_owners
         self._client: MatrixClient | None = None
-        self._drafts = MatrixDrafts(self, edit_seconds)
+        self._drafts = MatrixDrafts(self._write_draft, self._erase_draft, self._set_typing, edit_seconds)
         # Two messages to one room must not share its key side by side.
         self._locks: dict[str, asyncio.Lock] = {}
         # Where rooms that were replaced go on; "" for nowhere yet.
@@ -132,17 +132,17 @@ class MatrixBridge:
 
     # ----------------------------------------------------------------------------------------------------- for `drafts`
 
-    async def write(self, target: str, content: dict[str, Any], transaction: str) -> str:
+    async def _write_draft(self, target: str, content: dict[str, Any], transaction: str) -> str:
         room, _ = form.parse_target(target)
         if room in self._moved:
             raise BridgeError("What a turn writes is not shown in a room that was replaced; its answer goes on.")
         return await self._say(room, content, transaction)
 
-    async def erase(self, target: str, event: str) -> None:
+    async def _erase_draft(self, target: str, event: str) -> None:
         room, _ = form.parse_target(target)
         await self._opened().room_redact(room, event, tx_id=form.notice_transaction_id("erase", event))
 
-    async def typing(self, target: str, seconds: float) -> None:
+    async def _set_typing(self, target: str, seconds: float) -> None:
         room, _ = form.parse_target(target)
         await self._opened().room_typing(room, seconds > 0, int(seconds * 1000))
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -28,13 +28,10 @@ _TROUBLE_SECONDS = 10.0
 _SHOWN = 4000
 _REMEMBERED = 1000
 
-
-class DraftRoom(Protocol):
-    """What drafts do in rooms. Everything raises `BridgeError`."""
-
-    async def write(self, target: str, content: dict[str, Any], transaction: str) -> str: ...
-    async def erase(self, target: str, event: str) -> None: ...
-    async def typing(self, target: str, seconds: float) -> None: ...
+# (target, content, transaction) to the id of the event; (target, event); (target, seconds). All raise `BridgeError`.
+WriteDraft = Callable[[str, dict[str, Any], str], Awaitable[str]]
+EraseDraft = Callable[[str, str], Awaitable[None]]
+SetTyping = Callable[[str, float], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
@@ -54,9 +51,11 @@ class _Draft:
 
 
 class MatrixDrafts:
-    def __init__(self, room: DraftRoom, edit_seconds: float) -> None:
-        """A draft is changed every `edit_seconds` at most."""
-        self._room = room
+    def __init__(self, write: WriteDraft, erase: EraseDraft, set_typing: SetTyping, edit_seconds: float) -> None:
+        """What drafts do in rooms; a draft is changed every `edit_seconds` at most."""
+        self._write_event = write
+        self._erase_event = erase
+        self._set_typing = set_typing
         self._edit_seconds = edit_seconds
         self._drafts: dict[str, _Draft] = {}
         self._left: dict[str, str] = {}
@@ -181,7 +180,7 @@ class MatrixDrafts:
             if draft.event:
                 draft.edits += 1
                 transaction = form.notice_transaction_id(draft.event, str(draft.edits), text)
-                await self._room.write(draft.target, form.edit_content(draft.event, text), transaction)
+                await self._write_event(draft.target, form.edit_content(draft.event, text), transaction)
             else:
                 await self._create(draft, text)
         except BridgeError as error:
@@ -191,7 +190,9 @@ class MatrixDrafts:
 
     async def _create(self, draft: _Draft, text: str) -> None:
         content = form.message_content(text, form.parse_target(draft.target)[1])
-        draft.event = await self._room.write(draft.target, content, form.draft_transaction_id(draft.turn, draft.target))
+        draft.event = await self._write_event(
+            draft.target, content, form.draft_transaction_id(draft.turn, draft.target)
+        )
         self._remember(draft.event)
         left = self._left.pop(draft.target, "")
         if left and left != draft.event:
@@ -203,11 +204,11 @@ class MatrixDrafts:
 
     async def _type(self, target: str, seconds: float) -> None:
         with contextlib.suppress(BridgeError):
-            await self._room.typing(target, seconds)
+            await self._set_typing(target, seconds)
 
     async def _erase(self, target: str, event: str) -> None:
         try:
-            await self._room.erase(target, event)
+            await self._erase_event(target, event)
         except BridgeError as error:
             log.warning("a draft could not be withdrawn", target=target, error=str(error))
 

@@ -12,7 +12,7 @@ import base64
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import structlog
 from nio import Event, MatrixRoom, MegolmEvent
@@ -22,6 +22,7 @@ from nio.responses import RoomInfo, SyncResponse
 
 from assistant.bridges.matrix import events as form
 from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal, translate_matrix_errors
+from assistant.bridges.matrix.drafts import MatrixDrafts
 from assistant.bridges.matrix.events import JsonObject, MatrixAttachment
 from assistant.bridges.matrix.rooms import RoomInvitations, RoomUpgrades
 from assistant.bridges.matrix.sync_position import SyncPosition, UndecryptedEvent
@@ -51,12 +52,6 @@ _CANNOT_READ = (
 )
 
 
-class ExistingDrafts(Protocol):
-    """Who is told of drafts that stand in rooms (`drafts.Drafts`)."""
-
-    def note_existing_drafts(self, drafts: Mapping[str, str]) -> None: ...
-
-
 # Is told where rooms that were replaced go on, "" for nowhere yet.
 OnRoomsMoved = Callable[[Mapping[str, str]], None]
 
@@ -70,14 +65,14 @@ class MatrixReceiver:
         self,
         client: MatrixClient,
         door: InboundPort,
-        drafts: ExistingDrafts,
+        drafts: MatrixDrafts,
         on_rooms_moved: OnRoomsMoved,
         invites: tuple[str, ...],
         is_owners: Callable[[str], bool],
     ) -> None:
         self._client = client
         self._door = door
-        self._shown = drafts
+        self._drafts = drafts
         self._moved = on_rooms_moved
         self._named = frozenset(invites)
         self._invitations = RoomInvitations(client, invites, is_owners)
@@ -130,7 +125,7 @@ class MatrixReceiver:
         await self._read_late(self._readable(synced))
         await self._ask_for_keys()
         self._position = replace(self._position, since=synced.next_batch)
-        self._shown.note_existing_drafts(self._position.drafts)
+        self._drafts.note_existing_drafts(self._position.drafts)
         if told or nothing_said or replace(self._kept, since="") != replace(self._position, since=""):
             self._advance()
 

@@ -7,7 +7,7 @@ What always holds:
   the last delivery it has, everything after that (`feed`).
 - A terminal shows a key once, however often it is given, so a resend is safe for as long as people keep terminals open.
 
-What people type does not come in here: it is accepted through `ports.Control`, which answers with its ids.
+What people type does not come in here: it is accepted through `DaemonControl`, which answers with its ids.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assistant import __version__
-from assistant.bridges.terminal.delivery_feed import DeliveryFeed, DeliveryHistory, DeliveryMark, EmptyDeliveryHistory
+from assistant.bridges.terminal.delivery_feed import DeliveryFeed, DeliveryMark
 from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.store_ports import Outbox
 from assistant.gateway.splitter import split_into_parts
 
 # A name of an event and its data, as a terminal receives it.
@@ -77,14 +78,14 @@ class TerminalBridge:
 
     def __init__(
         self,
-        deliveries: DeliveryHistory | None = None,
+        outbox: Outbox,
         *,
         queue_size: int = _QUEUE_SIZE,
         confirm_seconds: float = _CONFIRM_SECONDS,
     ) -> None:
-        """`deliveries` is where those who come again are told from what they missed."""
+        """Terminals that attach again are told from `outbox` what they missed."""
         self.on_attach: Callable[[], None] = _nothing
-        self._deliveries = deliveries or EmptyDeliveryHistory()
+        self._outbox = outbox
         self._queue_size = queue_size
         self._confirm_seconds = confirm_seconds
         self._terminals: list[Terminal] = []
@@ -97,7 +98,7 @@ class TerminalBridge:
         return "the terminals of this machine"
 
     async def run(self, inbound: InboundPort) -> None:
-        """See `ports.Control` for what people type."""
+        """See `DaemonControl` for what people type."""
         self._stopped = False
         inbound.mark_connected(self.name)
         await asyncio.get_running_loop().create_future()
@@ -118,7 +119,7 @@ class TerminalBridge:
         answer that message; `after` is the place of the last delivery it has, which confirms those up to it.
 
         Raises `StoreError`."""
-        feed = DeliveryFeed(self._deliveries, self.name, session, inbox_id, after)
+        feed = DeliveryFeed(self._outbox, self.name, session, inbox_id, after)
         terminal = Terminal(session, feed, asyncio.Queue())
         hello = {"session": session, "version": __version__, "id": str(feed.start_mark)}
         terminal.queue.put_nowait(("hello", hello))
@@ -150,7 +151,7 @@ class TerminalBridge:
 
     def _acknowledge_early(self, key: str) -> bool:
         given = any(terminal.feed.was_given_early(key) for terminal in self._terminals)
-        if not given and not self._deliveries.has(key, OWNER_SCOPE):
+        if not given and not self._outbox.has(key, OWNER_SCOPE):
             raise UsageError(f"There is no delivery {key!r}. Nothing was changed; each has its key in its event.")
         if given and len(self._early) < _MOST_EARLY:
             self._early[key] = None

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from assistant.core.records import OutboxItem, OutgoingMessage
+from assistant.core.store_ports import Outbox
 
 MAX_CATCH_UP = 500
 """Deliveries given at once to a terminal that comes again; with more its stream ends after these, and goes on when it
@@ -49,53 +49,6 @@ class DeliveryMark:
         return cls(int(id_), _EPOCH + int(made) * _MICROSECOND if made else None)
 
 
-class DeliveryHistory(Protocol):
-    """What of the outbox a terminal may be given."""
-
-    def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
-        """Those of a session's items that wait to be sent there, oldest first."""
-        ...
-
-    def list_between(
-        self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
-    ) -> list[OutboxItem]:
-        """Items with ids between the two, in every state, oldest first."""
-        ...
-
-    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
-        """The one with the largest id of a session's items there, up to an id."""
-        ...
-
-    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
-        """The one with the smallest id of a session's items there that were made later than that."""
-        ...
-
-    def has(self, key: str, scope: str) -> bool:
-        """Whether there ever was an item of a scope under a key."""
-        ...
-
-
-class EmptyDeliveryHistory:
-    """Where there is no outbox, nothing was sent before."""
-
-    def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
-        return []
-
-    def list_between(
-        self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
-    ) -> list[OutboxItem]:
-        return []
-
-    def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
-        return None
-
-    def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
-        return None
-
-    def has(self, key: str, scope: str) -> bool:
-        return False
-
-
 class DeliveryFeed:
     """`after` is the place of the last one that the terminal has; None for one that has none, and is given what waits
     and what comes.
@@ -103,9 +56,9 @@ class DeliveryFeed:
     With `inbox_id` it takes only what answers that message."""
 
     def __init__(
-        self, deliveries: DeliveryHistory, bridge: str, session: str, inbox_id: int | None, after: DeliveryMark | None
+        self, outbox: Outbox, bridge: str, session: str, inbox_id: int | None, after: DeliveryMark | None
     ) -> None:
-        self._deliveries = deliveries
+        self._outbox = outbox
         self._bridge = bridge
         self._session = session
         self._inbox_id = inbox_id
@@ -122,7 +75,7 @@ class DeliveryFeed:
     def start_mark(self) -> DeliveryMark:
         """The place up to which it lacks nothing."""
         id_ = self._waiting[0].id - 1 if self._waiting else self._given
-        last = self._deliveries.newest(self._bridge, self._session, id_)
+        last = self._outbox.newest(self._bridge, self._session, id_)
         return DeliveryMark(id_, None if last is None else last.created_at)
 
     def accepts(self, outgoing: OutgoingMessage) -> bool:
@@ -130,7 +83,7 @@ class DeliveryFeed:
 
     def read_missed(self) -> tuple[Sequence[OutboxItem], bool]:
         """What came after the id it named, and whether that is all."""
-        found = self._deliveries.list_between(self._bridge, self._session, after=self._given, limit=MAX_CATCH_UP + 1)
+        found = self._outbox.list_between(self._bridge, self._session, after=self._given, limit=MAX_CATCH_UP + 1)
         page = found[:MAX_CATCH_UP]
         return self._given_ahead(page), len(found) == len(page)
 
@@ -142,7 +95,7 @@ class DeliveryFeed:
         if item.id > self._given:
             before, self._waiting = self._waiting, []
             self._waited |= {one.id for one in before}
-            between = self._deliveries.list_between(
+            between = self._outbox.list_between(
                 self._bridge, self._session, after=self._given, before=item.id, limit=_MOST_BETWEEN
             )
             self._given = item.id
@@ -163,15 +116,15 @@ class DeliveryFeed:
         return key in self._ahead
 
     def _newest(self) -> int:
-        newest = self._deliveries.newest(self._bridge, self._session)
+        newest = self._outbox.newest(self._bridge, self._session)
         return 0 if newest is None else newest.id
 
     def _reached(self, mark: DeliveryMark) -> int:
         """The id of the last delivery up to the mark that is the one which it was when the mark was given."""
-        last = self._deliveries.newest(self._bridge, self._session, mark.id)
+        last = self._outbox.newest(self._bridge, self._session, mark.id)
         if last is None or mark.at is None or last.created_at == mark.at:
             return 0 if last is None else last.id
-        first = self._deliveries.first_since(self._bridge, self._session, mark.at)
+        first = self._outbox.first_since(self._bridge, self._session, mark.at)
         return last.id if first is None else min(last.id, first.id - 1)
 
     def _given_ahead(self, items: Sequence[OutboxItem]) -> list[OutboxItem]:
@@ -182,5 +135,5 @@ class DeliveryFeed:
         return given
 
     def _open(self) -> list[OutboxItem]:
-        items = self._deliveries.list_open(self._bridge, self._session, limit=_MOST_BETWEEN)
+        items = self._outbox.list_open(self._bridge, self._session, limit=_MOST_BETWEEN)
         return [one for one in items if self.accepts(one.outgoing)]

@@ -13,7 +13,6 @@ import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
-from assistant.context.quoting import NOTE_TAG, SPEAKER_TAG
 from assistant.context.truncate import original_words
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message, ToolCall, Usage
@@ -26,8 +25,10 @@ from assistant.core.model_api import (
     StopReason,
     TextDelta,
 )
+from assistant.core.quoting import NOTE_TAG, SPEAKER_TAG
 from assistant.core.text import lazy_regex
 from assistant.core.tool_results import QuotedMessage
+from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.offline import replies as wording
 from assistant.models.offline.parse import parse_message
 from assistant.models.offline.steps import StepContext, ToolStep, next_step
@@ -35,7 +36,6 @@ from assistant.models.offline.words import split_passages
 
 NAME = "offline"
 LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
-_CHARACTERS_PER_TOKEN = 4
 _WORDS = lazy_regex(r"\S+\s*|\s+")
 _NOTES = lazy_regex(rf"\A(?:<{NOTE_TAG}>.*?</{NOTE_TAG}>\s*)+", re.DOTALL)
 _SPEAKER = lazy_regex(rf'\A<{SPEAKER_TAG} name="([^"]*)">\n(.*)\n</{SPEAKER_TAG}>\s*\Z', re.DOTALL)
@@ -78,7 +78,7 @@ class OfflineModel:
         for piece in _WORDS.findall(message.content):
             yield TextDelta(piece)
             await asyncio.sleep(0)
-        usage = Usage(input=prompt, output=_message_characters(message) // _CHARACTERS_PER_TOKEN + 1, cost_usd=0.0)
+        usage = Usage(input=prompt, output=_message_characters(message) // CHARS_PER_TOKEN + 1, cost_usd=0.0)
         yield ModelReply(message, usage, stop, estimated=True)
 
     async def aclose(self) -> None:
@@ -173,16 +173,16 @@ def _results_of(message: Message, place: int, results: dict[str, str]) -> list[s
 def _within(message: Message, max_output: int) -> tuple[Message, StopReason]:
     if message.tool_calls:
         return message, "tool_calls"
-    if len(message.content) <= max_output * _CHARACTERS_PER_TOKEN:
+    if len(message.content) <= max_output * CHARS_PER_TOKEN:
         return message, "end"
-    return message.with_content(message.content[: max_output * _CHARACTERS_PER_TOKEN]), "max_tokens"
+    return message.with_content(message.content[: max_output * CHARS_PER_TOKEN]), "max_tokens"
 
 
 def _prompt_tokens(request: ModelRequest) -> int:
     characters = sum(len(block.text) for block in request.system)
     characters += sum(_message_characters(message) for message in request.messages)
     characters += sum(len(t.name) + len(t.description) + len(json.dumps(t.schema)) for t in request.tools)
-    return characters // _CHARACTERS_PER_TOKEN + 1
+    return characters // CHARS_PER_TOKEN + 1
 
 
 def _message_characters(message: Message) -> int:

@@ -62,7 +62,8 @@ def object_name(session: str, generation: int) -> str:
 
 
 class StoredArchive:
-    """`home` is the home's directory; `open_object_store` is called when the object store is first needed."""
+    """`home` is the home's directory; `open_object_store` is called when the object store is first needed. Raises
+    `ArchiveUnavailable` where archives cannot be reached, `StoreError` for faults of the home."""
 
     def __init__(self, home: Path, open_object_store: Callable[[], ObjectStore]) -> None:
         self._home = home
@@ -98,7 +99,8 @@ class StoredArchive:
     def store(
         self, session: str, generation: int, now: datetime, *, handover: str, summary: str, reason: str
     ) -> ArchiveEntry:
-        """See `Archive.store`."""
+        """Archive a generation and prove it by reading it back. The same generation again finds what is there, or
+        replaces it. Raises `ArchiveUnavailable`, `StoreError`: then nothing may be cleared."""
         with self.lock:
             self.object_store.remove_partial()
             for _ in range(_TRIES):
@@ -233,15 +235,18 @@ class StoredArchive:
     # ---------------------------------------------------------------------------------------------------------- looking
 
     def find_entry(self, session: str, generation: int) -> ArchiveEntry | None:
+        """Where a generation was archived, as the index says."""
         with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
         return None if row is None else archived_from_row(row)
 
     def list_archives(self, scope: str | None = None) -> list[ArchiveEntry]:
+        """Everything archived, by session, oldest generation first; of one scope, or of all (None)."""
         with self.open_reader() as db:
             return [archived_from_row(row) for row in list_archive_rows(db, scope)]
 
     def list_missing_from_log(self, scope: str | None = None) -> list[ArchiveEntry]:
+        """Those of which the home's log has nothing any more, so that no search of the home finds what they say."""
         with self.open_reader() as db:
             rows = [row for row in list_archive_rows(db, scope) if not self._is_logged(db, row)]
         return [archived_from_row(row) for row in rows]
@@ -251,12 +256,13 @@ class StoredArchive:
         return place is not None and place["byte_end"] <= self._log.size(row["session"])
 
     def read_notes(self, session: str, generation: int) -> ArchiveNotes:
-        """See `Archive.notes`."""
+        """Raises as `read` does."""
         header = self._opened(session, generation)[0]
         return ArchiveNotes(header.handover, header.summary)
 
     def read_records(self, session: str, generation: int) -> list[LogRecord]:
-        """See `Archive.read`; `span` of each record is its place in the log."""
+        """The records of an archived generation, oldest first. Raises `UsageError` where it was never archived,
+        `ArchiveUnavailable` where it cannot be read or is broken."""
         header, data = self._opened(session, generation)
         records, start = [], header.start
         try:
@@ -302,7 +308,8 @@ class StoredArchive:
     # --------------------------------------------------------------------------------------------------------- checking
 
     def verify(self, session: str, generation: int) -> list[IntegrityProblem]:
-        """See `Archive.verify`."""
+        """What is wrong with an archive: missing, other bytes, broken chain or commitments, not what the log says.
+        Empty: it is whole. Raises `UsageError` where it was never archived."""
         url = self.require_url(session, generation)
         with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
@@ -321,7 +328,7 @@ class StoredArchive:
         return [IntegrityProblem("archive", url, text) for text in found]
 
     def verify_all(self, *, remote: bool) -> list[IntegrityProblem]:
-        """See `Archive.check`."""
+        """What is wrong with all that the index knows; with those away from this machine only if `remote`."""
         chosen = [one for one in self.list_archives() if remote or self.object_store.is_local(one.url)]
         return [problem for one in chosen for problem in self.verify(one.session, one.generation)]
 
@@ -333,7 +340,8 @@ class StoredArchive:
             return [row for row in list_archive_rows(db, scope) if row["outdated"]]
 
     def rebuild(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
-        """See `Archive.store_again`."""
+        """An archive that is not whole, made anew from the log with the notes that the index has. Raises as `store`
+        does, and `UsageError` where the log does not have what was archived."""
         with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
             whole = row is not None and self._span(session, generation, row["to_seq"])[1] == row["records"]
@@ -347,7 +355,7 @@ class StoredArchive:
         )
 
     def remove(self, session: str, generation: int) -> None:
-        """See `Archive.remove`."""
+        """Take an archive away, and its row. One that is gone already is as good as taken away."""
         with self.lock:
             found = self.find_entry(session, generation)
             if found is not None:
@@ -356,7 +364,8 @@ class StoredArchive:
                     delete_archive_row(db, session, generation)
 
     def remove_partial(self) -> None:
-        """See `Archive.tidy`."""
+        """Remove what an attempt that was cut off left half written in the home's own folder; what it left elsewhere
+        goes with the next `store`. Fast."""
         with self.lock:
             for part in (self._home / "archive" / ".part").glob("*"):
                 # One that cannot be removed is in nobody's way; a forgetting tells of it.

@@ -13,7 +13,8 @@ from pathlib import Path
 import tomlkit
 
 from assistant.core.errors import SecretsUnavailable, StoreError
-from assistant.settings.secrets import IN_FILE, IN_KEYRING, Keyring, SecretIndex, parse_secret_index
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, SecretIndex, parse_secret_index
+from assistant.settings.system_keyring import SystemKeyring
 from assistant.store.home.config_file import ConfigFile
 
 _HEADER = """\
@@ -22,14 +23,16 @@ _HEADER = """\
 
 
 class HomeSecretStore:
-    """Implements `secrets.SecretStore` with the list at `path`; `ring` is None where nothing goes to a keyring."""
+    """Where secrets are put, for whoever asks a person for one."""
 
-    def __init__(self, path: Path, ring: Keyring | None) -> None:
+    def __init__(self, path: Path, ring: SystemKeyring | None) -> None:
         self._path = path
         self._file = ConfigFile(path)
         self._ring = ring
 
     def put(self, name: str, value: str, *, in_file: bool = False) -> str:
+        """Keep it, in the keyring where there is one that works; returns `IN_KEYRING` or `IN_FILE`. Raises
+        `StoreError`; then what was kept before is still there."""
         account = "" if in_file else self._ringed(name, value)
         before = self._change(lambda index: _with(index, name, value, account))
         left = before.accounts.get(name)
@@ -38,6 +41,7 @@ class HomeSecretStore:
         return IN_KEYRING if account else IN_FILE
 
     def remove(self, name: str) -> bool:
+        """Whether there was one. Raises `StoreError`, `SecretsUnavailable`."""
         before = self._change(lambda index: _without(index, name))
         account = before.accounts.get(name)
         if account and self._ring is not None:

@@ -1,3 +1,1 @@
 """The message log: its line format, reading, appending, and redaction in place. Knows no database."""
-
-from __future__ import annotations

@@ -28,8 +28,9 @@ from threading import Lock
 
 from assistant.context.question import names_date_within
 from assistant.core.memories import Memory, MemoryHit
+from assistant.search.finder import SourceFinder
 from assistant.search.fulltext import query_words
-from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
+from assistant.search.index_values import SearchFilter, SourceHit
 from assistant.search.match import PreparedQuery, prepare_query
 from assistant.store.character.as_of import KnowledgeAsOf, entry_as_memory
 from assistant.store.character.journal import UNDONE_NOTE, entry_from_row
@@ -64,9 +65,10 @@ _SELECT = (
 
 
 class StoredMemorySearch:
-    """Any thread may call, one at a time. Opens nothing for writing."""
+    """Memories, and journal entries that are none yet, by what they say; it needs neither Mem0 nor a child process.
+    Any thread may call, one at a time. Opens nothing for writing."""
 
-    def __init__(self, database: Database, finder: FinderPort, memories: MemoriesById) -> None:
+    def __init__(self, database: Database, finder: SourceFinder, memories: MemoriesById) -> None:
         """`database` (character.db) and `finder` are this object's own, and closed with it."""
         self._db = database
         self._then = KnowledgeAsOf(database)
@@ -91,6 +93,10 @@ class StoredMemorySearch:
         before: datetime | None = None,
         as_of: datetime | None = None,
     ) -> list[MemoryHit]:
+        """Best first; what was noted until now is found. What no longer holds is found too, below what holds and with
+        what took its place. With times: what was said in [after, before), then what was said earlier and held in
+        between, and what was said later and names a day of that time. With `as_of`: what was known then, as
+        `Consolidations.known_then` tells it. Raises `StoreError`."""
         question = question[:_MOST_QUERY]
         words = query_words(question)
         if limit <= 0 or not words:
@@ -111,6 +117,7 @@ class StoredMemorySearch:
         return sorted(recalled, key=lambda one: -one.score)[:limit]
 
     def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
+        """What was said in [after, before), the most important first. Raises `StoreError`."""
         with self._lock:
             rows = self._db.rows(
                 f"{_SELECT} WHERE j.scope = ? AND j.timestamp >= ? AND j.timestamp < ?"

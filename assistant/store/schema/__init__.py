@@ -1,3 +1,1 @@
 """The schemas of the four databases, as numbered migrations."""
-
-from __future__ import annotations

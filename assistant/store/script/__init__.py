@@ -1,3 +1,1 @@
 """script.db: conversations, inbox, outbox, turns, people, agenda, spending. Built on the message log."""
-
-from __future__ import annotations

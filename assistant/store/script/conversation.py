@@ -2,7 +2,7 @@
 
 What always holds: a message is accepted by SQLite, then logged, then shown, in that order (I1), and each step is
 durable before the next. Every method either takes effect as a whole or raises and leaves what was; what a crash, or a
-full disk, leaves between log and database is settled by `reconcile`, or before the session is next written.
+full disk, leaves between log and database is settled by `recover_after_crash`, or before the session is next written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages that were edited or deleted on their network after they had arrived: `people_ports.Changes`.
+"""Messages that were edited or deleted on their network after they had arrived.
 
 What always holds: only the account that sent a message changes it, and the same change counts once. SQLite accepts
 first, then the log has it, as with messages (I1); what the log has is never rewritten (I2):
@@ -39,7 +39,7 @@ _INSERT = (
 
 
 class MessageEdits:
-    """Implements `people_ports.Changes`."""
+    """What was edited or deleted on a network after it had arrived."""
 
     def __init__(self, db: Database, log: LogFiles, appender: Appender) -> None:
         self._db = db
@@ -49,7 +49,9 @@ class MessageEdits:
         self._states = BridgeStates(db)
 
     def record_change(self, change: MessageChange, now: datetime) -> str | None:
-        """See `people_ports.Changes`."""
+        """The session whose conversation has it now; None where nothing was kept: the message is not known, another
+        account sent it, or it says the same. A change that was kept before is not kept again. `change.position` is kept
+        in every case. Raises `StoreError`."""
         kept = self._kept(change)
         if kept is None and (item := self._of(change)) is not None:
             kept = self._accept(change, item, now)
@@ -60,7 +62,7 @@ class MessageEdits:
         return None if kept is None else str(kept["session"])
 
     def recover_after_crash(self, now: datetime) -> None:
-        """See `people_ports.Changes`."""
+        """At start: what was accepted and is not in the log yet. Raises `StoreError`."""
         for row in self._db.rows("SELECT * FROM changes WHERE state = 'accepted' ORDER BY id"):
             self._complete(row, now)
 

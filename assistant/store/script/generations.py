@@ -30,13 +30,14 @@ _IS_VISIBLE_MESSAGE = "m.session = s.key AND m.generation = s.generation AND m.k
 
 
 class StoredGenerations:
-    """Implements `reset_ports.Generations` over script.db and the master log."""
+    """What sessions were and are, read from script.db and the message log."""
 
     def __init__(self, db: Database, log: LogFiles) -> None:
         self._db = db
         self._log = log
 
     def list_generations(self, session: str, newest: int | None = None) -> list[Generation]:
+        """Every generation of a session, or its newest alone, oldest first; none where there is no such session."""
         rows = self._db.rows(
             "SELECT s.*, r.pressure, count(m.id) AS said, min(m.ts) AS first_at, max(m.ts) AS last_at FROM sessions s"
             f" LEFT JOIN messages m ON {_IS_VISIBLE_MESSAGE}"
@@ -47,16 +48,19 @@ class StoredGenerations:
         return [_generation_of_row(row) for row in reversed(rows)]
 
     def current_activity(self, session: str) -> GenerationActivity | None:
+        """The current generation; None where there is no such session. Takes no longer in a long session."""
         current = session_rows.find_session(self._db, session)
         if current is None:
             return None
         return GenerationActivity(session, current.generation, self._said(current, "ASC"), self._said(current, "DESC"))
 
     def last_seq(self, session: str) -> int:
+        """The seq of the session's last record; 0 where there is none."""
         row = self._db.row("SELECT max(seq) FROM messages WHERE session = ?", (session,))
         return 0 if row is None or row[0] is None else int(row[0])
 
     def records_of_generation(self, session: str, generation: int) -> Iterator[LogRecord]:
+        """Everything that was logged in a generation and not undone, oldest first, whole."""
         seq = 0
         while rows := self._db.rows(
             "SELECT seq, byte_start, byte_end FROM messages WHERE session = ? AND generation = ? AND seq > ?"
@@ -125,10 +129,14 @@ _IS_UNDER_WAY = "state IN ('begun', 'waiting', 'archived')"
 
 
 class StoredResets:
+    """Resets under way and past, one a generation (script.db)."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def begin(self, reset: SessionReset) -> SessionReset:
+        """Note that a reset of the generation is under way; what was noted of an earlier try of it is replaced, but
+        for the number of its tries."""
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO resets (session, generation, scope, reason, resumes, state, pressure, begun_at)"
@@ -150,6 +158,7 @@ class StoredResets:
         return self._one(reset.session, reset.generation)
 
     def mark_archived(self, session: str, generation: int) -> None:
+        """The archive has the generation."""
         with self._db.write() as db:
             db.execute(
                 f"UPDATE resets SET state = 'archived' WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
@@ -157,6 +166,7 @@ class StoredResets:
             )
 
     def postpone(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
+        """It could not be carried out now; one more try is counted."""
         with self._db.write() as db:
             db.execute(
                 "UPDATE resets SET state = 'waiting', note = ?, retry_at = ?, attempts = attempts + 1"
@@ -166,6 +176,7 @@ class StoredResets:
         return self._one(session, generation)
 
     def withdraw(self, session: str, generation: int, now: datetime) -> bool:
+        """It is wanted no longer: whether one was under way."""
         with self._db.write() as db:
             gone = db.execute(
                 f"UPDATE resets SET state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL WHERE "
@@ -176,11 +187,13 @@ class StoredResets:
         return bool(gone)
 
     def unfinished_resets(self) -> list[SessionReset]:
+        """Of current generations, oldest first: those that wait, and those that a crash cut off."""
         current = "generation = (SELECT max(s.generation) FROM sessions s WHERE s.key = session)"
         rows = self._db.rows(f"SELECT * FROM resets WHERE {_IS_UNDER_WAY} AND {current} ORDER BY begun_at, session")
         return [_reset_of_row(row) for row in rows]
 
     def list_for_session(self, session: str) -> list[SessionReset]:
+        """All of a session, oldest first."""
         rows = self._db.rows("SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
         return [_reset_of_row(row) for row in rows]
 

@@ -170,12 +170,13 @@ def _clean_incoming(incoming: IncomingMessage) -> IncomingMessage:
 
 
 class SlashCommandQueue:
-    """Implements `people_ports.TypedCommands`."""
+    """Commands on their way: accepted, run once, answered once."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def accept(self, incoming: IncomingMessage, text: str, now: datetime) -> PendingCommand | None:
+        """Keep the command `text`, durably; None where it was kept before."""
         told = (incoming.sender, incoming.target, text)
         values = (
             clean_text(incoming.bridge),
@@ -195,16 +196,19 @@ class SlashCommandQueue:
         return _command_of_row(row) if added else None
 
     def mark_running(self, command: PendingCommand) -> None:
+        """It is about to run."""
         with self._db.write() as db:
             db.execute("UPDATE typed_commands SET state = 'running' WHERE id = ?", (command.id,))
 
     def save_answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
+        """Store the answer and end the command, at once; what was typed is kept no longer."""
         session = session_rows.find_session(self._db, command.session)
         with self._db.write() as db:
             insert_outgoing(db, [outgoing], 1 if session is None else session.generation, None, now)
             db.execute("UPDATE typed_commands SET state = 'done', text = '' WHERE id = ?", (command.id,))
 
     def list_open(self) -> list[PendingCommand]:
+        """What was not answered, oldest first."""
         return [
             _command_of_row(row)
             for row in self._db.rows("SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")

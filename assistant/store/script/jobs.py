@@ -1,4 +1,4 @@
-"""Reminders and schedules, and what became of each of their slots: `agenda_ports.Jobs` over script.db and the log.
+"""Reminders and schedules, and what became of each of their slots: `JobsPort` over script.db and the log.
 
 What always holds: the end of a slot, its job's next slot, and the outbox or inbox row that comes of it are one
 transaction, so that whatever is killed, a slot ends once and is told once. That a reminder was told goes into the log
@@ -46,7 +46,7 @@ _INSERT = (
 
 
 class Jobs:
-    """Implements `agenda_ports.Jobs`."""
+    """Implements `JobsPort`."""
 
     def __init__(self, db: Database, appender: Appender) -> None:
         self._db = db

@@ -301,12 +301,13 @@ def _undelivered_of_row(row: Row) -> UndeliveredItem:
 
 
 class TurnFiles:
-    """Implements `ports.TurnFiles`."""
+    """Files that go out with the answer of the turn that runs."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def add(self, media: Media, context: ToolContext) -> None:
+        """Under the context's key, once. Durable when it returns; gone where the turn fails."""
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO turn_files (key, turn, session, scope, media) VALUES (?, ?, ?, ?, ?)"

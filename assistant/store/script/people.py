@@ -33,12 +33,13 @@ OWNER_NAME = "owner"
 
 
 class People:
-    """Implements `people_ports.People`."""
+    """Who is who. Nobody but the owner's process writes here."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def list_people(self) -> list[Person]:
+        """The owner first, then the others, the longest known first."""
         rows = self._db.rows("SELECT * FROM people ORDER BY role <> 'owner', id")
         return [self._person(row) for row in rows]
 
@@ -47,6 +48,7 @@ class People:
         return None if row is None else self._person(row)
 
     def find_by_identity(self, identity: Identity) -> Person | None:
+        """Whose account this is."""
         return find_person(self._db, identity)
 
     def _person(self, row: Row) -> Person:
@@ -55,14 +57,19 @@ class People:
     # --------------------------------------------------------------------------------------------------------- changing
 
     def link_owner(self, identity: Identity, now: datetime) -> Person:
+        """The account is the owner's from now on, whoever had it before."""
         with self._db.write() as db:
             return link_owner_account(db, identity, now)
 
     def admit_guest(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
+        """The account belongs to a guest of this state, made where nobody had it. The owner's accounts stay as they
+        are."""
         with self._db.write() as db:
             return admit_guest(db, identity, name, state, now)
 
     def unlink(self, identity: Identity, now: datetime) -> bool:
+        """Nobody's account from now on; a guest without any account is known no longer, and what was set for later from
+        it as a guest is cancelled. False where it was nobody's."""
         bridge, sender = clean_text(identity.bridge), clean_text(identity.sender)
         with self._db.write() as db:
             was = db.execute("DELETE FROM identities WHERE bridge = ? AND sender = ?", (bridge, sender))
@@ -72,6 +79,7 @@ class People:
         return bool(was)
 
     def set_state(self, person_id: int, state: AccessState, now: datetime) -> None:
+        """Of a guest. With a denial, here and in the others, what they had set for later is cancelled."""
         with self._db.write() as db:
             _set_person_state(db, _read_person(db, person_id), state, now)
 
@@ -89,10 +97,12 @@ class People:
         return [_room_of_row(row) for row in self._db.rows("SELECT * FROM rooms ORDER BY bridge, room")]
 
     def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
+        """`name` "" keeps the name that it has."""
         with self._db.write() as db:
             set_room_state(db, bridge, room, name, state, now)
 
     def notify_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
+        """Store the notice, unless its session (that of a stranger, or of a room) was told before."""
         with self._db.write() as db:
             fresh = db.execute(
                 "INSERT OR IGNORE INTO told (session, told_at) VALUES (?, ?)", (outgoing.session, format_time(now))
@@ -103,18 +113,20 @@ class People:
 
 
 class ConversationRoutes:
-    """Implements `people_ports.Places`."""
+    """Which of the owner's conversations goes on where they write."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def session_at(self, bridge: str, target: str) -> str:
+        """`main` where nothing else was chosen."""
         row = self._db.row(
             "SELECT session FROM places WHERE bridge = ? AND target = ?", (clean_text(bridge), clean_text(target))
         )
         return MAIN_SESSION if row is None else str(row["session"])
 
     def choose_session(self, bridge: str, target: str, session: str, now: datetime) -> None:
+        """From now on this place talks to that conversation of the owner's."""
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO places (bridge, target, session, chosen_at) VALUES (?, ?, ?, ?)"
@@ -124,12 +136,14 @@ class ConversationRoutes:
             )
 
     def account_at(self, bridge: str, target: str) -> str | None:
+        """The account of whoever writes from there, and not in a room; None where nobody did who was let in."""
         row = self._db.row(
             "SELECT account FROM accounts_at WHERE bridge = ? AND target = ?", (clean_text(bridge), clean_text(target))
         )
         return None if row is None else str(row["account"])
 
     def record_account(self, bridge: str, target: str, account: str) -> None:
+        """Somebody who was let in writes from there."""
         if self.account_at(bridge, target) != clean_text(account):
             with self._db.write() as db:
                 db.execute(
@@ -139,6 +153,8 @@ class ConversationRoutes:
                 )
 
     def find_owner_target(self, bridge: str) -> str | None:
+        """Where the owner is written to on that bridge: the place that one of their accounts wrote from, the last one
+        that was new; None where none did."""
         row = self._db.row(
             "SELECT a.target FROM accounts_at a JOIN identities i ON i.bridge = a.bridge AND i.sender = a.account"
             " JOIN people p ON p.id = i.person_id WHERE a.bridge = ? AND p.role = 'owner'"
@@ -241,12 +257,13 @@ _SELECT_PENDING = "SELECT * FROM pairings WHERE state IN ('pending', 'locked') A
 
 
 class Pairings:
-    """Implements `people_ports.Pairings`."""
+    """Codes that were given out. What is past its time is as if it were not there."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def pending_pairings(self, now: datetime) -> list[Pairing]:
+        """Codes that hold, locked ones too, oldest first."""
         return [_pairing_of_row(row) for row in self._db.rows(f"{_SELECT_PENDING} ORDER BY id", (format_time(now),))]
 
     def request_access(
@@ -256,6 +273,9 @@ class Pairings:
         code_notice: OutgoingMessage,
         owner_notice: Callable[[int], OutgoingMessage],
     ) -> bool:
+        """Keep the code of somebody who asks to be let in, with the notice that gives it to them and the one, made of
+        the pairing's id, that asks the owner. False, and nothing kept, where too many wait already. Who has a code that
+        holds gets no other: True, and nothing kept."""
         bridge, sender, room = clean_text(knock.bridge), clean_text(knock.sender), knock.room and clean_text(knock.room)
         with self._db.write() as db:
             waiting = db.rows(f"{_SELECT_PENDING} AND kind = 'knock'", (format_time(offer.valid_from),))
@@ -269,6 +289,7 @@ class Pairings:
         return True
 
     def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
+        """Keep a code that the owner sends from that bridge. False where too many wait already."""
         with self._db.write() as db:
             waiting = db.rows(f"{_SELECT_PENDING} AND kind = 'link'", (format_time(offer.valid_from),))
             if len(waiting) >= offer.max_pending:
@@ -277,6 +298,7 @@ class Pairings:
         return True
 
     def record_wrong_code(self, pairings: Sequence[Pairing], limit: int) -> bool:
+        """Note a wrong code on each of these; from `most` on they are locked. Whether they are now."""
         with self._db.write() as db:
             for pairing in pairings:
                 db.execute(
@@ -292,6 +314,7 @@ class Pairings:
         return "locked" in states
 
     def approve(self, pairing: Pairing, *, as_owner: bool, outgoing: OutgoingMessage, now: datetime) -> None:
+        """The one who knocked is let in (as a guest, or as the owner; a room is allowed), told so, the code used."""
         identity = Identity(pairing.bridge, pairing.sender)
         with self._db.write() as db:
             if not self._use(pairing):
@@ -305,6 +328,7 @@ class Pairings:
             insert_outgoing(db, [outgoing], 1, None, now)
 
     def redeem(self, pairing: Pairing, identity: Identity, outgoing: OutgoingMessage, now: datetime) -> None:
+        """The account that sent the owner's code is the owner's, told so, the code used."""
         with self._db.write() as db:
             if self._use(pairing):
                 link_owner_account(db, identity, now)
@@ -313,6 +337,7 @@ class Pairings:
                 insert_outgoing(db, [outgoing], 1, None, now)
 
     def remove_codes(self, bridge: str, sender: str, room: str | None) -> None:
+        """The codes of somebody on whom the owner decided otherwise."""
         with self._db.write() as db:
             _delete_requests(db, bridge, sender, room)
 

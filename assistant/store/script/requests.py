@@ -141,6 +141,8 @@ def withdraw_requests(db: Database, undo: LogRecord) -> None:
 
 
 class Pins:
+    """Words that stand in every prompt of a session (character.db)."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -151,6 +153,7 @@ class Pins:
         ]
 
     def add(self, session: str, scope: str, text: str, role: str, message_id: int | None, now: datetime) -> Pin:
+        """A message that is pinned already keeps its pin."""
         with self._db.write() as db:
             known = db.row(
                 "SELECT * FROM pins WHERE session = ? AND message_id IS NOT NULL AND message_id = ?",
@@ -165,6 +168,7 @@ class Pins:
         return Pin(pin_id, session, scope, clean_text(text), role, message_id, now)
 
     def remove(self, session: str, pin_ids: Sequence[int]) -> list[Pin]:
+        """Raises `UsageError` naming the ids that do not exist; then none is removed."""
         with self._db.write() as db:
             known = {pin.id: pin for pin in self.list_pins(session)}
             unknown = [str(one) for one in pin_ids if one not in known]

@@ -89,7 +89,7 @@ class CircuitBreakers:
 
 
 class BridgeStates:
-    """Implements `bridge_ports.States`."""
+    """How far each bridge has come, durably, and which the owner paused. Raises `StoreError`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -98,6 +98,8 @@ def list_tool_runs(db: Database, turn: str) -> list[ToolRun]:
 
 
 class Delegations:
+    """Tasks given to helpers (script.db): written before a helper starts, so that a restart can tell of them (F22)."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -132,6 +134,7 @@ class Delegations:
     def list_for_session(
         self, session: str, *, state: DelegationState | None = None, limit: int = 50
     ) -> list[Delegation]:
+        """Newest first."""
         rows = self._db.rows(
             "SELECT * FROM delegations WHERE session = ? AND (? IS NULL OR state = ?) ORDER BY id DESC LIMIT ?",
             (session, state, state, limit),
@@ -139,6 +142,7 @@ class Delegations:
         return [_delegation_of_row(row) for row in rows]
 
     def interrupt_running(self, now: datetime) -> list[Delegation]:
+        """At start: those an earlier process left running are `interrupted`."""
         with self._db.write() as db:
             running = "SELECT id FROM delegations INDEXED BY delegations_running WHERE state = 'running'"
             ids = sorted(row["id"] for row in db.rows(running))

@@ -173,7 +173,7 @@ _IS_HIDDEN = (
 
 
 def plan_uncompact(db: Database, key: str, checkpoint_id: int | None) -> RestorePreview:
-    """See `ports.Conversation.restorable`."""
+    """See `Conversation.plan_uncompact`."""
     session = session_rows.require_session(db, key)
     chain = _undo_chain(db, session, checkpoint_id)
     ids = [row["id"] for row in chain]

@@ -21,7 +21,7 @@ _IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL"
 
 
 class UnreadMessages:
-    """Implements `sleep_ports.LogReader` over the index of script.db and the master log."""
+    """Implements `LogReaderPort` over the index of script.db and the master log."""
 
     def __init__(self, db: Database, log: LogFiles) -> None:
         self._db = db

@@ -23,8 +23,9 @@ from threading import Lock
 
 from assistant.core.messages import LogByteRange, Role
 from assistant.core.records import LogRecord, SearchHit
+from assistant.search.finder import SourceFinder
 from assistant.search.fulltext import query_words
-from assistant.search.index_values import FinderPort, SearchFilter, SourceHit
+from assistant.search.index_values import SearchFilter, SourceHit
 from assistant.search.match import EXCERPT_CHARACTERS, PreparedQuery, best_passage, make_excerpt, prepare_query
 from assistant.store.database import Database
 from assistant.store.encoding import format_time, parse_time
@@ -48,7 +49,7 @@ _SELECT = f"SELECT {_COLUMNS} FROM messages"
 class StoredHistory:
     """`History` over `script.db` and the master log of a home. Opens nothing for writing."""
 
-    def __init__(self, database: Database, files: LogFiles, finder: FinderPort) -> None:
+    def __init__(self, database: Database, files: LogFiles, finder: SourceFinder) -> None:
         """All are this object's own, and closed with it."""
         self._db = database
         self._files = files
@@ -58,7 +59,7 @@ class StoredHistory:
         self._lock = Lock()
 
     @classmethod
-    def open(cls, home: Path, finder: FinderPort) -> StoredHistory:
+    def open(cls, home: Path, finder: SourceFinder) -> StoredHistory:
         """Open beside whoever writes. Raises `StoreError` where there is no home yet."""
         return cls(Database.open_reader(home / "script.db"), LogFiles(home), finder)
 

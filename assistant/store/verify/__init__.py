@@ -1,3 +1,1 @@
 """Checks of log, index and views against one another, and the repair of the index."""
-
-from __future__ import annotations

@@ -49,7 +49,7 @@ from assistant.store.verify.coverage import (
 
 
 class Verifier:
-    """Implements `ports.Verifier` over the databases and logs of `home`."""
+    """Proves I2 and I3 (chain, commitments, index against log, coverage, foreign keys)."""
 
     def __init__(self, home: Path, db: Database, log: MessageLog, conversation: StoredConversation) -> None:
         self._home = home

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from assistant.mem0.codec import memory_metadata
 from assistant.mem0.wordllama import WordLlamaEmbedder
 from assistant.store.database import Database
 from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
@@ -28,14 +29,13 @@ mem0_main = importlib.import_module("mem0.memory.main")
 mem0_storage = importlib.import_module("mem0.memory.storage")
 mem0_telemetry = importlib.import_module("mem0.memory.telemetry")
 adapter = importlib.import_module("assistant.mem0.adapter")
-vector_store = importlib.import_module("assistant.mem0.adapter")
 
 
 def open_store() -> Any:
     batch = MemoryTransaction(Database.open(HOME / "memory.db", schema, NOW))
     embedder = WordLlamaEmbedder()
-    vectors = vector_store.LocalVectors(MemoryVectors(batch), embedder.name, embedder.dimensions)
-    return adapter.HouseMemory(adapter.PreparedEmbeddings(embedder), vectors, MemoryHistory(batch))
+    vectors = adapter.LocalVectorStore(MemoryVectors(batch), embedder.name, embedder.dimensions)
+    return adapter.Mem0Adapter(adapter.BatchedEmbeddings(embedder), vectors, MemoryHistory(batch))
 
 
 def version() -> str:
@@ -54,12 +54,12 @@ def attributes_not_set() -> list[str]:
 
 def overridden_with_other_parameters() -> list[str]:
     """Of what ours puts in the place of Mem0's, methods that are missing there or are called otherwise."""
-    own = [name for name, made in vars(adapter.HouseMemory).items() if inspect.isfunction(made) and name[:2] != "__"]
+    own = [name for name, made in vars(adapter.Mem0Adapter).items() if inspect.isfunction(made) and name[:2] != "__"]
     private = [name for name in own if name.startswith("_")]
     kept = [name for name in vars(mem0_storage.SQLiteManager) if not name.startswith("_")]
     pairs = [
-        (mem0_main.Memory, adapter.HouseMemory, private),
-        (mem0_storage.SQLiteManager, adapter.HistoryInStore, kept),
+        (mem0_main.Memory, adapter.Mem0Adapter, private),
+        (mem0_storage.SQLiteManager, adapter.Mem0HistoryAdapter, kept),
     ]
     return [name for theirs, own, names in pairs for name in names if not _called_alike(theirs, own, name)]
 
@@ -80,7 +80,7 @@ def created_otherwise() -> list[str]:
     kept = make_memory("I live in Oslo.")
     one.remember(kept)
     vector = one.embedding_model.embed(kept.text)
-    given = {**adapter.memory_form.metadata(kept), "user_id": "main", "role": "user"}
+    given = {**memory_metadata(kept), "user_id": "main", "role": "user"}
     seen: list[dict[str, Any]] = []
     one.vector_store.insert = lambda vectors, ids, payloads: seen.extend(payloads)
     theirs = mem0_main.Memory._create_memory(one, kept.text, {kept.text: vector}, given)

@@ -1,0 +1,182 @@
+"""The patterns, words and weights of the rules, read from the TOML files in `sleep/rules/data`.
+
+What always holds: a file is read when something of it is first used, and a pattern is compiled when it is first used,
+so a start reads nothing. What a file says wrongly (a doubled name, a flag or fragment that does not exist) is a
+`ValueError` that names the file and the entry.
+
+Of a pattern of several lines, the line breaks and the spaces that begin each line are dropped. `{name}` is replaced by
+the fragment of that name; braces around anything else are the regular expression's own.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from assistant.core.text import lazy_regex
+
+DATA_FILES = Path(__file__).with_name("data")
+_FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
+_FRAGMENT = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One form that speaks for a clause to last, or against it.
+
+    - `name`: as the classifier and the other signs refer to it.
+    - `weight`: above 0 for lasting, below 0 for passing.
+    - `pattern`: searched in the clause in lower case.
+    - `is_cased`: searched in the clause as it was written instead.
+    - `cancelled_by`: signs beside which this one tells nothing.
+    """
+
+    name: str
+    weight: float
+    pattern: re.Pattern[str]
+    is_cased: bool = False
+    cancelled_by: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """What `signs.toml` holds.
+
+    - `threshold`: the weight from which a clause lasts.
+    - `class_weights`: what a class of words weighs, once a clause.
+    - `link_signs`, `link_classes`: what links a clause to somebody's life.
+    - `unlinked`: the weight of having no link.
+    - `so_many`: the weight of family with a number.
+    - `word_weight`: for each word beyond `words_before`, for `most_words` at most.
+    """
+
+    threshold: float
+    signs: tuple[Sign, ...]
+    class_weights: Mapping[str, float]
+    link_signs: frozenset[str]
+    link_classes: frozenset[str]
+    unlinked: float
+    so_many: float
+    word_weight: float
+    words_before: int
+    most_words: int
+
+
+class _NamedPattern:
+    """The `re.Pattern` of that name, looked up at its first use."""
+
+    def __init__(self, file: str, name: str) -> None:
+        self._file, self._name = file, name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(read_patterns(self._file)[self._name], attribute)
+        setattr(self, attribute, value)
+        return value
+
+
+def load_pattern(file: str, name: str) -> re.Pattern[str]:
+    """The pattern `name` of `<file>.toml`; KeyError at its first use where there is none."""
+    return cast(re.Pattern[str], _NamedPattern(file, name))
+
+
+@cache
+def read_patterns(file: str) -> Mapping[str, re.Pattern[str]]:
+    """Every pattern of `<file>.toml` by its name. `[flags]` has the flags of a pattern, or of all others as `default`;
+    without either, case is ignored."""
+    data = _read(file)
+    fragments, flags, patterns = _fragments(data), dict[str, list[str]](data.get("flags", {})), data.get("patterns", {})
+    default: list[str] = flags.pop("default", ["ignorecase"])
+    if unknown := flags.keys() - patterns.keys():
+        raise ValueError(f"{file}.toml: flags for no pattern: {', '.join(sorted(unknown))}")
+    return {
+        name: lazy_regex(_join(file, name, text, fragments), _flags(file, name, flags.get(name, default)))
+        for name, text in patterns.items()
+    }
+
+
+@cache
+def read_words(table: str) -> Mapping[str, str]:
+    """A table of `words.toml`: word lists with spaces between the words, or words for words."""
+    return cast(Mapping[str, str], _read("words")[table])
+
+
+@cache
+def read_word_set(name: str) -> frozenset[str]:
+    """A list of `words.toml`."""
+    return frozenset(read_words("lists")[name].split())
+
+
+@cache
+def read_classifier() -> Classifier:
+    data = _read("signs")
+    fragments = _fragments(data)
+    signs = tuple(
+        Sign(
+            row["name"],
+            row["weight"],
+            lazy_regex(_join("signs", row["name"], row["pattern"], fragments), re.IGNORECASE * row.get("cased", False)),
+            row.get("cased", False),
+            frozenset(row.get("cancelled_by", ())),
+        )
+        for row in data["sign"]
+    )
+    names, links, length = {sign.name for sign in signs}, data["links"], data["length"]
+    if len(names) < len(signs):
+        raise ValueError("signs.toml: two signs have the same name")
+    referred = frozenset(links["signs"]).union(*(sign.cancelled_by for sign in signs))
+    if unknown := referred - names:
+        raise ValueError(f"signs.toml: no such sign: {', '.join(sorted(unknown))}")
+    return Classifier(
+        data["threshold"],
+        signs,
+        data["class_weights"],
+        frozenset(links["signs"]),
+        frozenset(links["classes"]),
+        links["unlinked"],
+        links["so-many"],
+        length["weight"],
+        length["after"],
+        length["most"],
+    )
+
+
+def _read(file: str) -> dict[str, Any]:
+    return tomllib.loads((DATA_FILES / f"{file}.toml").read_text(encoding="utf-8"))
+
+
+def _fragments(data: Mapping[str, Any]) -> dict[str, str]:
+    """The fragments of a file; of verbs in `[habits]` the alternatives, in the form for oneself and for others."""
+    fragments = dict(data.get("fragments", {}))
+    for person, verbs in data.get("habits", {}).items():
+        forms = {_third_person(verb) if person == "third_person" else verb for verb in verbs.split()} - {"has"}
+        fragments[f"{person}_habits"] = "|".join(sorted(forms, key=lambda verb: (-len(verb), verb)))
+    return fragments
+
+
+def _third_person(verb: str) -> str:
+    if verb == "have":
+        return "has"
+    if verb.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return f"{verb}es"
+    return f"{verb[:-1]}ies" if verb.endswith("y") and verb[-2] not in "aeiou" else f"{verb}s"
+
+
+def _join(file: str, name: str, text: str, fragments: Mapping[str, str]) -> str:
+    def fragment(found: re.Match[str]) -> str:
+        if found[1] not in fragments:
+            raise ValueError(f"{file}.toml, {name}: no fragment {found[1]}")
+        return _join(file, name, fragments[found[1]], fragments)
+
+    joined = "".join(line.lstrip(" ") for line in text.split("\n")) if "\n" in text else text
+    return _FRAGMENT.sub(fragment, joined)
+
+
+def _flags(file: str, name: str, flags: list[str]) -> int:
+    if unknown := set(flags) - _FLAGS.keys():
+        raise ValueError(f"{file}.toml, {name}: no such flag: {', '.join(sorted(unknown))}")
+    return sum(_FLAGS[flag] for flag in flags)

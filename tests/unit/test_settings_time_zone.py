@@ -1,0 +1,42 @@
+"""How a time zone is read from the settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assistant.settings.home import Home
+from assistant.settings.layers import parse_setting_text
+from assistant.settings.settings import (
+    load_settings,
+)
+from tests.unit.test_settings import refused
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+@pytest.mark.parametrize("written", ["europe/oslo", "EUROPE/OSLO", "Europe/Oslo"])
+def test_a_time_zone_is_understood_in_any_case_and_spelled_as_the_database_does(home: Home, written: str) -> None:
+    home.config.write_text(f'[home]\ntimezone = "{written}"\n')
+    assert load_settings(home, {}).values.home.timezone == load_settings(home, {}).zone.key == "Europe/Oslo"
+    assert parse_setting_text("home.timezone", written) == "Europe/Oslo"
+
+
+@pytest.mark.parametrize(
+    ("written", "near"),
+    [("oslo", '"Europe/Oslo"'), ("new york", '"America/New_York"'), ("Europ/Oslo", '"Europe/Oslo"')],
+)
+def test_a_time_zone_that_there_is_not_is_refused_with_the_names_that_are_nearest(
+    home: Home, written: str, near: str
+) -> None:
+    told = refused(home, f'[home]\ntimezone = "{written}"\n').splitlines()[0]
+    assert f'`home.timezone` is "{written}"; allowed: an IANA time zone' in told
+    assert near in told.partition("Did you mean ")[2]
+
+
+def test_a_time_zone_that_is_like_none_is_refused_without_a_guess(home: Home) -> None:
+    assert "Did you mean" not in refused(home, '[home]\ntimezone = "../../etc/passwd"\n')

@@ -1,0 +1,32 @@
+"""`tests/slow.toml` names tests that there are, and leaves something of every other module to `make test`."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+TABLE: dict[str, dict[str, list[str]]] = tomllib.loads((TESTS / "slow.toml").read_text(encoding="utf-8"))
+
+
+def functions_named_test(module: str) -> set[str]:
+    tree = ast.parse((TESTS / module).read_text(encoding="utf-8"))
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {function.name for function in functions if function.name.startswith("test_")}
+
+
+def test_every_name_is_a_test() -> None:
+    named = {(module, name.partition("[")[0]) for module, entry in TABLE.items() for name in entry["tests"]}
+    assert {
+        (module, name) for module, name in named if name != "*" and name not in functions_named_test(module)
+    } == set()
+
+
+def test_every_module_keeps_a_test_unless_it_is_slow_as_a_whole() -> None:
+    emptied = [
+        module
+        for module, entry in TABLE.items()
+        if "*" not in entry["tests"] and functions_named_test(module) <= set(entry["tests"])
+    ]
+    assert emptied == []
