@@ -19,7 +19,7 @@ from assistant.cli.memory import query_memories, session_option
 from assistant.cli.output import print_json, print_remark, print_text
 from assistant.cli.remote import open_home_locally, print_slash_command
 from assistant.cli.text import read_next_line, require_utf8
-from assistant.commands.erasure import confirmation_code_in, preview_counts
+from assistant.commands.erasure import KEEP_BACKUPS, confirmation_code_in, preview_counts
 from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -120,12 +120,13 @@ _LIKE_A_CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 @click.command()
 @click.argument("words", metavar="ID|TEXT", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--keep-backups", is_flag=True, help="List the backups that have it, and keep them.")
 @session_option
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON object: what there was, and whether it is gone.")
-def forget(words: tuple[str, ...], yes: bool, session: str, json_out: bool) -> int:
+def forget(words: tuple[str, ...], yes: bool, keep_backups: bool, session: str, json_out: bool) -> int:
     """Forget something for good, in every copy: a memory by its id, a journal entry (e12), a message (#17), or TEXT.
 
-    Shows what would go and asks. It cannot be taken back.
+    Shows what would go and asks. It cannot be taken back. Backups that have it are removed, and one new backup is made.
 
     \b
     Example:
@@ -138,13 +139,14 @@ def forget(words: tuple[str, ...], yes: bool, session: str, json_out: bool) -> i
     settings = load_effective_settings()
     require_home(settings)
     configure_logging("error")
-    return run_with_signals(_forgotten(settings, what, session, yes=yes, json_out=json_out))
+    target = f"{KEEP_BACKUPS} {_named(what)}" if keep_backups else _named(what)
+    return run_with_signals(_forgotten(settings, target, session, yes=yes, json_out=json_out))
 
 
-async def _forgotten(settings: Settings, what: str, session: str, *, yes: bool, json_out: bool) -> int:
+async def _forgotten(settings: Settings, target: str, session: str, *, yes: bool, json_out: bool) -> int:
     """The exit code. A code holds for the process that gave it, so both steps go over one link."""
     async with open_link(settings, open_home_locally) as link:
-        found = await link.run_command(f"/forget {_named(what)}", session)
+        found = await link.run_command(f"/forget {target}", session)
         code = confirmation_code_in(found)
         if not code:
             _tell(found, "", json_out=json_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
@@ -15,6 +16,7 @@ _MESSAGE = lazy_regex(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
 _DIGITS = lazy_regex(r"[0-9]{8}")
 _MEMORY = lazy_regex(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
 _NAMED_MEMORY = lazy_regex(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{MIN_ID_DIGITS - 1},35}})", re.IGNORECASE)
+KEEP_BACKUPS = "--keep-backups"
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
 _RELATED = 10
 _ASKED = lazy_regex(r"It cannot be taken back\. To forget it, the user types /forget ([0-9A-F]{6}) within 15 minutes\.")
@@ -24,7 +26,10 @@ _PLACE = lazy_regex(r"- ([^:(]+): (\d+)(?: \(|$)")
 def parse_forget_target(argument: str, scope: str) -> ErasureRequest:
     """What is meant: `#17` or `17` a message, `entry 12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory, eight
     digits alone one or the other, anything else the words themselves; in quotes, words that look like one of these.
-    Raises `UsageError` for nothing."""
+    `--keep-backups` before it keeps backups. Raises `UsageError` for nothing."""
+    option, _, rest = argument.strip().partition(" ")
+    if option == KEEP_BACKUPS:
+        return replace(parse_forget_target(rest, scope), keep_backups=True)
     text = argument.strip()
     if not text:
         raise UsageError("Say what to forget: #17 (a message), entry 12, a memory's id, or the words themselves.")
@@ -48,18 +53,36 @@ def render_forget_preview(found: ErasurePreview, code: str = "", *, shown: bool 
     that is itself kept in the log."""
     earlier = [line for done in found.finished for line in _finished_lines(done)]
     if not found:
+        if found.backups:
+            return [
+                *earlier,
+                f"Only backups have it, and you keep them: {'; '.join(found.backups)}. Nothing was changed.",
+            ]
         return [*earlier, f"Nothing {'more ' if earlier else ''}of that is kept anywhere. Nothing was changed."]
     lines = [*earlier, "Nothing was changed yet. This would be forgotten for good:"]
     for place in found.places:
         more = "; ..." if place.count > len(place.examples) else ""
         told = f" ({'; '.join(map(_one_line, place.examples))}{more})" if shown else ""
         lines.append(f"- {place.kind}: {place.count}{told}")
+    lines += _backup_lines(found)
     if found.related:
         lines.append("Learned from these messages in other words, and staying unless named:")
         lines += [f"- {_one_line(one)}" for one in found.related[:_RELATED]]
     if code:
         lines.append(f"It cannot be taken back. To forget it, the user types /forget {code} within 15 minutes.")
     return lines
+
+
+def _backup_lines(found: ErasurePreview) -> list[str]:
+    names = "; ".join(found.backups)
+    if not names:
+        return []
+    if found.request.keep_backups:
+        return [f"Backups that have it stay, as you asked: {names}."]
+    return [
+        f"- backups of the home: {len(found.backups)} ({names})",
+        "Each of these backups is removed whole, and with it the state of that day. First one new backup is made.",
+    ]
 
 
 def confirmation_code_in(preview: str) -> str:

@@ -86,7 +86,7 @@ class CommandRegistry:
             "usage": Command("/usage [day|model|kind|session]", "what models have cost, and may", self._usage),
             "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, ALL_ROLES),
             "forget": Command(
-                "/forget TEXT | #N | entry N | memory ID",
+                "/forget [--keep-backups] TEXT | #N | entry N | memory ID",
                 "show what would vanish from every copy, with a code",
                 self._forget,
             ),

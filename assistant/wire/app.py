@@ -36,7 +36,7 @@ from assistant.service.malloc import trim_heap
 from assistant.settings.settings import Settings
 from assistant.web.deps import ApiDeps, DaemonControl
 from assistant.wire.agenda import build_agenda
-from assistant.wire.backup import BackupErasure, build_backup_scheduler
+from assistant.wire.backup import build_backup_erasure, build_backup_scheduler
 from assistant.wire.backup import tidy_backups as settle_backups
 from assistant.wire.bridges import ConfiguredBridges
 from assistant.wire.commands import build_slash_commands, build_tools
@@ -95,7 +95,7 @@ class App:
         self.backup_scheduler = build_backup_scheduler(
             settings, stores.conversation, lambda: self.erasure.is_running, clock
         )
-        self.erasure = ErasureService(stores.erasure, stores.memories, self._is_busy, BackupErasure(settings))
+        self.erasure = ErasureService(stores.erasure, stores.memories, self._is_busy, build_backup_erasure(settings))
         self.memory = self._memory_commands()
         self.agenda = build_agenda(settings, stores, lambda: self.runtime.wake(), clock)
         self.toolbox = build_tools(self, clock)

@@ -14,9 +14,7 @@ import os
 import shutil
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -26,19 +24,11 @@ from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.core.store_ports import Conversation as ConversationPort
-from assistant.settings.home import Home
+from assistant.erasure.backups import BackupErasure
 from assistant.settings.settings import Settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
-from assistant.store.database import Database
-from assistant.store.erasure.backups import RewrittenBackups, erase_in_backups, find_backups_with_words
-from assistant.store.erasure.plan import ErasurePlan
-from assistant.store.erasure.store import ErasureStore
 from assistant.store.files import WriteThrottle
-from assistant.store.log.writer import MessageLog
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.script import script_migrations
-from assistant.wire.stores import open_archive, open_conversation
 
 # Enough to give way; the least there is would not come to an end beside somebody who works all the time.
 _NOT_IMPORTANT = 10
@@ -64,6 +54,11 @@ def build_backup_scheduler(
         is_erasing=forgetting,
         clock=clock,
     )
+
+
+def build_backup_erasure(settings: Settings) -> BackupErasure:
+    folder = backup_folder(settings)
+    return BackupErasure(folder, partial(make_in_child, folder, settings.values.backup.workspace))
 
 
 def build_backup_commands(settings: Settings, backing_up: BackupScheduler) -> BackupCommands:
@@ -159,38 +154,6 @@ def main() -> int:
     rest = {"files": made.files, "unpacked_bytes": made.unpacked_bytes, "left_out": dict(made.left_out)}
     sys.stdout.write(json.dumps({"backup": backup, **rest, "seconds": made.seconds}))
     return 0
-
-
-# -------------------------------------------------------------------------------------------------------- forgetting
-
-
-class BackupErasure:
-    """`assistant.erasure.service.Backups`: the work is long and is done in a thread of its own, over stores of its
-    own."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._folder = backup_folder(settings)
-
-    async def find_with_words(self, marked: ErasurePlan) -> list[str]:
-        return await asyncio.to_thread(find_backups_with_words, self._folder, marked)
-
-    async def erase(self, marked: ErasurePlan, now: datetime) -> RewrittenBackups:
-        opening = partial(_opened_copy, self._settings, now)
-        return await asyncio.to_thread(
-            erase_in_backups, self._folder, marked, opening, now, WriteThrottle(throttled=False)
-        )
-
-
-@contextmanager
-def _opened_copy(settings: Settings, now: datetime, home: Path) -> Iterator[ErasureStore]:
-    with (
-        closing(Database.open(home / "script.db", script_migrations, now)) as db,
-        closing(Database.open(home / "character.db", character_migrations, now)) as people,
-        closing(MessageLog(home)) as log,
-    ):
-        archive = open_archive(replace(settings, home=Home(home)), is_copy=True)
-        yield ErasureStore(home, db, people, log, open_conversation(settings, db, log), None, archive=archive)
 
 
 if __name__ == "__main__":

@@ -79,10 +79,9 @@ from assistant.wire.search import open_history, open_memory_search
 from sleep.rules.intents import classify_request
 
 
-def open_archive(settings: Settings, *, is_copy: bool = False) -> StoredArchive:
-    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads.
-    `is_copy`: the home is one that a backup was unpacked to, which leaves archives elsewhere alone."""
-    return StoredArchive(settings.home.path, partial(_open_object_store, settings), is_copy=is_copy)
+def open_archive(settings: Settings) -> StoredArchive:
+    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads."""
+    return StoredArchive(settings.home.path, partial(_open_object_store, settings))
 
 
 def restore_archived_session(settings: Settings, session: str, generation: int) -> LogRestoreResult:

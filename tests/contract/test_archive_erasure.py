@@ -19,7 +19,7 @@ from assistant.erasure.service import ErasureService
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.database import Database
-from assistant.store.erasure.plan import ErasurePlan, read_plan_files
+from assistant.store.erasure.plan import read_plan_files
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.schema.character import character_migrations
 from tests.support.archive_storage import (
@@ -50,7 +50,7 @@ class ArchiveErasureHome(StoreHome):
         self.copies = ErasureStore(
             self.path, self.db, self.people, self.log, self.conversation, None, None, self.archive
         )
-        self.forgetting: ErasureService[ErasurePlan] = ErasureService(self.copies, None)
+        self.forgetting = ErasureService(self.copies, None)
         return self
 
     def close(self) -> None:
@@ -259,19 +259,6 @@ async def test_what_a_crash_left_half_written_in_the_home_goes_too(tmp_path: Pat
     assert (await home.forget()).complete
     assert not part.exists()
     home.close()
-
-
-async def test_of_an_unpacked_backup_the_archives_elsewhere_are_left_alone(remote: ArchiveErasureHome) -> None:
-    remote.say(SECRET, "noted")
-    remote.archived(f"Open: {SECRET}")
-    copy = open_archive(remote, FAULTY_URL, is_copy=True)
-    remote.copies = ErasureStore(
-        remote.path, remote.db, remote.people, remote.log, remote.conversation, None, None, copy
-    )
-    FaultyFileSystem.calls.clear()
-    done = await ErasureService(remote.copies, None).erase(ErasureRequest("owner", text=SECRET), NOW)
-    assert done.complete
-    assert FaultyFileSystem.calls == []
 
 
 async def test_an_archive_that_the_index_does_not_know_loses_the_words_as_well(tmp_path: Path) -> None:

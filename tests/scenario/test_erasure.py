@@ -163,9 +163,9 @@ async def test_nothing_changes_before_a_person_says_so(home: ErasureHome) -> Non
         "typed lines",
         "torn ends of logs",
         "archives",
-        "backups",
         "sleep reports",
     }
+    assert len(found.backups) == 3 and all(name.startswith("backups/") for name in found.backups)
     assert found.related == ("journal entry 2: The gate has a word.", "journal entry 5: The word was changed.")
     with pytest.raises(UsageError, match="nothing to forget under this code"):
         await home.erasure.confirm(code, GUEST, NOW)

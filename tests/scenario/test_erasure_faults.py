@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from assistant.core.erasure import ErasureRequest
-from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
-from assistant.core.memories import Memory
+from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import Message
 from assistant.erasure.service import ErasureService
 from assistant.mem0.client import MemoryStoreSettings
@@ -20,7 +19,14 @@ from assistant.store.erasure.plan import PLAN_FILES
 from assistant.store.log import redact as blanking
 from assistant.store.log.format import decode_record, encode_record, split_line
 from assistant.wire.stores import open_mem0_client
-from tests.support.erasure_home import KEPT_FACT, SECRET, ErasureHome, erasure_request, write_everywhere
+from tests.support.erasure_home import (
+    KEPT_FACT,
+    SECRET,
+    ErasureHome,
+    UnreachableMemories,
+    erasure_request,
+    write_everywhere,
+)
 from tests.support.faulty_disk import FullableDisk, can_mount, file_size_limit, mounted_disk
 from tests.support.semantic_memory import add_changes, make_memory
 from tests.support.store_home import NOW, memory_backed_directory
@@ -34,22 +40,6 @@ def home() -> Iterator[ErasureHome]:
         opened = ErasureHome(path / "home").open()
         yield opened
         opened.close()
-
-
-class Unreachable:
-    """A memory layer that answers again some day."""
-
-    def __init__(self, home: ErasureHome) -> None:
-        self.home = home
-        self.answers = False
-
-    async def all(self, scope: str | None = None) -> list[Memory]:
-        return await self.home.memories.all(scope)
-
-    async def erase(self, memory_ids: Sequence[str]) -> None:
-        if not self.answers:
-            raise MemoryUnavailable
-        await self.home.memories.erase(memory_ids)
 
 
 @pytest.fixture(params=["files that may not grow", *(["a file system of 6 MB"] if can_mount() else [])])
@@ -95,7 +85,7 @@ async def test_f11_databases_that_cannot_be_written_anew_are_told_of(disk: Fulla
 
 async def test_a_memory_layer_that_is_down_is_told_of_and_asked_again_at_the_next_start(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    layer = Unreachable(home)
+    layer = UnreachableMemories(home)
     forgetting = ErasureService(home.erasure_store, layer)  # type: ignore[arg-type]
     done = await forgetting.erase(erasure_request(), NOW)
     assert not done.complete
@@ -110,7 +100,7 @@ async def test_a_memory_layer_that_is_down_is_told_of_and_asked_again_at_the_nex
 
 async def test_asking_again_finishes_what_was_cut_off_and_says_so(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    layer = Unreachable(home)
+    layer = UnreachableMemories(home)
     forgetting = ErasureService(home.erasure_store, layer)  # type: ignore[arg-type]
     await forgetting.erase(erasure_request(), NOW)
     await forgetting.request_code(erasure_request(), NOW)
@@ -149,7 +139,7 @@ async def test_what_was_cut_off_for_somebody_else_is_finished_and_not_told(home:
 
 async def test_what_could_not_be_done_is_not_forgotten_by_a_later_forgetting(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    layer = Unreachable(home)
+    layer = UnreachableMemories(home)
     forgetting = ErasureService(home.erasure_store, layer)  # type: ignore[arg-type]
     await forgetting.erase(erasure_request(), NOW)
     await forgetting.erase(erasure_request("called Albatross"), NOW)
@@ -215,7 +205,7 @@ async def test_a_backup_that_cannot_be_opened_is_told_of(home: ErasureHome) -> N
     assert home.files_containing() == []
 
 
-async def test_a_backup_of_an_earlier_version_loses_its_full_text_too(home: ErasureHome) -> None:
+async def test_a_copy_of_an_earlier_version_goes_for_its_full_text_too(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
     [backup] = (home.path / "backups").glob("script-*.db")
     earlier = Database.open_unmigrated(backup)
@@ -225,6 +215,7 @@ async def test_a_backup_of_an_earlier_version_loses_its_full_text_too(home: Eras
     earlier.close()
     done = await home.erasure.erase(erasure_request(), NOW)
     assert done.complete
+    assert not backup.exists()
     assert home.files_containing() == []
 
 
@@ -262,22 +253,6 @@ async def test_what_was_cut_off_waits_while_a_sleep_may_write_of_it(home: Erasur
     asleep = ErasureService(home.erasure_store, home.memories, lambda: True)  # type: ignore[arg-type]
     assert (await asleep.request_code(erasure_request(), NOW))[0].finished == ()
     assert NOTE in home.files_containing()
-
-
-async def test_a_backup_put_back_has_none_of_it(home: ErasureHome) -> None:
-    write_everywhere(home, SECRET, SECRET)
-    await home.erasure.erase(erasure_request(), NOW)
-    [backup] = (home.path / "backups").glob("script-*.db")
-    home.close()
-    for path in home.path.glob("script.db*"):
-        path.unlink()
-    backup.rename(home.path / "script.db")
-    home.open().conversation.recover_after_crash(NOW)
-    assert home.verify().problems == ()
-    assert home.files_containing() == []
-    for _ in range(2):
-        home.conversation.undo_compaction(home.conversation.plan_uncompact("main"), "main", NOW)
-    assert KEPT_FACT in home.view_contents()
 
 
 async def test_a_repair_afterwards_changes_nothing_that_is_seen(home: ErasureHome) -> None:

@@ -99,5 +99,5 @@ def make_object_store(home: Path, url: str = "", key: str = "", timeout_seconds:
     return FsspecObjectStore(home, url, AgeEncryption(key), timeout_seconds, files)
 
 
-def open_archive(home: StoreHome, url: str = "", key: str = "", *, is_copy: bool = False) -> StoredArchive:
-    return StoredArchive(home.path, partial(make_object_store, home.path, url, key), is_copy=is_copy)
+def open_archive(home: StoreHome, url: str = "", key: str = "") -> StoredArchive:
+    return StoredArchive(home.path, partial(make_object_store, home.path, url, key))

@@ -12,6 +12,7 @@ from pathlib import Path
 from prompt_toolkit.history import FileHistory
 
 from assistant.core.erasure import ErasureRequest
+from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange, SleepReport
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.profiles import Profile, ProfileAttribute
@@ -62,6 +63,22 @@ class ErasableLocalMemories(LocalMemoryReader):
 
     async def erase(self, memory_ids: Sequence[str]) -> None:
         self._written.erase(memory_ids)
+
+
+class UnreachableMemories:
+    """A memory layer that answers again some day."""
+
+    def __init__(self, home: ErasureHome) -> None:
+        self.home = home
+        self.answers = False
+
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        return await self.home.memories.all(scope)
+
+    async def erase(self, memory_ids: Sequence[str]) -> None:
+        if not self.answers:
+            raise MemoryUnavailable
+        await self.home.memories.erase(memory_ids)
 
 
 @dataclass

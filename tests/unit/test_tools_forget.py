@@ -81,6 +81,8 @@ def test_it_is_offered_to_everybody_and_changes_nothing() -> None:
         ('"4711"', ErasureRequest("owner", text="4711")),
         ("「合言葉」", ErasureRequest("owner", text="合言葉")),
         ("the gate's word", ErasureRequest("owner", text="the gate's word")),
+        ("--keep-backups #17", ErasureRequest("owner", messages=(17,), keep_backups=True)),
+        ('"--keep-backups of it"', ErasureRequest("owner", text="--keep-backups of it")),
     ],
 )
 def test_what_a_person_types_is_understood(typed: str, meant: ErasureRequest) -> None:

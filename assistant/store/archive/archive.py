@@ -62,13 +62,11 @@ def object_name(session: str, generation: int) -> str:
 
 
 class StoredArchive:
-    """`home` is the home's directory; `open_shelf` is called when the shelf is first needed. Of a copy of a home
-    (`is_copy`) the archives elsewhere are the home's own affair. Where archives cannot be
-    reached `ArchiveUnavailable` is raised, for faults of the home `StoreError`."""
+    """`home` is the home's directory; `open_object_store` is called when the object store is first needed. Raises
+    `ArchiveUnavailable` where archives cannot be reached, `StoreError` for faults of the home."""
 
-    def __init__(self, home: Path, open_object_store: Callable[[], ObjectStore], *, is_copy: bool = False) -> None:
+    def __init__(self, home: Path, open_object_store: Callable[[], ObjectStore]) -> None:
         self._home = home
-        self._is_copy = is_copy
         self._log = LogFiles(home)
         self._open_shelf = open_object_store
         # What is being written has one name a generation.
@@ -339,8 +337,7 @@ class StoredArchive:
     def list_outdated_rows(self, scope: str) -> list[Row]:
         """The index of those that have to be rewritten, of one scope."""
         with self.open_reader() as db:
-            rows = [row for row in list_archive_rows(db, scope) if row["outdated"]]
-        return [row for row in rows if not self._is_copy or row["url"].startswith("archive/")]
+            return [row for row in list_archive_rows(db, scope) if row["outdated"]]
 
     def rebuild(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
         """An archive that is not whole, made anew from the log with the notes that the index has. Raises as `store`

@@ -88,11 +88,6 @@ def delete_archive_row(db: Database, session: str, generation: int) -> None:
     db.execute("DELETE FROM archives WHERE session = ? AND generation = ?", (session, generation))
 
 
-def list_archive_urls(db: Database) -> set[str]:
-    """Where archives stand that the index knows."""
-    return {row["url"] for row in db.rows("SELECT url FROM archives")}
-
-
 def archived_from_row(row: Row) -> ArchiveEntry:
     return ArchiveEntry(
         row["session"],

@@ -34,19 +34,19 @@ from assistant.store.log.redact import build_blank_line, is_blank_line
 _AGAIN = "It is tried again at the next start, and when something is forgotten."
 
 
-def erase_in_archives(archive_of_home: StoredArchive, marked: ErasurePlan) -> list[ErasureLeftover]:
+def erase_in_archives(archive_of_home: StoredArchive, plan: ErasurePlan) -> list[ErasureLeftover]:
     """Rewrite what is marked in the index; what could not be done. A place that does not answer is asked once.
     Raises `StoreError`. Slow: for a worker thread."""
     left: list[ErasureLeftover] = []
     silent = ""
     with archive_of_home.lock:
         archive_of_home.remove_partial()
-        for row in archive_of_home.list_outdated_rows(marked.scope):
+        for row in archive_of_home.list_outdated_rows(plan.scope):
             if silent and not archive_of_home.object_store.is_local(row["url"]):
                 left.append(ErasureLeftover(row["url"], 1, f"not done: {silent}"))
                 continue
             try:
-                _rewrite(archive_of_home, row, marked)
+                _rewrite(archive_of_home, row, plan)
             except ArchiveUnavailable as error:
                 silent = silent or ("" if archive_of_home.object_store.is_local(row["url"]) else f"{error} {_AGAIN}")
                 left.append(ErasureLeftover(row["url"], 1, f"not done: {error} {_AGAIN}"))
@@ -55,7 +55,7 @@ def erase_in_archives(archive_of_home: StoredArchive, marked: ErasurePlan) -> li
     return left
 
 
-def _rewrite(archive_of_home: StoredArchive, row: Row, marked: ErasurePlan) -> None:
+def _rewrite(archive_of_home: StoredArchive, row: Row, plan: ErasurePlan) -> None:
     session, generation = row["session"], row["generation"]
     shelf = archive_of_home.object_store
     try:
@@ -65,7 +65,7 @@ def _rewrite(archive_of_home: StoredArchive, row: Row, marked: ErasurePlan) -> N
         with archive_of_home.open_writer() as db:
             mark_rewritten(db, session, generation)
         return
-    header, again = _without(data, marked)
+    header, again = _without(data, plan)
     if again == data:
         with archive_of_home.open_writer() as db:
             mark_rewritten(db, session, generation)
@@ -78,48 +78,48 @@ def _rewrite(archive_of_home: StoredArchive, row: Row, marked: ErasurePlan) -> N
         save_archive_row(db, header, kept)
 
 
-def _without(data: bytes, marked: ErasurePlan) -> tuple[ArchiveHeader, bytes]:
+def _without(data: bytes, plan: ErasurePlan) -> tuple[ArchiveHeader, bytes]:
     """The same archive without the words. Raises `Damaged`."""
     before = read_header(data)
     walk = ArchiveCheck(before.session, before.generation)
-    member = compress_lines(_blanked(data, walk, marked))
+    member = compress_lines(_blanked(data, walk, plan))
     header = replace(
         before,
         lines_sha256=walk.lines_sha256,
-        handover=_left_of(before.handover, marked),
-        summary=_left_of(before.summary, marked),
+        handover=_left_of(before.handover, plan),
+        summary=_left_of(before.summary, plan),
     )
     return header, data if header == before else build_archive(header, member)
 
 
-def _left_of(text: str, marked: ErasurePlan) -> str:
-    return marked.wording.remove_from_text(text) if marked.wording.matches(text) else text
+def _left_of(text: str, plan: ErasurePlan) -> str:
+    return plan.wording.remove_from_text(text) if plan.wording.matches(text) else text
 
 
-def _blanked(data: bytes, walk: ArchiveCheck, marked: ErasurePlan) -> Iterator[bytes]:
+def _blanked(data: bytes, walk: ArchiveCheck, plan: ErasurePlan) -> Iterator[bytes]:
     for line in read_lines(data):
-        left = redact_archived_line(line, marked)
+        left = redact_archived_line(line, plan)
         walk.add_line(left)
         yield left
 
 
-def find_affected_archives(db: Database, marked: ErasurePlan, ids: Sequence[int] | None = None) -> list[Row]:
+def find_affected_archives(db: Database, plan: ErasurePlan, ids: Sequence[int] | None = None) -> list[Row]:
     """The archives of the scope that have records (`ids`: of these alone) or words of what is to be forgotten, as far
     as the index can tell; one whose records the home's log no longer has may have any words."""
-    places = [(place.session, place.id) for place in marked.records if ids is None or place.id in ids]
+    places = [(place.session, place.id) for place in plan.records if ids is None or place.id in ids]
     found = []
-    for row in list_archive_rows(db, marked.scope):
+    for row in list_archive_rows(db, plan.scope):
         said = any(row["session"] == key and row["first_id"] <= one <= row["last_id"] for key, one in places)
-        told = any(marked.wording.matches(row[column]) for column in ("handover", "summary"))
-        lost = marked.everywhere and ids is None and not _is_logged(db, row)
+        told = any(plan.wording.matches(row[column]) for column in ("handover", "summary"))
+        lost = plan.everywhere and ids is None and not _is_logged(db, row)
         if said or told or lost:
             found.append(row)
     return found
 
 
-def mark_outdated_archives(db: Database, marked: ErasurePlan) -> None:
+def mark_outdated_archives(db: Database, plan: ErasurePlan) -> None:
     """Inside `write()`, before the words leave the index: the objects of these rows have to be rewritten."""
-    for row in find_affected_archives(db, marked):
+    for row in find_affected_archives(db, plan):
         db.execute(
             "UPDATE archives SET outdated = 1 WHERE session = ? AND generation = ?", (row["session"], row["generation"])
         )
@@ -130,19 +130,19 @@ def _is_logged(db: Database, row: Row) -> bool:
     return known is not None
 
 
-def redact_archived_log(marked: ErasurePlan, data: bytes) -> bytes:
+def redact_archived_log(plan: ErasurePlan, data: bytes) -> bytes:
     """The records of an archived log, the forgotten ones blank as in the log itself."""
-    return b"".join(redact_archived_line(line, marked) for line in data.splitlines(keepends=True))
+    return b"".join(redact_archived_line(line, plan) for line in data.splitlines(keepends=True))
 
 
-def redact_archived_line(line: bytes, marked: ErasurePlan) -> bytes:
+def redact_archived_line(line: bytes, plan: ErasurePlan) -> bytes:
     """A line of an archived log; what is no record has its words blanked where they stand."""
     at = line.find(SALT_KEY)
     if at < 0 or not line.endswith(b"\n"):
-        return marked.wording.blank_bytes(line)
+        return plan.wording.blank_bytes(line)
     try:
-        named = json.loads(line[:at] + b"}")["id"] in marked.ids
+        named = json.loads(line[:at] + b"}")["id"] in plan.ids
     except (ValueError, KeyError, TypeError):
-        return marked.wording.blank_bytes(line)
-    words = marked.everywhere and marked.wording.match_ends(line[at:])
+        return plan.wording.blank_bytes(line)
+    words = plan.everywhere and plan.wording.match_ends(line[at:])
     return build_blank_line(line[:at], len(line)) if (named or words) and not is_blank_line(line) else line

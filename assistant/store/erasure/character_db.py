@@ -1,19 +1,18 @@
 """Words removed from character.db: journal, plans of memory changes, profiles and all that is kept of earlier texts,
-to-dos, pins, sleep reports; and from a copy of memory.db (in a backup). The live memory.db belongs to the memory layer,
-which erases memories through its own port.
+to-dos, pins, sleep reports. memory.db is only searched: the memory layer erases memories through its own port.
 
 What always holds: a journal entry is removed whole where nothing of it is left, where it is named, or where it was made
 only of erased messages that were named; what superseded it, or was superseded by it, stays. What a profile says only
 because of such entries is removed with them, in whatever words. A change that would bring the words back when a sleep
-is
-undone is no longer part of its plan; a plan that waits is made anew from what its entries are then. Texts of profiles
-and files lose the same sentences in every version, so edits can still be undone. The journal's full text is rebuilt.
+is undone is no longer part of its plan; a plan that waits is made anew from what its entries are then. Texts of
+profiles and files lose the same sentences in every version, so edits can still be undone. The journal's full text is
+rebuilt.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from sqlite3 import Row
 from typing import Any
@@ -33,7 +32,6 @@ from assistant.store.erasure.columns import (
     scoped_rows,
 )
 from assistant.store.erasure.plan import ErasurePlan
-from assistant.store.memory.vectors import MemoryTransaction, MemoryVectors
 
 CONTEXT_SYNTHESIS = "context_synthesis"
 _CELLS = (
@@ -46,39 +44,39 @@ _CELLS = (
 )
 
 
-def find_character_changes(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
+def find_character_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     """What would be changed, nothing yet."""
     for cells in _CELLS:
-        yield from find_row_changes(db, cells, marked)
-    yield from _pins(db, marked)
-    yield from _journal(db, marked)
-    yield from _plans(db, marked)
-    yield from _profiles(db, marked)
-    yield from _edits(db, marked)
+        yield from find_row_changes(db, cells, plan)
+    yield from _pins(db, plan)
+    yield from _journal(db, plan)
+    yield from _plans(db, plan)
+    yield from _profiles(db, plan)
+    yield from _edits(db, plan)
 
 
-def erase_in_character_db(db: Database, marked: ErasurePlan) -> bool:
+def erase_in_character_db(db: Database, plan: ErasurePlan) -> bool:
     """Inside `write()`: whether the journal had something of it. Repeating it changes nothing."""
-    found = list(find_character_changes(db, marked))
+    found = list(find_character_changes(db, plan))
     _let_go(db, [change.row for change in found if change.table == "journal" and change.values is None])
-    _pend_again(db, marked)
+    _pend_again(db, plan)
     apply_row_changes(db, found)
-    _no_subjects(db, marked)
+    _no_subjects(db, plan)
     if column_names(db, "journal_fts"):
         db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('rebuild')")
         db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('optimize')")
     return any(change.table == "journal" for change in found)
 
 
-def find_entries_of_messages(db: Database, marked: ErasurePlan) -> tuple[list[int], list[tuple[int, str]]]:
+def find_entries_of_messages(db: Database, plan: ErasurePlan) -> tuple[list[int], list[tuple[int, str]]]:
     """Journal entries of the scope that were made of these messages: ids of those made of them alone, and the others
     with their words. Summaries of conversations are neither."""
     alone, shared = [], []
-    for row in scoped_rows(db, "journal", "scope", marked):
+    for row in scoped_rows(db, "journal", "scope", plan):
         sources = set(json.loads(row["sources"]))
-        if row["source_type"] == CONTEXT_SYNTHESIS or not sources & marked.ids:
+        if row["source_type"] == CONTEXT_SYNTHESIS or not sources & plan.ids:
             continue
-        if sources <= marked.ids:
+        if sources <= plan.ids:
             alone.append(row["id"])
         else:
             shared.append((row["id"], row["content"]))
@@ -88,14 +86,14 @@ def find_entries_of_messages(db: Database, marked: ErasurePlan) -> tuple[list[in
 # ------------------------------------------------------------------------------------------------------------ journal
 
 
-def _journal(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
-    for row in scoped_rows(db, "journal", "scope", marked):
-        if row["id"] in marked.entries:
+def _journal(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, "journal", "scope", plan):
+        if row["id"] in plan.entries:
             yield RowChange("journal", "journal", row["row_number"], None, _line(row["content"]))
-        elif marked.wording.matches(row["content"]) or marked.wording.matches(row["tags"]):
-            left, shown = marked.wording.remove_from_text(row["content"]), marked.wording.excerpt(row["content"])
+        elif plan.wording.matches(row["content"]) or plan.wording.matches(row["tags"]):
+            left, shown = plan.wording.remove_from_text(row["content"]), plan.wording.excerpt(row["content"])
             # The old key is made of the words: who guesses them could prove it.
-            values = {"key": f"forgotten:{row['id']}", "content": left, "tags": redact_json(row["tags"], marked)}
+            values = {"key": f"forgotten:{row['id']}", "content": left, "tags": redact_json(row["tags"], plan)}
             yield RowChange("journal", "journal", row["row_number"], values if left else None, shown)
 
 
@@ -107,29 +105,29 @@ def _let_go(db: Database, entry_ids: list[int]) -> None:
             db.execute("DELETE FROM consolidated_entry_ids WHERE entry_id = ?", (entry_id,))
 
 
-def _pend_again(db: Database, marked: ErasurePlan) -> None:
+def _pend_again(db: Database, plan: ErasurePlan) -> None:
     """Other entries of a memory that goes: the next sleep makes a memory of them again."""
     if column_names(db, "consolidated_entry_ids"):
-        for memory_id in marked.memories:
+        for memory_id in plan.memories:
             db.execute("DELETE FROM consolidated_entry_ids WHERE memory_id = ?", (memory_id,))
 
 
-def _no_subjects(db: Database, marked: ErasurePlan) -> None:
+def _no_subjects(db: Database, plan: ErasurePlan) -> None:
     """A memory's id is made of words: who guesses them could prove it. What the plans are about is what they say."""
     if column_names(db, "plan_subjects"):
-        for subject in (*marked.memories, *map(entry_subject, marked.entries)):
+        for subject in (*plan.memories, *map(entry_subject, plan.entries)):
             db.execute("DELETE FROM plan_subjects WHERE subject = ?", (subject,))
 
 
-def _plans(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
-    gone, entries = set(marked.memories), set(marked.entries)
-    for row in scoped_rows(db, "change_plans", "scope", marked):
+def _plans(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+    gone, entries = set(plan.memories), set(plan.entries)
+    for row in scoped_rows(db, "change_plans", "scope", plan):
         body = json.loads(row["body"])
-        kept = [change for change in body["changes"] if not _touches(change, gone, marked)]
+        kept = [change for change in body["changes"] if not _touches(change, gone, plan)]
         named = entries & set(body["entries"])
-        if len(kept) == len(body["changes"]) and not named and not marked.wording.matches(row["body"]):
+        if len(kept) == len(body["changes"]) and not named and not plan.wording.matches(row["body"]):
             continue
-        left = marked.wording.remove_from_json(
+        left = plan.wording.remove_from_json(
             {**body, "changes": kept, "entries": [one for one in body["entries"] if one not in entries]},
             FORGOTTEN_PLACEHOLDER,
         )
@@ -137,30 +135,30 @@ def _plans(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
         yield RowChange("plans", "change_plans", row["row_number"], values, f"plan {row['id']}")
 
 
-def _touches(change: dict[str, Any], gone: set[str], marked: ErasurePlan) -> bool:
+def _touches(change: dict[str, Any], gone: set[str], plan: ErasurePlan) -> bool:
     ids = {change["memory"]["id"], (change["before"] or {}).get("id")}
-    return bool(ids & gone) or marked.wording.matches(dump_json(change))
+    return bool(ids & gone) or plan.wording.matches(dump_json(change))
 
 
 # ---------------------------------------------------------------------------------------------------- pins, profiles
 
 
-def _pins(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
-    for row in scoped_rows(db, "pins", "scope", marked):
-        if row["message_id"] in marked.ids:
+def _pins(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, "pins", "scope", plan):
+        if row["message_id"] in plan.ids:
             yield RowChange("pins", "pins", row["row_number"], None, f"pin {row['id']}")
-        elif marked.wording.matches(row["text"]) and (row["message_id"] is None or marked.everywhere):
-            left = marked.wording.remove_from_text(row["text"])
+        elif plan.wording.matches(row["text"]) and (row["message_id"] is None or plan.everywhere):
+            left = plan.wording.remove_from_text(row["text"])
             values = {"text": left} if left else None
             yield RowChange("pins", "pins", row["row_number"], values, f"pin {row['id']}")
 
 
-def _profiles(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
-    for row in scoped_rows(db, "entity_profiles", "scope", marked):
-        worded = any(marked.wording.matches(row[column]) for column in ("name", "aliases", "summary", "attributes"))
-        if not worded and not _learned_of(_profile_of(row), marked):
+def _profiles(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, "entity_profiles", "scope", plan):
+        worded = any(plan.wording.matches(row[column]) for column in ("name", "aliases", "summary", "attributes"))
+        if not worded and not _learned_of(_profile_of(row), plan):
             continue
-        left = _profile_left(_profile_of(row), marked)
+        left = _profile_left(_profile_of(row), plan)
         values = None if left is None else _values(left)
         yield RowChange("profiles", "entity_profiles", row["row_number"], values, f"profile {row['id']}")
 
@@ -178,10 +176,10 @@ def _profile_of(row: Row) -> Profile:
     return profile_from_text(text, row["scope"])
 
 
-def _profile_left(profile: Profile, marked: ErasurePlan) -> Profile | None:
+def _profile_left(profile: Profile, plan: ErasurePlan) -> Profile | None:
     """Without every alias and attribute that has the words, or was learned from what goes; None where the name has
     them."""
-    wording = marked.wording
+    wording = plan.wording
     if wording.matches(profile.name):
         return None
     return replace(
@@ -191,18 +189,18 @@ def _profile_left(profile: Profile, marked: ErasurePlan) -> Profile | None:
         attributes=tuple(
             one
             for one in profile.attributes
-            if not wording.matches(f"{one.name}\n{one.value}") and not _is_of(one, marked)
+            if not wording.matches(f"{one.name}\n{one.value}") and not _is_of(one, plan)
         ),
     )
 
 
-def _learned_of(profile: Profile, marked: ErasurePlan) -> bool:
-    return any(_is_of(one, marked) for one in profile.attributes)
+def _learned_of(profile: Profile, plan: ErasurePlan) -> bool:
+    return any(_is_of(one, plan) for one in profile.attributes)
 
 
-def _is_of(attribute: ProfileAttribute, marked: ErasurePlan) -> bool:
+def _is_of(attribute: ProfileAttribute, plan: ErasurePlan) -> bool:
     """Whether it was learned from entries that go, and from no other."""
-    return bool(attribute.sources) and set(attribute.sources) <= set(marked.entries)
+    return bool(attribute.sources) and set(attribute.sources) <= set(plan.entries)
 
 
 def _values(profile: Profile) -> dict[str, Any]:
@@ -219,32 +217,32 @@ def _values(profile: Profile) -> dict[str, Any]:
 # -------------------------------------------------------------------------------------------------------------- edits
 
 
-def _edits(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
-    for row in scoped_rows(db, "edits", "scope", marked):
-        if not any(_version_goes(row["target"], row[column], row["scope"], marked) for column in ("before", "after")):
+def _edits(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, "edits", "scope", plan):
+        if not any(_version_goes(row["target"], row[column], row["scope"], plan) for column in ("before", "after")):
             continue
-        left = [_version_left(row["target"], row[column], row["scope"], marked) for column in ("before", "after")]
+        left = [_version_left(row["target"], row[column], row["scope"], plan) for column in ("before", "after")]
         # A change that was about nothing else has nothing to take back.
         gone = left[0] == left[1] or (left[1] == "" and row["target"].startswith(PROFILE_TARGET))
         values = None if gone else {"before": left[0], "after": left[1]}
         yield RowChange("earlier versions", "edits", row["row_number"], values, row["target"])
 
 
-def _version_goes(target: str, text: str, scope: str, marked: ErasurePlan) -> bool:
+def _version_goes(target: str, text: str, scope: str, plan: ErasurePlan) -> bool:
     """Whether a version has the words, or says what was learned from entries that go."""
-    if marked.wording.matches(text):
+    if plan.wording.matches(text):
         return True
-    if not (text and marked.entries and target.startswith(PROFILE_TARGET)):
+    if not (text and plan.entries and target.startswith(PROFILE_TARGET)):
         return False
-    return _learned_of(profile_from_text(text, scope), marked)
+    return _learned_of(profile_from_text(text, scope), plan)
 
 
-def _version_left(target: str, text: str, scope: str, marked: ErasurePlan) -> str:
-    if not _version_goes(target, text, scope, marked):
+def _version_left(target: str, text: str, scope: str, plan: ErasurePlan) -> str:
+    if not _version_goes(target, text, scope, plan):
         return text
     if not target.startswith(PROFILE_TARGET):
-        return marked.wording.remove_from_text(text)
-    left = _profile_left(profile_from_text(text, scope), marked)
+        return plan.wording.remove_from_text(text)
+    left = _profile_left(profile_from_text(text, scope), plan)
     return "" if left is None else profile_to_text(left)
 
 
@@ -252,32 +250,23 @@ def _line(text: str) -> str:
     return " ".join(text.split())[:80]
 
 
-def find_memories_with_words(db: Database, marked: ErasurePlan) -> list[tuple[str, str]]:
+def find_memories_with_words(db: Database, plan: ErasurePlan) -> list[tuple[str, str]]:
     """Ids and words of memories of the scope that have the words now, or had them before, or are named."""
     if not column_names(db, "memories"):
         return []
     found: dict[str, str] = {}
-    for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (marked.scope,)):
-        if (
-            row["id"] in marked.memories
-            or marked.wording.matches(row["text"])
-            or marked.wording.matches(row["payload"])
-        ):
+    for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (plan.scope,)):
+        if row["id"] in plan.memories or plan.wording.matches(row["text"]) or plan.wording.matches(row["payload"]):
             found[row["id"]] = row["text"]
     # Of a memory that is gone, nobody knows whose it was: it goes with whoever names it.
     rows = db.iterate(
         "SELECT h.memory_id, h.old_memory, h.new_memory, m.scope FROM history h"
         " LEFT JOIN memories m ON m.id = h.memory_id WHERE m.scope = ? OR m.scope IS NULL",
-        (marked.scope,),
+        (plan.scope,),
     )
     for row in rows:
         said = [text for text in (row["old_memory"], row["new_memory"]) if text]
-        owned = row["scope"] is not None or marked.scope == "owner"
-        if row["memory_id"] in marked.memories or (owned and any(map(marked.wording.matches, said))):
+        owned = row["scope"] is not None or plan.scope == "owner"
+        if row["memory_id"] in plan.memories or (owned and any(map(plan.wording.matches, said))):
             found.setdefault(row["memory_id"], said[0] if said else "")
     return list(found.items())
-
-
-def erase_in_memory_db_copy(db: Database, memory_ids: Sequence[str]) -> None:
-    """In a copy of memory.db that nobody else has open."""
-    MemoryVectors(MemoryTransaction(db)).erase(memory_ids)

@@ -44,20 +44,20 @@ class RowChange:
     shown: str
 
 
-def scoped_rows(db: Database, table: str, scope: str | None, marked: ErasurePlan, where: str = "1") -> Iterator[Row]:
-    """Rows of the marked scope, each with its rowid as `row_number`."""
+def scoped_rows(db: Database, table: str, scope: str | None, plan: ErasurePlan, where: str = "1") -> Iterator[Row]:
+    """Rows of the plan's scope, each with its rowid as `row_number`."""
     known = column_names(db, table)
     if not known:
         return iter(())
     if scope is None:
         return iter(db.rows(f"SELECT rowid AS row_number, * FROM {table} WHERE {where}"))
     sql = f"SELECT rowid AS row_number, * FROM {table} WHERE {scope} = ? AND ({where}) ORDER BY rowid"
-    return db.iterate(sql, (marked.scope,))
+    return db.iterate(sql, (plan.scope,))
 
 
-def find_row_changes(db: Database, cells: TextColumns, marked: ErasurePlan) -> Iterator[RowChange]:
-    for row in scoped_rows(db, cells.table, cells.scope, marked):
-        change = _change(cells, row, marked)
+def find_row_changes(db: Database, cells: TextColumns, plan: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, cells.table, cells.scope, plan):
+        change = _change(cells, row, plan)
         if change is not None:
             yield change
 
@@ -72,8 +72,8 @@ def apply_row_changes(db: Database, changed: Sequence[RowChange]) -> None:
             db.execute(f"UPDATE {change.table} SET {sets} WHERE rowid = ?", (*change.values.values(), change.row))
 
 
-def _change(cells: TextColumns, row: Row, marked: ErasurePlan) -> RowChange | None:
-    wording, known = marked.wording, row.keys()
+def _change(cells: TextColumns, row: Row, plan: ErasurePlan) -> RowChange | None:
+    wording, known = plan.wording, row.keys()
     values: dict[str, Any] = {}
     shown = ""
     for column in (*cells.text, *cells.json):
@@ -81,7 +81,7 @@ def _change(cells: TextColumns, row: Row, marked: ErasurePlan) -> RowChange | No
             continue
         shown = shown or wording.excerpt(row[column])
         values[column] = (
-            redact_json(row[column], marked) if column in cells.json else wording.remove_from_text(row[column])
+            redact_json(row[column], plan) if column in cells.json else wording.remove_from_text(row[column])
         )
     if not values:
         return None
@@ -89,10 +89,10 @@ def _change(cells: TextColumns, row: Row, marked: ErasurePlan) -> RowChange | No
     return RowChange(cells.place, cells.table, row["row_number"], None if gone else values, shown)
 
 
-def redact_json(text: str, marked: ErasurePlan) -> str:
+def redact_json(text: str, plan: ErasurePlan) -> str:
     """A JSON text whose texts have lost the words. What is no JSON is taken for plain text."""
     try:
         value = json.loads(text)
     except ValueError:
-        return marked.wording.remove_from_text(text)
-    return dump_json(marked.wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER))
+        return plan.wording.remove_from_text(text)
+    return dump_json(plan.wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER))

@@ -7,78 +7,173 @@ one that does not exist (I10).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from sqlite3 import Row
 
 from assistant.core.erasure import (
     MIN_LETTERS,
     MIN_SPACELESS_LETTERS,
+    ErasureMatches,
+    ErasurePreview,
     ErasureRequest,
     PhraseMatcher,
     identifying_phrases,
     is_searchable_phrase,
 )
-from assistant.core.errors import UsageError
+from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import MIN_ID_DIGITS
-from assistant.core.messages import LogByteRange
+from assistant.core.messages import LogByteRange, Message
 from assistant.core.records import LogRecord
+from assistant.store.archive.index import list_archive_rows
 from assistant.store.database import Database, column_names
-from assistant.store.erasure.character_db import find_character_changes, find_entries_of_messages
+from assistant.store.erasure.archives import find_affected_archives
+from assistant.store.erasure.character_db import (
+    find_character_changes,
+    find_entries_of_messages,
+    find_memories_with_words,
+)
+from assistant.store.erasure.files import (
+    ErasableFile,
+    database_copy_has_words,
+    list_database_copies,
+    list_erasable_files,
+    uncounted_message,
+)
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
+from assistant.store.erasure.script_db import find_script_changes
 from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LogFiles
 from assistant.store.log.redact import is_blank_line
+from assistant.store.script.index import find_spans
+from assistant.store.script.view import CountedMessage
 
+_MAX_EXAMPLES = 5
 _LIKE_A_MEMORY = 10 ** (MIN_ID_DIGITS - 1)
 _SAYING = "kind NOT IN ('undo', 'redaction')"
 
 
 class ErasureFinder:
-    def __init__(self, db: Database, people: Database, log: LogFiles) -> None:
+    """The copies of what was said in the databases, logs and files of one home, or of an unpacked backup."""
+
+    def __init__(
+        self,
+        home: Path,
+        db: Database,
+        people: Database,
+        log: LogFiles,
+        with_tokens: Callable[[Message], CountedMessage] = uncounted_message,
+    ) -> None:
+        """`db` is script.db, `people` character.db."""
+        self._home = home
         self._db = db
         self._people = people
         self._log = log
+        self._counted = with_tokens
 
     def sessions_of_scope(self, scope: str) -> list[str]:
         rows = self._db.rows("SELECT DISTINCT key FROM sessions WHERE scope = ? ORDER BY key", (scope,))
         return [row["key"] for row in rows]
 
-    def plan_erasure(self, wanted: ErasureRequest) -> ErasurePlan:
-        """Raises `UsageError` for a text that is too short and for ids that are not there."""
-        if wanted.text.strip():
-            return self._mark_text(wanted)
-        records = self._records(wanted)
+    def plan_erasure(self, request: ErasureRequest) -> ErasurePlan:
+        """What the request is about. Raises `UsageError` for a text that is too short, and for unknown ids."""
+        plan = self._plan_databases(request).with_changes(keep_backups=request.keep_backups)
+        return plan.with_memories(tuple(memory for memory, _ in self._local_memories(plan)))
+
+    def plan_for_copy(self, plan: ErasurePlan) -> ErasurePlan:
+        """The same erasure for this copy of the home: what has the words here, or those of the plan's records that are
+        here in the same place; and the memories that have the words here."""
+        memories = tuple(memory for memory, _ in self._local_memories(plan))
+        if plan.everywhere:
+            return self.plan_erasure(ErasureRequest(plan.scope, memories=memories, text=plan.phrases[0]))
+        spans = find_spans(self._db, [record.id for record in plan.records])
+        records = tuple(record for record in plan.records if spans.get(record.id) == (record.session, record.span))
+        return plan.with_changes(records=records, memories=memories)
+
+    def preview(self, request: ErasureRequest, plan: ErasurePlan) -> ErasurePreview:
+        """What would be removed, by place; nothing is changed. Of a file that cannot be read, nothing."""
+        message_ids = {record.id for record in plan.records if not self._log.is_blank(record.session, record.span)}
+        lines: dict[str, list[str]] = {}
+        if message_ids:
+            lines["messages"] = [f"message {message_id}" for message_id in sorted(message_ids)]
+        for change in (
+            *find_script_changes(self._db, plan, self._counted),
+            *find_character_changes(self._people, plan),
+        ):
+            lines.setdefault(change.place, []).append(change.shown)
+        if plan.memories:
+            texts = dict(self._local_memories(plan))
+            lines["memories"] = [texts.get(memory, memory) for memory in plan.memories]
+        for row in find_affected_archives(self._db, plan, list(message_ids)):
+            lines.setdefault("archives", []).append(row["url"])
+        for file in self._erasable_files(plan):
+            with suppress(StoreError):
+                if file.has_words():
+                    lines.setdefault(file.place, []).append(self._relative(file.path))
+        places = tuple(
+            ErasureMatches(place, len(shown), tuple(dict.fromkeys(shown))[:_MAX_EXAMPLES])
+            for place, shown in lines.items()
+        )
+        related = tuple(self.describe_related_entries(plan))
+        return ErasurePreview(request, tuple(sorted(message_ids)), places, related, self._database_copies(plan))
+
+    def _database_copies(self, plan: ErasurePlan) -> tuple[str, ...]:
+        names = []
+        for path in list_database_copies(self._home):
+            with suppress(StoreError):
+                if database_copy_has_words(path, plan):
+                    names.append(self._relative(path))
+        return tuple(names)
+
+    def _local_memories(self, plan: ErasurePlan) -> list[tuple[str, str]]:
+        path = self._home / "memory.db"
+        if not path.exists():
+            return []
+        with closing(Database.open_reader(path)) as memory:
+            return find_memories_with_words(memory, plan)
+
+    def _erasable_files(self, plan: ErasurePlan) -> list[ErasableFile]:
+        """The files of the scope; archives that the index knows are rewritten as such."""
+        archived = {row["url"] for row in list_archive_rows(self._db)}
+        return list_erasable_files(self._home, self.sessions_of_scope(plan.scope), plan, archived)
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self._home).as_posix()
+
+    def _plan_databases(self, request: ErasureRequest) -> ErasurePlan:
+        if request.text.strip():
+            return self._mark_text(request)
+        records = self._requested_records(request)
         phrases = [phrase for record in records for phrase in _phrases(record)]
-        entries = {row["id"]: row["content"] for row in self._entries(wanted)}
+        entries = {row["id"]: row["content"] for row in self._requested_entries(request)}
         phrases += [phrase for said in entries.values() for phrase in identifying_phrases(said)]
-        marked = ErasurePlan(
-            wanted.scope,
+        plan = ErasurePlan(
+            request.scope,
             tuple(dict.fromkeys(phrases)),
             tuple(RecordLocation(record.id, record.session, record.span) for record in records),
             tuple(entries),
-            wanted.memories,
+            request.memories,
             tuple((record.turn or "", call.id) for record in records for call in record.tool_calls),
         )
-        alone, _ = find_entries_of_messages(self._people, marked)
-        return self._with_derived(
-            marked.with_changes(entries=(*entries, *(one for one in alone if one not in entries)))
-        )
+        alone, _ = find_entries_of_messages(self._people, plan)
+        return self._with_derived(plan.with_changes(entries=(*entries, *(one for one in alone if one not in entries))))
 
-    def _mark_text(self, wanted: ErasureRequest) -> ErasurePlan:
-        if not is_searchable_phrase(wanted.text):
+    def _mark_text(self, request: ErasureRequest) -> ErasurePlan:
+        if not is_searchable_phrase(request.text):
             raise UsageError(
                 f"Less than {MIN_LETTERS} letters or digits ({MIN_SPACELESS_LETTERS} of Chinese, Japanese or Thai) are "
                 "too short to be looked for everywhere. Nothing was changed; give a longer phrase, or name what has it:"
                 " #17 (a message), entry 12, or a memory's id."
             )
-        wording = PhraseMatcher([wanted.text])
+        wording = PhraseMatcher([request.text])
         records = [
             place
-            for session in self.sessions_of_scope(wanted.scope)
+            for session in self.sessions_of_scope(request.scope)
             for place in self.find_records_with_words(session, wording)
         ]
         return self._with_derived(
-            ErasurePlan(wanted.scope, (wanted.text,), tuple(records), (), wanted.memories, everywhere=True)
+            ErasurePlan(request.scope, (request.text,), tuple(records), (), request.memories, everywhere=True)
         )
 
     def find_records_with_words(self, session: str, wording: PhraseMatcher) -> Iterator[RecordLocation]:
@@ -94,37 +189,37 @@ class ErasureFinder:
             except (ValueError, KeyError, TypeError):
                 continue
 
-    def describe_related_entries(self, marked: ErasurePlan) -> list[str]:
-        """Journal entries made of marked messages that will stay, a line each."""
-        alone, shared = find_entries_of_messages(self._people, marked)
-        changed = find_character_changes(self._people, marked)
+    def describe_related_entries(self, plan: ErasurePlan) -> list[str]:
+        """Journal entries made of messages of the plan that will stay, a line each."""
+        alone, shared = find_entries_of_messages(self._people, plan)
+        changed = find_character_changes(self._people, plan)
         going = {change.row for change in changed if change.table == "journal"}
         said = dict(shared) | {row["id"]: row["content"] for row in self._rows("journal", alone)}
         return [f"journal entry {one}: {' '.join(said[one].split())[:100]}" for one in said if one not in going]
 
-    def refuse_if_running(self, marked: ErasurePlan) -> None:
+    def refuse_if_running(self, plan: ErasurePlan) -> None:
         """Raises `UsageError` while a turn of the scope runs, since it was told what stands there and may say it again,
         and where something of it waits to be answered."""
-        if self._db.row("SELECT 1 FROM turns WHERE scope = ? AND state = 'running'", (marked.scope,)):
+        if self._db.row("SELECT 1 FROM turns WHERE scope = ? AND state = 'running'", (plan.scope,)):
             raise UsageError(
                 "A message is being answered, and the words may be part of that. Nothing was changed; wait for the"
                 " answer, or /stop, then forget them."
             )
         waiting = self._db.rows(
-            "SELECT message_id, body FROM inbox WHERE scope = ? AND state = 'accepted'", (marked.scope,)
+            "SELECT message_id, body FROM inbox WHERE scope = ? AND state = 'accepted'", (plan.scope,)
         )
         for row in waiting:
-            if row["message_id"] in marked.ids or (marked.everywhere and marked.wording.matches(row["body"])):
+            if row["message_id"] in plan.ids or (plan.everywhere and plan.wording.matches(row["body"])):
                 which = f"Message {row['message_id']}"
                 raise UsageError(f"{which} waits to be answered. Nothing was changed; forget it after the answer.")
 
     # ------------------------------------------------------------------------------------------------------------ ids
 
-    def _records(self, wanted: ErasureRequest) -> list[LogRecord]:
+    def _requested_records(self, request: ErasureRequest) -> list[LogRecord]:
         """The messages that are named, what later edits of them said, and reminders that they asked for."""
         found = []
-        for message_id in dict.fromkeys(wanted.messages):
-            row = self.find_message(message_id, wanted.scope)
+        for message_id in dict.fromkeys(request.messages):
+            row = self.find_message(message_id, request.scope)
             if row is None:
                 meant = f"; if you mean a memory, say `memory {message_id}`" if message_id >= _LIKE_A_MEMORY else ""
                 raise UsageError(f"There is no message {message_id}. Nothing was changed{meant}.")
@@ -132,11 +227,11 @@ class ErasureFinder:
         edits = self._db.rows(
             "SELECT session, byte_start, byte_end FROM messages"
             " WHERE scope = ? AND kind IN ('edit', 'delete', 'reminder')",
-            (wanted.scope,),
+            (request.scope,),
         )
         for row in edits:
             record = self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"]))
-            if set(record.refs) & set(wanted.messages) and record.id not in wanted.messages:
+            if set(record.refs) & set(request.messages) and record.id not in request.messages:
                 found.append(record)
         return found
 
@@ -147,26 +242,26 @@ class ErasureFinder:
             (message_id, scope),
         )
 
-    def _entries(self, wanted: ErasureRequest) -> list[Row]:
-        of_memories = [entry for memory in wanted.memories for entry in self._entries_of(memory)]
-        ids = list(dict.fromkeys((*wanted.entries, *of_memories)))
-        rows = [row for row in self._rows("journal", ids) if row["scope"] == wanted.scope]
-        missing = set(wanted.entries) - {row["id"] for row in rows}
+    def _requested_entries(self, request: ErasureRequest) -> list[Row]:
+        of_memories = [entry for memory in request.memories for entry in self._entries_of(memory)]
+        ids = list(dict.fromkeys((*request.entries, *of_memories)))
+        rows = [row for row in self._rows("journal", ids) if row["scope"] == request.scope]
+        missing = set(request.entries) - {row["id"] for row in rows}
         if missing:
             raise UsageError(f"There is no journal entry {min(missing)}. Nothing was changed.")
         return rows
 
     # -------------------------------------------------------------------------------------------------------- derived
 
-    def _with_derived(self, marked: ErasurePlan) -> ErasurePlan:
+    def _with_derived(self, plan: ErasurePlan) -> ErasurePlan:
         """With the memories that entries went into which go: they are made anew of what is left."""
-        going = [*marked.entries, *self._going(marked)]
+        going = [*plan.entries, *self._going(plan)]
         rows = self._consolidated("entry_id", going)
-        memories = dict.fromkeys([*marked.memories, *(row["memory_id"] for row in rows if row["memory_id"])])
-        return marked.with_changes(memories=tuple(memories))
+        memories = dict.fromkeys([*plan.memories, *(row["memory_id"] for row in rows if row["memory_id"])])
+        return plan.with_changes(memories=tuple(memories))
 
-    def _going(self, marked: ErasurePlan) -> list[int]:
-        changed = find_character_changes(self._people, marked)
+    def _going(self, plan: ErasurePlan) -> list[int]:
+        changed = find_character_changes(self._people, plan)
         return [change.row for change in changed if change.table == "journal" and change.values is None]
 
     def _entries_of(self, memory_id: str) -> list[int]:
@@ -185,6 +280,17 @@ class ErasureFinder:
         return self._people.rows(
             f"SELECT * FROM {table} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
         )
+
+
+@contextmanager
+def open_home_copy(home: Path) -> Iterator[ErasureFinder]:
+    """A home that was unpacked from a backup, whatever version wrote it. Raises `StoreError` where it is none."""
+    with (
+        closing(Database.open_reader(home / "script.db")) as db,
+        closing(Database.open_reader(home / "character.db")) as people,
+        closing(LogFiles(home)) as log,
+    ):
+        yield ErasureFinder(home, db, people, log)
 
 
 def _phrases(record: LogRecord) -> list[str]:

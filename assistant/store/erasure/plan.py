@@ -34,9 +34,15 @@ class RecordLocation:
 
 @dataclass(frozen=True)
 class ErasurePlan:
-    """`everywhere`: every copy of the phrases in `scope` goes; else copies in other messages stay, and the phrases are
-    taken out of what was made of the marked ones. `calls` are (turn, call id) of tool runs that marked messages asked
-    for; `note` is the file that keeps it until it is done."""
+    """What one erasure removes.
+
+    - `phrases`: with `everywhere`, every copy of them in `scope`; else they stay in other messages, and are cut out of
+      what was made of `records`.
+    - `records`: messages to blank in the logs.
+    - `calls`: (turn, call id) of the tool runs that these messages asked for.
+    - `keep_backups`: backups with the words stay, and are reported.
+    - `note`: the name of the file that stores the plan until it is done.
+    """
 
     scope: str
     phrases: tuple[str, ...]
@@ -45,6 +51,7 @@ class ErasurePlan:
     memories: tuple[str, ...] = ()
     calls: tuple[tuple[str, str], ...] = ()
     everywhere: bool = False
+    keep_backups: bool = False
     note: str = ""
 
     @cached_property
@@ -65,15 +72,19 @@ class ErasurePlan:
             found.setdefault(record.session, []).append(record)
         return found
 
-    def with_changes(self, **found: Any) -> ErasurePlan:
-        return replace(self, **found)
+    def with_changes(self, **changes: Any) -> ErasurePlan:
+        return replace(self, **changes)
+
+    def with_memories(self, memory_ids: Iterable[str]) -> ErasurePlan:
+        """The same with these memories too."""
+        return replace(self, memories=tuple(dict.fromkeys((*self.memories, *memory_ids))))
 
 
-def write_plan_file(home: Path, marked: ErasurePlan) -> ErasurePlan:
+def write_plan_file(home: Path, plan: ErasurePlan) -> ErasurePlan:
     """Durable before anything is changed; the same, with the name of its note. Raises `StoreError`."""
     taken = {path.name for path in home.glob(PLAN_FILES)}
     number = next(number for number in count(1) if PLAN_FILES.replace("*", str(number)) not in taken)
-    noted = replace(marked, note=PLAN_FILES.replace("*", str(number)))
+    noted = replace(plan, note=PLAN_FILES.replace("*", str(number)))
     file = TextFile(home, noted.note)
     waiting = file.pending_file("new")
     waiting.write(dump_json(asdict(noted)))
@@ -103,11 +114,11 @@ def is_plan_file(path: Path) -> bool:
     return path.match(PLAN_FILES) or path.match(_ASIDE)
 
 
-def remove_plan_file(home: Path, marked: ErasurePlan) -> None:
+def remove_plan_file(home: Path, plan: ErasurePlan) -> None:
     """It is a note no more before its bytes are overwritten. Raises `StoreError`."""
-    aside = home / f".{marked.note}.done"
-    with _explained(home / marked.note):
-        (home / marked.note).replace(aside)
+    aside = home / f".{plan.note}.done"
+    with _explained(home / plan.note):
+        (home / plan.note).replace(aside)
     _remove(home, [aside])
 
 
@@ -142,4 +153,5 @@ def _from_json(told: Mapping[str, Any]) -> ErasurePlan:
         memories=tuple(told["memories"]),
         calls=tuple((turn, call) for turn, call in told["calls"]),
         everywhere=told["everywhere"],
+        keep_backups=told.get("keep_backups", False),
     )

@@ -100,17 +100,17 @@ def is_database_file(path: Path) -> bool:
         return False
 
 
-def count_words_of_other_scopes(path: Path, marked: ErasurePlan) -> int:
+def count_words_of_other_scopes(path: Path, plan: ErasurePlan) -> int:
     """How often a database has the words in rows of other scopes, indexes included. Raises `StoreError`."""
     db = Database.open_reader(path)
     try:
         tables = db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
-        return sum(_rightly_in(db, row["name"], marked) for row in tables)
+        return sum(_rightly_in(db, row["name"], plan) for row in tables)
     finally:
         db.close()
 
 
-def _rightly_in(db: Database, table: str, marked: ErasurePlan) -> int:
+def _rightly_in(db: Database, table: str, plan: ErasurePlan) -> int:
     whose = _WHOSE.get(table, "scope" if "scope" in column_names(db, table) else None)
     if whose is None:
         return 0
@@ -122,46 +122,44 @@ def _rightly_in(db: Database, table: str, marked: ErasurePlan) -> int:
         )
     ]
     count = 0
-    for row in db.iterate(f"SELECT * FROM {table} WHERE {whose} <> ?", (marked.scope,)):
+    for row in db.iterate(f"SELECT * FROM {table} WHERE {whose} <> ?", (plan.scope,)):
         for column in row.keys():  # noqa: SIM118 - a Row iterates values
             if isinstance(row[column], str):
-                count += marked.wording.count_matches(row[column]) * (1 + indexed.count(column))
+                count += plan.wording.count_matches(row[column]) * (1 + indexed.count(column))
     return count
 
 
 _NAMED = 8
 
 
-def search_home_for_remains(
-    home: Path, marking: ErasureFinder, marked: ErasurePlan
-) -> tuple[list[ErasureLeftover], int]:
+def search_home_for_remains(home: Path, finder: ErasureFinder, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
     """What is left, by file, and how many files were read."""
     left, searched = [], 0
-    own = _own_places(home, marking, marked)
+    own = _own_places(home, finder, plan)
     for path in list_files_to_search(home):
         searched += 1
         name = path.relative_to(home).as_posix()
         try:
-            count = count_words_in_file(path, marked.wording)
-            found = _describe_remain(path, name, count, own, marking, marked) if count else None
+            count = count_words_in_file(path, plan.wording)
+            found = _describe_remain(path, name, count, own, finder, plan) if count else None
         except StoreError as error:
             found = ErasureLeftover(name, 1, f"not searched: {error}")
-        if found is not None and (marked.scope == OWNER_SCOPE or found.kind != "other_scope"):
+        if found is not None and (plan.scope == OWNER_SCOPE or found.kind != "other_scope"):
             left.append(found)
     return left, searched
 
 
-def _own_places(home: Path, marking: ErasureFinder, marked: ErasurePlan) -> dict[str, str]:
+def _own_places(home: Path, finder: ErasureFinder, plan: ErasurePlan) -> dict[str, str]:
     """Folders of the scope, relative to the home, with the session of each."""
-    sessions = marking.sessions_of_scope(marked.scope)
+    sessions = finder.sessions_of_scope(plan.scope)
     places = {f"{kind}/{session_folder_name(session)}/": session for session in sessions for kind in ("log", "archive")}
-    if marked.scope != OWNER_SCOPE:
-        places[f"{DAILY_NOTES_FOLDER}/{session_folder_name(marked.scope)}/"] = ""
+    if plan.scope != OWNER_SCOPE:
+        places[f"{DAILY_NOTES_FOLDER}/{session_folder_name(plan.scope)}/"] = ""
     return places
 
 
 def _describe_remain(
-    path: Path, name: str, count: int, own: dict[str, str], marking: ErasureFinder, marked: ErasurePlan
+    path: Path, name: str, count: int, own: dict[str, str], finder: ErasureFinder, plan: ErasurePlan
 ) -> ErasureLeftover | None:
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
     if name.startswith(PREVIOUS_HOME_PREFIX):
@@ -169,18 +167,18 @@ def _describe_remain(
         why = f"the home as it was before a restore: remove {aside} if you need it no more"
         return ErasureLeftover(name, count, why, "former_home")
     if is_database_file(path):
-        theirs = count_words_of_other_scopes(path, marked)
-        return _still_there(name, count - theirs, marked) if count > theirs else _of_others(name, count)
+        theirs = count_words_of_other_scopes(path, plan)
+        return _still_there(name, count - theirs, plan) if count > theirs else _of_others(name, count)
     if session is not None:
         in_log = path.name == LOG_NAME
-        return _still_in_log(name, count, session, marking, marked) if in_log else _still_there(name, count, marked)
+        return _still_in_log(name, count, session, finder, plan) if in_log else _still_there(name, count, plan)
     top, _, rest = name.partition("/")
-    if marked.scope != OWNER_SCOPE or top in ("log", "archive") or (top == DAILY_NOTES_FOLDER and "/" in rest):
+    if plan.scope != OWNER_SCOPE or top in ("log", "archive") or (top == DAILY_NOTES_FOLDER and "/" in rest):
         return _of_others(name, count)
     if top in ("workspace", "PERSONA.md", "config.toml"):
         why = "your own file: change it, or remove it, if you want the words gone there too"
         return ErasureLeftover(name, count, why, "own_file")
-    return _still_there(name, count, marked)
+    return _still_there(name, count, plan)
 
 
 def _of_others(name: str, count: int) -> ErasureLeftover:
@@ -188,15 +186,15 @@ def _of_others(name: str, count: int) -> ErasureLeftover:
     return ErasureLeftover(name, count, why, "other_scope")
 
 
-def _still_there(name: str, count: int, marked: ErasurePlan) -> ErasureLeftover:
-    if marked.everywhere:
+def _still_there(name: str, count: int, plan: ErasurePlan) -> ErasureLeftover:
+    if plan.everywhere:
         return ErasureLeftover(name, count, "not done: forget the same again, and see what is told of this file")
     why = "the same words in something else that was said; forget the words themselves to have them gone there too"
     return ErasureLeftover(name, count, why, "same_words")
 
 
-def _still_in_log(name: str, count: int, session: str, marking: ErasureFinder, marked: ErasurePlan) -> ErasureLeftover:
-    also = [str(place.id) for place in marking.find_records_with_words(session, marked.wording)]
+def _still_in_log(name: str, count: int, session: str, finder: ErasureFinder, plan: ErasurePlan) -> ErasureLeftover:
+    also = [str(place.id) for place in finder.find_records_with_words(session, plan.wording)]
     if not also:
         why = "not done: the words stand in what proves the log (a sender's name, say), which cannot be changed"
         return ErasureLeftover(name, count, why)

@@ -44,33 +44,33 @@ _CELLS = (
 
 
 def find_script_changes(
-    db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]
+    db: Database, plan: ErasurePlan, counted: Callable[[Message], CountedMessage]
 ) -> Iterator[RowChange]:
     """What would be changed, nothing yet."""
-    yield from _views(db, marked, counted)
-    yield from _earlier(db, marked, counted)
+    yield from _views(db, plan, counted)
+    yield from _earlier(db, plan, counted)
     for cells in _CELLS:
-        yield from find_row_changes(db, cells, marked)
-    yield from _calls(db, marked)
-    yield from _inbox(db, marked)
-    yield from _outbox(db, marked)
+        yield from find_row_changes(db, cells, plan)
+    yield from _calls(db, plan)
+    yield from _inbox(db, plan)
+    yield from _outbox(db, plan)
 
 
-def erase_in_script_db(db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> None:
+def erase_in_script_db(db: Database, plan: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> None:
     """Inside `write()`. Repeating it changes nothing but `prefix_rev`."""
-    mark_outdated_archives(db, marked)
-    kept = [(session, row) for session in _sessions(db, marked) for row in _whole(db, session)]
+    mark_outdated_archives(db, plan)
+    kept = [(session, row) for session in _sessions(db, plan) for row in _whole(db, session)]
     # All are found before the first is carried out: a row may not be changed while it is read.
-    apply_row_changes(db, list(find_script_changes(db, marked, counted)))
+    apply_row_changes(db, list(find_script_changes(db, plan, counted)))
     for session, row in kept:
         again = measure_replaced(db, session, row["id"], row["kept_from"], row["set_floor"])
         db.execute("UPDATE checkpoints SET view_hash = ? WHERE id = ?", (again.fingerprint, row["id"]))
-    for session in _sessions(db, marked):
+    for session in _sessions(db, plan):
         _recount(db, session)
 
 
-def _sessions(db: Database, marked: ErasurePlan) -> list[Session]:
-    rows = db.rows("SELECT key, generation, scope FROM sessions WHERE scope = ?", (marked.scope,))
+def _sessions(db: Database, plan: ErasurePlan) -> list[Session]:
+    rows = db.rows("SELECT key, generation, scope FROM sessions WHERE scope = ?", (plan.scope,))
     return [Session(row["key"], row["generation"], row["scope"]) for row in rows]
 
 
@@ -93,38 +93,38 @@ def _recount(db: Database, session: Session) -> None:
 # -------------------------------------------------------------------------------------------------------------- views
 
 
-def _views(db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
-    for row in scoped_rows(db, "conversation_history", "scope", marked):
+def _views(db: Database, plan: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
+    for row in scoped_rows(db, "conversation_history", "scope", plan):
         said = row["message_id"] if row["message_id"] is not None else row["carried_from"]
-        left = _left_of(row, said, message_of_view_row(row), marked)
+        left = _left_of(row, said, message_of_view_row(row), plan)
         if left is not None:
-            yield _form_change("working context", "conversation_history", row, counted(left), marked)
+            yield _form_change("working context", "conversation_history", row, counted(left), plan)
 
 
-def _earlier(db: Database, marked: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
+def _earlier(db: Database, plan: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
     if not column_names(db, "earlier_rows"):
         return
     rows = db.iterate(
         "SELECT e.rowid AS row_number, e.*, c.created_at AS ts FROM earlier_rows e"
         " JOIN checkpoints c ON c.id = e.checkpoint_id WHERE e.scope = ?",
-        (marked.scope,),
+        (plan.scope,),
     )
     for row in rows:
-        left = _left_of(row, row["message_id"], message_of_view_row(row), marked)
+        left = _left_of(row, row["message_id"], message_of_view_row(row), plan)
         if left is not None:
-            yield _form_change("kept for undo", "earlier_rows", row, counted(left), marked)
+            yield _form_change("kept for undo", "earlier_rows", row, counted(left), plan)
 
 
-def _left_of(row: Row, said: int | None, message: Message, marked: ErasurePlan) -> Message | None:
+def _left_of(row: Row, said: int | None, message: Message, plan: ErasurePlan) -> Message | None:
     """What a row is to say; None where it stays as it is."""
-    if said is not None and said in marked.ids:
+    if said is not None and said in plan.ids:
         left = redact_message(message)
         return None if left == message else left
-    if said is not None and not marked.everywhere:
+    if said is not None and not plan.everywhere:
         return None
-    if not any(marked.wording.matches(row[column]) for column in ("content", "parts", "metadata")):
+    if not any(plan.wording.matches(row[column]) for column in ("content", "parts", "metadata")):
         return None
-    wording = marked.wording
+    wording = plan.wording
     parts = wording.remove_from_json(json.loads(row["parts"]), FORGOTTEN_PLACEHOLDER)
     about = wording.remove_from_json(json.loads(row["metadata"]), FORGOTTEN_PLACEHOLDER)
     stood = {key: row[key] for key in row.keys()} | {"parts": dump_json(parts)}  # noqa: SIM118 - a Row iterates values
@@ -133,38 +133,38 @@ def _left_of(row: Row, said: int | None, message: Message, marked: ErasurePlan) 
     return replace(left, content=words or (FORGOTTEN_PLACEHOLDER if message.content else ""), metadata=about)
 
 
-def _form_change(place: str, table: str, row: Row, left: CountedMessage, marked: ErasurePlan) -> RowChange:
+def _form_change(place: str, table: str, row: Row, left: CountedMessage, plan: ErasurePlan) -> RowChange:
     _, form = encode_view_row(left)
-    shown = f"message {left.message.id}" if left.message.id else marked.wording.excerpt(row["content"])
+    shown = f"message {left.message.id}" if left.message.id else plan.wording.excerpt(row["content"])
     return RowChange(place, table, row["row_number"], dict(zip(_FORM, form, strict=True)), shown)
 
 
 # ----------------------------------------------------------------------------------------------- inbox, outbox, calls
 
 
-def _calls(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
+def _calls(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     """What tools were run with, as a forgotten message had asked for it."""
-    wanted = set(marked.calls)
-    for row in scoped_rows(db, "tool_runs", "scope", marked) if wanted else ():
+    wanted = set(plan.calls)
+    for row in scoped_rows(db, "tool_runs", "scope", plan) if wanted else ():
         if (row["turn"], row["call_id"]) in wanted and row["arguments"] != "{}":
             yield RowChange("tool runs", "tool_runs", row["row_number"], {"arguments": "{}"}, row["name"])
 
 
-def _inbox(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
+def _inbox(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     said = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
-    for row in scoped_rows(db, "inbox", "scope", marked):
-        gone = row["message_id"] in marked.ids
-        if row["body"] != said and (gone or (marked.everywhere and marked.wording.matches(row["body"]))):
+    for row in scoped_rows(db, "inbox", "scope", plan):
+        gone = row["message_id"] in plan.ids
+        if row["body"] != said and (gone or (plan.everywhere and plan.wording.matches(row["body"]))):
             yield RowChange("inbox", "inbox", row["row_number"], {"body": said}, f"message {row['message_id']}")
 
 
-def _outbox(db: Database, marked: ErasurePlan) -> Iterator[RowChange]:
-    for row in scoped_rows(db, "outbox", "scope", marked):
+def _outbox(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, "outbox", "scope", plan):
         body, said = row["body"], row["message_id"]
-        if said in marked.ids:
+        if said in plan.ids:
             left, shown = FORGOTTEN_PLACEHOLDER, f"message {said}"
-        elif marked.wording.matches(body) and (said is None or marked.everywhere):
-            left, shown = marked.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER, marked.wording.excerpt(body)
+        elif plan.wording.matches(body) and (said is None or plan.everywhere):
+            left, shown = plan.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER, plan.wording.excerpt(body)
         else:
             continue
         if left != body:
