@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,7 +38,7 @@ def clean_text(text: str) -> str:
 
 
 def json_safe(value: Any) -> Any:
-    """`value` (JSON-like) with every text clean, and numbers that JSON lacks (NaN, infinity) as text."""
+    """`value` (JSON-like, times, dataclasses) as JSON has it: every text clean, NaN and infinity as text."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -47,11 +47,20 @@ def json_safe(value: Any) -> Any:
         return {clean_text(str(key)): json_safe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json_safe(item) for item in value]
-    return value
+    return value if value is None or isinstance(value, int | float) else json_safe(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has in place of a time or a dataclass."""
+    if isinstance(value, datetime):
+        return format_time(value)
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def dump_json(value: Any) -> str:
-    """Compact JSON, characters as they are, keys in their order; always encodable as UTF-8."""
+    """Compact JSON of JSON-like values, times and dataclasses, keys in their order; always encodable as UTF-8."""
     try:
         text = _compact(value)
         text.encode()
@@ -61,7 +70,7 @@ def dump_json(value: Any) -> str:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
 
 
 def clean_message(message: Message) -> Message:

@@ -16,10 +16,10 @@ from typing import Any
 
 from assistant.core.memories import ChangePlan, JournalEntry, MemorySnapshot, PhaseCursor
 from assistant.store.character.as_of import KnowledgeAsOf
-from assistant.store.character.change_plans import entry_subject, plan_from_json, plan_to_json
-from assistant.store.character.journal import UNDONE_NOTE, entry_from_row
+from assistant.store.character.journal import UNDONE_NOTE, entry_subject, save_reading
 from assistant.store.database import Database
 from assistant.store.encoding import dump_json, format_time
+from assistant.store.rows import from_json, from_row, insert_row
 
 _PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
@@ -32,7 +32,7 @@ _LAST = "\U0010ffff"
 class StoredConsolidations:
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._then = KnowledgeAsOf(db)
+        self._as_of = KnowledgeAsOf(db)
 
     # ---------------------------------------------------------------------------------------------------------- entries
 
@@ -40,7 +40,7 @@ class StoredConsolidations:
         rows = self._db.rows(
             f"{_PENDING} AND scope = coalesce(?, scope) ORDER BY timestamp, id LIMIT ?", (scope, limit)
         )
-        return [entry_from_row(row) for row in rows]
+        return [from_row(JournalEntry, row) for row in rows]
 
     def unscored_entries(
         self, after_id: int, min_importance: float, max_importance: float, *, limit: int = 100
@@ -49,17 +49,13 @@ class StoredConsolidations:
             f"{_PENDING} AND id > ? AND importance BETWEEN ? AND ? ORDER BY id LIMIT ?",
             (after_id, min_importance, max_importance, limit),
         )
-        return [entry_from_row(row) for row in rows]
+        return [from_row(JournalEntry, row) for row in rows]
 
     def save_scores(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
         with self._db.write() as db:
             for entry_id, weight in weights.items():
                 db.execute("UPDATE journal SET importance = ? WHERE id = ?", (weight, entry_id))
-            db.execute(
-                "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
-                (reading.phase, reading.session, reading.generation, reading.seq, format_time(now)),
-            )
+            save_reading(db, reading, now)
 
     def memory_ids_by_entry(self, entry_ids: Sequence[int]) -> dict[int, str]:
         rows = self._db.rows(
@@ -75,7 +71,7 @@ class StoredConsolidations:
             " WHERE c.memory_id = ? AND c.memory_id <> '' ORDER BY j.timestamp, j.id",
             (memory_id,),
         )
-        return [entry_from_row(row) for row in rows]
+        return [from_row(JournalEntry, row) for row in rows]
 
     def memory_ids(self, scope: str | None = None, prefix: str = "") -> list[str]:
         rows = self._db.rows(
@@ -87,7 +83,7 @@ class StoredConsolidations:
         return [row["id"] for row in rows]
 
     def memories_superseded_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
-        found: dict[int, list[str]] = {}
+        memory_ids: dict[int, list[str]] = {}
         rows = self._db.rows(
             "SELECT DISTINCT j.superseded_by AS by, c.memory_id AS id FROM journal j"
             " JOIN consolidated_entry_ids c ON c.entry_id = j.id"
@@ -95,14 +91,14 @@ class StoredConsolidations:
             (json.dumps(list(entry_ids)),),
         )
         for row in rows:
-            found.setdefault(row["by"], []).append(row["id"])
-        return found
+            memory_ids.setdefault(row["by"], []).append(row["id"])
+        return memory_ids
 
     def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
-        return self._then.all_known(scope, at)
+        return self._as_of.all_known(scope, at)
 
     def first_noted_at(self, scope: str) -> datetime | None:
-        return self._then.first_noted_at(scope)
+        return self._as_of.first_noted_at(scope)
 
     # ------------------------------------------------------------------------------------------------------------ plans
 
@@ -110,10 +106,8 @@ class StoredConsolidations:
         with self._db.write() as db:
             if db.row("SELECT 1 FROM change_plans WHERE key = ?", (plan.key,)) is not None:
                 return
-            number = db.insert(
-                "INSERT INTO change_plans (key, cycle, scope, body, state, at) VALUES (?, ?, ?, ?, 'planned', ?)",
-                (plan.key, plan.cycle, plan.scope, dump_json(plan_to_json(plan)), format_time(now)),
-            )
+            columns = {"key": plan.key, "cycle": plan.cycle, "scope": plan.scope, "body": dump_json(plan)}
+            number = insert_row(db, "change_plans", {**columns, "state": "planned", "at": format_time(now)})
             subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
             db.execute_many(
                 "INSERT INTO plan_subjects (subject, plan) VALUES (?, ?)",
@@ -124,12 +118,12 @@ class StoredConsolidations:
         return list(self._plans("SELECT body FROM change_plans WHERE state = 'planned' ORDER BY id"))
 
     def applied_plans(self, cycle: int) -> list[ChangePlan]:
-        done = "SELECT body FROM change_plans WHERE state = 'applied' AND cycle = ? ORDER BY id DESC"
-        return list(self._plans(done, (cycle,)))
+        sql = "SELECT body FROM change_plans WHERE state = 'applied' AND cycle = ? ORDER BY id DESC"
+        return list(self._plans(sql, (cycle,)))
 
     def mark_applied(self, key: str, now: datetime) -> None:
         with self._db.write() as db:
-            plan = self._of_key(key, "planned")
+            plan = self._find_plan(key, "planned")
             if plan is None:
                 return
             rejected = dict(plan.rejected)
@@ -159,7 +153,7 @@ class StoredConsolidations:
     def mark_undone(self, keys: Sequence[str], now: datetime) -> None:
         with self._db.write() as db:
             for key in keys:
-                plan = self._of_key(key, "applied")
+                plan = self._find_plan(key, "applied")
                 if plan is None:
                     continue
                 for entry_id in plan.entries:
@@ -167,7 +161,7 @@ class StoredConsolidations:
                         "UPDATE consolidated_entry_ids SET memory_id = '', note = ?, at = ? WHERE entry_id = ?",
                         (UNDONE_NOTE, format_time(now), entry_id),
                     )
-                self._hold_again(plan)
+                self._restore_superseded(plan)
                 db.execute(
                     "UPDATE change_plans SET state = 'undone', undone_at = ? WHERE key = ?", (format_time(now), key)
                 )
@@ -181,7 +175,7 @@ class StoredConsolidations:
             " AND c.cycle IS journal.cycle) ORDER BY id",
             (cycle, json.dumps(patterns), UNDONE_NOTE),
         )
-        return [entry_from_row(row) for row in rows]
+        return [from_row(JournalEntry, row) for row in rows]
 
     def withdraw_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
         with self._db.write() as db:
@@ -194,10 +188,10 @@ class StoredConsolidations:
                     (UNDONE_NOTE, format_time(now), entry.id),
                 )
 
-    def _hold_again(self, plan: ChangePlan) -> None:
+    def _restore_superseded(self, plan: ChangePlan) -> None:
         """The entries that the plan superseded: by what stood there before, or was written in their place by others
         than a sleep that was taken back; else by nothing."""
-        former = {
+        previous = {
             entry_id: change.before.superseded_by
             for change in plan.changes
             if change.before is not None
@@ -210,14 +204,14 @@ class StoredConsolidations:
                 " JOIN journal b ON b.id = r.by_entry LEFT JOIN consolidated_entry_ids c ON c.entry_id = b.id"
                 " AND c.note = ? AND c.cycle IS b.cycle WHERE r.entry_id = journal.id AND c.entry_id IS NULL))"
                 " WHERE id = ? AND superseded_by = ?",
-                (former.get(entry_id, ""), UNDONE_NOTE, entry_id, by),
+                (previous.get(entry_id, ""), UNDONE_NOTE, entry_id, by),
             )
 
-    def _of_key(self, key: str, state: str) -> ChangePlan | None:
+    def _find_plan(self, key: str, state: str) -> ChangePlan | None:
         return next(self._plans("SELECT body FROM change_plans WHERE key = ? AND state = ?", (key, state)), None)
 
     def _plans(self, sql: str, values: Sequence[Any] = ()) -> Iterator[ChangePlan]:
-        return (plan_from_json(json.loads(row["body"])) for row in self._db.rows(sql, tuple(values)))
+        return (from_json(ChangePlan, row["body"]) for row in self._db.rows(sql, tuple(values)))
 
 
 def _memories_by_entry(plan: ChangePlan) -> dict[int, str]:

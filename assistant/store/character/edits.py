@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from sqlite3 import Row
 
 from assistant.core.errors import UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, format_time, parse_time
+from assistant.store.encoding import clean_text, format_time
+from assistant.store.rows import from_row, insert_row, to_row
 
 FILE_TARGET = "file:"
 PROFILE_TARGET = "profile:"
@@ -25,27 +25,13 @@ class EditStore:
 
     def add(self, edit: UndoableEdit, key: str | None) -> UndoableEdit:
         """Inside `write()`: the edit with its id."""
-        edit_id = self._db.insert(
-            "INSERT INTO edits (key, scope, target, by, before, after, cycle, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                _stored_key(edit, key),
-                edit.scope,
-                edit.target,
-                edit.by,
-                clean_text(edit.before),
-                clean_text(edit.after),
-                edit.cycle,
-                format_time(edit.at),
-            ),
-        )
+        edit_id = insert_row(self._db, "edits", {**to_row(edit), "key": _key(key, edit.scope, edit.target)})
         return replace(edit, id=edit_id)
 
     def find_by_key(self, key: str | None, scope: str, target: str) -> UndoableEdit | None:
         """The edit of a file, or of any profile, that was made under a key."""
-        if key is None:
-            return None
-        row = self._db.row("SELECT * FROM edits WHERE key = ?", (_named(key, scope, target),))
-        return None if row is None else _edit(row)
+        row = self._db.row("SELECT * FROM edits WHERE key = ?", (_key(key, scope, target),))
+        return None if row is None else from_row(UndoableEdit, row)
 
     def list_edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
         """Newest first."""
@@ -53,26 +39,26 @@ class EditStore:
             "SELECT * FROM edits WHERE scope = ? AND target = coalesce(?, target) ORDER BY id DESC LIMIT ?",
             (scope, target, limit),
         )
-        return [_edit(row) for row in rows]
+        return [from_row(UndoableEdit, row) for row in rows]
 
     def edits_of_cycle(self, cycle: int) -> list[UndoableEdit]:
         """Of every scope, newest first, but for those that were taken back."""
         rows = self._db.rows("SELECT * FROM edits WHERE cycle = ? AND undone_at IS NULL ORDER BY id DESC", (cycle,))
-        return [_edit(row) for row in rows]
+        return [from_row(UndoableEdit, row) for row in rows]
 
     def require_undoable(self, edit_id: int, scope: str) -> UndoableEdit:
         """Raises `UsageError` where the scope has no such edit, or it was taken back."""
         row = self._db.row("SELECT * FROM edits WHERE id = ? AND scope = ?", (edit_id, scope))
         if row is None:
             raise UsageError(f"There is no change {edit_id} to take back. Nothing was changed.")
-        edit = _edit(row)
+        edit = from_row(UndoableEdit, row)
         if edit.undone_at is not None:
             raise UsageError(f"Change {edit_id} was taken back already. Nothing was changed.")
         return edit
 
     def find_by_id(self, edit_id: int) -> UndoableEdit | None:
         row = self._db.row("SELECT * FROM edits WHERE id = ?", (edit_id,))
-        return None if row is None else _edit(row)
+        return None if row is None else from_row(UndoableEdit, row)
 
     def mark_undone(self, edit: UndoableEdit, at: datetime | None) -> UndoableEdit:
         """Inside `write()`. None: it was not taken back after all."""
@@ -88,25 +74,7 @@ class EditStore:
         self._db.execute("DELETE FROM edits WHERE scope = ? AND target = ?", (scope, target))
 
 
-def _stored_key(edit: UndoableEdit, key: str | None) -> str | None:
-    return None if key is None else _named(key, edit.scope, edit.target)
-
-
-def _named(key: str, scope: str, target: str) -> str:
+def _key(key: str | None, scope: str, target: str) -> str | None:
     """A profile's id is not known before it is written: one key stands for one change among all the profiles."""
-    return clean_text(f"{PROFILE_TARGET if target.startswith(PROFILE_TARGET) else target} {scope} {key}")
-
-
-def _edit(row: Row) -> UndoableEdit:
-    undone = parse_time(row["undone_at"]) if row["undone_at"] else None
-    return UndoableEdit(
-        row["target"],
-        row["scope"],
-        row["by"],
-        row["before"],
-        row["after"],
-        parse_time(row["at"]),
-        row["cycle"],
-        undone,
-        row["id"],
-    )
+    changed = PROFILE_TARGET if target.startswith(PROFILE_TARGET) else target
+    return None if key is None else clean_text(f"{changed} {scope} {key}")

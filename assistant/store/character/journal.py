@@ -8,20 +8,19 @@ to which a phase has read is written in the transaction of what it read there; e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from sqlite3 import Row
 
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCursor, SleepReport
 from assistant.search.fulltext import match_any, query_words
 from assistant.store.database import Database
 from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
+from assistant.store.rows import from_row, insert_row, to_row
 
 UNDONE_NOTE = "taken back"
 # What a sleep extracted, and was taken back with it.
-_STANDS = (
+_NOT_UNDONE = (
     "NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c"
     f" WHERE c.entry_id = journal.id AND c.note = '{UNDONE_NOTE}' AND c.cycle IS journal.cycle)"
 )
@@ -41,64 +40,43 @@ class StoredJournal:
         replaced: Mapping[str, str] | None = None,
     ) -> list[JournalEntry]:
         with self._db.write():
-            written = [new for entry in entries if (new := self._written(entry, now)) is not None]
+            written = [new for entry in entries if (new := self._add(entry, now)) is not None]
             self._replace(replaced or {}, {entry.key for entry in written})
             if reading is not None:
-                self._db.execute(
-                    "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
-                    " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
-                    (reading.phase, reading.session, reading.generation, reading.seq, format_time(now)),
-                )
+                save_reading(self._db, reading, now)
         return written
 
-    def _written(self, entry: JournalEntry, now: datetime) -> JournalEntry | None:
+    def _add(self, entry: JournalEntry, now: datetime) -> JournalEntry | None:
         """The entry with its id; None where its key is there already."""
         if self._db.row("SELECT 1 FROM journal WHERE key = ?", (entry.key,)) is not None:
             return None
         content = clean_text(entry.content)
-        entry_id = self._db.insert(
-            "INSERT INTO journal (key, scope, session, generation, content, importance, timestamp, source_type, tags,"
-            " sources, superseded_by, created_at, cycle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                entry.key,
-                entry.scope,
-                entry.session,
-                entry.generation,
-                content,
-                entry.importance,
-                format_time(entry.timestamp),
-                entry.source_type,
-                dump_json(list(entry.tags)),
-                dump_json(list(entry.sources)),
-                entry.superseded_by,
-                format_time(now),
-                entry.cycle,
-            ),
-        )
+        columns = {**to_row(entry), "created_at": format_time(now)}
+        entry_id = insert_row(self._db, "journal", columns)
         self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
         return replace(entry, content=content, id=entry_id)
 
     def _replace(self, replaced: Mapping[str, str], new: Collection[str]) -> None:
-        for former, by in replaced.items():
-            if former in new or by in new:
+        for previous, by in replaced.items():
+            if previous in new or by in new:
                 self._db.execute(
                     "UPDATE journal SET superseded_by = instead.id FROM journal instead"
                     " WHERE journal.key = ? AND instead.key = ? AND instead.scope = journal.scope",
-                    (former, by),
+                    (previous, by),
                 )
                 self._db.execute(
                     "INSERT INTO replacements (entry_id, by_entry) SELECT j.id, r.id FROM journal j, journal r"
                     " WHERE j.key = ? AND r.key = ? AND r.scope = j.scope ON CONFLICT DO NOTHING",
-                    (former, by),
+                    (previous, by),
                 )
 
     def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:
         rows = self._db.rows(
-            f"SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND {_STANDS}"
+            f"SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND {_NOT_UNDONE}"
             " ORDER BY id",
             (dump_json(list(entry_ids)), scope),
         )
-        return [entry_from_row(row) for row in rows]
+        return [from_row(JournalEntry, row) for row in rows]
 
     def read_position(self, phase: str, session: str, generation: int) -> int:
         row = self._db.row(
@@ -111,42 +89,44 @@ class StoredJournal:
     ) -> list[JournalEntry]:
         rows = self._db.rows(
             "SELECT * FROM journal WHERE scope = ? AND timestamp >= ? AND source_type = coalesce(?, source_type)"
-            f" AND {_STANDS} ORDER BY timestamp DESC, id DESC LIMIT ?",
+            f" AND {_NOT_UNDONE} ORDER BY timestamp DESC, id DESC LIMIT ?",
             (scope, format_time(since) if since else "", source_type, limit),
         )
-        return [entry_from_row(row) for row in rows]
+        return [from_row(JournalEntry, row) for row in rows]
 
     def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
-        rows = self._db.rows(f"SELECT * FROM journal WHERE id > ? AND {_STANDS} ORDER BY id LIMIT ?", (entry_id, limit))
-        return [entry_from_row(row) for row in rows]
+        rows = self._db.rows(
+            f"SELECT * FROM journal WHERE id > ? AND {_NOT_UNDONE} ORDER BY id LIMIT ?", (entry_id, limit)
+        )
+        return [from_row(JournalEntry, row) for row in rows]
 
     def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
         words = query_words(clean_text(query))
         spaced = [word for word in words if not word.spaceless]
         pieces = [word.match.strip('"*') for word in words if word.spaceless]
-        found = {entry.id: entry for entry in self._with_words(match_any(spaced), scope, limit)} if spaced else {}
-        if pieces and len(found) < limit:
-            found.update((entry.id, entry) for entry in self._with_pieces(pieces, scope, limit))
-        return list(found.values())[:limit]
+        entries = {entry.id: entry for entry in self._with_words(match_any(spaced), scope, limit)} if spaced else {}
+        if pieces and len(entries) < limit:
+            entries.update((entry.id, entry) for entry in self._with_pieces(pieces, scope, limit))
+        return list(entries.values())[:limit]
 
     def _with_words(self, match: str, scope: str, limit: int) -> list[JournalEntry]:
         rows = self._db.rows(
             "SELECT journal.* FROM journal_fts JOIN journal ON journal.id = journal_fts.rowid"
-            f" WHERE journal_fts MATCH ? AND journal.scope = ? AND {_STANDS}"
+            f" WHERE journal_fts MATCH ? AND journal.scope = ? AND {_NOT_UNDONE}"
             " ORDER BY journal_fts.rank, journal.id DESC LIMIT ?",
             (match, scope, limit),
         )
-        return [entry_from_row(row) for row in rows]
+        return [from_row(JournalEntry, row) for row in rows]
 
     def _with_pieces(self, pieces: Sequence[str], scope: str, limit: int) -> list[JournalEntry]:
         """Scripts without spaces, where the index has no words: those with the most of the pieces first."""
-        hits = " + ".join(["(instr(content, ?) > 0)"] * len(pieces))
+        count = " + ".join(["(instr(content, ?) > 0)"] * len(pieces))
         rows = self._db.rows(
-            f"SELECT * FROM (SELECT *, {hits} AS hits FROM journal WHERE scope = ? AND {_STANDS}) WHERE hits > 0"
+            f"SELECT * FROM (SELECT *, {count} AS hits FROM journal WHERE scope = ? AND {_NOT_UNDONE}) WHERE hits > 0"
             " ORDER BY hits DESC, id DESC LIMIT ?",
             (*pieces, scope, limit),
         )
-        return [entry_from_row(row) for row in rows]
+        return [from_row(JournalEntry, row) for row in rows]
 
     # ----------------------------------------------------------------------------------------------------------- cycles
 
@@ -166,25 +146,21 @@ class StoredJournal:
         return begun
 
     def save_cycle(self, report: SleepReport) -> None:
+        ended_at = format_time(report.ended_at) if report.ended_at else None
         with self._db.write() as db:
             db.execute(
                 "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?",
-                (
-                    format_time(report.ended_at) if report.ended_at else None,
-                    report.state,
-                    dump_json(report.phases),
-                    report.id,
-                ),
+                (ended_at, report.state, dump_json(report.phases), report.id),
             )
 
     def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
         """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
-        found = [_cycle(row) for row in self._db.rows("SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))]
+        rows = self._db.rows("SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))
         return [
-            replace(one, state="interrupted")
-            if one.state == "running" and one.id not in self._begun and not other_process_may_sleep
-            else one
-            for one in found
+            replace(report, state="interrupted")
+            if report.state == "running" and report.id not in self._begun and not other_process_may_sleep
+            else report
+            for report in (from_row(SleepReport, row) for row in rows)
         ]
 
     def last_sleep_at(self) -> datetime | None:
@@ -196,26 +172,15 @@ class StoredJournal:
         return None if row is None else parse_time(row["at"])
 
 
-def entry_from_row(row: Row) -> JournalEntry:
-    return JournalEntry(
-        key=row["key"],
-        scope=row["scope"],
-        session=row["session"],
-        generation=row["generation"],
-        content=row["content"],
-        timestamp=parse_time(row["timestamp"]),
-        source_type=row["source_type"],
-        importance=row["importance"],
-        tags=tuple(json.loads(row["tags"])),
-        sources=tuple(json.loads(row["sources"])),
-        id=row["id"],
-        superseded_by=row["superseded_by"],
-        cycle=row["cycle"],
-    )
+def entry_subject(entry_id: int) -> str:
+    """A journal entry among what plans of memory changes are about; a memory stands there by its id."""
+    return f"entry {entry_id}"
 
 
-def _cycle(row: Row) -> SleepReport:
-    ended = parse_time(row["ended_at"]) if row["ended_at"] else None
-    return SleepReport(
-        row["id"], row["trigger"], parse_time(row["started_at"]), ended, row["state"], json.loads(row["phases"])
+def save_reading(db: Database, reading: PhaseCursor, now: datetime) -> None:
+    """Inside `write()`: how far a phase has read; it never goes back."""
+    db.execute(
+        "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
+        (reading.phase, reading.session, reading.generation, reading.seq, format_time(now)),
     )

@@ -13,14 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
+from typing import Any
 
 from assistant.core.errors import UsageError
 from assistant.core.memories import EditAuthor, UndoableEdit
-from assistant.core.profiles import Profile, ProfileAttribute, fold_name
+from assistant.core.profiles import Profile, fold_name
 from assistant.core.text import lazy_regex
 from assistant.store.character.edits import PROFILE_TARGET, EditStore
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json, format_time, json_safe, parse_time
+from assistant.store.encoding import format_time, json_safe
+from assistant.store.rows import from_row, from_values, insert_row, to_row, update_row
 
 MAX_PROFILE_BYTES = 64 * 1024
 MAX_PROFILE_NAME_CHARACTERS = 200
@@ -125,29 +127,21 @@ def profile_by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
     return None if row is None else _profile(row)
 
 
+def profile_columns(profile: Profile) -> dict[str, Any]:
+    """What a row says of a profile itself."""
+    columns = to_row(profile)
+    own = {name: columns[name] for name in ("kind", "name", "aliases", "summary", "attributes")}
+    return {**own, "folded": fold_name(profile.name)}
+
+
 def write_profile(db: Database, profile: Profile, previous: Profile | None, now: datetime) -> int:
-    """Inside `write()`: write a profile where it stood, or anew; its id."""
-    values = (
-        profile.kind,
-        profile.name,
-        fold_name(profile.name),
-        dump_json(list(profile.aliases)),
-        profile.summary,
-        dump_json([_raw(one) for one in profile.attributes]),
-        format_time(now),
-    )
-    if previous is not None and previous.id is not None:
-        db.execute(
-            "UPDATE entity_profiles SET kind = ?, name = ?, folded = ?, aliases = ?, summary = ?, attributes = ?,"
-            " updated_at = ? WHERE id = ?",
-            (*values, previous.id),
-        )
-        return previous.id
-    return db.insert(
-        "INSERT INTO entity_profiles (kind, name, folded, aliases, summary, attributes, updated_at, created_at, scope)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*values, format_time(now), profile.scope),
-    )
+    """Inside `write()`: write a profile in place of the previous one, or anew; its id."""
+    columns = {**profile_columns(profile), "updated_at": format_time(now)}
+    if previous is None or previous.id is None:
+        new = {"created_at": format_time(now), "scope": profile.scope}
+        return insert_row(db, "entity_profiles", columns | new)
+    update_row(db, "entity_profiles", columns, previous.id)
+    return previous.id
 
 
 # ---------------------------------------------------------------------------------------------------------------- text
@@ -160,9 +154,9 @@ def profile_to_text(profile: Profile) -> str:
             {
                 "kind": profile.kind,
                 "name": profile.name,
-                "aliases": list(profile.aliases),
+                "aliases": profile.aliases,
                 "summary": profile.summary,
-                "attributes": [_raw(one) for one in profile.attributes],
+                "attributes": profile.attributes,
             }
         ),
         ensure_ascii=False,
@@ -171,9 +165,7 @@ def profile_to_text(profile: Profile) -> str:
 
 
 def profile_from_text(text: str, scope: str) -> Profile:
-    raw = json.loads(text)
-    attributes = tuple(_attribute(one) for one in raw["attributes"])
-    return Profile(scope, raw["kind"], raw["name"], tuple(raw["aliases"]), raw["summary"], attributes)
+    return from_values(Profile, {**json.loads(text), "scope": scope})
 
 
 def _checked(profile: Profile) -> Profile:
@@ -206,30 +198,5 @@ def _places(names: Sequence[str], read: str) -> Iterator[int]:
             yield found.start()
 
 
-def _raw(attribute: ProfileAttribute) -> dict[str, object]:
-    return {
-        "name": attribute.name,
-        "value": attribute.value,
-        "since": format_time(attribute.since),
-        "until": format_time(attribute.until) if attribute.until else None,
-        "sources": list(attribute.sources),
-    }
-
-
-def _attribute(raw: dict[str, str]) -> ProfileAttribute:
-    until = parse_time(raw["until"]) if raw["until"] else None
-    return ProfileAttribute(raw["name"], raw["value"], parse_time(raw["since"]), until, tuple(map(int, raw["sources"])))
-
-
 def _profile(row: Row) -> Profile:
-    attributes = tuple(_attribute(one) for one in json.loads(row["attributes"]))
-    return Profile(
-        row["scope"],
-        row["kind"],
-        row["name"],
-        tuple(json.loads(row["aliases"])),
-        row["summary"],
-        attributes,
-        parse_time(row["updated_at"]),
-        row["id"],
-    )
+    return from_row(Profile, row)

@@ -4,9 +4,7 @@ the first call is stored with the key, in the same transaction, and returned aga
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from sqlite3 import Row
 
@@ -14,7 +12,8 @@ from assistant.core.errors import ToolError
 from assistant.core.records import TodoItem
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
+from assistant.store.encoding import clean_text, dump_json, format_time
+from assistant.store.rows import from_json, from_row
 
 # Of anybody but the owner: what they write down must not fill the home.
 MAX_GUEST_TODOS = 200
@@ -63,25 +62,25 @@ class StoredTodos:
 
     def _move(self, scope: str, ids: Sequence[int], state: str, now: datetime) -> list[int]:
         known = {todo.id for todo in self.list_todos(scope, include_done=True)}
-        missing = [str(one) for one in ids if one not in known]
+        missing = [str(todo_id) for todo_id in ids if todo_id not in known]
         if missing:
             raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; list them for their ids.")
-        for one in ids:
+        for todo_id in ids:
             self._db.execute(
                 "UPDATE todos SET state = ?, done_at = coalesce(done_at, ?) WHERE id = ? AND scope = ?",
-                (state, format_time(now), one, scope),
+                (state, format_time(now), todo_id, scope),
             )
         return list(ids)
 
     def _once(self, scope: str, key: str, now: datetime, change: Callable[[], list[int]]) -> list[TodoItem]:
         with self._db.write() as db:
-            known = db.row("SELECT result FROM effects WHERE scope = ? AND key = ?", (scope, key))
-            if known is not None:
-                return [_kept(raw) for raw in json.loads(known["result"])]
-            changed = [self._get(one) for one in change()]
+            effect = db.row("SELECT result FROM effects WHERE scope = ? AND key = ?", (scope, key))
+            if effect is not None:
+                return from_json(list[TodoItem], effect["result"])
+            changed = [self._get(todo_id) for todo_id in change()]
             db.execute(
                 "INSERT INTO effects (scope, key, result, at) VALUES (?, ?, ?, ?)",
-                (scope, key, dump_json([_raw(todo) for todo in changed]), format_time(now)),
+                (scope, key, dump_json(changed), format_time(now)),
             )
         return changed
 
@@ -90,18 +89,4 @@ class StoredTodos:
 
 
 def _todo(row: Row) -> TodoItem:
-    done_at = parse_time(row["done_at"]) if row["done_at"] else None
-    return TodoItem(row["id"], row["text"], row["state"] != "open", parse_time(row["created_at"]), done_at)
-
-
-def _raw(todo: TodoItem) -> dict[str, object]:
-    return {
-        **asdict(todo),
-        "created_at": format_time(todo.created_at),
-        "done_at": format_time(todo.done_at) if todo.done_at else None,
-    }
-
-
-def _kept(raw: dict[str, str]) -> TodoItem:
-    done_at = parse_time(raw["done_at"]) if raw["done_at"] else None
-    return TodoItem(int(raw["id"]), raw["text"], bool(raw["done"]), parse_time(raw["created_at"]), done_at)
+    return from_row(TodoItem, row, done=row["state"] != "open")

@@ -14,13 +14,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from sqlite3 import Row
 from typing import Any
 
-from assistant.core.profiles import Profile, ProfileAttribute, fold_name
-from assistant.store.character.change_plans import entry_subject
+from assistant.core.profiles import Profile, ProfileAttribute
 from assistant.store.character.edits import PROFILE_TARGET
-from assistant.store.character.profiles import profile_from_text, profile_to_text
+from assistant.store.character.journal import entry_subject
+from assistant.store.character.profiles import profile_columns, profile_from_text, profile_to_text
 from assistant.store.database import Database, column_names
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.erasure.columns import (
@@ -32,6 +31,7 @@ from assistant.store.erasure.columns import (
     scoped_rows,
 )
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.rows import from_row
 
 CONTEXT_SYNTHESIS = "context_synthesis"
 _CELLS = (
@@ -156,24 +156,11 @@ def _pins(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
 def _profiles(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "entity_profiles", "scope", plan):
         worded = any(plan.wording.matches(row[column]) for column in ("name", "aliases", "summary", "attributes"))
-        if not worded and not _learned_of(_profile_of(row), plan):
+        if not worded and not _learned_of(from_row(Profile, row), plan):
             continue
-        left = _profile_left(_profile_of(row), plan)
-        values = None if left is None else _values(left)
+        left = _profile_left(from_row(Profile, row), plan)
+        values = None if left is None else profile_columns(left)
         yield RowChange("profiles", "entity_profiles", row["row_number"], values, f"profile {row['id']}")
-
-
-def _profile_of(row: Row) -> Profile:
-    text = dump_json(
-        {
-            "kind": row["kind"],
-            "name": row["name"],
-            "aliases": json.loads(row["aliases"]),
-            "summary": row["summary"],
-            "attributes": json.loads(row["attributes"]),
-        }
-    )
-    return profile_from_text(text, row["scope"])
 
 
 def _profile_left(profile: Profile, plan: ErasurePlan) -> Profile | None:
@@ -201,17 +188,6 @@ def _learned_of(profile: Profile, plan: ErasurePlan) -> bool:
 def _is_of(attribute: ProfileAttribute, plan: ErasurePlan) -> bool:
     """Whether it was learned from entries that go, and from no other."""
     return bool(attribute.sources) and set(attribute.sources) <= set(plan.entries)
-
-
-def _values(profile: Profile) -> dict[str, Any]:
-    raw = json.loads(profile_to_text(profile))
-    return {
-        "name": profile.name,
-        "folded": fold_name(profile.name),
-        "aliases": dump_json(raw["aliases"]),
-        "summary": profile.summary,
-        "attributes": dump_json(raw["attributes"]),
-    }
 
 
 # -------------------------------------------------------------------------------------------------------------- edits

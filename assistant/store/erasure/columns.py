@@ -16,6 +16,7 @@ from typing import Any
 from assistant.store.database import Database, column_names
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.rows import update_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,7 @@ def apply_row_changes(db: Database, changed: Sequence[RowChange]) -> None:
         if change.values is None:
             db.execute(f"DELETE FROM {change.table} WHERE rowid = ?", (change.row,))
         else:
-            sets = ", ".join(f"{column} = ?" for column in change.values)
-            db.execute(f"UPDATE {change.table} SET {sets} WHERE rowid = ?", (*change.values.values(), change.row))
+            update_row(db, change.table, change.values, change.row)
 
 
 def _change(cells: TextColumns, row: Row, plan: ErasurePlan) -> RowChange | None:
