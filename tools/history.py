@@ -25,6 +25,7 @@ from assistant.core.errors import ToolError
 from assistant.core.messages import Media, Role
 from assistant.core.ports import HistoryPort, Tool, ToolContext
 from assistant.core.records import LogRecord, SearchHit
+from assistant.core.text import shorten
 from assistant.core.tool_results import QuotedMessage, fit_quote_block, format_quote, quote_block, quote_text
 from tools.declaration import ALL_ROLES, StorableInt, start_of_day, tool
 
@@ -88,7 +89,7 @@ def _render_hits(query: str, hits: Sequence[SearchHit], zone: ZoneInfo, room: in
         )
     lines: list[str] = []
     for hit in hits:
-        text = hit.text if len(hit.text) <= _LONGEST_QUOTE else f"{hit.text[: _LONGEST_QUOTE - 1]}…"
+        text = shorten(hit.text, _LONGEST_QUOTE)
         line = format_quote(QuotedMessage(hit.message_id, format_local_time(hit.ts, zone), hit.role, text, hit.name))
         room -= len(line.encode())
         if room < 0 and lines:
@@ -188,9 +189,7 @@ def _record_text(record: LogRecord) -> str:
     parts += [_medium(media) for media in record.media]
     for call in record.tool_calls:
         arguments = json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-        parts.append(
-            f"[called {call.name} with {arguments[:_CALLS_SHOWN]}{'…' if len(arguments) > _CALLS_SHOWN else ''}]"
-        )
+        parts.append(f"[called {call.name} with {shorten(arguments, _CALLS_SHOWN)}]")
     return "\n".join(parts) or "[no words]"
 
 

@@ -31,6 +31,7 @@ from assistant.core.ports import HistoryPort, Tool, ToolContext
 from assistant.core.records import LogRecord
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Journal
+from assistant.core.text import shorten
 from assistant.core.tool_results import quote_block, quote_text
 from assistant.store.memory.search import StoredMemorySearch
 from tools.declaration import ALL_ROLES, StorableInt, start_of_day, tool
@@ -90,7 +91,7 @@ def _render(query: str, found: Sequence[MemoryHit], zone: ZoneInfo, room: int, t
 
 def _line(one: MemoryHit, zone: ZoneInfo) -> str:
     memory = one.memory
-    text = memory.text if len(memory.text) <= _MAX_MEMORY_LENGTH else f"{memory.text[: _MAX_MEMORY_LENGTH - 1]}…"
+    text = shorten(memory.text, _MAX_MEMORY_LENGTH)
     until = f" until {_day(memory.until, zone)}" if memory.until is not None else ""
     sources = ", ".join(f"#{source}" for source in one.sources[:_SOURCES_SHOWN])
     return (

@@ -21,6 +21,7 @@ from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import ToolError
 from assistant.core.ports import RequestsPort, TodosPort, Tool, ToolContext
 from assistant.core.records import TodoItem
+from assistant.core.text import shorten_line
 from assistant.core.tool_results import QuotedMessage, format_quote, format_todos
 from tools.declaration import ALL_ROLES, StorableInt, tool
 
@@ -92,6 +93,5 @@ def _list(still_open: Sequence[UserRequest], zone: ZoneInfo) -> list[str]:
 
 
 def _line(request: UserRequest, zone: ZoneInfo) -> str:
-    text = " ".join(request.text.split())
-    words = text if len(text) <= _FIRST_WORDS else f"{text[: _FIRST_WORDS - 1]}…"
+    words = shorten_line(request.text, _FIRST_WORDS)
     return format_quote(QuotedMessage(request.message_id, format_local_time(request.opened_at, zone), "user", words))

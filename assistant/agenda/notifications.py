@@ -21,6 +21,7 @@ from assistant.core.records import (
     Button,
     IncomingMessage,
 )
+from assistant.core.text import shorten
 
 MAX_SEPARATE_REMINDERS = 5
 _LISTED = 20
@@ -130,12 +131,10 @@ def _buttons(one: _DueReminder, zone: ZoneInfo) -> tuple[Button, ...]:
 def _many(group: Sequence[_DueReminder], zone: ZoneInfo) -> str:
     """A list of reminders, by their times."""
     by_time = sorted(group, key=lambda one: (one.ending.due.at, one.job.id))
-    lines = [f"- {as_people_read(one.ending.due.at, zone)}: {_short(one.job.text)}" for one in by_time[:_LISTED]]
+    lines = [
+        f"- {as_people_read(one.ending.due.at, zone)}: {shorten(one.job.text, _LINE)}" for one in by_time[:_LISTED]
+    ]
     head = f"{len(group):,} reminders{' came due while they could not be told' if group[0].late else ''}:"
     more = len(group) - _LISTED
     rest = [f"…and {more:,} more; `/remind history` lists all of them."] if more > 0 else []
     return "\n".join([head, *lines, *rest])
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.normalise_time_text import normalise_time_text
 from assistant.core.calendar import format_moment, local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten
 
 MAX_PHRASE_CHARACTERS = 200
 DEFAULT_HOUR = 9
@@ -177,5 +177,6 @@ def _read(text: str, base: datetime, *parts: str) -> Any:
 
 
 def _not_understood(text: str) -> UsageError:
-    shown = text if len(text) <= MAX_PHRASE_CHARACTERS else f"{text[:MAX_PHRASE_CHARACTERS]}…"
-    return UsageError(f"{shown!r} is no time that I understand. Nothing was set; write it as in {_EXAMPLES}.")
+    return UsageError(
+        f"{shorten(text, MAX_PHRASE_CHARACTERS)!r} is no time that I understand. Nothing was set; write it as in {_EXAMPLES}."
+    )

@@ -14,7 +14,7 @@ from typing import Any
 
 from assistant.core.messages import Message, ToolCall
 from assistant.core.records import LogLocation
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten
 
 _WORD = lazy_regex(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
 _CHARACTERS_READ = 4_000
@@ -92,12 +92,8 @@ def _describe_call(message: Message, call: ToolCall | None) -> str:
     if call is None:
         return message.name or "a tool"
     shown = ", ".join(f"{key}={_short(value)}" for key, value in call.arguments.items())
-    return f"{call.name}({_cut(shown)})"
+    return f"{call.name}({shorten(shown, _CALL_LENGTH)})"
 
 
 def _short(value: Any) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _CALL_LENGTH else f"{text[: _CALL_LENGTH - 1]}…"
+    return shorten(json.dumps(value, ensure_ascii=False, default=str), _CALL_LENGTH)

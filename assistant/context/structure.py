@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from assistant.core.messages import Message
 from assistant.core.quoting import replace_hidden_characters
+from assistant.core.text import shorten
 
 
 def is_user_request(message: Message) -> bool:
@@ -126,6 +127,5 @@ def _with_change_described(row: Message, deleted: set[int]) -> Message:
 
 
 def _excerpt(text: str) -> str:
-    line = replace_hidden_characters(" ".join(text.split()))
-    cut = line if len(line) <= _EXCERPT_LENGTH else f"{line[:_EXCERPT_LENGTH]}…"
+    cut = shorten(replace_hidden_characters(" ".join(text.split())), _EXCERPT_LENGTH)
     return f" ({json.dumps(cut, ensure_ascii=False)})" if cut else ""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten_line
 
 SourceType = Literal["extraction", "compaction", "context_synthesis", "tool", "reset", "import", "correction"]
 
@@ -214,7 +214,7 @@ def parse_memory_reference(text: str) -> MemoryReference:
     memory, entry = _MEMORY.fullmatch(bare), _ENTRY.fullmatch(bare)
     if memory is None and entry is None:
         raise UsageError(
-            f"{_quote_short(bare)} names no memory: give {MIN_ID_DIGITS} or more of the first digits of its id, as in "
+            f"{shorten_line(bare, 40)!r} names no memory: give {MIN_ID_DIGITS} or more of the first digits of its id, as in "
             "1a2b3c4d, or `entry 12`. Nothing was changed."
         )
     return MemoryReference(memory[1].lower() if memory else "", int(entry[1]) if entry else None)
@@ -235,11 +235,6 @@ def resolve_id_prefix(prefix: str, ids: Iterable[str]) -> str:
 
 def _shorten_id(memory_id: str) -> str:
     return memory_id[:13]
-
-
-def _quote_short(text: str, most: int = 40) -> str:
-    line = " ".join(text.split())
-    return repr(line if len(line) <= most else f"{line[: most - 1]}…")
 
 
 @dataclass(frozen=True, slots=True)

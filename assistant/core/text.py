@@ -122,13 +122,19 @@ def fold_text(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_FOLD_TABLE)
 
 
-_PREVIEW_CHARACTERS = 100
+def shorten(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters; "…" stands for what was left out."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def shorten_line(text: str, limit: int) -> str:
+    """`text` on one line of at most `limit` characters."""
+    return shorten(" ".join(text.split()), limit)
 
 
 def preview_line(text: str) -> str:
     """On one line, and fit to stand between backticks."""
-    line = " ".join(text.replace("`", "'").split())
-    return line if len(line) <= _PREVIEW_CHARACTERS else f"{line[: _PREVIEW_CHARACTERS - 1]}…"
+    return shorten_line(text.replace("`", "'"), 100)
 
 
 # They hide or turn around what stands beside them.

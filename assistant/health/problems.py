@@ -15,7 +15,7 @@ from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.ports import BreakersPort, LedgerPort
 from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.core.store_ports import Conversation, Journal, Outbox
-from assistant.core.text import pluralize
+from assistant.core.text import pluralize, shorten_line
 from assistant.settings.settings import Settings
 from assistant.spending.notices import budget_problems
 
@@ -227,6 +227,5 @@ def _forgetting_problems(stores: StatusSources) -> Iterator[str]:
 
 def shorten_to_sentence(text: str, max_length: int = 200) -> str:
     """A text as a sentence of a line."""
-    line = " ".join(text.split())
-    line = line if len(line) <= max_length else f"{line[: max_length - 1]}…"
+    line = shorten_line(text, max_length)
     return line if line.endswith((".", "…")) else f"{line}."

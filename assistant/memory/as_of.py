@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from assistant.core.errors import UsageError
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten
 
 AS_OF_EXAMPLES = '"2026-03-01", "2026-03-01 14:00", "last monday" or "3 weeks ago"'
 _LONGEST = 60
@@ -47,8 +47,7 @@ def parse_as_of(text: str, now: datetime, zone: tzinfo) -> datetime:
         raise UsageError(f"{either[0]} may be read two ways. Write the year first, as in 2026-03-01.")
     span = _read_iso(text, zone) if _ISO.fullmatch(text) else _read_phrase(text, now, zone)
     if span is None:
-        shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-        raise UsageError(f"{shown!r} is no time that I understand. Write {AS_OF_EXAMPLES}.")
+        raise UsageError(f"{shorten(text, _LONGEST)!r} is no time that I understand. Write {AS_OF_EXAMPLES}.")
     first, last = span
     if first > now:
         raise UsageError(f"{first.astimezone(zone):%Y-%m-%d %H:%M} is still to come; `list` shows what is known now.")

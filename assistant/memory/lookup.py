@@ -24,7 +24,7 @@ from assistant.core.memories import (
 )
 from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.store_ports import Journal
-from assistant.core.text import pluralize
+from assistant.core.text import pluralize, shorten_line
 from sleep.cycle.change_plan import memory_from_entry
 from sleep.cycle.rebuild import derive_memories
 
@@ -55,7 +55,7 @@ class MemoryLookup:
             return await self._memory(found, scope)
         if entry is None:
             raise UsageError(
-                f"There is no {_short_reference(text)} here. Nothing was changed; `memory list` shows what there is."
+                f"There is no {shorten_line(text, 40)} here. Nothing was changed; `memory list` shows what there is."
             )
         into = self._consolidations.memory_ids_by_entry([entry.id or 0]).get(entry.id or 0)
         if into is None:
@@ -162,8 +162,3 @@ def _with_corrections(memories: Iterable[Memory], by: Mapping[str, JournalEntry]
 
 def _in_order(known: Iterable[MemoryState]) -> tuple[MemoryState, ...]:
     return tuple(sorted(known, key=lambda one: (one.memory.said_at, one.memory.entries)))
-
-
-def _short_reference(text: str) -> str:
-    bare = " ".join(text.split())
-    return bare if len(bare) <= 40 else f"{bare[:39]}…"

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from assistant.core.errors import ModelError, ModelErrorKind
 from assistant.core.messages import Usage
+from assistant.core.text import shorten_line
 from assistant.models.encoding import MalformedProviderData
 from assistant.models.overflow import is_too_large
 
@@ -104,7 +105,13 @@ class ProviderFault:
 
     def to_model_error(self, who: ProviderLabel, partial: PartialAnswer) -> ModelError:
         headline = _HEADLINES[self.kind].format(who=who.label)
-        return _error(f"{headline}: {one_line(self.message)}", self.kind, who, partial, self.retry_after)
+        return _error(
+            f"{headline}: {shorten_line(self.message, MAX_REASON_CHARACTERS)}",
+            self.kind,
+            who,
+            partial,
+            self.retry_after,
+        )
 
     @property
     def _said(self) -> str:
@@ -126,7 +133,7 @@ _HEADLINES: Mapping[ModelErrorKind, str] = {
 def connection_lost_error(who: ProviderLabel, reason: str, partial: PartialAnswer) -> ModelError:
     """No connection, a broken one, a silent one, or bytes that are no answer."""
     headline = f"{who.label} broke off in mid-answer" if partial.begun else f"{who.label} cannot be reached"
-    return _error(f"{headline}: {one_line(reason)}", "network", who, partial)
+    return _error(f"{headline}: {shorten_line(reason, MAX_REASON_CHARACTERS)}", "network", who, partial)
 
 
 def connection_lost_reason(error: Exception, timeouts: tuple[type[Exception], ...], stall_seconds: float) -> str:
@@ -144,12 +151,6 @@ def _error(
     if partial.begun:
         return StreamBroken(text, kind=kind, provider=who.provider, partial=partial.text, usage=partial.usage)
     return ModelError(text, kind=kind, provider=who.provider, retry_after=retry_after)
-
-
-def one_line(text: str) -> str:
-    """`text` as at most a line of some hundred characters."""
-    joined = " ".join(text.split())
-    return joined if len(joined) <= MAX_REASON_CHARACTERS else joined[: MAX_REASON_CHARACTERS - 1] + "…"
 
 
 def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -34,7 +34,8 @@ from assistant.core.model_api import (
     TextDelta,
 )
 from assistant.core.ports import Model
-from assistant.models.errors import one_line
+from assistant.core.text import shorten_line
+from assistant.models.errors import MAX_REASON_CHARACTERS
 
 RETRIED_KINDS: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
 FIRST_WAIT_SECONDS = 1.0
@@ -212,7 +213,7 @@ def _newest(request: ModelRequest) -> ModelRequest:
 
 def _reason(failure: ModelError) -> str:
     """What happened, without the rest of the sentence that a person is told when nothing is left to try."""
-    return one_line(str(failure).partition(" Your message is kept")[0].rstrip(". "))
+    return shorten_line(str(failure).partition(" Your message is kept")[0].rstrip(". "), MAX_REASON_CHARACTERS)
 
 
 def _most_telling(failures: Sequence[ModelError]) -> ModelError:

@@ -32,7 +32,7 @@ from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import Model, ToolboxPort, ToolContext
 from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.sessions import session_role
-from assistant.core.text import pluralize
+from assistant.core.text import pluralize, shorten
 from assistant.core.tool_results import FAILURE_PREFIX
 from assistant.core.tool_results import quote_text as string
 from assistant.settings.sections import DelegationSettings
@@ -268,12 +268,8 @@ def interrupted_tasks_note(delegations: Sequence[Delegation], zone: tzinfo = UTC
 
 
 def _report_line(delegation: Delegation, zone: tzinfo, room: int) -> str:
-    when, task = format_local_time(delegation.started_at, zone), string(_start(delegation.task, _REPORTED_TASK))
+    when, task = format_local_time(delegation.started_at, zone), string(shorten(delegation.task, _REPORTED_TASK))
     what = f"{when} {delegation.state}: {task}"
     if delegation.state == "interrupted" or not delegation.result:
         return f"- {what}"
-    return f"- {what}, answered {string(_start(delegation.result, room))}"
-
-
-def _start(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return f"- {what}, answered {string(shorten(delegation.result, room))}"

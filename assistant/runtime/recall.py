@@ -30,7 +30,7 @@ from assistant.core.memories import Memory, MemoryHit
 from assistant.core.ports import HistoryPort
 from assistant.core.quoting import RECORD_TAG, quote_in_tag
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
-from assistant.core.text import STOP_WORDS, lazy_regex
+from assistant.core.text import STOP_WORDS, lazy_regex, shorten_line
 from assistant.core.text import distinct_words as words_of
 from assistant.core.tool_results import QuotedMessage, format_quote
 from assistant.core.tool_results import quote_text as string
@@ -140,8 +140,7 @@ class HistoryRecall:
         return lines
 
     def _reply_line(self, reply: LogRecord, session: str) -> str:
-        text = " ".join(reply.content.split())
-        text = text if len(text) <= _REPLY_LENGTH else f"{text[: _REPLY_LENGTH - 1]}…"
+        text = shorten_line(reply.content, _REPLY_LENGTH)
         return self._line(reply.id, reply.ts, reply.role, text, reply.name, reply.session, session)
 
     def _line(
@@ -240,8 +239,7 @@ class MemoryRecall:
         return [one for one in found if one.is_relevant]
 
     def _line(self, memory: Memory) -> str:
-        text = _SPACE.sub(" ", memory.text).strip()
-        text = text if len(text) <= _MEMORY_LENGTH else f"{text[: _MEMORY_LENGTH - 1]}…"
+        text = shorten_line(memory.text, _MEMORY_LENGTH)
         until = f", until {self._day(memory.until)}" if memory.until is not None else ""
         return f"- [{memory.reference}] {self._day(memory.said_at)}{until}: {string(text)}"
 

@@ -28,6 +28,7 @@ from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.records import ContextView, InboxItem
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation, Journal
+from assistant.core.text import shorten_line
 from assistant.runtime.delegation import interrupted_tasks_note, tasks_of_interrupted_calls
 from assistant.runtime.recall import HistoryRecall
 from assistant.store.script.turns import Delegations
@@ -154,7 +155,7 @@ class TurnContextBuilder:
         ]
         if not tasks:
             return ""
-        lines = [f"- #{request.message_id}: {_first_words(request.text)}" for request in reversed(tasks)]
+        lines = [f"- #{request.message_id}: {shorten_line(request.text, _TASK_LENGTH)}" for request in reversed(tasks)]
         return quote_in_tag(NOTE_TAG, "\n".join([OPEN_TASKS_HEADING, *lines]))
 
     def _known_of(self, item: InboxItem) -> str:
@@ -179,8 +180,3 @@ class TurnContextBuilder:
             except StoreError as error:
                 log.error("nothing was recalled", session=asked.session, error=str(error))
         return found
-
-
-def _first_words(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _TASK_LENGTH else f"{line[: _TASK_LENGTH - 1]}…"

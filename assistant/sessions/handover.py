@@ -15,7 +15,7 @@ from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
 from assistant.core.quoting import replace_hidden_characters
 from assistant.core.sessions import EndReason
-from assistant.core.text import pluralize
+from assistant.core.text import pluralize, shorten_line
 from sleep.compaction.answer import fit_to_tokens
 from sleep.compaction.extractive import select_sentences
 from sleep.compaction.values import SummaryInput
@@ -144,8 +144,7 @@ def _requests(ended: EndedGeneration, most: int, count: CountTokens, zone: tzinf
 
 
 def _line(text: str) -> str:
-    words = " ".join(replace_hidden_characters(text).split())
-    return words if len(words) <= _LONGEST_REQUEST else f"{words[: _LONGEST_REQUEST - 1]}…"
+    return shorten_line(replace_hidden_characters(text), _LONGEST_REQUEST)
 
 
 def _plain(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from assistant.core.text import lazy_regex, pluralize
+from assistant.core.text import lazy_regex, pluralize, shorten
 from assistant.settings.secrets import FoundSecret
 from assistant.settings.sections import SETTING_FIELDS, SettingsValues, describe_allowed, is_text_setting
 from assistant.settings.validators import UnknownName, check_zone_name
@@ -171,8 +171,7 @@ def _meant(error: object) -> str:
 
 def format_setting_value(value: Any) -> str:
     """A value as TOML would write it, without what looks like a secret, cut where it is long."""
-    text = mask_secrets(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return shorten(mask_secrets(value), _LONGEST_SHOWN)
 
 
 def mask_secrets(value: Any) -> str:

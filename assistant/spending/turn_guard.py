@@ -20,6 +20,7 @@ from datetime import UTC, datetime, tzinfo
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message, ToolCall
 from assistant.core.sessions import session_role
+from assistant.core.text import shorten
 from assistant.spending.notices import budget_footnote
 
 _LONGEST = 200
@@ -65,9 +66,9 @@ def find_repetition(messages: Sequence[Message], limit: int) -> Repetition | Non
         seen.update(done)
         again = max(done, key=lambda one: seen[one])
         if seen[again] >= limit:
-            return Repetition(again[0], _short(again[1]), seen[again])
+            return Repetition(again[0], shorten(again[1], _LONGEST), seen[again])
         if idle >= limit:
-            return Repetition(again[0], _short(again[1]), idle, is_idle_rounds=True)
+            return Repetition(again[0], shorten(again[1], _LONGEST), idle, is_idle_rounds=True)
     return None
 
 
@@ -82,10 +83,6 @@ def _known(call: ToolCall, outcomes: dict[str | None, Message]) -> tuple[str, st
     if outcome is None:
         return None
     return call.name, json.dumps(dict(call.arguments), sort_keys=True, default=str), outcome.content
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 class TurnGuard:

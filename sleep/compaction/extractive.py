@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from assistant.context.truncate import original_words
 from assistant.core.messages import Message
 from assistant.core.quoting import replace_unsendable
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries, fit_to_tokens
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.validate import RESTORED_HEADING, find_named_values
@@ -121,7 +121,7 @@ def _sentences(rows: tuple[Message, ...]) -> Iterator[_ScoredSentence]:
             if not _says_something(text) or text.casefold() in told or text == RESTORED_HEADING:
                 continue
             told.add(text.casefold())
-            yield _ScoredSentence(row, index, place, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+            yield _ScoredSentence(row, index, place, shorten(text, _LONGEST))
 
 
 def _says_something(text: str) -> bool:

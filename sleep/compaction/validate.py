@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from assistant.context.truncate import original_words
 from assistant.core.messages import Message
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.values import SummaryInput
@@ -171,8 +171,7 @@ def _with_context(content: str, value: str) -> str:
 
 
 def _shorten_line(text: str, most: int) -> str:
-    flat = escape_boundaries(" ".join(text.split()))
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+    return shorten(escape_boundaries(" ".join(text.split())), most)
 
 
 # Looking ahead is bounded: on a text without spaces it would take the square of its length.

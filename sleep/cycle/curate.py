@@ -27,6 +27,7 @@ from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
 from assistant.core.quoting import replace_hidden_characters
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Journal
+from assistant.core.text import shorten
 from sleep.cycle.memory_md import DATED_LINE, MemoryLine, MemoryPage, choose_section, normalise_line
 from sleep.cycle.phase_result import PhaseResult
 from sleep.cycle.profiles import find_profile_changes
@@ -228,8 +229,7 @@ def _known(line: str, section: str) -> MemoryLine:
 
 
 def _flat(content: str) -> str:
-    text = replace_hidden_characters(" ".join(content.split()))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shorten(replace_hidden_characters(" ".join(content.split())), _LONGEST)
 
 
 def _count_lines(text: str) -> Counter[str]:

@@ -13,6 +13,7 @@ from typing import Literal
 from telegram import Chat, Message, MessageEntity, MessageOrigin, User, VideoNote, Voice
 
 from assistant.core.people import clean_display_name
+from assistant.core.text import shorten
 from assistant.core.tool_results import quote_block
 
 # What Telegram hands to bots at most.
@@ -174,9 +175,7 @@ def _replied(message: Message, me: User) -> str:
         whom = "you"
     else:
         whom = clean_display_name((sender_of(replied) or ("", "somebody"))[1])
-    if len(text) > _LONGEST_QUOTE:
-        text = text[: _LONGEST_QUOTE - 1] + "…"
-    return f"[in reply to {whom}]" + (f"\n{quote_block(text)}" if text else "")
+    return f"[in reply to {whom}]" + (f"\n{quote_block(shorten(text, _LONGEST_QUOTE))}" if text else "")
 
 
 def _origin(origin: MessageOrigin) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assistant.core.text import shorten
 from assistant.core.tool_results import FAILURE_PREFIX, QuotedMessage, TodoLine, quote_block
 from assistant.models.offline.ranking import RankedAnswer
 
@@ -60,15 +61,12 @@ def render_cannot(message_id: int | None) -> str:
 
 def render_tool_results(found: Sequence[tuple[str, str]]) -> str:
     """What another model had asked tools for before it could not go on, each in a block, the longest ones cut."""
-    blocks = [f"`{tool}`:\n\n{quote_block(_shortened(text))}" for tool, text in found[-_MOST_FOUND:]]
+    blocks = [
+        f"`{tool}`:\n\n{quote_block(shorten(text.strip(), _LONGEST_FOUND))}" for tool, text in found[-_MOST_FOUND:]
+    ]
     left = len(found) - len(blocks)
     before = [f"({left} more before these stand in the conversation.)"] if left > 0 else []
     return "\n\n".join(["What was found before I took over:", *before, *blocks])
-
-
-def _shortened(text: str) -> str:
-    words = text.strip()
-    return words if len(words) <= _LONGEST_FOUND else f"{words[:_LONGEST_FOUND]}…"
 
 
 def render_unseen_media(names: Sequence[str]) -> str:

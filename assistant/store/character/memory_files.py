@@ -22,7 +22,7 @@ from pathlib import Path
 from assistant.core.errors import StaleView, StoreError, UsageError
 from assistant.core.memories import EditAuthor, FileSnapshot, UndoableEdit
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten
 from assistant.store.character.as_of import file_text_as_of
 from assistant.store.character.edits import FILE_TARGET, PROFILE_TARGET, EditStore
 from assistant.store.character.profiles import undo_profile
@@ -262,4 +262,4 @@ def _with_note(stood: str, day: date, time: str, lines: Sequence[str]) -> str:
 def _line(line: str) -> str:
     flat = " ".join(line.split())
     listed = flat if flat.startswith("- ") else f"- {flat}"
-    return listed if len(listed) <= _LONGEST_LINE else f"{listed[: _LONGEST_LINE - 1]}…"
+    return shorten(listed, _LONGEST_LINE)
