@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.jobs import DueSlot, Job, SlotOutcome
 from assistant.agenda.recurrence import next_due
 from assistant.core.calendar import local_to_utc, utc_to_local
+from assistant.core.jobs import DueSlot, Job, SlotOutcome
+from assistant.core.text import pluralize
 
 _A_DAY = timedelta(days=1)
 
@@ -121,8 +122,8 @@ def format_lateness(by: timedelta) -> str:
     seconds = max(0, int(by.total_seconds()))
     for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
-            return f"{seconds // size} {unit}{'' if seconds // size == 1 else 's'}"
-    return f"{seconds} second{'' if seconds == 1 else 's'}"
+            return pluralize(seconds // size, unit)
+    return pluralize(seconds, "second")
 
 
 def end_due_slots_of_jobs(

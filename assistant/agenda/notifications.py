@@ -12,8 +12,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.catch_up import format_lateness
-from assistant.agenda.jobs import DeliveryTarget, DueSlot, FiringBatch, Job, JobOutcome, ReminderMessage, SlotOutcome
 from assistant.core.calendar import format_moment as as_people_read
+from assistant.core.jobs import DeliveryTarget, DueSlot, FiringBatch, Job, JobOutcome, ReminderMessage, SlotOutcome
 from assistant.core.records import (
     MANUAL_RUN_PREFIX,
     SCHEDULE_KEY_PREFIX,
@@ -82,11 +82,6 @@ def schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> Incom
         f"[Scheduled prompt {job.name!r}, {when}]\n{job.text}",
         target=place.target,
     )
-
-
-def sent_reminder_note(body: str) -> str:
-    """What the conversation is told of a reminder that went out; words in it are words, and ask for nothing."""
-    return f"A reminder came due, and this was sent here. It is for the person and asks nothing of you now:\n{body}"
 
 
 def _tellings(

@@ -16,9 +16,9 @@ from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
 from assistant.core.calendar import local_slot_key, local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
+from assistant.core.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
 
 _MOST_COUNTED = 10_000
 _LONGEST = 400
@@ -81,7 +81,7 @@ def describe_recurrence(spec: ScheduleSpec) -> str:
         case RRuleSpec():
             return spec.rrule
         case CronSpec():
-            return f"cron {spec.line}"
+            return f"cron {spec.cron}"
 
 
 def _first_after(times: Iterator[datetime], zone: ZoneInfo, after: datetime) -> DueSlot | None:
@@ -100,7 +100,7 @@ def _times(spec: RRuleSpec | CronSpec, anchor: datetime, since: datetime) -> Ite
     """Local times not before `since`; `anchor` is one of a rule's times, or where it starts."""
     try:
         if isinstance(spec, CronSpec):
-            yield from _cronsim().CronSim(spec.line, since - timedelta(minutes=1))
+            yield from _cronsim().CronSim(spec.cron, since - timedelta(minutes=1))
             return
         rule = load_rrule().rrulestr(spec.rrule, dtstart=anchor)
         yield from rule.xafter(since, inc=True)
@@ -203,24 +203,3 @@ def _must_be_possible(parts: Mapping[str, str]) -> None:
         raise ValueError("BYMONTH is from 1 to 12")
     if not any(1 <= day <= _DAYS_OF_MONTH[month - 1] for month in months for day in days):
         raise ValueError("it never comes")
-
-
-# ---------------------------------------------------------------------------------------------------------------- JSON
-
-
-def spec_to_json(spec: ScheduleSpec) -> dict[str, Any]:
-    match spec:
-        case OneTimeSpec():
-            return {"at": spec.at.isoformat()}
-        case RRuleSpec():
-            return {"rrule": spec.rrule, "start": spec.start.isoformat()}
-        case CronSpec():
-            return {"cron": spec.line}
-
-
-def spec_from_json(raw: Mapping[str, Any]) -> ScheduleSpec:
-    if "at" in raw:
-        return OneTimeSpec(datetime.fromisoformat(raw["at"]))
-    if "cron" in raw:
-        return CronSpec(raw["cron"])
-    return RRuleSpec(raw["rrule"], datetime.fromisoformat(raw["start"]))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
 from assistant.agenda.recurrence import first_due, load_rrule, parse_cron, parse_rrule
 from assistant.agenda.time_phrases import DEFAULT_HOUR, MAX_PHRASE_CHARACTERS, parse_moment
-from assistant.core.calendar import local_slot_key, utc_to_local
+from assistant.core.calendar import NUMBER_WORDS, local_slot_key, utc_to_local
 from assistant.core.errors import UsageError
+from assistant.core.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
 from assistant.core.text import lazy_regex
 
 _EVERY = r"(?:every|each|all|alle|jede[nrsm]?|cada|todos los|todas las|chaque|tous les)"
@@ -32,23 +32,7 @@ _DAY_NAMES = {
 _ANY_DAY = "|".join(_DAY_NAMES.values())
 _AND = r"(?:\s*,\s*(?:and\s+|und\s+)?|\s+(?:and|und|y|et|&)\s+)"
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1, "ersten": 1, "letzten": -1}
-_NUMBERS = {
-    "other": 2,
-    "second": 2,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "ten": 10,
-    "zwei": 2,
-    "zweiten": 2,
-    "zweite": 2,
-    "drei": 3,
-    "vier": 4,
-    "dos": 2,
-    "tres": 3,
-}
+_NUMBERS = {"other": 2, "second": 2, "zweiten": 2, "zweite": 2, "zwei": 2, "drei": 3, "vier": 4, "dos": 2, "tres": 3}
 _UNITS = {
     "MINUTELY": r"min(?:ute)?s?|minuten?|minutos?",
     "HOURLY": r"hours?|stunden?|horas?|heures?",
@@ -65,22 +49,14 @@ _ADVERBS = {
     "MONTHLY": r"monthly|monatlich",
     "YEARLY": r"yearly|annually|jährlich",
 }
-_PARTS = {
-    "morning": "morning",
-    "noon": "noon",
-    "afternoon": "afternoon",
-    "evening": "evening",
-    "night": "night",
-    "morgen": "morning",
-    "vormittag": "morning",
-    "mittag": "noon",
-    "nachmittag": "afternoon",
-    "abend": "evening",
-    "nacht": "night",
-    "matin": "morning",
-    "soir": "evening",
+_PART_NAMES = {
+    "morning": r"morning|morgen|vormittag|matin",
+    "noon": r"noon|mittag",
+    "afternoon": r"afternoon|nachmittag",
+    "evening": r"evening|abend|soir",
+    "night": r"night|nacht",
 }
-_WEEKDAYS = "MO,TU,WE,TH,FR"
+_ANY_PART = "|".join(_PART_NAMES.values())
 _LEFT = lazy_regex(r"^(?:from|starting|beginning|ab|von|desde)(?:\s+(?:on|from|at))?\s+|^[\s,]+|[\s,]+$", re.IGNORECASE)
 _NTH = r"(?:the\s+|am\s+|el\s+)?(\d{1,2})(?:st|nd|rd|th|\.)?"
 _CRON_FIELD = r"[\d*/,\-A-Za-z#?]+"
@@ -178,7 +154,7 @@ def _number(word: str | None) -> int | None:
     """1 for no word; None for one that is no number."""
     if not word:
         return 1
-    return int(word) if word.isdigit() else _NUMBERS.get(word.lower())
+    return int(word) if word.isdigit() else (NUMBER_WORDS | _NUMBERS).get(word.lower())
 
 
 def _by_unit(found: re.Match[str]) -> _Recurrence | None:
@@ -205,7 +181,7 @@ def _by_date(found: re.Match[str]) -> _Recurrence:
 
 
 def _part_of_day(found: re.Match[str]) -> _Recurrence:
-    return _Recurrence("FREQ=DAILY", _PARTS[found["part"].lower()])
+    return _Recurrence("FREQ=DAILY", _named(found["part"], _PART_NAMES))
 
 
 def _fixed(rrule: str) -> Callable[[re.Match[str]], _Recurrence]:
@@ -223,11 +199,11 @@ _SOURCES: tuple[tuple[str, Callable[[re.Match[str]], _Recurrence | None]], ...] 
     (
         rf"\b{_EVERY} (?:week|work)days?\b|\b(?:on )?(?:week|work)days\b|\bwerktags\b|\b{_EVERY} werktage?\b"
         r"|\b(?:from )?(?:mon(?:day)?|montag)\s*(?:to|through|bis|-|–)\s*(?:fri(?:day)?|freitag)\b|\bentre semana\b",
-        _fixed(f"FREQ=WEEKLY;BYDAY={_WEEKDAYS}"),
+        _fixed("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
     ),
     (rf"\b{_EVERY} weekend\b|\b(?:on )?weekends\b", _fixed("FREQ=WEEKLY;BYDAY=SA,SU")),
     (rf"\b{_EVERY} (?:(?P<number>other|second|zweiten?|\d+\.?) )?{_DAYS}\b", _by_day),
-    (rf"\b{_EVERY} (?P<part>{'|'.join(_PARTS)})\b", _part_of_day),
+    (rf"\b{_EVERY} (?P<part>{_ANY_PART})\b", _part_of_day),
     (rf"\b{_EVERY} (?:(?P<number>\w+) )?(?P<unit>{_ANY_UNIT})\b", _by_unit),
     (
         rf"\b(?:on )?(?P<days>(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:mon|diens|donners|frei|sams|sonn)tags"

@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from assistant.agenda.catch_up import LatenessPolicy, end_due_slots_of_jobs
-from assistant.agenda.jobs import JobsPort
 from assistant.agenda.notifications import build_firing
 from assistant.core.errors import StoreError
+from assistant.store.script.jobs import Jobs
 
 log = structlog.get_logger()
 
@@ -30,7 +30,7 @@ _RETRY_SECONDS = 5.0
 class AgendaScheduler:
     def __init__(
         self,
-        jobs: JobsPort,
+        jobs: Jobs,
         punctuality: LatenessPolicy,
         zone: ZoneInfo,
         fired: Callable[[], None],

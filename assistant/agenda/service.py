@@ -13,7 +13,12 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.catch_up import LatenessPolicy
-from assistant.agenda.jobs import (
+from assistant.agenda.notifications import build_manual_run
+from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
+from assistant.agenda.repeat_phrases import parse_schedule
+from assistant.core.calendar import format_moment as as_people_read
+from assistant.core.errors import UsageError
+from assistant.core.jobs import (
     MAX_JOB_NAME_CHARACTERS,
     MAX_PROMPT_CHARACTERS,
     MAX_REMINDER_CHARACTERS,
@@ -22,19 +27,14 @@ from assistant.agenda.jobs import (
     Job,
     JobKind,
     JobRequest,
-    JobsPort,
     NewJob,
     OneTimeSpec,
     ScheduleSpec,
 )
-from assistant.agenda.notifications import build_manual_run
-from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
-from assistant.agenda.repeat_phrases import parse_schedule
-from assistant.core.calendar import format_moment as as_people_read
-from assistant.core.errors import UsageError
 from assistant.core.ports import ToolContext
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize, strip_control_characters
+from assistant.store.script.jobs import Jobs
 
 # Of anybody but the owner: what they set must not fill the home.
 MAX_JOBS_OF_OTHERS = 100
@@ -60,7 +60,7 @@ class AgendaConfig:
 class AgendaService:
     """Who minds reminders. Every method raises `UsageError` with what to do differently; then nothing was changed."""
 
-    def __init__(self, jobs: JobsPort, habits: AgendaConfig, changed: Callable[[], None]) -> None:
+    def __init__(self, jobs: Jobs, habits: AgendaConfig, changed: Callable[[], None]) -> None:
         """`changed` is called when something may be due at another time than before."""
         self.jobs = jobs
         self._habits = habits
@@ -197,9 +197,7 @@ def _must_be_said(text: str, what: str, most: int) -> None:
         raise UsageError(f"The {what} has {len(text):,} characters; {most:,} is the most. Nothing was set.")
 
 
-def find_agenda_problems(
-    jobs: JobsPort, punctuality: LatenessPolicy, watch_seconds: float, now: datetime
-) -> Iterator[str]:
+def find_agenda_problems(jobs: Jobs, punctuality: LatenessPolicy, watch_seconds: float, now: datetime) -> Iterator[str]:
     """What of the agenda needs a person, for `status` (I11)."""
     missed = sum(jobs.count_missed().values())
     if missed:

@@ -1,21 +1,21 @@
 """Moments as people write them: "in 20 minutes", "tomorrow at 9", "nächsten Freitag um 18 Uhr", "2026-12-24 18:00".
 
-What always holds: a text means a moment to come, told in full, or an error that says how it was understood; nothing is
-guessed where a date can be read two ways. A day without an hour is nine in the morning. Pure; dateparser, which knows
-the languages, is heavy and loaded by the first text that needs it.
+What always holds: a text means a moment to come, named in full, or an error that says how it was understood; nothing is
+guessed where a date can be read two ways. A day without an hour is nine in the morning. An hour that stands beside a
+part of the day is an hour of that part ("tomorrow afternoon at 3" is 15:00, "heute Abend um 8" is 20:00), and a part
+without an hour has one of its own. Pure; dateparser, which knows the languages, is heavy and loaded by the first text
+that needs it. What it does not read as it is meant is put into other words first (`_normalise`).
 """
 
 from __future__ import annotations
 
-import calendar
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.normalise_time_text import normalise_time_text
-from assistant.core.calendar import format_moment, local_to_utc, utc_to_local
+from assistant.core.calendar import MONTHS, NUMBER_WORDS, format_moment, local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex, shorten
 
@@ -29,19 +29,90 @@ _FARTHEST = timedelta(days=36_525)
 _NUDGE = timedelta(minutes=7)
 _EITHER = lazy_regex(r"\b(\d{1,2})[/-](\d{1,2})(?:[/-]\d{2,4})?\b")
 _DOTTED = lazy_regex(r"\b(\d{1,2})\.\s?(\d{1,2})\.(?:(\d{4})\b)?")
-_CLOCK = lazy_regex(r"\d:\d")
+_HAS_CLOCK = lazy_regex(r"\d:\d")
 _ALONE = lazy_regex(r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]\.?m\.?)?", re.IGNORECASE)
 _EXAMPLES = '"in 20 minutes", "tomorrow at 9", "next Friday at 18:00", "2026-12-24 18:00", "every weekday at 8:30"'
+# Hours of the parts of a day, where none is named.
+_HOURS_OF_PARTS = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 18, "night": 20}
+_PARTS_OF_DAY = {
+    "afternoon": r"(?:in the |this )?afternoons?|(?:am )?nachmittags?|(?:cet |de l['’])?après-midi"
+    r"|(?:de|por) la tarde|(?:di |nel )?pomeriggio|(?:à|da|de) tarde|(?:'s )?middags|namiddag",
+    "morning": r"(?:in the |this )?mornings?|früh|morgens|am morgen|in der früh(?:e)?|(?:am )?vormittags?"
+    r"|(?:de|por) la mañana|(?:ce |du )?matin|(?:di |nella )?mattin[ao]|(?:da|de) manhã|(?:'s )?ochtends?",
+    "noon": r"(?:at )?(?:noon|midday|lunchtime)|(?:am |zu )?mittags?|(?:à )?midi|(?:al )?mediodía|mezzogiorno|meio-dia",
+    "evening": r"(?:in the |this )?evenings?|(?:am )?abends?|(?:ce |du )?soir|(?:di |in )?sera|(?:'s )?avonds?",
+    "night": r"(?:at |in the )?nights?|(?:in der )?nachts?|(?:de|por) la noche|notte|(?:à|da) noite|(?:in de )?nacht",
+}
+_PART = lazy_regex("|".join(rf"(?P<{name}>\b(?:{words})\b)" for name, words in _PARTS_OF_DAY.items()), re.IGNORECASE)
+_GERMAN_HOURS = "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"
+_HOUR_WORDS = {**NUMBER_WORDS, **{word: hour for hour, word in enumerate(_GERMAN_HOURS.split(), 1)}, "ein": 1}
+_HOUR = rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOUR_WORDS)})\b"
+# What is "at" in one language and "in" in another is "in" before a number of units.
+_UNITS = r"(?:tim|min|sek|dag|veck|uge|uke|mån|måned|år)"
+_AT = rf"(?:at|um|gegen|a las?|alas|à|kl\.?|klokken|alle(?: ore)?|às|om(?!\s+\d+\s*{_UNITS})|@|o)"
+_HALF = r"(?:a\.?m\.?|p\.?m\.?)"
+_DAYS = r"(?:\w*(?:tag|mittwoch)|heute)"
+_REPLACED = (
+    (r"\b(?:tmrw|tmr|tomorow)\b", "tomorrow"),
+    (r"\btonight\b", "today night"),
+    (r"\bthis (?=morning|afternoon|evening)", "today "),
+    (r"\bce (?=matin|soir)|\bcet (?=après-midi)", "aujourd'hui "),
+    (r"\besta noche\b", "hoy por la noche"),
+    (r"\bstasera\b", "oggi sera"),
+    (r"\bvanavond\b", "vandaag avond"),
+    (r"\bpasado mañana\b", "en 2 días"),
+    (r"\bdopodomani\b", "tra 2 giorni"),
+    (r"\bovermorgen\b", "over 2 dagen"),
+    (rf"\b({_DAYS})\s*(früh|vormittag|mittag|nachmittag|abend)s?\b", r"\1 \2"),
+    (rf"\b({_DAYS})\s*morgen\b", r"\1 früh"),
+    (r"\bmorgen (?=om\b|.*\buur\b)", "tomorrow "),
+    (r"\b(?:an |one )hour and a half\b", "90 minutes"),
+    (r"\bhalf an hour\b", "30 minutes"),
+    (r"\b(?:three quarters of an hour|(?:einer )?dreiviertelstunde)\b", "45 minutes"),
+    (r"\b(?:a quarter of an hour|(?:einer )?viertelstunde)\b", "15 minutes"),
+    (r"\beine(?:r)? halben? stunde\b", "30 minutes"),
+    (r"\b(?:anderthalb|eineinhalb) stunden\b", "90 minutes"),
+    (r"\bdans une demi-heure\b", "in 30 minutes"),
+    (r"\bmedia hora\b", "30 minutos"),
+    (r"\b(?:fra|daqui a) (?=\d)", "in "),
+    (r"\b(in|dans|en) (\d+)\s?h\s?(\d{1,2})(?:m|min)?\b", r"in \2 hours \3 minutes"),
+    (r"\b(?:um |at )?(?:mitternacht|midnight)\b", "00:00"),
+    (r"\b(?:nächste[nrs]?|kommende[nrs]?|diese[nrs]?|próximo|prochain|this coming)\b", ""),
+    (r"\b(\d{1,2}) y media\b|\b(\d{1,2}) ?h(?:eures?)? et demie?\b", r"\1\2:30"),
+    (r"\b(\d{1,2})\s*uhr\s*(\d{2})\b", r"\1:\2"),
+    (r"\b(\d{1,2}(?::\d{2})?)\s*(?:uhr\b|o['’]?clock\b)", r"um \1"),
+    (rf"\b{_AT}\s+um\s+", "um "),
+    # A clock with a dot, where it can be no date.
+    (r"(?<![\d.])(\d{1,2})\.(00|1[3-9]|[2-5]\d)(?![\d.])", r"\1:\2"),
+    (r"\b(?!(?:in|after|dans|en|de|tra|em|om|over|za|and|und|et|y|e)\b)([^\W\d_]+) (\d{1,2})\s?h(?!\w)", r"\1 \2:00"),
+    (rf"(?:^|(?<=\s)){_AT}\s*(\d{{1,2}})(?![\d:./h-])(?:\s*({_HALF})(?!\w))?", r"\1:00 \2"),
+    (rf"(?:^|(?<=\s)){_AT}\s*(\d{{1,2}}[:.h]\d{{2}})", r"\1"),
+    (r"^\s*(\d{1,2})\s*$", r"\1:00"),
+    (r"^(?:on|am|el|le)\s+", ""),
+)
+_REPLACE = tuple((lazy_regex(pattern, re.IGNORECASE), instead) for pattern, instead in _REPLACED)
+_PAST = lazy_regex(
+    rf"\b(?:(?:at|um) )?(?P<by>\d+|half|quarter|viertel|five|ten|twenty|fünf|zehn|zwanzig)"
+    rf" (?:minutes |minuten )?(?P<which>past|to|nach|vor) {_HOUR}",
+    re.IGNORECASE,
+)
+_TO_COME = lazy_regex(rf"\b(?:um )?(?P<by>dreiviertel|halb) {_HOUR}", re.IGNORECASE)
+_MINUTES = {"half": 30, "quarter": 15, "viertel": 15, "twenty": 20, "zwanzig": 20}
+_NAMED_HOUR = lazy_regex(
+    rf"\b{_AT} {_HOUR}|\b(?P<bare>{'|'.join(_HOUR_WORDS)})(?= (?:uhr|o['’]?clock)\b)", re.IGNORECASE
+)
+_CLOCK = lazy_regex(rf"(?<![\d:])(\d{{1,2}}):(\d{{2}})(?!\d)(?!\s*{_HALF})", re.IGNORECASE)
+_ORDINAL = lazy_regex(
+    r"^(?:on |am )?(?:the |den )?(\d{1,2})(?:st|nd|rd|th|\.)(?=$|\s+(?:um|at|\d{1,2}:))", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedMoment:
-    """What a text means, in UTC and by the clock of the zone (naive), which spring may have left out; `exact` unless it
-    named a day only, or a part of it."""
+    """What a text means."""
 
     at: datetime
-    local: datetime
-    is_exact: bool
+    local: datetime  # naive, by the clock of the zone, which spring may have left out
 
 
 def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
@@ -49,15 +120,15 @@ def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     text = " ".join(text.split())
     if not text or len(text) > MAX_PHRASE_CHARACTERS:
         raise _not_understood(text)
-    found = _iso(text, zone) or _natural_language(text, zone, now)
-    if found.at <= now:
+    moment = _iso(text, zone) or _natural_language(text, zone, now)
+    if moment.at <= now:
         raise UsageError(
-            f"{text!r} was understood as {format_moment(found.at, zone)}, which is past. Nothing was set; name a "
+            f"{text!r} was understood as {format_moment(moment.at, zone)}, which is past. Nothing was set; name a "
             f"time to come."
         )
-    if found.at - now > _FARTHEST:
+    if moment.at - now > _FARTHEST:
         raise UsageError(f"{text!r} is more than a hundred years away. Nothing was set.")
-    return found
+    return moment
 
 
 def _iso(text: str, zone: ZoneInfo) -> ParsedMoment | None:
@@ -67,44 +138,44 @@ def _iso(text: str, zone: ZoneInfo) -> ParsedMoment | None:
     try:
         read = datetime.fromisoformat(text)
         if len(text) == 10:
-            return _by_the_clock(read.replace(hour=DEFAULT_HOUR), zone, exact=False)
+            return _by_the_clock(read.replace(hour=DEFAULT_HOUR), zone)
         if read.tzinfo is None:
-            return _by_the_clock(read, zone, exact=True)
-        return ParsedMoment(read.astimezone(UTC), utc_to_local(read, zone), True)
+            return _by_the_clock(read, zone)
+        return ParsedMoment(read.astimezone(UTC), utc_to_local(read, zone))
     except (ValueError, OverflowError):
         return None
 
 
 def _natural_language(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     base = utc_to_local(now, zone)
-    written = normalise_time_text(_dated(text), base.date())
-    alone = _next_clock(written.text, base)
+    written = _normalise(_dated(text), base.date())
+    alone = _next_clock(written, base)
     if alone is not None:
-        return _by_the_clock(alone, zone, exact=written.assumed_hour is None)
-    data = _read(written.text, base)
+        return _by_the_clock(alone, zone)
+    data = _read(written, base)
     local, period = data.date_obj, data.period
-    if local is None or not _all_of_it_counts(written.text, base, data):
+    if local is None or not _all_of_it_counts(written, base, data):
         raise _not_understood(text)
     try:
-        if period in ("day", "week") and not _CLOCK.search(written.text):
+        if period in ("day", "week") and not _HAS_CLOCK.search(written):
             morning = local.replace(hour=DEFAULT_HOUR, minute=0, second=0, microsecond=0)
-            return _by_the_clock(morning, zone, exact=False)
-        if period not in ("time", "part_of_day") or _names_no_day(written.text, base):
+            return _by_the_clock(morning, zone)
+        if period not in ("time", "part_of_day") or _names_no_day(written, base):
             raise UsageError(
                 f"{text!r} was understood as {local:%B %Y} or so. Nothing was set; name a day and a time, such as "
                 f"{_EXAMPLES}."
             )
-        if period == "time" and _read(written.text, base + _NUDGE).date_obj == local + _NUDGE:
+        if period == "time" and _read(written, base + _NUDGE).date_obj == local + _NUDGE:
             # So many hours from now are as many hours in a night in which the clocks change.
             at = _whole(now + (local - base))
-            return ParsedMoment(at, utc_to_local(at, zone), True)
-        return _by_the_clock(_whole(local), zone, exact=period == "time" and written.assumed_hour is None)
+            return ParsedMoment(at, utc_to_local(at, zone))
+        return _by_the_clock(_whole(local), zone)
     except OverflowError:
         raise _not_understood(text) from None
 
 
-def _by_the_clock(local: datetime, zone: ZoneInfo, *, exact: bool) -> ParsedMoment:
-    return ParsedMoment(local_to_utc(local, zone), local, exact)
+def _by_the_clock(local: datetime, zone: ZoneInfo) -> ParsedMoment:
+    return ParsedMoment(local_to_utc(local, zone), local)
 
 
 def _next_clock(text: str, base: datetime) -> datetime | None:
@@ -130,10 +201,10 @@ def _dated(text: str) -> str:
     for pair in _EITHER.finditer(text):
         first, second = int(pair[1]), int(pair[2])
         if first != second and 1 <= first <= 12 and 1 <= second <= 12:
-            months = calendar.month_name
+            months = [month.capitalize() for month in MONTHS]
             raise UsageError(
-                f"{pair[0]!r} may be {first} {months[second]} or {second} {months[first]}. Nothing was set; write the "
-                'month as a word, or the date as in "2026-12-24".'
+                f"{pair[0]!r} may be {first} {months[second - 1]} or {second} {months[first - 1]}. Nothing was set; "
+                'write the month as a word, or the date as in "2026-12-24".'
             )
     return _DOTTED.sub(_dotted, text)
 
@@ -155,7 +226,7 @@ def _dotted(found: re.Match[str]) -> str:
     day, month = int(found[1]), int(found[2])
     if not 1 <= month <= 12:
         return found[0]
-    return f"{day} {calendar.month_name[month]} {found[3] or ''}"
+    return f"{day} {MONTHS[month - 1].capitalize()} {found[3] or ''}"
 
 
 def _names_no_day(text: str, base: datetime) -> bool:
@@ -177,6 +248,72 @@ def _read(text: str, base: datetime, *parts: str) -> Any:
 
 
 def _not_understood(text: str) -> UsageError:
-    return UsageError(
-        f"{shorten(text, MAX_PHRASE_CHARACTERS)!r} is no time that I understand. Nothing was set; write it as in {_EXAMPLES}."
-    )
+    shown = shorten(text, MAX_PHRASE_CHARACTERS)
+    return UsageError(f"{shown!r} is no time that I understand. Nothing was set; write it as in {_EXAMPLES}.")
+
+
+# ------------------------------------------------------------------------------------------------------- other words
+
+
+def _normalise(text: str, today: date) -> str:
+    """`text` as dateparser reads it."""
+    for pattern, make in ((_PAST, _past), (_TO_COME, _to_come), (_NAMED_HOUR, _named_hour)):
+        text = pattern.sub(make, text)
+    text = _ORDINAL.sub(lambda found: _day_to_come(int(found[1]), today), text)
+    for pattern, instead in _REPLACE:
+        text = pattern.sub(instead, text)
+    found = _PART.search(text)
+    if found is None or found.lastgroup is None:
+        return " ".join(text.split())
+    name = found.lastgroup
+    text = f"{text[: found.start()]} {text[found.end() :]}"
+    # "at 3" beside a part was "at 3" to none of the patterns above, if the part stood between.
+    text = " ".join(re.sub(r"(?<=\s)(?:in the|am|um|at)\s*$", "", text).split())
+    if re.search(rf"\d\s*{_HALF}(?!\w)", text, re.IGNORECASE):
+        return text
+    clock = _CLOCK.search(text)
+    if clock is None:
+        return f"{text} {_HOURS_OF_PARTS[name]}:00".strip()
+    hour = _hour_of(int(clock[1]), name)
+    return f"{text[: clock.start()]}{hour}:{clock[2]}{text[clock.end() :]}"
+
+
+def _hour_of(hour: int, part: str) -> int:
+    first = {"afternoon": 1, "evening": 1, "night": 6}.get(part, 12)
+    return hour + 12 if first <= hour < 12 else hour
+
+
+def _past(found: re.Match[str]) -> str:
+    by = _MINUTES.get(found["by"].lower()) or _number(found["by"])
+    hour = _number(found["hour"])
+    if by > 59:
+        return found[0]
+    return _at(hour * 60 + (by if found["which"].lower() in ("past", "nach") else -by))
+
+
+def _to_come(found: re.Match[str]) -> str:
+    return _at(_number(found["hour"]) * 60 - (30 if found["by"].lower() == "halb" else 15))
+
+
+def _named_hour(found: re.Match[str]) -> str:
+    if found["bare"]:
+        return str(_number(found["bare"]))
+    return f"{found[0][: found.start('hour') - found.start()]}{_number(found['hour'])}"
+
+
+def _number(word: str) -> int:
+    return _HOUR_WORDS.get(word.lower()) or int(word)
+
+
+def _at(minutes: int) -> str:
+    return f"{minutes // 60 % 24}:{minutes % 60:02}"
+
+
+def _day_to_come(day: int, today: date) -> str:
+    """The next day of a month with this number, today among them; as it was written where no month has it."""
+    at = today
+    for _ in range(62 if 1 <= day <= 31 else 0):
+        if at.day == day:
+            return f"{day} {MONTHS[at.month - 1].capitalize()} {at.year}"
+        at += timedelta(days=1)
+    return f"{day}."

@@ -13,15 +13,15 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.jobs import CatchUpPolicy, DeliveryTarget, EndedSlot, Job, JobKind, JobRequest
 from assistant.agenda.recurrence import describe_recurrence, parse_cron
 from assistant.agenda.service import AgendaService
-from assistant.agenda.split_reminder import split_reminder
 from assistant.core.calendar import format_moment as as_people_read
 from assistant.core.errors import UsageError
+from assistant.core.jobs import CatchUpPolicy, DeliveryTarget, EndedSlot, Job, JobKind, JobRequest
 from assistant.core.people import ALL_ROLES
 from assistant.core.sessions import OWNER_SCOPE, session_scope
 from assistant.core.slash_commands import Command, CommandInvocation
+from assistant.core.split_reminder import split_reminder
 from assistant.core.text import lazy_regex, pluralize
 from assistant.core.tool_results import quote_text
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 
+from assistant.core.calendar import MONTH_PATTERN, NUMBER_WORDS, WEEKDAYS, month_number, weekday_number
 from assistant.core.text import lazy_regex
 
 _QUESTION_LENGTH = 400
@@ -58,32 +59,10 @@ def searchable_text(question: str) -> str:
     return text if re.search(r"\w\w", rest) else ""
 
 
-_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10}
-_MONTHS |= {"nov": 11, "dec": 12}
-_DAYS = {name.lower(): number for number, name in enumerate(calendar.day_name)}
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_NUMBERS = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "couple of": 2,
-    "couple": 2,
-    "few": 3,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-    "eleven": 11,
-    "twelve": 12,
-}
+_NUMBERS = {**NUMBER_WORDS, "a": 1, "an": 1, "couple of": 2, "couple": 2, "few": 3}
 
-_MONTH = "(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
+_MONTH = rf"(?P<month>{MONTH_PATTERN})\b\.?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _COUNT = r"(?:(?:a|the) )?(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
 _TO_COME = lazy_regex(
@@ -140,8 +119,8 @@ def names_date_within(text: str, after: datetime | None, before: datetime | None
 def _dates_named(text: str) -> Iterator[_Days]:
     """First and last day of each date in a text that has its year."""
     for found in _DATED.finditer(text):
-        year, month = int(found["y1"] or found["y2"]), found["m1"] or found["m2"]
-        number = _MONTHS.get(month.lower().rstrip("."), 0) or int(month if month.isdecimal() else 0)
+        year = int(found["y1"] or found["y2"])
+        number = int(found["m2"]) if found["m2"] else month_number(found["m1"])
         day = int(found["d1"] or found["d2"] or 0)
         try:
             yield (date(year, number, day or 1), date(year, number, day or calendar.monthrange(year, number)[1]))
@@ -201,7 +180,7 @@ def _read_season(found: re.Match[str], today: date) -> _Days | None:
 
 
 def _read_month(found: re.Match[str], today: date) -> _Days:
-    month = _MONTHS[found["month"].lower()]
+    month = month_number(found["month"])
     if found["year"]:
         start, end = _month_span(int(found["year"]), month)
     else:
@@ -215,7 +194,7 @@ def _read_month(found: re.Match[str], today: date) -> _Days:
 
 
 def _read_day(found: re.Match[str], today: date) -> _Days | None:
-    month, of_month = _MONTHS[found["month"].lower()], int(found["day"])
+    month, of_month = month_number(found["month"]), int(found["day"])
     years = [int(found["year"])] if found["year"] else [today.year, today.year - 1]
     for year in years:
         try:
@@ -228,7 +207,7 @@ def _read_day(found: re.Match[str], today: date) -> _Days | None:
 
 
 def _read_weekday(found: re.Match[str], today: date) -> _Days:
-    back = (today.weekday() - _DAYS[found["day"].lower()]) % 7 or 7
+    back = (today.weekday() - weekday_number(found["day"])) % 7 or 7
     day = today - timedelta(back)
     return day, day + timedelta(1)
 
@@ -287,12 +266,12 @@ _FORMS: tuple[tuple[re.Pattern[str], _Reading, bool], ...] = tuple(
             False,
         ),
         (rf"\b(?P<which>last|this) (?P<part>)?{_MONTH}(?P<year>(?!))?", _read_month, False),
-        (rf"\b(?:last |on |this past |past )(?P<day>{'|'.join(_DAYS)})\b", _read_weekday, True),
+        (rf"\b(?:last |on |this past |past )(?P<day>{'|'.join(WEEKDAYS)})\b", _read_weekday, True),
         (rf"\b(?:in|during|of|throughout|back in) {_YEAR}\b", _read_year, False),
     )
 )
 _DATED = lazy_regex(
-    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?P<m1>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\.?,? "
+    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?P<m1>{MONTH_PATTERN})\.?,? "
     r"(?:(?P<d2>\d{1,2})(?:st|nd|rd|th)?,? )?(?P<y1>(?:19|20)\d\d)\b"
     r"|\b(?P<y2>(?:19|20)\d\d)-(?P<m2>\d\d)(?:-\d\d)?\b",
     re.IGNORECASE,

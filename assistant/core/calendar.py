@@ -1,4 +1,4 @@
-"""The wall clock, and local times of a zone and the moments they stand for.
+"""The wall clock, local times of a zone and the moments they stand for, and the names of days and months in English.
 
 Only the daemon and the command line read the clock; everything else is given the time as `now`. Each local time is
 exactly one moment: one that comes twice in autumn is the first of the two; one that spring leaves out is the moment
@@ -9,6 +9,31 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
+
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
+_MONTHS = "january february march april may june july august september october november december"
+_NUMBERS = "one two three four five six seven eight nine ten eleven twelve"
+WEEKDAYS = tuple(_WEEKDAYS.split())
+MONTHS = tuple(_MONTHS.split())
+NUMBER_WORDS = {word: number for number, word in enumerate(_NUMBERS.split(), start=1)}
+# Regular expressions of their names, whole or shortened, in small letters.
+WEEKDAY_PATTERN = (
+    r"(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
+)
+MONTH_PATTERN = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+
+
+def weekday_number(name: str) -> int:
+    """0 (Monday) to 6, for a name or its first three letters."""
+    return [day[:3] for day in WEEKDAYS].index(name[:3].lower())
+
+
+def month_number(name: str) -> int:
+    """1 to 12, for a name or its first three letters."""
+    return [month[:3] for month in MONTHS].index(name[:3].lower()) + 1
 
 
 def utc_now() -> datetime:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from assistant.core.calendar import MONTHS, WEEKDAYS
 from assistant.core.text import STOP_WORDS, lazy_regex
 from assistant.core.text import distinct_words as words_of
 
@@ -41,11 +42,8 @@ _OF_ONESELF = lazy_regex(
 )
 _DATES = {
     name: (kind, number)
-    for kind, names in (
-        ("weekday", "monday tuesday wednesday thursday friday saturday sunday"),
-        ("month", "january february march april may june july august september october november december"),
-    )
-    for number, name in enumerate(names.split(), start=1)
+    for kind, names in (("weekday", WEEKDAYS), ("month", MONTHS))
+    for number, name in enumerate(names, start=1)
 }
 
 

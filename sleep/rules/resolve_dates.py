@@ -10,32 +10,11 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 
+from assistant.core.calendar import MONTH_PATTERN, MONTHS, WEEKDAY_PATTERN, month_number, weekday_number
 from assistant.core.text import lazy_regex
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NAMES = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_DAY = (
-    r"(?P<{0}>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
-    r"|sun(?:day)?)"
-)
-_MONTH = (
-    r"(?P<{0}>january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr"
-    r"|jun|jul|aug|sept?|oct|nov|dec)"
-)
+_DAY = rf"(?P<{{0}}>{WEEKDAY_PATTERN})"
+_MONTH = rf"(?P<{{0}}>{MONTH_PATTERN})"
 _RELATIVE = lazy_regex(
     r"\b(?:(?P<near>tomorrow|yesterday|today|tonight|the day after tomorrow|the day before yesterday)"
     r"|(?P<span>next|last) (?P<unit>week|month|year)"
@@ -112,7 +91,7 @@ def _near(one: re.Match[str], said: date) -> str:
 def _of_week(one: re.Match[str], said: date, past: bool) -> str:
     if not one["weekday"]:
         return ""
-    ahead = (_DAYS.index(one["weekday"][:3].lower()) - said.weekday()) % 7
+    ahead = (weekday_number(one["weekday"]) - said.weekday()) % 7
     which = one["which"].lower()
     if which == "last" or (past and which == "on"):
         return _shown(said - timedelta((7 - ahead) % 7 or 7))
@@ -124,16 +103,16 @@ def _of_week(one: re.Match[str], said: date, past: bool) -> str:
 def _of_month(one: re.Match[str], said: date, past: bool) -> str:
     name = one["month"] or one["month_first"]
     if name:
-        return _day_of(said, _MONTHS.index(name[:3].lower()) + 1, int(one["dom"] or one["dom_second"]), past)
+        return _day_of(said, month_number(name), int(one["dom"] or one["dom_second"]), past)
     if one["nth"]:
         named = _ON_WEEKDAY.search(one.string[: one.start()])
-        weekday = _DAYS.index(named["weekday"][:3].lower()) if named else None
+        weekday = weekday_number(named["weekday"]) if named else None
         return _nth(said, int(one["nth"]), weekday, past=past and weekday is None)
     if one["month_alone"]:
-        month = _MONTHS.index(one["month_alone"][:3].lower()) + 1
+        month = month_number(one["month_alone"])
         which = one["which_month"].lower()
         year = said.year + (which == "next" and month <= said.month) - (which == "last" and month >= said.month)
-        return f"{_NAMES[month - 1]} {year}"
+        return f"{MONTHS[month - 1].capitalize()} {year}"
     return ""
 
 
@@ -167,8 +146,8 @@ def _nth(said: date, day: int, weekday: int | None, *, past: bool) -> str:
 
 def _month_shown(year: int, month: int) -> str:
     years, index = divmod(month - 1, 12)
-    return f"{_NAMES[index]} {year + years}"
+    return f"{MONTHS[index].capitalize()} {year + years}"
 
 
 def _shown(day: date) -> str:
-    return f"{day.day} {_NAMES[day.month - 1]} {day.year}"
+    return f"{day.day} {MONTHS[day.month - 1].capitalize()} {day.year}"

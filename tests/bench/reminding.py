@@ -13,9 +13,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.catch_up import LatenessPolicy
-from assistant.agenda.jobs import DeliveryTarget, DueSlot, NewJob, OneTimeSpec
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.core.calendar import local_slot_key, utc_to_local
+from assistant.core.jobs import DeliveryTarget, DueSlot, NewJob, OneTimeSpec
 from assistant.store.script.jobs import Jobs
 from tests.bench.figures import Row
 from tests.support.store_home import StoreHome

@@ -9,6 +9,7 @@ import pytest
 
 from assistant.agenda.catch_up import LatenessPolicy, end_due_slots_of_jobs
 from assistant.agenda.notifications import build_firing
+from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.context.normalise import normalise
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import Message, ToolCall
@@ -28,6 +29,13 @@ async def test_the_same_call_sets_a_reminder_once(home: AgendaHome) -> None:
     home.now += timedelta(hours=5)
     assert await home.remind("call mum", "in 20 minutes", key="turn:1") == first
     assert [job.id for job in home.jobs.list_waiting("owner", "reminder")] == [first.id]
+
+
+async def test_a_job_is_read_back_as_it_was_stored(home: AgendaHome) -> None:
+    for when, repeat in (("in 20 minutes", ""), ("", "every day at 8"), ("", "30 8 * * 1-5")):
+        job = await home.remind("call mum", when, repeat=repeat)
+        assert job.spec == parse_schedule(when, repeat, BERLIN, NOW)[0]
+        assert home.jobs.get_job(job.id, "owner", "reminder") == job
 
 
 async def test_the_same_call_finds_its_reminder_when_the_time_is_past(home: AgendaHome) -> None:

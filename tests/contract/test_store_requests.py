@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.agenda.jobs import DueSlot, NewJob, OneTimeSpec
 from assistant.core.checkpoints import RequestKind, UserRequest
 from assistant.core.errors import UsageError
+from assistant.core.jobs import DueSlot, NewJob, OneTimeSpec
 from assistant.core.messages import Message
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
 from assistant.store.script.jobs import Jobs

@@ -11,9 +11,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
-from assistant.agenda.jobs import CatchUpPolicy, DeliveryTarget, Job, JobKind, JobRequest
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService
+from assistant.core.jobs import CatchUpPolicy, DeliveryTarget, Job, JobKind, JobRequest
 from assistant.core.records import OutboxItem
 from assistant.store.script.jobs import Jobs
 from tests.support.store_home import StoreHome, memory_backed_directory

@@ -17,9 +17,9 @@ from assistant.agenda.catch_up import (
     end_due_slots,
     parse_quiet_hours,
 )
-from assistant.agenda.jobs import CatchUpPolicy, DeliveryTarget, Job, OneTimeSpec, ScheduleSpec
 from assistant.agenda.notifications import MAX_SEPARATE_REMINDERS, build_firing
 from assistant.agenda.recurrence import first_due, parse_cron
+from assistant.core.jobs import CatchUpPolicy, DeliveryTarget, Job, OneTimeSpec, ScheduleSpec
 from assistant.core.text import strip_control_characters
 
 BERLIN = ZoneInfo("Europe/Berlin")

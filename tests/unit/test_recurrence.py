@@ -11,18 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.agenda.jobs import DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
-from assistant.agenda.recurrence import (
-    first_due,
-    next_due,
-    next_due_after,
-    parse_cron,
-    parse_rrule,
-    spec_from_json,
-    spec_to_json,
-)
+from assistant.agenda.recurrence import first_due, next_due, next_due_after, parse_cron, parse_rrule
 from assistant.core.calendar import local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
+from assistant.core.jobs import DueSlot, OneTimeSpec, ScheduleSpec
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata")
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -157,12 +149,3 @@ def test_a_rule_that_never_comes_or_has_no_meaning_is_refused(rule: str) -> None
 def test_a_line_that_cron_would_not_take_is_refused(line: str) -> None:
     with pytest.raises(UsageError, match="Nothing was set"):
         parse_cron(line)
-
-
-def test_specs_are_stored_and_read_back() -> None:
-    specs: list[ScheduleSpec] = [
-        OneTimeSpec(datetime(2026, 11, 21, 9, tzinfo=UTC)),
-        RRuleSpec("FREQ=DAILY", local("2026-11-21T08:00")),
-        parse_cron("0 9 * * 1"),
-    ]
-    assert [spec_from_json(spec_to_json(spec)) for spec in specs] == specs

@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.agenda.jobs import CronSpec, OneTimeSpec, RRuleSpec
 from assistant.agenda.repeat_phrases import parse_schedule
-from assistant.agenda.split_reminder import split_reminder
 from assistant.agenda.time_phrases import parse_moment
 from assistant.core.calendar import format_moment
 from assistant.core.errors import UsageError
+from assistant.core.jobs import CronSpec, OneTimeSpec, RRuleSpec
+from assistant.core.split_reminder import split_reminder
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # A Saturday, 16:00 in Berlin.

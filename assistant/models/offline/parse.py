@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from assistant.agenda.split_reminder import split_reminder
+from assistant.core.split_reminder import split_reminder
 from assistant.core.text import lazy_regex
 from assistant.models.offline.intents import (
     AboutMe,

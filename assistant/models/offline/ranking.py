@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.text import lazy_regex
 from assistant.core.tool_results import QuotedMessage
 from assistant.models.offline.intents import AddTodos, CorrectStatement, TakeNote
@@ -43,13 +44,10 @@ _MOST_ON_TOPIC = 5
 _RELATIVES = """sister brother mother father mum mom dad wife husband spouse son daughter uncle aunt cousin friend boss
 neighbour neighbor girlfriend boyfriend grandmother grandfather grandma grandpa niece nephew colleague"""
 _KIN = frozenset(fold_word(word) for word in _RELATIVES.split())
-_MONTHS_AND_DAYS = """january february march april may june july august september october november december
-monday tuesday wednesday thursday friday saturday sunday"""
-_CALENDAR = frozenset(_MONTHS_AND_DAYS.split())
+_CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
 _COLOUR_WORDS = """red green blue yellow black white grey gray brown orange pink purple silver gold beige"""
 _COLOURS = frozenset(_COLOUR_WORDS.split())
-_NUMBER_WORDS = """half one two three four five six seven eight nine ten eleven twelve dozen hundred thousand"""
-_NUMBERS = frozenset(_NUMBER_WORDS.split())
+_NUMBERS = frozenset((*NUMBER_WORDS, "half", "dozen", "hundred", "thousand"))
 _BEFORE_PLACES = """in at to from near under by on behind over beside between ved i på bei auf unter"""
 _PLACE_WORDS = frozenset(_BEFORE_PLACES.split())
 _ASKED_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (

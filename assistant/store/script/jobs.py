@@ -1,19 +1,22 @@
-"""Reminders and schedules, and what became of each of their slots: `JobsPort` over script.db and the log.
+"""Reminders and schedules of a home, and what became of each of their slots (F37).
 
-What always holds: the end of a slot, its job's next slot, and the outbox or inbox row that comes of it are one
-transaction, so that whatever is killed, a slot ends once and is told once. That a reminder was told goes into the log
-right after, under the message id that its outbox row was given; what a crash leaves unlogged is logged at start.
+What always holds: every query that returns words names a scope. The end of a slot, its job's next slot, and the outbox
+or inbox row that comes of it are one transaction, so that whatever is killed, a slot ends once and is sent once. That a
+reminder was sent goes into the log right after, under the message id that its outbox row was given; what a crash leaves
+unlogged is logged at start.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby
 from sqlite3 import Row
 
-from assistant.agenda.jobs import (
+from assistant.core.errors import UsageError
+from assistant.core.jobs import (
     DeliveryTarget,
     DueSlot,
     EndedSlot,
@@ -23,14 +26,13 @@ from assistant.agenda.jobs import (
     JobOutcome,
     NewJob,
     ReminderMessage,
+    ScheduleSpec,
 )
-from assistant.agenda.notifications import sent_reminder_note
-from assistant.agenda.recurrence import spec_from_json, spec_to_json
-from assistant.core.errors import UsageError
 from assistant.core.messages import Message
 from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
 from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
+from assistant.store.rows import from_row
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.append import Appender, RecordOrigin
 from assistant.store.script.inbox import Inbox
@@ -46,8 +48,6 @@ _INSERT = (
 
 
 class Jobs:
-    """Implements `JobsPort`."""
-
     def __init__(self, db: Database, appender: Appender) -> None:
         self._db = db
         self._appender = appender
@@ -56,6 +56,8 @@ class Jobs:
     # ------------------------------------------------------------------------------------------------------- making
 
     def add(self, new: NewJob, limit: int, now: datetime) -> Job:
+        """Make a job, or give the one that was made under the same key. Raises `UsageError` where `limit` of the scope
+        wait already, or one of them has the name."""
         place = new.place
         with self._db.write() as db:
             known = db.row("SELECT * FROM jobs WHERE key = ?", (new.key,))
@@ -75,7 +77,7 @@ class Jobs:
                     place.bridge,
                     place.target,
                     clean_text(new.text),
-                    dump_json(spec_to_json(new.spec)),
+                    dump_json(_spec_json(new.spec)),
                     new.zone,
                     new.catch_up,
                     format_time(new.due.at),
@@ -107,6 +109,7 @@ class Jobs:
         return None if row is None else _job_of_row(row)
 
     def find_by_name(self, name: str, scope: str) -> Job | None:
+        """The schedule of that name which waits or is paused."""
         row = self._db.row(
             f"SELECT * FROM jobs WHERE scope = ? AND name = ? AND name <> '' AND {_IS_WAITING}",
             (scope, clean_text(name)),
@@ -114,6 +117,7 @@ class Jobs:
         return None if row is None else _job_of_row(row)
 
     def list_waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
+        """Those that are active or paused, the next due first."""
         rows = self._db.rows(
             f"SELECT * FROM jobs WHERE scope = ? AND kind = ? AND {_IS_WAITING} ORDER BY next_due_at, id LIMIT ?",
             (scope, kind, limit),
@@ -121,6 +125,7 @@ class Jobs:
         return [_job_of_row(row) for row in rows]
 
     def cancel(self, job_id: int, scope: str, kind: JobKind, key: str, now: datetime) -> Job:
+        """Raises `UsageError` for one that does not wait, unless it was cancelled under the same key."""
         with self._db.write() as db:
             row = self._row(job_id, scope, kind)
             if row is None or (row["state"] not in ("active", "paused") and row["end_key"] != key):
@@ -139,11 +144,13 @@ class Jobs:
             )
 
     def resume(self, job_id: int, scope: str, due: DueSlot | None, now: datetime) -> None:
+        """Go on at a slot; None: there is none left, it is done."""
         with self._db.write() as db:
             if db.row("SELECT 1 FROM jobs WHERE id = ? AND scope = ?", (job_id, scope)) is not None:
                 self._move([(job_id, due)], "paused", now)
 
     def origin_of_turn(self, turn: str) -> tuple[DeliveryTarget, int] | None:
+        """Where the newest message of a turn came from, and its message id."""
         row = self._db.row("SELECT * FROM inbox WHERE turn = ? ORDER BY id DESC LIMIT 1", (turn,))
         if row is None:
             return None
@@ -155,6 +162,7 @@ class Jobs:
     # ------------------------------------------------------------------------------------------------------- firing
 
     def list_due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
+        """Active jobs whose next slot is after the first and not after the second moment, the oldest first."""
         rows = self._db.rows(
             "SELECT * FROM jobs WHERE state = 'active' AND next_due_at > ? AND next_due_at <= ?"
             " ORDER BY next_due_at, id LIMIT ?",
@@ -167,6 +175,7 @@ class Jobs:
         return None if row is None or row["at"] is None else parse_time(row["at"])
 
     def apply_firing(self, firing: FiringBatch, now: datetime) -> None:
+        """End slots, move jobs on, store what goes out and the prompts that begin turns: all in one transaction."""
         with self._db.write():
             self._end(firing.jobs, now)
             self._move([(one.job_id, one.due) for one in firing.jobs], "active", now)
@@ -227,6 +236,8 @@ class Jobs:
     # ------------------------------------------------------------------------------------------------------ logging
 
     def log_sent_reminders(self, now: datetime) -> int:
+        """Log the reminders that went out and are not in their conversations yet: how many these were. Called after
+        `apply_firing`, and at start for what a crash left."""
         logged = 0
         while rows := self._unlogged():
             for session, of_it in groupby(rows, lambda row: str(row["session"])):
@@ -248,7 +259,7 @@ class Jobs:
         drafts = [
             self._appender.draft_record(
                 session,
-                Message("system", sent_reminder_note(row["body"]), row["message_id"]),
+                Message("system", _sent_note(row["body"]), row["message_id"]),
                 RecordOrigin("reminder", row["bridge"], None, "system", None, self._asked_by(row["key"])),
                 now,
             )
@@ -274,15 +285,17 @@ class Jobs:
     def ended_slots(
         self, scope: str, *, kind: JobKind | None = None, job_id: int | None = None, limit: int = 100
     ) -> list[EndedSlot]:
+        """Slots that have ended, the newest first."""
         rows = self._db.rows(
             "SELECT s.*, j.kind, j.name, j.text FROM slots s JOIN jobs j ON j.id = s.job_id"
             " WHERE s.scope = ? AND (? IS NULL OR j.kind = ?) AND (? IS NULL OR s.job_id = ?)"
             " ORDER BY s.id DESC LIMIT ?",
             (scope, kind, kind, job_id, job_id, limit),
         )
-        return [_slot_of_row(row) for row in rows]
+        return [from_row(EndedSlot, row) for row in rows]
 
     def count_missed(self) -> dict[str, int]:
+        """How many slots were missed and not looked at since, by scope."""
         rows = self._db.rows(
             "SELECT scope, count(*) AS slots FROM slots INDEXED BY slots_missed"
             " WHERE state = 'missed' AND seen_at IS NULL GROUP BY scope"
@@ -290,6 +303,7 @@ class Jobs:
         return {row["scope"]: row["slots"] for row in rows}
 
     def mark_missed_seen(self, now: datetime) -> None:
+        """Somebody has looked at what was missed."""
         with self._db.write() as db:
             db.execute(
                 "UPDATE slots SET seen_at = ? WHERE id IN (SELECT id FROM slots INDEXED BY slots_missed"
@@ -298,6 +312,7 @@ class Jobs:
             )
 
     def count_overdue(self, before: datetime) -> int:
+        """How many active jobs have a next slot before that."""
         row = self._db.row(
             "SELECT count(*) AS jobs FROM jobs WHERE state = 'active' AND next_due_at < ?", (format_time(before),)
         )
@@ -306,33 +321,15 @@ class Jobs:
 
 def _job_of_row(row: Row) -> Job:
     due = None if row["next_due_at"] is None else DueSlot(parse_time(row["next_due_at"]), row["next_key"])
-    return Job(
-        row["id"],
-        row["kind"],
-        row["name"],
-        DeliveryTarget(row["session"], row["scope"], row["bridge"], row["target"]),
-        row["text"],
-        spec_from_json(json.loads(row["spec"])),
-        row["zone"],
-        row["catch_up"],
-        row["state"],
-        due,
-        parse_time(row["created_at"]),
-        row["made_by"],
-    )
+    place = DeliveryTarget(row["session"], row["scope"], row["bridge"], row["target"])
+    return from_row(Job, row, place=place, due=due, spec=json.loads(row["spec"]))
 
 
-def _slot_of_row(row: Row) -> EndedSlot:
-    return EndedSlot(
-        row["id"],
-        row["job_id"],
-        row["kind"],
-        row["name"],
-        row["text"],
-        parse_time(row["due_at"]),
-        row["local_key"],
-        row["state"],
-        parse_time(row["ended_at"]),
-        row["note"],
-        parse_time(row["seen_at"]) if row["seen_at"] else None,
-    )
+def _spec_json(spec: ScheduleSpec) -> dict[str, str]:
+    # The start of a rule is local, without a zone: `format_time` is for moments.
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(spec).items()}
+
+
+def _sent_note(body: str) -> str:
+    """What the conversation has of a reminder that went out; words in it are words, and ask for nothing."""
+    return f"A reminder came due, and this was sent here. It is for the person and asks nothing of you now:\n{body}"

@@ -1,4 +1,4 @@
-"""What somebody wants to be reminded of, told apart from when: "call mum tomorrow at 9". Pure.
+"""What somebody wants to be reminded of, and when, as two texts: "call mum tomorrow at 9". Pure.
 
 Only words that are nothing but time are taken for it, at the end or at the beginning; so a text is never cut in two
 by a day that it speaks about.
@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 
+from assistant.core.calendar import MONTH_PATTERN, NUMBER_WORDS, WEEKDAY_PATTERN
 from assistant.core.text import lazy_regex
 
-_NUMBER = r"(?:\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|half|other)"
+_NUMBER = rf"(?:\d{{1,4}}|an?|{'|'.join(NUMBER_WORDS)}|fifteen|twenty|thirty|half|other)"
 _UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?)"
-_DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?"
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)"
-)
+_DAY = rf"{WEEKDAY_PATTERN}s?"
 _PART = r"(?:morning|noon|midday|afternoon|evening|night|midnight|weekday|weekdays|workday|workdays|weekend|weekends)"
 _CLOCK = r"(?:\d{1,2}(?::\d{2})?\s?(?:am|pm|a\.m\.|p\.m\.|h|o'clock)?)"
 _DATE = r"(?:\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}\S*)?|\d{1,2}\.\d{1,2}\.(?:\d{4})?|\d{1,2}/\d{1,2}(?:/\d{2,4})?)"
@@ -24,13 +21,14 @@ _DATE = r"(?:\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}\S*)?|\d{1,2}\.\d{1,2}\.(?:\d{4})?|
 _FIRST = (
     rf"(?:today|tonight|tomorrow|tmrw|the day after tomorrow|day after tomorrow|daily|hourly|weekly|monthly|yearly"
     rf"|in (?:{_NUMBER}|the) |in half an|at (?:{_CLOCK}|noon|midnight|night)"
-    rf"|on (?:the )?(?:{_DAY}|{_MONTH}|{_PART}|first|last|\d{{1,2}}(?:st|nd|rd|th)?)(?!\w)"
+    rf"|on (?:the )?(?:{_DAY}|{MONTH_PATTERN}|{_PART}|first|last|\d{{1,2}}(?:st|nd|rd|th)?)(?!\w)"
     rf"|next |this (?={_DAY}|{_PART}|week)|every |each |{_DATE}|{_DAY}\b|(?:mon|tues|wednes|thurs|fri|satur|sun)days"
-    rf"|weekdays|noon|midnight|\d{{1,2}}(?::\d{{2}}|\s?[ap]m)|{_MONTH} \d|\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}\b)"
+    rf"|weekdays|noon|midnight|\d{{1,2}}(?::\d{{2}}|\s?[ap]m)|{MONTH_PATTERN} \d"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)? {MONTH_PATTERN}\b)"
 )
 _WORD = (
-    rf"(?:{_DATE}|{_CLOCK}|\d{{1,2}}(?:st|nd|rd|th)|{_NUMBER}|{_UNIT}|{_DAY}|{_MONTH}|{_PART}|today|tonight|tomorrow|tmrw"
-    r"|daily|hourly|weekly|monthly|yearly|day|after|in|at|on|the|of|next|this|every|each|and|from|starting|first|second"
+    rf"(?:{_DATE}|{_CLOCK}|\d{{1,2}}(?:st|nd|rd|th)|{_NUMBER}|{_UNIT}|{_DAY}|{MONTH_PATTERN}|{_PART}|today|tonight"
+    r"|tomorrow|tmrw|daily|hourly|weekly|monthly|yearly|day|after|in|at|on|the|of|next|this|every|each|and|from|starting|first|second"
     r"|third|fourth|last|am|pm|o'clock|now|past|quarter(?: to)?|to (?=fri))"
 )
 # Possessive: what was taken for time is never taken back, so that no text takes long.

@@ -1,17 +1,14 @@
-"""Jobs (reminders and schedules), the slots in which they are due, how each slot ended, and the port of their store.
-Frozen values.
+"""Jobs (reminders and schedules), the slots in which they are due, and how each slot ended. Frozen values.
 
 All times are aware and in UTC, but for those called local: they are naive, by the clock of a job's zone. A slot is
-named by its local date and time, so that an hour that comes twice in autumn has its slots once. Every method that
-returns words names a scope.
+named by its local date and time, so that an hour that comes twice in autumn has its slots once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from assistant.core.records import Button, IncomingMessage
 
@@ -44,7 +41,7 @@ class RRuleSpec:
 class CronSpec:
     """Due by a line of cron with five fields."""
 
-    line: str
+    cron: str
 
 
 ScheduleSpec = OneTimeSpec | RRuleSpec | CronSpec
@@ -155,80 +152,6 @@ class FiringBatch:
     jobs: tuple[JobOutcome, ...]
     messages: tuple[ReminderMessage, ...]
     prompts: tuple[IncomingMessage, ...]
-
-
-class JobsPort(Protocol):
-    """Reminders and schedules of a home, and what became of each slot (F37).
-
-    What always holds: a slot ends once, in the transaction in which its job's next slot, and what goes out because of
-    it, are written."""
-
-    def add(self, new: NewJob, limit: int, now: datetime) -> Job:
-        """Make a job, or give the one that was made under the same key. Raises `UsageError` where `most` of the scope
-        wait already, or one of them has the name."""
-        ...
-
-    def find_by_key(self, key: str, scope: str) -> Job | None: ...
-    def get_job(self, job_id: int, scope: str, kind: JobKind) -> Job | None: ...
-
-    def find_by_name(self, name: str, scope: str) -> Job | None:
-        """The schedule of that name which waits or pauses."""
-        ...
-
-    def list_waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
-        """Those that are active or paused, the next due first."""
-        ...
-
-    def cancel(self, job_id: int, scope: str, kind: JobKind, key: str, now: datetime) -> Job:
-        """Raises `UsageError` for one that does not wait, unless it was cancelled under the same key."""
-        ...
-
-    def pause(self, job_id: int, scope: str) -> None: ...
-
-    def resume(self, job_id: int, scope: str, due: DueSlot | None, now: datetime) -> None:
-        """Go on at a slot; None: there is none left, it is done."""
-        ...
-
-    def origin_of_turn(self, turn: str) -> tuple[DeliveryTarget, int] | None:
-        """Where the newest message of a turn came from, and its message id."""
-        ...
-
-    # firing
-    def list_due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
-        """Active jobs whose next slot is after the first and not after the second moment, the oldest first."""
-        ...
-
-    def next_due_at(self) -> datetime | None:
-        """When the next slot of any job is due."""
-        ...
-
-    def apply_firing(self, firing: FiringBatch, now: datetime) -> None:
-        """End slots, move jobs on, store what goes out and the prompts that begin turns: all in one transaction."""
-        ...
-
-    def log_sent_reminders(self, now: datetime) -> int:
-        """Have the conversations know of the reminders that went out and are not in their logs yet; how many these
-        were. Called after `fire`, and at start for what a crash left."""
-        ...
-
-    # looking back
-    def ended_slots(
-        self, scope: str, *, kind: JobKind | None = None, job_id: int | None = None, limit: int = 100
-    ) -> list[EndedSlot]:
-        """Slots that have ended, the newest first."""
-        ...
-
-    def count_missed(self) -> Mapping[str, int]:
-        """How many slots were missed and nobody has looked at since, by scope."""
-        ...
-
-    def mark_missed_seen(self, now: datetime) -> None:
-        """Somebody has looked at what was missed."""
-        ...
-
-    def count_overdue(self, before: datetime) -> int:
-        """How many active jobs have a next slot before that."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
