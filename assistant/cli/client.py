@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
@@ -14,6 +14,9 @@ from assistant.cli.link import LinkEvent, LinkLost
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.records import InboxReceipt
 from assistant.service.unix_socket import short_address
+
+if TYPE_CHECKING:
+    from assistant.commands.table import CommandResult
 
 # A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
 _ANSWERS_WITHIN = 60.0
@@ -67,6 +70,14 @@ class SocketLink:
     async def run_command(self, text: str, session: str) -> str:
         within = _SLOW_WITHIN.get(text.partition(" ")[0], _ANSWERS_WITHIN)
         return str((await self._ask("POST", "/commands", {"text": text, "session": session}, within))["text"])
+
+    async def run_argv(self, argv: Sequence[str], session: str, max_seconds: float) -> CommandResult:
+        from assistant.commands.table import CommandResult, Confirmation
+
+        answer = await self._ask("POST", "/commands", {"argv": list(argv), "session": session}, max_seconds)
+        asked = answer["confirmation"]
+        confirmation = Confirmation(asked["question"], asked["argv"]) if asked else None
+        return CommandResult(answer["text"], answer["value"], answer["exit_code"], confirmation)
 
     async def stop(self, session: str) -> bool:
         return bool((await self._ask("POST", "/stop", {"session": session}))["stopped"])

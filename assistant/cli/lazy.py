@@ -22,6 +22,8 @@ from assistant.cli.text import clean_for_terminal
 from assistant.core.errors import AssistantError
 
 EXIT_INTERRUPTED = 130
+# Where a context keeps the words of the whole line.
+ARGV = f"{__name__}.argv"
 
 
 class LazyGroup(click.Group):
@@ -38,6 +40,10 @@ class LazyGroup(click.Group):
         super().__init__(*args, **kwargs)
         self._commands_at = commands_at
         self._menu = menu
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[ARGV] = list(args)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(self._commands_at)

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -24,6 +24,7 @@ from assistant.settings.home import Home
 from assistant.settings.settings import Settings
 
 if TYPE_CHECKING:  # the daemon is loaded only where this process serves the home
+    from assistant.commands.table import CommandResult
     from assistant.web.deps import DaemonControl
 
 # A name and its data: `hello`, the kinds of `records.TurnEvent`, and `deliver`.
@@ -50,7 +51,14 @@ class Link(Protocol):
         """A delivery stands on the screen."""
         ...
 
-    async def run_command(self, text: str, session: str) -> str: ...
+    async def run_command(self, text: str, session: str) -> str:
+        """A slash command as typed; its answer is Markdown."""
+        ...
+
+    async def run_argv(self, argv: Sequence[str], session: str, max_seconds: float) -> CommandResult:
+        """A command of the table, as typed in a shell."""
+        ...
+
     async def stop(self, session: str) -> bool: ...
     async def result(self, inbox_id: int) -> Mapping[str, Any]: ...
     async def status(self) -> Mapping[str, Any]: ...
@@ -100,6 +108,9 @@ class InProcessLink:
 
     async def run_command(self, text: str, session: str) -> str:
         return await self._control.command(text, session, bridge=self._terminals.name)
+
+    async def run_argv(self, argv: Sequence[str], session: str, max_seconds: float) -> CommandResult:
+        return await self._control.run_argv(argv, session, bridge=self._terminals.name)
 
     async def stop(self, session: str) -> bool:
         return await self._control.stop_turn(session)

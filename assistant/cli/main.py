@@ -7,10 +7,15 @@ Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the me
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from assistant import __version__
 from assistant.cli.lazy import LazyGroup, run_and_exit
+
+if TYPE_CHECKING:
+    from assistant.commands.table import ParsedCommand
 
 # Heading, command, where it stands, and its line in the menu.
 _MENU = {
@@ -19,9 +24,10 @@ _MENU = {
         "log": ("assistant.cli.log:log", "What was said, from the master log."),
         "sessions": ("assistant.cli.sessions:sessions", "The conversations, the ended ones too."),
         "reset": ("assistant.cli.sessions:reset", "End a conversation and begin the next."),
-        "compact": ("assistant.cli.conversation:compact", "Make room in a conversation now."),
-        "requests": ("assistant.cli.conversation:requests", "What you asked for, and what became of it."),
-        "pins": ("assistant.cli.conversation:pins", "Words that no compaction touches."),
+        "compact": ("assistant.commands.compaction:compact", "Summarise older messages now, to make room."),
+        "branch": ("assistant.commands.compaction:branch", "Continue from an earlier message."),
+        "requests": ("assistant.commands.requests:requests", "What you asked for, and what became of it."),
+        "pins": ("assistant.commands.compaction:pins", "Words that no compaction removes."),
     },
     "Remember": {
         "memory": ("assistant.cli.memory:memory", "What it remembers: look, ask why, put right."),
@@ -74,7 +80,13 @@ def assistant(context: click.Context, debug: bool) -> None:
     Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the message is kept), 4 the budget is
     used up.
     """
-    context.obj = debug
+    context.obj = _run_in_shell
+
+
+def _run_in_shell(parsed: ParsedCommand) -> None:
+    from assistant.cli.shell import run_in_shell  # settings and stores are loaded where a command runs
+
+    run_in_shell(parsed)
 
 
 def main() -> None:

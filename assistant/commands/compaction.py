@@ -1,184 +1,285 @@
-"""Slash commands about what stands in view: compacting, pinning, branching, and what was asked for."""
+"""What a model sees of a conversation: compacting it, pinning words in it, branching from it."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from functools import partial
-from typing import Protocol
 
-from assistant.context.pressure import Counter
-from assistant.core.checkpoints import Pin, RequestState, UserRequest
+import click
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import CommandGroup, TableCommand, numbers_argument, words_argument
+from assistant.core.checkpoints import Checkpoint, Pin
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
-from assistant.core.people import ALL_ROLES
-from assistant.core.ports import RequestsPort
-from assistant.core.sessions import session_scope
-from assistant.core.slash_commands import Command, CommandInvocation
-from assistant.core.store_ports import Conversation
-from assistant.store.script.requests import Pins
-from sleep.compaction.values import CachedPrompt
+from assistant.core.text import shorten_line
 
-_SHOWN = 20
-# What a database takes for a number.
-_MOST = 2**63 - 1
+_NEWEST = "newest"
+_MOST_SECONDS = 3700.0  # `compaction.summary_seconds` is an hour at most
 
 
-class ManualCompaction(Protocol):
-    """What these commands need of `assistant.runtime.compaction_service`."""
+@dataclass(frozen=True, slots=True)
+class CompactionItem:
+    """One compaction, as `aihistory` lists it too."""
 
-    async def compact_now(self, session: str, focus: str, live: CachedPrompt | None = None) -> str: ...
-    async def preview(self, session: str, focus: str = "", live: CachedPrompt | None = None) -> str: ...
-    async def undo(self, session: str, checkpoint_id: int | None) -> str: ...
+    id: int
+    session: str
+    at: datetime
+    trigger: str
+    tier: str
+    state: str
+    compacted_count: int  # messages
+    original_token_count: int
+    summary_token_count: int
+    ratio: float
+    from_message_id: int
+    to_message_id: int
+    cost_usd: float | None
+    depth: int  # how many compactions deep its sources are
 
 
-class CompactionCommands:
-    """Answers these commands (`typed.Answering`)."""
+def compaction_item(checkpoint: Checkpoint) -> CompactionItem:
+    return CompactionItem(
+        checkpoint.id,
+        checkpoint.session,
+        checkpoint.created_at,
+        checkpoint.trigger,
+        checkpoint.tier,
+        checkpoint.state,
+        checkpoint.messages_compressed,
+        checkpoint.original_tokens,
+        checkpoint.compressed_tokens,
+        round(checkpoint.ratio, 4),
+        checkpoint.from_message_id,
+        checkpoint.to_message_id,
+        checkpoint.cost_usd,
+        checkpoint.depth,
+    )
 
-    def __init__(
-        self,
-        compacting: ManualCompaction,
-        conversation: Conversation,
-        pins: Pins,
-        requests: RequestsPort,
-        live: Callable[[str, datetime], CachedPrompt | None],
-        most_pinned: int,
-        counter: Counter,
-        zone: tzinfo,
-    ) -> None:
-        """`live` gives the request of a session that its provider still has; `most_pinned` is what all pins of a
-        conversation may take, in tokens as `counter` counts them."""
-        self._compacting = compacting
-        self._conversation = conversation
-        self._pins = pins
-        self._requests = requests
-        self._live = live
-        self._most_pinned = most_pinned
-        self._counter = counter
-        self._zone = zone
 
-    def entries(self) -> Mapping[str, Command]:
-        return {
-            "compact": Command(
-                "/compact [FOCUS | --dry-run | --undo [ID]]", "make room in the context now", self._compact
-            ),
-            "branch": Command("/branch [N]", "go on from message N in a conversation of its own", self._branch),
-            "pin": Command("/pin [N | TEXT]", "keep the last thing you said, message N or TEXT in view", self._pin),
-            "unpin": Command("/unpin N...", "let pins go", self._unpin),
-            "pins": Command("/pins", "what is pinned", self._list_pins),
-            "requests": Command("/requests", "what you asked for and is open", self._list_requests, ALL_ROLES),
-            "done": Command("/done N...", "these requests are done", partial(self._close, "done"), ALL_ROLES),
-            "drop": Command(
-                "/drop N...", "these requests are no longer wanted", partial(self._close, "superseded"), ALL_ROLES
-            ),
-        }
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What was made, or undone, newest first."""
 
-    async def _compact(self, call: CommandInvocation) -> str:
-        session = call.session
-        first, _, more = call.arguments.partition(" ")
-        if first == "--dry-run":
-            return await self._compacting.preview(session, more, self._live(session, call.now))
-        if first == "--undo":
-            numbers = _numbers(more, "/compact --undo 3") if more.strip() else []
-            if len(numbers) > 1:
-                raise UsageError("Give one number, as in `/compact --undo 3`: later ones are undone with it.")
-            return await self._compacting.undo(session, numbers[0] if numbers else None)
-        if first.startswith("--"):
-            raise UsageError(f"/compact has no option {first}; it takes --dry-run and --undo. Nothing was compacted.")
-        return await self._compacting.compact_now(session, call.arguments, self._live(session, call.now))
+    compactions: list[CompactionItem]
+    report: str  # Markdown
 
-    async def _branch(self, call: CommandInvocation) -> str:
-        message_id = _numbers(call.arguments, "/branch 12")[0] if call.arguments else self._last(call.session).id
-        if message_id is None:
-            raise UsageError("There is nothing to branch from yet.")
-        made = self._conversation.branch_session(call.session, message_id, call.now)
-        return (
-            f"{made.key} begins after message #{message_id}; this conversation stays as it is. "
-            f"`assistant chat --session {made.key}` goes on there."
+
+def _render_compact(report: CompactReport, _: tzinfo) -> str:
+    return report.report
+
+
+@click.command(
+    cls=TableCommand,
+    result=CompactReport,
+    render=_render_compact,
+    max_seconds=_MOST_SECONDS,
+    context_settings={"ignore_unknown_options": False},
+)
+@words_argument("focus", required=False, metavar="FOCUS")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed, what would stay and why, and the cost.")
+@click.option(
+    "--undo",
+    is_flag=False,
+    flag_value=_NEWEST,
+    metavar="[ID]",
+    help="Undo the newest compaction, or with an ID that one and all later ones.",
+)
+async def compact(context: CommandContext, focus: str, dry_run: bool, undo: str | None) -> CompactReport:
+    """Summarise the older part of a conversation, to make room.
+
+    Nothing is lost: the messages stay in the message log, and --undo brings them back. FOCUS is what the summary
+    should keep above all.
+
+    \b
+    Example:
+      assistant compact --dry-run
+      assistant compact "the move to Bergen"
+      assistant compact --undo
+    """
+    services = context.services
+    if context.surface == "shell":
+        context.require_session()
+    if (bool(focus) and undo is not None) or (dry_run and undo is not None):
+        raise UsageError("Give one of FOCUS, --dry-run and --undo. Nothing was compacted.")
+    before = {made.id: made.state for made in context.stores.conversation.checkpoints(context.session)}
+    cached = services.cached_prompt(context.session, context.now)
+    if dry_run:
+        return CompactReport([], await services.compaction.preview(context.session, focus, cached))
+    if undo is None:
+        report = await services.compaction.compact_now(context.session, focus, cached)
+    else:
+        report = await services.compaction.undo(context.session, _checkpoint_id(undo))
+    after = context.stores.conversation.checkpoints(context.session)
+    changed = [made for made in after if before.get(made.id) != made.state and (made.state == "undone") == bool(undo)]
+    return CompactReport([compaction_item(made) for made in sorted(changed, key=lambda made: -made.id)], report)
+
+
+def _checkpoint_id(word: str) -> int | None:
+    if word == _NEWEST:
+        return None
+    number = word.removeprefix("#")
+    if not (number.isascii() and number.isdigit()) or len(number) > 18:
+        raise UsageError(f"{word!r} is not the number of a compaction; `aihistory` lists them. Nothing was undone.")
+    return int(number)
+
+
+# ------------------------------------------------------------------------------------------------------------- branches
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A conversation that was made of another one."""
+
+    session: str
+    message_id: int  # the last message that both have
+
+
+def _render_branch(branch: Branch, _: tzinfo) -> str:
+    return (
+        f"{branch.session} begins after message #{branch.message_id}; this conversation stays as it is. "
+        f"`/session {branch.session}` goes there, in a shell `assistant chat --session {branch.session}`."
+    )
+
+
+@click.command(cls=TableCommand, result=Branch, render=_render_branch)
+@numbers_argument("ids", required=False, metavar="ID")
+def branch(context: CommandContext, ids: Sequence[int]) -> Branch:
+    """Continue from an earlier message in a conversation of its own.
+
+    The new conversation has everything up to message ID, without one up to the last thing you said.
+
+    \b
+    Example:
+      assistant branch 12
+    """
+    if len(ids) > 1:
+        raise UsageError("Give the number of one message. Nothing was changed.")
+    message_id = ids[0] if ids else last_user_message(context).id
+    assert message_id is not None
+    made = context.stores.conversation.branch_session(context.session, message_id, context.now)
+    return Branch(made.key, message_id)
+
+
+# ----------------------------------------------------------------------------------------------------------------- pins
+
+
+@dataclass(frozen=True, slots=True)
+class PinItem:
+    """Words that are sent with every request."""
+
+    id: int
+    session: str
+    at: datetime
+    role: str  # who said them
+    message_id: int | None  # the message they were taken from
+    text: str
+
+
+@click.group(cls=CommandGroup)
+def pins() -> None:
+    """Words that no compaction removes: they are sent with every request.
+
+    \b
+    Example:
+      assistant pins
+      assistant pins add "The dog is allergic to chicken"
+      assistant pins add 12
+      assistant pins remove 3
+    """
+
+
+def _render_pins(items: Sequence[PinItem], _: tzinfo) -> str:
+    lines = [
+        f"- {item.id}: {shorten_line(item.text, 120)}"
+        + (f" (message #{item.message_id}, {item.role})" if item.message_id is not None else "")
+        for item in items
+    ]
+    return "\n".join(lines) or "Nothing is pinned. `/pins add TEXT` pins something."
+
+
+def _render_added(item: PinItem, _: tzinfo) -> str:
+    words = shorten_line(item.text, 60)
+    return f"Pinned as {item.id}: {words!r}. It is sent with every request until `/pins remove {item.id}`."
+
+
+def _render_removed(items: Sequence[PinItem], _: tzinfo) -> str:
+    return "\n".join(f"Unpinned {item.id}: {shorten_line(item.text, 60)!r}" for item in items)
+
+
+@pins.command("list", result=list[PinItem], render=_render_pins, reads=True)
+def list_pins(context: CommandContext) -> list[PinItem]:
+    """List what is pinned, oldest first.
+
+    \b
+    Example:
+      assistant pins list
+    """
+    if context.surface == "shell":
+        context.require_session()
+    return [_pin_item(pin) for pin in context.stores.pins.list_pins(context.session)]
+
+
+@pins.command("add", result=PinItem, render=_render_added, context_settings={"ignore_unknown_options": True})
+@words_argument("words", required=False, metavar="TEXT|ID")
+def add(context: CommandContext, words: str) -> PinItem:
+    """Pin a text, the message with this ID, or the last thing you said.
+
+    \b
+    Example:
+      assistant pins add "The dog is allergic to chicken"
+      assistant pins add 12
+    """
+    message = _message_to_pin(context, words)
+    text, role = (message.content, message.role) if message is not None else (words, "user")
+    if not text.strip():
+        raise UsageError("There is nothing to pin in that. Nothing was changed.")
+    services, pinned = context.services, context.stores.pins.list_pins(context.session)
+    if sum(services.count_tokens(pin.text) for pin in pinned) + services.count_tokens(text) > services.pins_max_tokens:
+        raise UsageError(
+            f"Pins may take {services.pins_max_tokens} tokens together (compaction.pins_max_tokens), and this would be "
+            "more. Nothing was changed; `/pins remove` makes room."
         )
-
-    async def _pin(self, call: CommandInvocation) -> str:
-        """Pin a message by its number, or the words given, or the last thing the person said."""
-        rest, session = call.arguments, call.session
-        message = self._message(rest, session)
-        text, role = (message.content, message.role) if message is not None else (rest, "user")
-        if not text.strip():
-            raise UsageError("There are no words to pin there. Nothing was changed.")
-        pinned = sum(self._counter.count_text(pin.text) for pin in self._pins.list_pins(session))
-        if pinned + self._counter.count_text(text) > self._most_pinned:
-            raise UsageError(
-                f"Pins may take {self._most_pinned} tokens together (compaction.pins_max_tokens), and this would pass "
-                "it. Nothing was changed; /unpin makes room."
-            )
-        pin = self._pins.add(session, session_scope(session), text, role, message.id if message else None, call.now)
-        return f"Pinned as {pin.id}: {_first_words(pin.text)!r}. It stands in every request until `/unpin {pin.id}`."
-
-    async def _unpin(self, call: CommandInvocation) -> str:
-        removed = self._pins.remove(call.session, _numbers(call.arguments, "/unpin 3"))
-        return "\n".join(f"Unpinned {pin.id}: {_first_words(pin.text)!r}" for pin in removed)
-
-    async def _list_pins(self, call: CommandInvocation) -> str:
-        return "\n".join(_pin_line(pin) for pin in self._pins.list_pins(call.session)) or "Nothing is pinned."
-
-    async def _list_requests(self, call: CommandInvocation) -> str:
-        found = self._requests.list_open(call.session, limit=_SHOWN + 1)
-        lines = [_request_line(request, self._zone) for request in found[:_SHOWN]]
-        more = ["- … and older ones: `assistant requests` lists them"] if len(found) > _SHOWN else []
-        return "\n".join(lines + more) or "Nothing you asked for is open."
-
-    async def _close(self, state: RequestState, call: CommandInvocation) -> str:
-        """Mark requests by the numbers of their messages."""
-        numbers = _numbers(call.arguments, "/done 12 15")
-        closed = self._requests.close_requests(call.session, numbers, state, "user", (), call.now)
-        word = "done" if state == "done" else "no longer wanted"
-        return "\n".join(f"- {word}: #{request.message_id} {_first_words(request.text)!r}" for request in closed)
-
-    def _message(self, rest: str, session: str) -> Message | None:
-        """The message that is meant; None where words are to be pinned instead."""
-        if not rest:
-            return self._last(session)
-        if not rest.removeprefix("#").isdecimal():
-            return None
-        wanted = int(rest.removeprefix("#"))
-        shown = self._conversation.load_view(session).messages
-        found = next((m for m in shown if wanted in (m.id, m.metadata.get("carried_from"))), None)
-        if found is None:
-            raise UsageError(f"Message #{wanted} is not in view. Nothing was changed; pin its words: /pin TEXT.")
-        return found
-
-    def _last(self, session: str) -> Message:
-        messages = self._conversation.load_view(session).messages
-        found = next((m for m in reversed(messages) if m.role == "user" and m.id is not None), None)
-        if found is None:
-            raise UsageError("Nothing has been said here yet.")
-        return found
+    message_id = message.id if message else None
+    return _pin_item(context.stores.pins.add(context.session, context.scope, text, role, message_id, context.now))
 
 
-def _pin_line(pin: Pin) -> str:
-    source = f" (message #{pin.message_id}, {pin.role})" if pin.message_id is not None else ""
-    return f"- {pin.id}: {_first_words(pin.text, 120)}{source}"
+@pins.command("remove", result=list[PinItem], render=_render_removed)
+@numbers_argument("ids")
+def remove(context: CommandContext, ids: Sequence[int]) -> list[PinItem]:
+    """Remove pins, by their own numbers as `assistant pins` lists them.
+
+    \b
+    Example:
+      assistant pins remove 3
+    """
+    return [_pin_item(pin) for pin in context.stores.pins.remove(context.session, ids)]
 
 
-def _request_line(request: UserRequest, zone: tzinfo) -> str:
-    answered = f", answered in #{request.answered_by}" if request.answered_by is not None else ", not answered"
-    day = request.opened_at.astimezone(zone).date()
-    return f"- #{request.message_id} ({day}{answered}): {_first_words(request.text, 100)}"
+def _pin_item(pin: Pin) -> PinItem:
+    return PinItem(pin.id, pin.session, pin.created_at, pin.role, pin.message_id, pin.text)
 
 
-def _numbers(text: str, example: str) -> list[int]:
-    try:
-        found = [int(word.lstrip("#")) for word in shlex.split(text.replace(",", " "))]
-    except ValueError:
-        found = []
-    if not found:
-        given = f"{text!r} has no number" if text.strip() else "A number is missing"
-        raise UsageError(f"{given}, as in `{example}`. Nothing was changed.")
-    if any(abs(number) > _MOST for number in found):
-        raise UsageError("No number here is that large. Nothing was changed.")
-    return found
+def _message_to_pin(context: CommandContext, words: str) -> Message | None:
+    """The message that is meant; None where words are to be pinned instead."""
+    if not words:
+        return last_user_message(context)
+    number = words.removeprefix("#")
+    if not number.isdecimal():
+        return None
+    shown = context.stores.conversation.load_view(context.session).messages
+    message = next((m for m in shown if int(number) in (m.id, m.metadata.get("carried_from"))), None)
+    if message is None:
+        raise UsageError(
+            f"Message #{number} is not in what the model currently sees. Nothing was changed; pin its words: /pin TEXT."
+        )
+    return message
 
 
-def _first_words(text: str, most: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+def last_user_message(context: CommandContext) -> Message:
+    messages = context.stores.conversation.load_view(context.session).messages
+    message = next((m for m in reversed(messages) if m.role == "user" and m.id is not None), None)
+    if message is None:
+        raise UsageError("Nothing has been said here yet.")
+    return message

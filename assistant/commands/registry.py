@@ -1,19 +1,33 @@
-"""The table of slash commands: the same on every bridge, answered by the runtime itself, never by a model.
+"""Every command that there is, and running one: for a conversation, a shell or the API.
 
-Each command is a few lines that call a room and return Markdown. `/help` lists what is registered, so that a
-command and its help cannot drift apart. Who may type what is decided before anything of a command runs
-(`Authority`).
+Who may use what is decided before anything of a command runs (`Permissions`).
 """
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any, Protocol
 
+import click
+
+from assistant.commands import argv as argv_words
+from assistant.commands import compaction, requests
+from assistant.commands.context import CommandContext, CommandServices, Surface
+from assistant.commands.context import CommandStores as TableStores
 from assistant.commands.erasure import parse_forget_target, render_forget_preview, render_forget_result
+from assistant.commands.table import (
+    CommandResult,
+    ParsedCommand,
+    command_help,
+    leaf_commands,
+    parse_command,
+    short,
+    usage_line,
+)
 from assistant.commands.usage import usage_markdown
 from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
@@ -29,6 +43,15 @@ from assistant.health import status_text as lines
 
 # How `Forgetting.ask` writes its codes.
 _CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
+
+
+# In the order in which `/help` lists them.
+_COMMANDS: tuple[click.Command, ...] = (compaction.compact, compaction.branch, compaction.pins, requests.requests)
+
+
+def command_root() -> click.Group:
+    """All commands of the table, as one group of click."""
+    return click.Group("", {command.name or "": command for command in _COMMANDS})
 
 
 class AssistantControls(Protocol):
@@ -71,8 +94,15 @@ class CommandRegistry:
         forgetting: ErasureRequests,
         authority: Permissions,
         clock: Callable[[], datetime],
+        table_stores: TableStores,
+        services: CommandServices,
+        zone: tzinfo,
     ) -> None:
         """`rooms` answer commands of their own; `authority` decides who may type what."""
+        self._root = command_root()
+        self._table_stores = table_stores
+        self._services = services
+        self._zone = zone
         self._live = live
         self._stores = stores
         self._toolbox = toolbox
@@ -97,24 +127,85 @@ class CommandRegistry:
         }
 
     def names(self) -> list[str]:
-        return [f"/{name}" for name in self._table]
+        """With the slash: every command, and the short forms."""
+        return [f"/{name}" for name in (*self._table, *self._root.commands, *argv_words.ALIASES)]
 
     def allowed_roles(self) -> dict[str, frozenset[str]]:
-        """Who may type each command at most, by its name without the slash."""
-        return {name: command.roles for name, command in self._table.items()}
+        """Who may use each command at most, by its words without the slash."""
+        leaves = {" ".join(path): leaf.roles for path, leaf in leaf_commands(self._root)}
+        return {**{name: command.roles for name, command in self._table.items()}, **leaves}
+
+    def grantable_roles(self) -> dict[str, frozenset[str]]:
+        """Who may be granted a command by the settings, which name whole groups and short forms."""
+        leaves = {path: leaf.roles for path, leaf in leaf_commands(self._root)}
+        groups: dict[str, frozenset[str]] = {name: command.roles for name, command in self._table.items()}
+        for path, roles in leaves.items():
+            groups[path[0]] = groups.get(path[0], frozenset()) | roles
+        return groups | {name: leaves[path] for name, path in argv_words.ALIASES.items()}
 
     async def run(
         self, text: str, session: str, *, bridge: str = "terminal", target: str = "", sender: str = "owner"
     ) -> str:
         """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
+        words = argv_words.split_line(text.strip().removeprefix("/"))
+        if (expanded := argv_words.expand_alias(words)) and expanded[0] in self._root.commands:
+            typed_as = str(words[0]).lower()
+            context = self._context(session, bridge=bridge, target=target, sender=sender)
+            parsed = self._parse(expanded, context, typed_as)
+            result = await parsed.command.run(context, parsed.params)
+            return json.dumps(result.value, ensure_ascii=False, indent=2) if parsed.as_json else result.text
         name, _, rest = text.strip().removeprefix("/").partition(" ")
         command, role = self._table.get(name.lower()), session_role(session)
         if command is None:
             raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
         if not self._authority.may_run_command(role, name.lower(), command.roles):
-            raise UsageError(f"/{name} cannot be used here. Nothing was changed; /help lists what can.")
+            raise UsageError(_not_here(name))
         trust: Trust = "owner" if role == "owner" else "guest"
         return await command.run(CommandInvocation(rest.strip(), session, bridge, self._clock(), target, sender, trust))
+
+    async def run_argv(self, argv: Sequence[str], session: str, *, bridge: str = "terminal") -> CommandResult:
+        """Run what the owner typed in a shell. Raises `UsageError`, and whatever else the command raises."""
+        context = self._context(session, surface="shell", bridge=bridge, target=session)
+        parsed = self._parse(argv_words.expand_alias(argv), context, "")
+        if parsed.session is not None and parsed.session != session:
+            if session_role(parsed.session) != "owner":
+                raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
+            context = self._context(parsed.session, surface="shell", bridge=bridge, target=parsed.session)
+        return await parsed.command.run(context, parsed.params)
+
+    def _context(
+        self, session: str, *, surface: Surface = "chat", bridge: str, target: str, sender: str = "owner"
+    ) -> CommandContext:
+        return CommandContext(
+            session=session,
+            now=self._clock(),
+            zone=self._zone,
+            stores=self._table_stores,
+            running=self._services,
+            surface=surface,
+            bridge=bridge,
+            target=target,
+            sender=sender,
+            trust="owner" if session_role(session) == "owner" else "guest",
+        )
+
+    def _parse(self, argv: Sequence[str], context: CommandContext, typed_as: str) -> ParsedCommand:
+        """A line that the session may run; `typed_as` is the short form, or the name, that was typed."""
+        if context.surface == "chat":
+            # Who may not use a group learns nothing of what is in it.
+            self._require_granted(argv[0], typed_as, context.session)
+        parsed = parse_command(self._root, argv)
+        if context.surface == "chat":
+            if parsed.session is not None:
+                raise UsageError("--session is for a shell. Nothing was changed; type it in that conversation.")
+            if session_role(context.session) not in parsed.command.roles:
+                raise UsageError(_not_here(typed_as))
+        return parsed
+
+    def _require_granted(self, name: str, typed_as: str, session: str) -> None:
+        role, admitted = session_role(session), self.grantable_roles()
+        if not any(self._authority.may_run_command(role, one, admitted[one]) for one in {name, typed_as}):
+            raise UsageError(_not_here(typed_as))
 
     async def _forget(self, call: CommandInvocation) -> str:
         scope = session_scope(call.session)
@@ -126,11 +217,19 @@ class CommandRegistry:
     # ---------------------------------------------------------------------------------------------------------- looking
 
     async def _help(self, call: CommandInvocation) -> str:
+        if call.arguments:
+            return command_help(self._root, call.arguments.removeprefix("/").split())
         role = session_role(call.session)
         rows = [
             f"- `{command.usage}` — {command.help_text}"
             for name, command in self._table.items()
             if self._authority.may_run_command(role, name, command.roles)
+        ]
+        admitted = self.grantable_roles()
+        rows += [
+            f"- `{usage_line(command, [name])}` — {short(command)}"
+            for name, command in self._root.commands.items()
+            if self._authority.may_run_command(role, name, admitted[name])
         ]
         leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
         return "\n".join([*rows, leaving] if role == "owner" else rows)
@@ -211,6 +310,10 @@ class CommandRegistry:
         return [f"- sent on {i.outgoing.bridge}: {_first_words(i.outgoing.body)!r}" for i in sent] + [
             f"- tool `{call.name}` ran with {dict(call.arguments)}" for call in calls
         ]
+
+
+def _not_here(name: str) -> str:
+    return f"/{name} cannot be used here. Nothing was changed; /help lists what can."
 
 
 def _numbers(text: str) -> list[int]:

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.registry import CommandRegistry
 from assistant.commands.sleep import render_sleep_report
+from assistant.commands.table import CommandResult
 from assistant.commands.usage import load_usage, usage_json
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
@@ -55,12 +56,20 @@ class DaemonControl:
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
         """Run a slash command (`/status`, `/undo`, ...) and return what to show, as Markdown. Raises `UsageError`."""
+        self._require_own(session)
+        return await self._commands.run(text, session, bridge=bridge, target=session)
+
+    async def run_argv(self, argv: Sequence[str], session: str, *, bridge: str = "terminal") -> CommandResult:
+        """Run a command as typed in a shell. Raises `UsageError` for what is no command, or not understood."""
+        self._require_own(session)
+        return await self._commands.run_argv(argv, session, bridge=bridge)
+
+    def _require_own(self, session: str) -> None:
         if session_role(session) != "owner":
             known = [info.key for info in self._conversation.list_sessions()]
             if session not in known:
                 raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(known)}. Nothing was changed.")
             raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
-        return await self._commands.run(text, session, bridge=bridge, target=session)
 
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session; False when none runs."""

@@ -19,6 +19,8 @@ from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
 from assistant.web.schemas_chat import (
     Acknowledged,
+    CommandAnswer,
+    ConfirmationNeeded,
     Kept,
     NewMessage,
     OneSession,
@@ -27,7 +29,6 @@ from assistant.web.schemas_chat import (
     RowId,
     Shown,
     Stopped,
-    Told,
     Typed,
 )
 
@@ -76,9 +77,18 @@ def _talking(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBr
             )
         return Kept.of(accepted)
 
-    @routes.post("/commands", responses=error_responses(413), summary="Run a slash command")
-    async def command(body: Typed) -> Told:
-        return Told(text=await control.command(body.text, body.session, bridge=terminal.name))
+    @routes.post("/commands", responses=error_responses(413), summary="Run a command")
+    async def command(body: Typed) -> CommandAnswer:
+        if not body.argv:
+            return CommandAnswer(text=await control.command(body.text, body.session, bridge=terminal.name))
+        done = await control.run_argv(body.argv, body.session, bridge=terminal.name)
+        asked = done.confirmation
+        return CommandAnswer(
+            text=done.text,
+            value=done.value,
+            exit_code=done.exit_code,
+            confirmation=ConfirmationNeeded(question=asked.question, argv=list(asked.argv)) if asked else None,
+        )
 
     @routes.post("/stop", responses=error_responses(413), summary="Stop the turn that runs in a session")
     async def stop(body: OneSession) -> Stopped:

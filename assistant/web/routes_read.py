@@ -17,7 +17,7 @@ from assistant.core.sessions import MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
 from assistant.web.read_values import TimeRange
-from assistant.web.schemas_chat import OwnerSession, RowId, Told, UnicodeText, to_utc
+from assistant.web.schemas_chat import CommandAnswer, OwnerSession, RowId, UnicodeText, to_utc
 from assistant.web.schemas_read import (
     Compacted,
     Compactions,
@@ -70,11 +70,11 @@ def _conversations(control: DaemonControl, looking: OwnerReadApi, terminal: Term
             return WholeConversation.of(looking.session(session, number))
 
     @routes.post("/{session}/end", responses=error_responses(404), summary="Put a conversation away")
-    async def end(session: OwnerSession) -> Told:
+    async def end(session: OwnerSession) -> CommandAnswer:
         """Learns from it and archives it; the next message in it begins a new one."""
         with _or_not_found():
             looking.session(session, None)
-        return Told(text=await control.command(f"/sessions end {session}", MAIN_SESSION, bridge=terminal.name))
+        return CommandAnswer(text=await control.command(f"/sessions end {session}", MAIN_SESSION, bridge=terminal.name))
 
     return routes
 

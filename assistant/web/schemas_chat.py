@@ -11,7 +11,7 @@ import binascii
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -123,10 +123,18 @@ class NewMessage(_Body):
 
 
 class Typed(_Body):
-    """A slash command as typed."""
+    """A command: as typed in a conversation (`text`, "/pins remove 3"), or as the words of a shell (`argv`, ["pins",
+    "remove", "3"]). Give one of them."""
 
-    text: Annotated[UnicodeText, Field(min_length=1, max_length=100_000)]
+    text: Annotated[UnicodeText, Field(max_length=100_000)] = ""
+    argv: Annotated[list[Annotated[UnicodeText, Field(max_length=100_000)]], Field(max_length=10_000)] = []
     session: OwnerSession = MAIN_SESSION
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Typed:
+        if bool(self.text) == bool(self.argv):
+            raise ValueError("Give either text or argv.")
+        return self
 
 
 class OneSession(_Body):
@@ -167,10 +175,20 @@ class Acknowledged(Answer):
     acknowledged: bool
 
 
-class Told(Answer):
-    """What a command answered, Markdown."""
+class ConfirmationNeeded(Answer):
+    """What a person has to agree to; `argv` is then sent as the next command."""
+
+    question: str
+    argv: list[str]
+
+
+class CommandAnswer(Answer):
+    """What a command did: Markdown for people; where it was given as `argv`, its value for programs as well."""
 
     text: str
+    value: Any = None
+    exit_code: int = 0
+    confirmation: ConfirmationNeeded | None = None
 
 
 class Stopped(Answer):

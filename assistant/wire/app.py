@@ -120,7 +120,7 @@ class App:
         live = SessionHooks(self.runtime.pause_session, self._show, self.terminal.name)
         self.sessions = build_sessions(settings, stores, self.sleep_setup, self.sleep_lock, live, clock)
         self.commands = build_slash_commands(self, clock)
-        check_grants(settings, self.toolbox.allowed_roles, self.commands.allowed_roles())
+        check_grants(settings, self.toolbox.allowed_roles, self.commands.grantable_roles())
         self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.read_api = build_read_api(settings, stores, self.memory, clock)

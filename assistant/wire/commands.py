@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assistant.commands.compaction import CompactionCommands
+from assistant.commands.context import CommandServices
+from assistant.commands.context import CommandStores as TableStores
 from assistant.commands.memory import MemoryCommandGroup
 from assistant.commands.registry import CommandRegistry, CommandStores
 from assistant.commands.sessions import ArchiveCommands
@@ -15,7 +16,7 @@ from assistant.wire.backup import build_backup_commands
 from assistant.wire.bridges import build_bridge_commands
 from assistant.wire.people import build_people_commands
 from assistant.wire.prompts import load_prompt
-from assistant.wire.stores import build_authority, token_counter_for
+from assistant.wire.stores import Stores, build_authority, token_counter_for
 from sleep.rules.importance import score_importance
 from tools.registry import ToolRegistry
 from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
     stores, settings = app.stores, app.settings
     groups = (
-        _compaction_commands(app),
         app.sessions.commands,
         MemoryCommandGroup(app.memory, stores.conversation, settings.zone),
         app.agenda.commands,
@@ -38,20 +38,31 @@ def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
         *build_bridge_commands(settings, stores, app.dispatcher, app.networks, app.terminal.name),
     )
     shared = CommandStores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
-    return CommandRegistry(app, shared, app.toolbox, groups, app.erasure, build_authority(settings), clock)
-
-
-def _compaction_commands(app: App) -> CompactionCommands:
-    stores, settings = app.stores, app.settings
-    return CompactionCommands(
-        app.sleep_setup.compaction,
-        stores.conversation,
-        stores.pins,
-        stores.requests,
-        app.context_window.cached_request,
-        settings.values.compaction.pins_max_tokens,
-        token_counter_for(settings, settings.values.model.name),
+    return CommandRegistry(
+        app,
+        shared,
+        app.toolbox,
+        groups,
+        app.erasure,
+        build_authority(settings),
+        clock,
+        command_stores(stores),
+        _command_services(app),
         settings.zone,
+    )
+
+
+def command_stores(stores: Stores) -> TableStores:
+    return TableStores(conversation=stores.conversation, pins=stores.pins, requests=stores.requests)
+
+
+def _command_services(app: App) -> CommandServices:
+    settings = app.settings
+    return CommandServices(
+        compaction=app.sleep_setup.compaction,
+        cached_prompt=app.context_window.cached_request,
+        pins_max_tokens=settings.values.compaction.pins_max_tokens,
+        count_tokens=token_counter_for(settings, settings.values.model.name).count_text,
     )
 
 

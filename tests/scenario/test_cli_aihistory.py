@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
@@ -91,7 +91,7 @@ def test_the_list_is_one_array_newest_first_with_stable_keys(home: Path) -> None
     assert oldest["ratio"] == round(oldest["summary_token_count"] / oldest["original_token_count"], 4)
     assert (oldest["compacted_count"], oldest["from_message_id"], oldest["to_message_id"]) == (6, 1, 6)
     assert (oldest["cost_usd"], found[1]["cost_usd"], oldest["depth"]) == (0.01, None, 1)
-    assert oldest["at"] == NOW.isoformat()
+    assert datetime.fromisoformat(oldest["at"]) == NOW
 
 
 def test_the_table_is_for_people(home: Path) -> None:

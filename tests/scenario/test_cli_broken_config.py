@@ -108,7 +108,7 @@ def test_where_nobody_serves_the_home_a_file_that_is_no_toml_turns_status_red(al
 
 
 @pytest.mark.parametrize(
-    "arguments", [("remind", "call mum", "--at", "2099-01-01 09:00"), ("requests", "--done", "1"), ("verify",)]
+    "arguments", [("remind", "call mum", "--at", "2099-01-01 09:00"), ("requests", "done", "1"), ("verify",)]
 )
 def test_where_nobody_serves_the_home_who_writes_or_proves_does_not_go_on(
     alone: Path, arguments: tuple[str, ...]

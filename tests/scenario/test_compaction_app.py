@@ -319,7 +319,7 @@ async def test_f18_a_task_stays_word_for_word_through_compactions_until_it_is_do
         assert any("book the ferry to Bergen" in m.content for m in it.model.requests[-1].messages)
         assert "book the ferry" in await it.app.commands.run("/requests", "main")
         (number,) = [r.message_id for r in it.app.stores.requests.list_open("main")]
-        assert "done: " in await it.app.commands.run(f"/done {number}", "main")
+        assert "Done: " in await it.app.commands.run(f"/done {number}", "main")
         assert "Nothing you asked for is open." in await it.app.commands.run("/requests", "main")
 
 

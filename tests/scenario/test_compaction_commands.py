@@ -13,6 +13,10 @@ from tests.support.running_app import LiveApp, run_app
 
 # No database has a number like this one.
 HUGE = 10**30
+NOT_SEEN = "Message #{} is not in what the model currently sees. Nothing was changed; pin its words: /pin TEXT."
+NO_NUMBER = "Invalid value for 'ID...': {!r} is not a number. Use `{}`. Nothing was changed."
+TOO_LARGE = "Invalid value for '{}': No number here is that large. Use `{}`. Nothing was changed."
+NO_COMPACTION = "'{}' is not the number of a compaction; `aihistory` lists them. Nothing was undone."
 SAID = ("I live in Gjeving", "Please book the ferry for May", "What is the time?")
 
 
@@ -36,17 +40,17 @@ def everything(it: LiveApp) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("/pin 99", "Message #99 is not in view. Nothing was changed; pin its words: /pin TEXT."),
-        ("/pin #99", "Message #99 is not in view. Nothing was changed; pin its words: /pin TEXT."),
+        ("/pin 99", NOT_SEEN.format(99)),
+        ("/pin #99", NOT_SEEN.format(99)),
         ("/unpin 7", "There is no pin 7 here. Nothing was changed; /pins lists them."),
         ("/unpin 1 7", "There is no pin 7 here. Nothing was changed; /pins lists them."),
-        ("/unpin", "A number is missing, as in `/unpin 3`. Nothing was changed."),
-        ("/unpin that one", "'that one' has no number, as in `/unpin 3`. Nothing was changed."),
+        ("/unpin", "Missing argument 'ID...'. Use `/pins remove ID...`. Nothing was changed."),
+        ("/unpin that one", NO_NUMBER.format("that", "/pins remove ID...")),
         ("/done 99", "#99: no request of 'main' has this number. Nothing was changed."),
         ("/done 3 99", "#99: no request of 'main' has this number. Nothing was changed."),
         ("/drop 4", "#4: no request of 'main' has this number. Nothing was changed."),
-        ("/done", "A number is missing, as in `/done 12 15`. Nothing was changed."),
-        ('/done "3', "'\"3' has no number, as in `/done 12 15`. Nothing was changed."),
+        ("/done", "Missing argument 'ID...'. Use `/requests done ID...`. Nothing was changed."),
+        ('/done "3', NO_NUMBER.format('"3', "/requests done ID...")),
         (
             "/branch 99",
             "Message #99 does not stand in the context of 'main'. Nothing was changed; branch at a message that does.",
@@ -55,15 +59,18 @@ def everything(it: LiveApp) -> dict[str, Any]:
             "/branch 0",
             "Message #0 does not stand in the context of 'main'. Nothing was changed; branch at a message that does.",
         ),
-        (f"/branch {HUGE}", "No number here is that large. Nothing was changed."),
-        (f"/done {HUGE}", "No number here is that large. Nothing was changed."),
-        (f"/unpin {HUGE}", "No number here is that large. Nothing was changed."),
-        (f"/pin {HUGE}", f"Message #{HUGE} is not in view. Nothing was changed; pin its words: /pin TEXT."),
-        (f"/compact --undo {HUGE}", "No number here is that large. Nothing was changed."),
-        ("/branch soon", "'soon' has no number, as in `/branch 12`. Nothing was changed."),
+        (f"/branch {HUGE}", TOO_LARGE.format("[ID]", "/branch [ID]")),
+        (f"/done {HUGE}", TOO_LARGE.format("ID...", "/requests done ID...")),
+        (f"/unpin {HUGE}", TOO_LARGE.format("ID...", "/pins remove ID...")),
+        (f"/pin {HUGE}", NOT_SEEN.format(HUGE)),
+        (f"/compact --undo {HUGE}", NO_COMPACTION.format(HUGE)),
+        ("/branch soon", "Invalid value for '[ID]': 'soon' is not a number. Use `/branch [ID]`. Nothing was changed."),
         ("/compact --undo 5", "'main' has no compaction 5. Nothing was changed."),
         ("/compact --undo", "Nothing in 'main' is compacted. Nothing was changed."),
-        ("/compact --undo it", "'it' has no number, as in `/compact --undo 3`. Nothing was changed."),
+        ("/compact --undo it", NO_COMPACTION.format("it")),
+        ("/pins --session trip", "--session is for a shell. Nothing was changed; type it in that conversation."),
+        ("/pins add --session main x", "--session is for a shell. Nothing was changed; type it in that conversation."),
+        ("/pins throw 1", "No such command 'throw'. Use `/pins [list | add | remove]`. Nothing was changed."),
     ],
 )
 async def test_what_is_refused_is_told_in_a_line_and_changes_nothing(tmp_path: Path, command: str, why: str) -> None:
@@ -83,7 +90,7 @@ async def test_a_message_is_pinned_by_its_number_once(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Yes, Gjeving.") as it:
         await talked(it)
         told = await it.app.commands.run("/pin 2", "main")
-        assert told == "Pinned as 1: 'Yes, Gjeving.'. It stands in every request until `/unpin 1`."
+        assert told == "Pinned as 1: 'Yes, Gjeving.'. It is sent with every request until `/pins remove 1`."
         (pin,) = it.app.stores.pins.list_pins("main")
         assert (pin.text, pin.role, pin.message_id) == ("Yes, Gjeving.", "assistant", 2)
         assert await it.app.commands.run("/pin #2", "main") == told
@@ -91,7 +98,7 @@ async def test_a_message_is_pinned_by_its_number_once(tmp_path: Path) -> None:
         assert await it.app.commands.run("/pins", "main") == "- 1: Yes, Gjeving. (message #2, assistant)"
         await it.app.commands.run("/unpin 1", "main")
         assert it.app.stores.pins.list_pins("main") == []
-        assert await it.app.commands.run("/pins", "main") == "Nothing is pinned."
+        assert await it.app.commands.run("/pins", "main") == "Nothing is pinned. `/pins add TEXT` pins something."
 
 
 async def test_pin_alone_keeps_the_last_thing_the_person_said(tmp_path: Path) -> None:
@@ -120,7 +127,7 @@ async def test_a_copy_in_view_is_pinned_by_the_number_of_its_original(tmp_path: 
 async def test_requests_are_closed_by_their_numbers_and_stay_closed(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Yes.") as it:
         await talked(it)
-        assert await it.app.commands.run("/done #3", "main") == "- done: #3 'Please book the ferry for May'"
+        assert await it.app.commands.run("/done #3", "main") == "- Done: #3 'Please book the ferry for May'"
         done = everything(it)["requests"]
         assert [(one.message_id, one.state, one.closed_by) for one in done] == [
             (5, "done", "answer"),

@@ -101,7 +101,7 @@ async def open_with_grants(home: Path) -> AsyncIterator[LiveApp]:
     """The home, with everything granted to guests and rooms that they can be granted at all."""
     async with run_app(home, "fine") as it:
         tools = [name for name, roles in it.app.toolbox.allowed_roles.items() if "guest" in roles]
-        commands = [name for name, roles in it.app.commands.allowed_roles().items() if "guest" in roles]
+        commands = [name for name, roles in it.app.commands.grantable_roles().items() if "guest" in roles]
     granted = {
         f"ASSISTANT_{role}__{key}": json.dumps(names)
         for role in ("GUEST", "ROOM")

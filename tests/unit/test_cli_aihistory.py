@@ -2,26 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from assistant.cli.aihistory.search import excerpt_around, fold_text
-from assistant.cli.conversation import build_compact_command, compact
-
-
-@pytest.mark.parametrize(
-    ("line", "typed"),
-    [
-        ([], "/compact"),
-        (["--focus", " the move to Bergen "], "/compact the move to Bergen"),
-        (["--dry-run"], "/compact --dry-run"),
-        (["--undo"], "/compact --undo"),
-        (["--undo", "12"], "/compact --undo 12"),
-        (["--undo", "--session", "main"], "/compact --undo"),
-    ],
-)
-def test_options_become_the_slash_command(line: list[str], typed: str) -> None:
-    given = compact.make_context("compact", list(line)).params
-    assert build_compact_command(given["focus"], given["dry_run"], given["undo"]) == typed
 
 
 def test_what_is_shown_of_a_text_stands_around_the_words() -> None:

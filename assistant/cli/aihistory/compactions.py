@@ -14,6 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
+from pydantic import TypeAdapter
 
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.home_stores import open_home_stores, scope_of_session
@@ -21,6 +22,7 @@ from assistant.cli.options import Function, shared_option, shared_option_value
 from assistant.cli.output import print_json, print_text
 from assistant.cli.tables import format_local_time, print_table
 from assistant.cli.text import shorten_line
+from assistant.commands.compaction import CompactionItem, compaction_item
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.store_ports import Conversation
@@ -134,22 +136,8 @@ def format_dollars(amount: float | None) -> str:
 
 
 def compaction_json(checkpoint: Checkpoint) -> dict[str, Any]:
-    return {
-        "id": checkpoint.id,
-        "session": checkpoint.session,
-        "at": checkpoint.created_at.isoformat(),
-        "trigger": checkpoint.trigger,
-        "tier": checkpoint.tier,
-        "state": checkpoint.state,
-        "compacted_count": checkpoint.messages_compressed,
-        "original_token_count": checkpoint.original_tokens,
-        "summary_token_count": checkpoint.compressed_tokens,
-        "ratio": round(checkpoint.ratio, 4),
-        "from_message_id": checkpoint.from_message_id,
-        "to_message_id": checkpoint.to_message_id,
-        "cost_usd": checkpoint.cost_usd,
-        "depth": checkpoint.depth,
-    }
+    value: dict[str, Any] = TypeAdapter(CompactionItem).dump_python(compaction_item(checkpoint), mode="json")
+    return value
 
 
 @click.command()

@@ -1,0 +1,105 @@
+"""Commands of the table (`assistant.commands`) in a shell.
+
+One that reads runs in this process, beside a daemon or without one. Every other is run by whoever serves the data
+folder: the daemon, or this process where none runs. So what a command line changes goes one way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import click
+
+from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import open_home_stores
+from assistant.cli.lazy import ARGV
+from assistant.cli.link import open_link, run_with_signals
+from assistant.cli.logging_setup import configure_logging
+from assistant.cli.output import print_json, print_markdown, print_remark
+from assistant.cli.remote import open_home_locally
+from assistant.cli.text import read_next_line, require_utf8
+from assistant.commands.argv import rewrite_for_shell
+from assistant.commands.context import CommandContext
+from assistant.commands.table import CommandResult, ParsedCommand
+from assistant.core.calendar import utc_now
+from assistant.core.errors import AssistantError
+from assistant.core.sessions import MAIN_SESSION
+from assistant.settings.settings import Settings
+
+
+def run_in_shell(parsed: ParsedCommand) -> None:
+    """Run a command of the table and print what it did. Ends with the exit code of its result."""
+    context = click.get_current_context()
+    for word in context.meta[ARGV]:
+        require_utf8(word, "What you wrote")
+    session = parsed.session or MAIN_SESSION
+    settings = load_effective_settings(read_only=parsed.command.reads)
+    try:
+        if parsed.command.reads:
+            result = asyncio.run(_read(settings, parsed, session))
+        else:
+            result = run_with_signals(_run(settings, parsed, _words(context, parsed), session))
+    except AssistantError as error:
+        error.args = (rewrite_for_shell(str(error)), *error.args[1:])
+        raise
+    print_result(result, as_json=parsed.as_json)
+    context.exit(result.exit_code)
+
+
+def print_result(result: CommandResult, *, as_json: bool) -> None:
+    if as_json:
+        print_json(result.value)
+    elif result.text:
+        print_markdown(rewrite_for_shell(result.text))
+
+
+async def _read(settings: Settings, parsed: ParsedCommand, session: str) -> CommandResult:
+    from assistant.wire.commands import command_stores
+
+    with open_home_stores(settings) as stores:
+        context = CommandContext(
+            session=session,
+            now=utc_now(),
+            zone=settings.zone,
+            stores=command_stores(stores),
+            running=None,
+            surface="shell",
+        )
+        try:
+            return await parsed.command.run(context, parsed.params)
+        finally:
+            await stores.memories.aclose()
+
+
+async def _run(settings: Settings, parsed: ParsedCommand, argv: Sequence[str], session: str) -> CommandResult:
+    configure_logging("error")
+    command = parsed.command
+    async with open_link(settings, partial(open_home_locally, begins=command.creates_home)) as link:
+        result = await link.run_argv(argv, session, command.max_seconds)
+        asked = result.confirmation
+        if asked is None or parsed.as_json:
+            return result
+        if result.text:
+            print_markdown(rewrite_for_shell(result.text))
+        if not await _is_confirmed(asked.question):
+            print_remark("Nothing was changed.")
+            return CommandResult("", None, 1)
+        return await link.run_argv(asked.argv, session, command.max_seconds)
+
+
+async def _is_confirmed(question: str) -> bool:
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return (await read_next_line()).strip().lower() in ("y", "yes")
+
+
+def _words(context: click.Context, parsed: ParsedCommand) -> list[str]:
+    """The words of the command from its name on; files are named from the root on, since a daemon works elsewhere."""
+    argv: list[str] = context.meta[ARGV]
+    files = {str(value) for value in parsed.params.values() if isinstance(value, Path)}
+    words = argv[argv.index(parsed.path[0]) :]
+    return [str(Path(word).absolute()) if word in files else word for word in words]

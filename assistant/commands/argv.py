@@ -1,0 +1,70 @@
+"""What was typed after a slash, as words for the table of commands, and how commands are named in a shell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+# Short forms of commands, as people type them in a conversation.
+ALIASES = {
+    "pin": ("pins", "add"),
+    "unpin": ("pins", "remove"),
+    "done": ("requests", "done"),
+    "drop": ("requests", "drop"),
+}
+_TOKEN = re.compile(
+    r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
+)
+_NAMED = re.compile(r"`/(\w+)(?=[ `])")
+
+
+class Token(str):
+    """A word of a line that was typed in a conversation; it knows where it stands, so that free text stays exact."""
+
+    line: str
+    start: int
+    end: int
+    quoted: bool
+
+
+def split_line(line: str) -> list[str]:
+    """The words of a typed line. Quotation marks hold words together; an apostrophe within a word is part of it.
+
+    Telephones write a dash for two hyphens: `—at` is `--at`."""
+    tokens: list[str] = []
+    for match in _TOKEN.finditer(line):
+        inside = next((text for text in match.group("double", "curly", "single") if text is not None), None)
+        text = match[0] if inside is None else f"{match['lead'] or ''}{inside}"
+        if inside is None and re.match(r"[—–]\w", text):
+            text = f"--{text[1:]}"
+        token = Token(text)
+        token.line, token.start, token.end, token.quoted = line, match.start(), match.end(), inside is not None
+        tokens.append(token)
+    return tokens
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Free text of several words: as it stands in the line, where they were typed in one; a single quoted text without
+    its quotation marks."""
+    words = list(words)
+    tokens = [word for word in words if isinstance(word, Token)]
+    if len(tokens) < max(2, len(words)):
+        return " ".join(words).strip()
+    pieces: list[str] = []
+    for n, token in enumerate(tokens):
+        gap = token.line[tokens[n - 1].end : token.start] if n else ""
+        pieces += [gap if not gap.strip() else " ", token.line[token.start : token.end]]
+    return "".join(pieces).strip()
+
+
+def expand_alias(argv: Sequence[str]) -> list[str]:
+    """`argv` with a short form of a command spelled out; its name in lower case."""
+    if not argv:
+        return []
+    name = argv[0].lower()
+    return [*ALIASES.get(name, (name,)), *argv[1:]]
+
+
+def rewrite_for_shell(text: str) -> str:
+    """`text` with the slash commands that it names as one types them in a shell."""
+    return _NAMED.sub(lambda match: f"`assistant {' '.join(ALIASES.get(match[1], (match[1],)))}", text)

@@ -1,0 +1,303 @@
+"""The table of commands: each is defined once, with click, and run alike from the shell, a conversation and the API.
+
+A command is a function of a `CommandContext` and what was typed. It returns a value (a frozen dataclass or a pydantic
+model, whose fields are its JSON) and names the function that renders that value as Markdown. Words and options are
+checked by click; whoever runs the command decides what is printed.
+
+    @pins.command("remove", result=list[Pin], render=render_removed)
+    @numbers_argument("ids")
+    def remove(context: CommandContext, ids: Sequence[int]) -> list[Pin]:
+        \"""Take pins away.\"""
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from functools import cached_property
+from typing import Any
+
+import click
+from pydantic import TypeAdapter
+
+from assistant.commands.argv import Token, join_words
+from assistant.commands.context import CommandContext
+from assistant.core.errors import UsageError
+from assistant.core.people import OWNER_ONLY
+from assistant.core.sessions import parse_session_name
+
+# A daemon that is alive answers at once.
+DEFAULT_MAX_SECONDS = 60.0
+_JSON, _SESSION = "as_json", "session_name"
+# What a database takes for a number.
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What a person has to agree to, and the command that is run when they do."""
+
+    question: str
+    argv: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What a command did."""
+
+    text: str  # Markdown, for people
+    value: Any  # plain JSON, for programs
+    exit_code: int = 0
+    confirmation: Confirmation | None = None
+
+
+class TableCommand(click.Command):
+    """One command of the table."""
+
+    def __init__(
+        self,
+        name: str | None,
+        *,
+        result: Any,
+        render: Callable[[Any, tzinfo], str],
+        roles: frozenset[str] = OWNER_ONLY,
+        reads: bool = False,
+        creates_home: bool = False,
+        max_seconds: float = DEFAULT_MAX_SECONDS,
+        with_session: bool = True,
+        exit_code: Callable[[Any], int] | None = None,
+        confirm: Callable[[Any], Confirmation | None] | None = None,
+        **attributes: Any,
+    ) -> None:
+        """`result` is the type of the value, `render` makes Markdown of it with times in the zone given.
+
+        - `roles`: who may use it at most. One that others than the owner may use changes nothing outside of their
+          conversation or scope.
+        - `reads`: it changes nothing and needs the stores alone (`context.stores`), so that it also works beside a
+          running daemon, and without one.
+        - `creates_home`: it may be the first thing that is done with a data folder.
+        - `max_seconds`: how long it may take, at most.
+        - `with_session`: what it does depends on a conversation.
+        - `exit_code`, `confirm`: what the value means for a shell.
+        """
+        super().__init__(name, **attributes)
+        self.result = result
+        self.render = render
+        self.roles = roles
+        self.reads = reads
+        self.creates_home = creates_home
+        self.max_seconds = max_seconds
+        self._exit_code = exit_code
+        self._confirm = confirm
+        self.params.append(click.Option(["--json", _JSON], is_flag=True, help="Print JSON."))
+        if with_session:
+            self.params.append(
+                click.Option(["--session", _SESSION], metavar="NAME", help="The conversation that is meant (main).")
+            )
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """How its value becomes JSON."""
+        return TypeAdapter(self.result)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _join_phrases(self, args))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Hands itself to whoever parsed the line (`click.Context.obj`), instead of running."""
+        return ctx.find_root().obj(_parsed(self, ctx))
+
+    async def run(self, context: CommandContext, params: Mapping[str, Any]) -> CommandResult:
+        """Raises whatever the function raises: `UsageError` for what cannot be done as asked."""
+        assert self.callback is not None
+        value = self.callback(context, **params)
+        if inspect.isawaitable(value):
+            value = await value
+        return CommandResult(
+            self.render(value, context.zone).strip(),
+            self.adapter.dump_python(value, mode="json"),
+            self._exit_code(value) if self._exit_code else 0,
+            self._confirm(value) if self._confirm else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCommand:
+    """A line that click understood."""
+
+    command: TableCommand
+    path: tuple[str, ...]  # its words from the root on, as in ("pins", "add")
+    params: Mapping[str, Any]
+    as_json: bool
+    session: str | None  # what --session named
+
+
+class CommandGroup(click.Group):
+    """Commands of one subject. Called bare it does what its `list` does; words that are none of its commands go to
+    `default`, where it has one."""
+
+    command_class = TableCommand
+
+    def __init__(self, *args: Any, default: str = "", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        asks_help = any(word in ctx.help_option_names for word in args[:1])
+        first = next(iter(args), "")
+        if not asks_help and (not first or first.startswith("-")) and "list" in self.commands:
+            args = ["list", *args]
+        elif not asks_help and first and first not in self.commands and self.default:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+
+def parse_command(root: click.Group, argv: Sequence[str]) -> ParsedCommand:
+    """`argv` as a command of `root`. Raises `UsageError`: nothing was run."""
+    try:
+        with root.make_context("", list(argv), obj=lambda parsed: parsed, help_option_names=[]) as ctx:
+            parsed = root.invoke(ctx)
+    except click.UsageError as error:
+        raise UsageError(f"{error.format_message()} {_how(error)}Nothing was changed.".replace("  ", " ")) from None
+    assert isinstance(parsed, ParsedCommand)
+    return parsed
+
+
+def usage_line(command: click.Command, path: Sequence[str]) -> str:
+    """`/pins add TEXT`, with its options."""
+    context = click.Context(command, info_name="/" + " ".join(path))
+    pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
+    if isinstance(command, click.Group):
+        pieces = [f"[{' | '.join(command.commands)}]"]
+    options = [
+        f"[{option.opts[0]}{'' if option.is_flag else f' {option.metavar or option.name}'}]"
+        for option in command.params
+        if isinstance(option, click.Option) and option.name not in (_JSON, _SESSION)
+    ]
+    return " ".join([f"/{' '.join(path)}", *pieces, *options])
+
+
+def command_help(root: click.Group, words: Sequence[str]) -> str:
+    """What a command does, as Markdown. Raises `UsageError` for what is no command."""
+    command: click.Command = root
+    for n, word in enumerate(words):
+        inner = command.commands.get(word) if isinstance(command, click.Group) else None
+        if inner is None:
+            raise UsageError(f"There is no command /{' '.join(words[: n + 1])}. `/help` lists them.")
+        command = inner
+    lines = [f"`{usage_line(command, words)}`", "", _first_paragraphs(command.help or "")]
+    if isinstance(command, click.Group):
+        lines += [
+            "",
+            *(f"- `{usage_line(one, [*words, name])}` — {short(one)}" for name, one in command.commands.items()),
+        ]
+    return "\n".join(lines)
+
+
+def short(command: click.Command) -> str:
+    return command.get_short_help_str(limit=200).rstrip(".")
+
+
+def leaf_commands(root: click.Group) -> Iterable[tuple[tuple[str, ...], TableCommand]]:
+    """Every command below `root`, with its path."""
+    for name, command in root.commands.items():
+        if isinstance(command, click.Group):
+            yield from (((name, *path), leaf) for path, leaf in leaf_commands(command))
+        elif isinstance(command, TableCommand):
+            yield (name,), command
+
+
+# ------------------------------------------------------------------------------------------------------------ arguments
+
+
+def words_argument(name: str, *, required: bool = True, metavar: str = "TEXT") -> Callable[[Any], Any]:
+    """Free text: all words to the end, exactly as they were typed."""
+    return click.argument(
+        name,
+        nargs=-1,
+        required=required,
+        metavar=metavar if required else f"[{metavar}]",
+        type=click.UNPROCESSED,
+        callback=_text,
+    )
+
+
+def _text(_context: click.Context, _parameter: click.Parameter, value: Sequence[str]) -> str:
+    text = join_words(value)
+    if value and not text:
+        raise UsageError("There is nothing in that but blanks. Nothing was changed.")
+    return text
+
+
+def phrase_option(name: str, parameter: str, *, metavar: str, help: str) -> Callable[[Any], Any]:
+    """An option of several words; in a conversation they need no quotation marks and end at the next option."""
+    return click.option(name, parameter, cls=_PhraseOption, metavar=metavar, help=help)
+
+
+def numbers_argument(name: str, *, required: bool = True, metavar: str = "ID...") -> Callable[[Any], Any]:
+    """Whole numbers, with or without `#`, with or without commas between them."""
+    return click.argument(
+        name,
+        nargs=-1,
+        required=required,
+        metavar=metavar if required else f"[{metavar}]",
+        type=click.UNPROCESSED,
+        callback=_numbers,
+    )
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, value: Sequence[str]) -> list[int]:
+    words = " ".join(value).replace(",", " ").split()
+    numbers = [word.removeprefix("#") for word in words]
+    for word, number in zip(words, numbers, strict=True):
+        if not (number.isascii() and number.isdigit()):
+            raise click.BadParameter(f"{word!r} is not a number.", context, parameter)
+        if int(number) > _LARGEST:
+            raise click.BadParameter("No number here is that large.", context, parameter)
+    return [int(number) for number in numbers]
+
+
+class _PhraseOption(click.Option):
+    pass
+
+
+def _join_phrases(command: click.Command, args: list[str]) -> list[str]:
+    """In a conversation, the words after a phrase option as one: `--at tomorrow at 9`."""
+    names = {name for option in command.params if isinstance(option, _PhraseOption) for name in option.opts}
+    joined: list[str] = []
+    phrase: list[str] | None = None
+    for word in args:
+        if not isinstance(word, Token) or (word.startswith("--") and not word.quoted):
+            joined += [join_words(phrase)] if phrase else []
+            joined.append(word)
+            phrase = [] if isinstance(word, Token) and word in names else None
+        elif phrase is None:
+            joined.append(word)
+        else:
+            phrase.append(word)
+    return [*joined, *([join_words(phrase)] if phrase else [])]
+
+
+def _parsed(command: TableCommand, ctx: click.Context) -> ParsedCommand:
+    params = dict(ctx.params)
+    as_json, session = bool(params.pop(_JSON, False)), params.pop(_SESSION, None)
+    path: list[str] = []
+    context: click.Context | None = ctx
+    while context is not None and context.parent is not None:
+        path.insert(0, context.info_name or "")
+        context = context.parent
+    named = None if session is None else session if ":" in session else parse_session_name(session)
+    return ParsedCommand(command, tuple(path), params, as_json, named)
+
+
+def _how(error: click.UsageError) -> str:
+    if error.ctx is None or error.ctx.parent is None:
+        return "`/help` lists the commands. "
+    path = error.ctx.command_path.split()
+    return f"Use `{usage_line(error.ctx.command, path)}`. "
+
+
+def _first_paragraphs(text: str) -> str:
+    return "\n\n".join(part.strip() for part in inspect.cleandoc(text).split("\n\n") if not part.startswith("\b"))
