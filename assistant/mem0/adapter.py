@@ -3,8 +3,8 @@ is written), and its `Memory` with our embedder, stores and history in the place
 
 What always holds:
 - Mem0 is imported in the child process only (`assistant.mem0.service`).
-- A search is of one scope (`user_id`) where one is given; a hit by words alone is among the hits of a search, since
-  Mem0 itself only ranks again what a search found.
+- A search is by meaning, of one scope (`user_id`) where one is given. By words memories are found through the journal
+  (`assistant.store.memory.search`).
 - No model is asked (`infer=False`); ids are given, not drawn, so that adding twice adds once; a memory lies in one
   place, so that its words can be taken out: Mem0's second store, of names in memories, stays empty, since the child
   keeps spaCy from it.
@@ -28,14 +28,9 @@ from mem0.memory.main import Memory as Mem0  # type: ignore[import-untyped]
 from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
 from assistant.core.memories import Memory
-from assistant.mem0.codec import MemoryHistoryTable, MemoryRow, MemoryTable, memory_from_payload, memory_metadata
+from assistant.mem0.codec import memory_from_payload, memory_metadata
 from assistant.mem0.vectors import Embedder, nearest_vectors, vector_to_bytes
-
-_FOR_WORDS = 0.5
-"""The cosine that the best hit by words alone counts as."""
-
-_RANK_OFFSET = 60
-"""How little the first places of an order differ from the next."""
+from assistant.store.memory.vectors import MemoryRow, MemoryVectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,7 @@ Names = list[str]
 class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
     """`embedder` names what makes the vectors that are given and asked with."""
 
-    def __init__(self, store: MemoryTable, embedder: str, dimensions: int) -> None:
+    def __init__(self, store: MemoryVectors, embedder: str, dimensions: int) -> None:
         self._store = store
         self._embedder = embedder
         self.embedding_model_dims = dimensions
@@ -78,7 +73,10 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
     ) -> None:
         """Raises `KeyError` where the id is not there."""
         if payload is None:
-            payload = self._there(vector_id)
+            row = self._store.get(vector_id)
+            if row is None:
+                raise KeyError(vector_id)
+            payload = row[1]
         self._store.put(
             vector_id, payload, self._embedder, None if vector is None else vector_to_bytes(np.asarray(vector))
         )
@@ -92,31 +90,17 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------------------------- reading
 
     def get(self, vector_id: str) -> VectorHit | None:
-        found = self._store.get(vector_id)
-        return None if found is None else _hit(found)
+        row = self._store.get(vector_id)
+        return None if row is None else _hit(row)
 
     def list(self, filters: Mapping[str, Any] | None = None, top_k: int | None = 100) -> Batches:
-        scope, equal = _split(filters)
-        return [[_hit(found) for found in self._store.list_memories(scope, equal, limit=top_k)]]
+        return [[_hit(row) for row in self._store.list_memories(_scope(filters), limit=top_k)]]
 
     def search(
         self, query: str, vectors: Sequence[float], top_k: int = 5, filters: Mapping[str, Any] | None = None
     ) -> VectorHits:
-        """Memories by meaning and by words: the best of both orders, each with its cosine, or with its share of the
-        best hit by words where that is more."""
-        scope, equal = _split(filters)
-        asked = np.asarray([vectors], dtype=np.float32)
-        meant = nearest_vectors(asked, self._store.vectors(self._embedder, scope, equal), top_k)[0]
-        worded = self._store.search_text(query, scope, equal, limit=top_k) if query else []
-        scores = dict(meant)
-        for memory_id, score in worded:
-            scores[memory_id] = max(scores.get(memory_id, 0.0), _FOR_WORDS * score / worded[0][1])
-        chosen = _best_of_both(meant, worded)[:top_k]
-        return self._hits(sorted(((one, scores[one]) for one in chosen), key=lambda hit: (-hit[1], hit[0])))
-
-    def keyword_search(self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> VectorHits:
-        scope, equal = _split(filters)
-        return self._hits(self._store.search_text(query, scope, equal, limit=top_k))
+        """By meaning alone."""
+        return self.search_batch([query], [vectors], top_k, filters)[0]
 
     def search_batch(
         self,
@@ -125,23 +109,14 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         top_k: int = 1,
         filters: Mapping[str, Any] | None = None,
     ) -> Batches:
-        """By meaning alone, all in one pass over the vectors."""
-        scope, equal = _split(filters)
+        """All in one pass over the vectors."""
         asked = np.asarray(vectors_list, dtype=np.float32).reshape(len(vectors_list), self.embedding_model_dims)
-        found = nearest_vectors(asked, self._store.vectors(self._embedder, scope, equal), top_k)
-        return [self._hits(hits) for hits in found]
-
-    def _hits(self, ranked: Sequence[tuple[str, float]]) -> VectorHits:
-        payloads = self._store.get_many([memory_id for memory_id, _ in ranked])
+        nearest = nearest_vectors(asked, self._store.vectors(self._embedder, _scope(filters)), top_k)
+        payloads = self._store.get_many([memory_id for hits in nearest for memory_id, _ in hits])
         return [
-            VectorHit(memory_id, score, payloads[memory_id]) for memory_id, score in ranked if memory_id in payloads
+            [VectorHit(memory_id, score, payloads[memory_id]) for memory_id, score in hits if memory_id in payloads]
+            for hits in nearest
         ]
-
-    def _there(self, memory_id: str) -> dict[str, Any]:
-        found = self._store.get(memory_id)
-        if found is None:
-            raise KeyError(memory_id)
-        return found[1]
 
     # --------------------------------------------------------- the one collection, that the schema of memory.db made
 
@@ -158,26 +133,17 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         return {"name": self.collection_name, "count": len(self._store.list_memories())}
 
 
-def _hit(found: MemoryRow) -> VectorHit:
-    return VectorHit(found[0], None, found[1])
+def _hit(row: MemoryRow) -> VectorHit:
+    return VectorHit(row[0], None, row[1])
 
 
-def _best_of_both(one: Sequence[tuple[str, float]], other: Sequence[tuple[str, float]]) -> list[str]:
-    """Ids by the sum of their reciprocal ranks: what leads either order is among the first."""
-    ranks: dict[str, float] = {}
-    for order in (one, other):
-        for place, (memory_id, _) in enumerate(order):
-            ranks[memory_id] = ranks.get(memory_id, 0.0) + 1 / (_RANK_OFFSET + place)
-    return sorted(ranks, key=lambda memory_id: (-ranks[memory_id], memory_id))
-
-
-def _split(filters: Mapping[str, Any] | None) -> tuple[str | None, dict[str, Any]]:
-    """The scope, and the values that a payload must have. Raises `ValueError` for conditions of other kinds."""
-    equal = dict(filters or {})
-    scope = equal.pop("user_id", None)
-    if any(isinstance(value, dict | list) for value in equal.values()) or isinstance(scope, dict | list):
-        raise ValueError("memory.db is searched by values that are equal, not by other conditions")
-    return scope, equal
+def _scope(filters: Mapping[str, Any] | None) -> str | None:
+    """The scope that a search is of; None for all. Raises `ValueError` for any other condition."""
+    others = dict(filters or {})
+    scope = others.pop("user_id", None)
+    if others or not isinstance(scope, str | None):
+        raise ValueError("memory.db is searched by scope, not by other conditions")
+    return scope
 
 
 _GIVEN_KEY = "given"
@@ -200,27 +166,27 @@ class BatchedEmbeddings(EmbeddingBase):  # type: ignore[misc]
         ready = self._ready.get(text)
         if ready is not None:
             return ready
-        made: list[float] = self.embedder.embed([text])[0].tolist()
-        return made
+        vector: list[float] = self.embedder.embed([text])[0].tolist()
+        return vector
 
 
 class Mem0HistoryAdapter:
     """What Mem0 asks of its `SQLiteManager`, over our history. Messages are not kept: the master log has them."""
 
-    def __init__(self, history: MemoryHistoryTable) -> None:
-        self._history = history
+    def __init__(self, store: MemoryVectors) -> None:
+        self._store = store
 
     def add_history(
         self, memory_id: str, old_memory: str | None, new_memory: str | None, event: str, **rest: Any
     ) -> None:
         row = {"memory_id": memory_id, "old_memory": old_memory, "new_memory": new_memory, "event": event, **rest}
-        self._history.add([row])
+        self._store.add_history([row])
 
     def batch_add_history(self, records: Sequence[Mapping[str, Any]]) -> None:
-        self._history.add(records)
+        self._store.add_history(records)
 
     def get_history(self, memory_id: str) -> list[dict[str, Any]]:
-        return self._history.history_of_memory(memory_id)
+        return self._store.history_of_memory(memory_id)
 
     def save_messages(self, messages: Sequence[Mapping[str, Any]], session_scope: str) -> None:
         """Not kept."""
@@ -229,7 +195,7 @@ class Mem0HistoryAdapter:
         return []
 
     def reset(self) -> None:
-        self._history.clear()
+        self._store.clear_history()
 
     def close(self) -> None:
         """Whoever opened memory.db closes it."""
@@ -239,13 +205,14 @@ class Mem0Adapter(Mem0):  # type: ignore[misc]
     """`remember`, `change`, `drop` and `recall` speak in `Memory` values and go through Mem0's `add`, `update`,
     `delete` and `get`."""
 
-    def __init__(self, embeddings: BatchedEmbeddings, vectors: VectorStoreBase, history: MemoryHistoryTable) -> None:
+    def __init__(self, embeddings: BatchedEmbeddings, vectors: VectorStoreBase, store: MemoryVectors) -> None:
+        """`store` keeps the history."""
         # In the place of Mem0's own: it would open its default stores and ask for a model's key.
         self.config = MemoryConfig()
         self.embedding_model = embeddings
         self.vector_store = vectors
         self.llm = None
-        self.db = Mem0HistoryAdapter(history)
+        self.db = Mem0HistoryAdapter(store)
         self.collection_name = vectors.collection_name
         self.api_version = self.config.version
         self.custom_instructions = None
@@ -265,10 +232,10 @@ class Mem0Adapter(Mem0):  # type: ignore[misc]
         self.delete(memory_id)
 
     def recall(self, memory_id: str) -> Memory | None:
-        found = self.get(memory_id)
-        if found is None:
+        item = self.get(memory_id)
+        if item is None:
             return None
-        payload = {"data": found["memory"], "user_id": found["user_id"], **found["metadata"]}
+        payload = {"data": item["memory"], "user_id": item["user_id"], **item["metadata"]}
         return memory_from_payload(memory_id, payload)
 
     # -------------------------------------------------------------------------------------------- Mem0's private parts

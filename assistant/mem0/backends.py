@@ -7,32 +7,36 @@ never meet.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import importlib.util
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
 from assistant.core.errors import MemoryUnavailable, install_hint
 from assistant.mem0.adapter import LocalVectorStore
-from assistant.mem0.codec import MemoryTable
+from assistant.store.memory.vectors import MemoryVectors
 
 _KEPT = "The journal keeps everything; the next sleep tries again"
 
 
+_CONNECT_SECONDS = 5
+Faults = tuple[type[Exception], ...]
+OpenServer = Callable[[str, str, int, float], VectorStoreBase]
+"""Opens a collection on a server: address, name of the collection, dimensions, seconds for one step."""
+
+
 @dataclass(frozen=True, slots=True)
 class VectorBackend:
-    """How to open a store of vectors, and `faults`, what it raises where its server cannot be used. `store` None is
-    one on a server."""
+    """How to open a store of vectors."""
 
-    kind: str
-    url: str
-    seconds: float
-    store: MemoryTable | None
-    faults: tuple[type[Exception], ...] = ()
+    store: MemoryVectors | None  # None: on a server
+    url: str = ""
+    seconds: float = 20.0  # for one step of a server
+    open_server: OpenServer | None = None
+    faults: Faults = ()  # what it raises where its server cannot be used
 
     @property
     def is_local(self) -> bool:
@@ -42,7 +46,8 @@ class VectorBackend:
         """Raises one of `faults`."""
         if self.store is not None:
             return LocalVectorStore(self.store, embedder, dimensions)
-        return _load_adapter(self.kind).open_store(self.url, _collection_name(embedder), dimensions, self.seconds)
+        assert self.open_server is not None
+        return self.open_server(self.url, _collection_name(embedder), dimensions, self.seconds)
 
     def unavailable_error(self, error: Exception) -> MemoryUnavailable:
         # The first line alone: the next ones may quote what was to be written.
@@ -51,29 +56,69 @@ class VectorBackend:
         return MemoryUnavailable(f"The memory store at {where} failed ({type(error).__name__}: {said}). {_KEPT}.")
 
 
-def open_backend(kind: str, url: str, store: MemoryTable, *, seconds: float = 20.0) -> VectorBackend:
+def open_backend(kind: str, url: str, store: MemoryVectors, *, seconds: float = 20.0) -> VectorBackend:
     """`store` is memory.db, which "local" means. `seconds` bounds one step of a server. Raises `MemoryUnavailable`."""
     if kind == "local":
-        return VectorBackend(kind, "", seconds, store)
+        return VectorBackend(store)
     if not url:
         raise MemoryUnavailable(f"`[memory] store` is {kind}, but `store_url` has no address. {_KEPT}.")
-    return VectorBackend(kind, url, seconds, None, tuple(_load_adapter(kind).FAULTS))
-
-
-def _load_adapter(kind: str) -> Any:
     if kind == "pgvector":
-        if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
-            raise MemoryUnavailable(
-                f"`[memory] store` is pgvector, but psycopg is not installed. {_KEPT}; {install_hint('pgvector')}."
-            )
-        from assistant.mem0 import pgvector  # psycopg is an extra
-
-        return pgvector
+        return VectorBackend(None, url, seconds, *_pgvector())
     if kind == "qdrant":
-        from assistant.mem0 import qdrant  # so is its client
-
-        return qdrant
+        return VectorBackend(None, url, seconds, *_qdrant())
     raise MemoryUnavailable(f"There is no memory store {kind!r}. {_KEPT}; correct `[memory] store`.")
+
+
+def _pgvector() -> tuple[OpenServer, Faults]:
+    """Mem0's adapter over a PostgreSQL of one's own. No index over the vectors: the search of a scope is exact."""
+    if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
+        raise MemoryUnavailable(
+            f"`[memory] store` is pgvector, but psycopg is not installed. {_KEPT}; {install_hint('pgvector')}."
+        )
+    # An extra.
+    import psycopg
+    from mem0.vector_stores.pgvector import PGVector  # type: ignore[import-untyped]
+    from psycopg_pool import ConnectionPool
+
+    def open_server(url: str, collection: str, dimensions: int, seconds: float) -> VectorStoreBase:
+        options = {"connect_timeout": _CONNECT_SECONDS}
+        # Raises at once where nobody answers at the address: the pool would try again until its time is up.
+        psycopg.connect(url, connect_timeout=_CONNECT_SECONDS).close()
+        pool: ConnectionPool[psycopg.Connection[tuple[object, ...]]] = ConnectionPool(
+            url, min_size=1, max_size=2, timeout=seconds, kwargs=options, open=True
+        )
+        address = dict.fromkeys(("dbname", "user", "password", "host", "port"))
+        return PGVector(
+            **address,
+            collection_name=collection,
+            embedding_model_dims=dimensions,
+            diskann=False,
+            hnsw=False,
+            connection_pool=pool,
+        )
+
+    return open_server, (psycopg.Error,)
+
+
+def _qdrant() -> tuple[OpenServer, Faults]:
+    """Mem0's adapter over a Qdrant server of one's own. The collection is made where it is missing."""
+    # An extra.
+    from mem0.vector_stores.qdrant import Qdrant  # type: ignore[import-untyped]
+    from qdrant_client import QdrantClient
+    from qdrant_client.common.client_exceptions import QdrantException
+    from qdrant_client.http.exceptions import ApiException
+
+    class ServerVectors(Qdrant):  # type: ignore[misc]
+        """Without the keyword model that Mem0 would download."""
+
+        def _get_bm25_encoder(self) -> None:
+            return None
+
+    def open_server(url: str, collection: str, dimensions: int, seconds: float) -> VectorStoreBase:
+        client = QdrantClient(url=url, timeout=max(1, int(seconds)))
+        return ServerVectors(collection_name=collection, embedding_model_dims=dimensions, client=client)
+
+    return open_server, (QdrantException, ApiException)
 
 
 def _collection_name(embedder: str) -> str:

@@ -19,23 +19,18 @@ from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from assistant.core.errors import CorruptStore, HomeError, MemoryUnavailable, StoreError
 from assistant.core.memories import Memory, MemoryChange, MemoryVersion
-from assistant.mem0.codec import (
-    EmbedderSettings,
-    MemoryHistoryTable,
-    MemoryRow,
-    MemoryTableReader,
-    change_to_json,
-    memory_from_json,
-    memory_from_payload,
-    version_from_json,
-    version_from_row,
-)
+from assistant.mem0.codec import EmbedderSettings, memory_from_payload, version_from_row
+from assistant.store.encoding import dump_json
+from assistant.store.memory.vectors import MemoryRow, MemoryVectors
+from assistant.store.rows import from_values
+
+T = TypeVar("T")
 
 MEMORY_DB_UNREADABLE = (
     "memory.db cannot be read: stop the assistant, move memory.db and what lies beside it (memory.db-*) away, and run "
@@ -53,81 +48,57 @@ def unreadable_reason(error: HomeError | StoreError) -> str:
 
 
 class LocalMemoryReader:
-    """The reading half of `sleep_ports.Memories`. Every method raises `MemoryUnavailable`."""
+    """The reading half of `Memories`, over memory.db. Every async method raises `MemoryUnavailable`."""
 
-    def __init__(self, store: MemoryTableReader, history: MemoryHistoryTable) -> None:
+    def __init__(self, store: MemoryVectors) -> None:
         self._store = store
-        self._history = history
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
 
     async def get(self, memory_id: str) -> Memory | None:
-        return await asyncio.to_thread(self._get, memory_id)
+        row = await self._read(lambda: self._store.get(memory_id))
+        return None if row is None else _memory(row)
 
     async def all(self, scope: str | None = None) -> list[Memory]:
-        return await asyncio.to_thread(self._all, scope)
+        return list(map(_memory, await self._read(lambda: self._store.list_memories(scope))))
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
-        return await asyncio.to_thread(self._versions, memory_id)
+        rows = await self._read(lambda: self._store.history_of_memory(memory_id))
+        with _reading_answer():
+            return list(map(version_from_row, rows))
+
+    async def _read(self, query: Callable[[], T]) -> T:
+        def read() -> T:
+            with self._lock:
+                try:
+                    return query()
+                except StoreError as error:
+                    raise MemoryUnavailable(unreadable_reason(error)) from error
+
+        return await asyncio.to_thread(read)
 
     def read_locally(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
-        """By id, those that are there and can be read, at once; that the others cannot is told of where memories are
+        """By id, those that are there and can be read, at once; that the others cannot is reported where memories are
         what is asked for."""
-        with self._one_at_a_time:
+        with self._lock:
             try:
-                found = self._store.get_many(memory_ids)
-                return {one: memory_from_payload(one, payload) for one, payload in found.items()}
+                payloads = self._store.get_many(memory_ids)
+                return {memory_id: memory_from_payload(memory_id, payloads[memory_id]) for memory_id in payloads}
             except (StoreError, ValueError, KeyError, TypeError):
                 return {}
 
     def unavailable_reason(self) -> str:
         """Why nothing can be read; "" where it can."""
-        with self._one_at_a_time:
+        with self._lock:
             try:
                 self._store.active_embedder()
             except StoreError as error:
                 return unreadable_reason(error)
         return ""
 
-    def _get(self, memory_id: str) -> Memory | None:
-        with self._one_at_a_time:
-            try:
-                found = self._store.get(memory_id)
-            except StoreError as error:
-                raise _as_unavailable(error) from error
-        return None if found is None else _memory(found)
 
-    def _all(self, scope: str | None) -> list[Memory]:
-        with self._one_at_a_time:
-            try:
-                found = self._store.list_memories(scope)
-            except StoreError as error:
-                raise _as_unavailable(error) from error
-        return [_memory(one) for one in found]
-
-    def _versions(self, memory_id: str) -> list[MemoryVersion]:
-        with self._one_at_a_time:
-            try:
-                rows = self._history.history_of_memory(memory_id)
-            except StoreError as error:
-                raise _as_unavailable(error) from error
-        try:
-            return [version_from_row(row) for row in rows]
-        except (ValueError, KeyError, TypeError) as error:
-            raise MemoryUnavailable(f"memory.db has a history under {memory_id} that is none.") from error
-
-
-def _memory(found: MemoryRow) -> Memory:
-    try:
-        return memory_from_payload(*found)
-    except (ValueError, KeyError, TypeError) as error:
-        raise MemoryUnavailable(
-            f"memory.db has something under {found[0]} that is no memory. The journal keeps everything "
-            "that memories are made of."
-        ) from error
-
-
-def _as_unavailable(error: StoreError) -> MemoryUnavailable:
-    return MemoryUnavailable(unreadable_reason(error))
+def _memory(row: MemoryRow) -> Memory:
+    with _reading_answer():
+        return memory_from_payload(*row)
 
 
 _NOTHING_LOST = "The journal keeps everything; the next sleep tries again"
@@ -167,7 +138,7 @@ class ChildProcess:
         """The answer of the child. Raises `MemoryUnavailable` where there is none, or it is an error."""
         async with self._turn:
             self._asked += 1
-            line = json.dumps({"id": self._asked, "step": step, **question}).encode() + b"\n"
+            line = dump_json({"id": self._asked, "step": step, **question}).encode() + b"\n"
             try:
                 async with asyncio.timeout(self.seconds):
                     answer = await self._exchanged(line)
@@ -294,21 +265,22 @@ class Mem0Client:
 
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         for step in _split_into_steps(changes):
-            await self.child.ask("apply", changes=[change_to_json(change) for change in step])
+            # What stood there before is for taking it back, which is not done here.
+            await self.child.ask("apply", changes=[replace(change, before=None) for change in step])
 
     async def get(self, memory_id: str) -> Memory | None:
         if self._local is not None:
             return await self._local.get(memory_id)
-        found = await self.child.ask("get", memory_id=memory_id)
+        memory = await self.child.ask("get", memory_id=memory_id)
         with _reading_answer():
-            return None if found is None else memory_from_json(found)
+            return None if memory is None else from_values(Memory, memory)
 
     async def all(self, scope: str | None = None) -> list[Memory]:
         if self._local is not None:
             return await self._local.all(scope)
-        found = await self.child.ask("all", scope=scope)
+        memories = await self.child.ask("all", scope=scope)
         with _reading_answer():
-            return [memory_from_json(one) for one in found]
+            return from_values(list[Memory], memories)
 
     def read_locally(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
         """Those that can be read without the child, by their ids."""
@@ -323,14 +295,14 @@ class Mem0Client:
             return []
         rows = await self.child.ask("nearest", texts=list(texts), scope=scope, limit=limit)
         with _reading_answer():
-            return [[(memory_from_json(one), float(cosine)) for one, cosine in row] for row in rows]
+            return from_values(list[list[tuple[Memory, float]]], rows)
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
         if self._local is not None:
             return await self._local.history(memory_id)
-        found = await self.child.ask("history", memory_id=memory_id)
+        versions = await self.child.ask("history", memory_id=memory_id)
         with _reading_answer():
-            return [version_from_json(one) for one in found]
+            return from_values(list[MemoryVersion], versions)
 
     async def erase(self, memory_ids: Sequence[str]) -> None:
         if memory_ids:
@@ -341,7 +313,7 @@ class Mem0Client:
         answers until none is. Raises `MemoryUnavailable`."""
         left = await self.child.ask("reembed", limit=limit)
         with _reading_answer():
-            return int(left)
+            return from_values(int, left)
 
     async def aclose(self) -> None:
         await self.child.aclose()

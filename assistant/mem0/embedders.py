@@ -1,52 +1,177 @@
-"""Which embedder the settings mean, opened. fastembed is optional and imported only where it is chosen."""
+"""The embedders, and which one the settings mean.
+
+The built-in one is WordLlama, a table of token vectors and their mean: no network, nothing is written. Only two files
+of the installed `wordllama` package are read, its weights and its tokenizer. The package itself is never imported: its
+newer release is compiled for a few machines only, its older one cannot load its own files offline, and both carry the
+same two files. fastembed (ONNX models, downloaded once into the home) is optional and imported only where it is chosen.
+"""
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from assistant.core.errors import MemoryUnavailable, install_hint
 from assistant.mem0.codec import EmbedderSettings
-from assistant.mem0.remote_embedders import EmbeddingMeter, NoEmbeddingMeter, ollama_embedder, openai_embedder
-from assistant.mem0.vectors import Embedder
-from assistant.mem0.wordllama import WordLlamaEmbedder
+from assistant.mem0.vectors import Embedder, Vectors, embed_in_batches
+from assistant.store.encoding import clean_text
 
-MeterFor = Callable[[EmbedderSettings], EmbeddingMeter]
-"""What counts the requests to the provider of an embedder."""
+if TYPE_CHECKING:
+    from assistant.mem0.remote_embedders import EmbeddingMeter
+
+MeterFor = Callable[[EmbedderSettings], "EmbeddingMeter | None"]
+"""What counts the requests to the provider of an embedder; None: nobody does."""
+
+FASTEMBED_MODEL = "BAAI/bge-small-en-v1.5"
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_TABLE = "embedding.weight"
+_DIMENSIONS = 256
+_LONGEST_HEADER = 1 << 20
+_TEXTS_AT_ONCE = 256
+# Rows gathered at once, 8 MB of them: what a text of a megabyte costs has to have an end.
+_TOKENS_AT_ONCE = 8192
 
 
-def no_meter(settings: EmbedderSettings) -> EmbeddingMeter:
+def no_meter(settings: EmbedderSettings) -> None:
     """Nobody counts."""
-    return NoEmbeddingMeter()
 
 
 def open_embedder(
     settings: EmbedderSettings, home: Path, *, seconds: float = 30.0, meter_for: MeterFor = no_meter
 ) -> Embedder:
-    """`seconds` bounds one request to a provider; `meters` counts each. Raises `MemoryUnavailable`."""
+    """`seconds` bounds one request to a provider; `meter_for` gives what counts each. Raises `MemoryUnavailable`."""
     match settings.kind:
         case "wordllama":
             return WordLlamaEmbedder()
-        case "openai":
-            return openai_embedder(
-                settings.model, settings.url, settings.key, seconds=seconds, meter=meter_for(settings)
-            )
-        case "ollama":
-            return ollama_embedder(settings.model, settings.url, seconds=seconds, meter=meter_for(settings))
         case "fastembed":
-            return _fastembed(settings.model, home)
+            return FastEmbedder(settings.model, home / "models")
+        case "openai" | "ollama":
+            # Its client of HTTP: search needs only the built-in one.
+            from assistant.mem0.remote_embedders import open_remote_embedder
+
+            return open_remote_embedder(settings, seconds=seconds, meter=meter_for(settings))
         case other:
-            raise MemoryUnavailable(f"No embedder {other!r}. The journal keeps everything; correct `[memory]`.")
+            raise MemoryUnavailable(
+                f"There is no embedder {other!r}. The journal keeps everything; correct `[memory]`."
+            )
 
 
-def _fastembed(model: str, home: Path) -> Embedder:
-    if importlib.util.find_spec("fastembed") is None:
+class WordLlamaEmbedder:
+    """`dims` up to 256: the first ones of a vector carry most of its meaning. Raises `MemoryUnavailable` where the
+    package or its files are missing."""
+
+    def __init__(self, dims: int = _DIMENSIONS) -> None:
+        if not 1 <= dims <= _DIMENSIONS:
+            raise ValueError(f"WordLlama has 1 to {_DIMENSIONS} dimensions, not {dims}")
+        folder = _package()
+        # Two bytes a number, as the file has them; only what a text needs becomes larger.
+        self._table = _table(folder / _WEIGHTS)[:, :dims]
+        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        # Of this tokenizer a whole text is one word, which it would keep: 4 KB a text, for the first 10,000 of them.
+        self._tokenizer.model._resize_cache(0)
+        self._dimensions = dims
+
+    @property
+    def name(self) -> str:
+        return f"wordllama:{self._dimensions}"
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return embed_in_batches(texts, self._dimensions, _TEXTS_AT_ONCE, self._rows)
+
+    def _rows(self, texts: list[str]) -> Vectors:
+        encodings = self._tokenizer.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
+        return np.stack([self._mean(encoding.ids) for encoding in encodings])
+
+    def _mean(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        tokens = np.minimum(np.asarray(ids, dtype=np.int64), len(self._table) - 1)
+        total = np.zeros(self._dimensions, dtype=np.float32)
+        for start in range(0, len(tokens), _TOKENS_AT_ONCE):
+            total += self._table[tokens[start : start + _TOKENS_AT_ONCE]].sum(axis=0, dtype=np.float32)
+        mean: NDArray[np.float32] = total / np.float32(max(1, len(tokens)))
+        return mean
+
+
+def _package() -> Path:
+    spec = importlib.util.find_spec("wordllama")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    if not folders:
         raise MemoryUnavailable(
-            f"The embedder fastembed is not installed. The journal keeps everything; {install_hint('fastembed')}. Or "
-            "choose another `[memory] embedder`."
+            "The package wordllama is not installed, so no memory can be embedded. The journal keeps everything; "
+            "install it, or choose another `[memory] embedder`."
         )
-    from assistant.mem0.fastembed import FastEmbedder  # an extra
+    return Path(folders[0])
 
-    return FastEmbedder(model, home / "models")
+
+def _table(path: Path) -> NDArray[np.float16]:
+    """The weights, mapped as a library is: what no text has used takes no memory, and several processes share the rest.
+    A file of safetensors begins with the length of its header, that is JSON: https://github.com/safetensors/safetensors
+    (its own reader would copy all of it)."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if size > _LONGEST_HEADER:
+                raise ValueError("not a file of safetensors")
+            header = json.loads(file.read(size))[_TABLE]
+        if header["dtype"] != "F16":
+            raise ValueError(f"numbers of type {header['dtype']}")
+        return np.memmap(path, np.float16, "r", 8 + size + int(header["data_offsets"][0]), tuple(header["shape"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MemoryUnavailable(
+            f"WordLlama's weights cannot be read ({error}). The journal keeps everything; install wordllama anew."
+        ) from error
+
+
+class FastEmbedder:
+    """`model` "" is a small English one; `folder` is where models are kept. Raises `MemoryUnavailable` for a model
+    that is not known, or cannot be downloaded."""
+
+    def __init__(self, model: str, folder: Path) -> None:
+        if importlib.util.find_spec("fastembed") is None:
+            raise MemoryUnavailable(
+                "The embedder fastembed is not installed. The journal keeps everything; "
+                f"{install_hint('fastembed')}. Or choose another `[memory] embedder`."
+            )
+        import fastembed  # an extra
+
+        self._model_name = model or FASTEMBED_MODEL
+        models = {str(known["model"]): int(known["dim"]) for known in fastembed.TextEmbedding.list_supported_models()}
+        if self._model_name not in models:
+            raise MemoryUnavailable(
+                f"fastembed does not know the model {self._model_name}. The journal keeps everything; correct "
+                "`[memory] embedder_model`."
+            )
+        self._dimensions = models[self._model_name]
+        try:
+            self._model = fastembed.TextEmbedding(self._model_name, cache_dir=str(folder))
+        except (OSError, ValueError) as error:
+            raise MemoryUnavailable(
+                f"fastembed could not load {self._model_name} ({type(error).__name__}). The journal keeps everything; "
+                "check the network for the first download."
+            ) from error
+
+    @property
+    def name(self) -> str:
+        return f"fastembed:{self._model_name}"
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return embed_in_batches(
+            texts, self._dimensions, _TEXTS_AT_ONCE, lambda batch: np.stack(list(self._model.embed(batch)))
+        )

@@ -11,10 +11,10 @@ What always holds:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -24,7 +24,9 @@ from assistant.core.errors import BudgetExceeded, MemoryUnavailable
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall, text_fingerprint
 from assistant.core.ports import LedgerPort
-from assistant.mem0.vectors import Vectors, embed_in_batches, make_encodable
+from assistant.mem0.codec import EmbedderSettings
+from assistant.mem0.vectors import Vectors, embed_in_batches
+from assistant.store.encoding import clean_text
 
 _CHARACTERS_A_TOKEN = 4
 
@@ -36,25 +38,8 @@ class EmbeddingBill:
     tokens: int | None = None
 
 
-class EmbeddingMeter(Protocol):
-    def count_request(
-        self, model: str, texts: Sequence[str], *, probe: bool = False
-    ) -> AbstractContextManager[EmbeddingBill]:
-        """Around one request: what was billed is put into the `Bill`. A `probe` may be sent again and again. Raises
-        `MemoryUnavailable` over the budget; then nothing is to be asked."""
-        ...
-
-
-class NoEmbeddingMeter:
-    """Where nobody counts."""
-
-    @contextmanager
-    def count_request(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
-        yield EmbeddingBill()
-
-
-class LedgerEmbeddingMeter:
-    """For one provider. `price` of a model is in US dollars a token, None where none is known."""
+class EmbeddingMeter:
+    """Of one provider. `price` of a model is in US dollars a token, None where none is known."""
 
     def __init__(
         self, ledger: LedgerPort, provider: str, price: Callable[[str], float | None], clock: Callable[[], datetime]
@@ -66,12 +51,14 @@ class LedgerEmbeddingMeter:
 
     @contextmanager
     def count_request(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
+        """Around one request: what was billed is put into the bill. A `probe` may be sent again and again. Raises
+        `MemoryUnavailable` over the budget; then nothing may be asked."""
         price = self._price(model)
         # A token is hardly ever less than a character, and mostly several.
         worst = sum(map(len, texts))
         usd = None if price is None else worst * price
-        same = "" if probe else text_fingerprint("embedding", model, texts)
-        call = ModelCall("embedding", self._provider, model, worst, 0, usd, fingerprint=same)
+        fingerprint = "" if probe else text_fingerprint("embedding", model, texts)
+        call = ModelCall("embedding", self._provider, model, worst, 0, usd, fingerprint=fingerprint)
         try:
             reservation = self._ledger.reserve(call, self._clock())
         except BudgetExceeded as error:
@@ -97,70 +84,75 @@ _TEXTS_AT_ONCE = 64
 _MAX_TEXT_LENGTH = 8000
 _KEPT = "The journal keeps everything"
 
-BuildRequest = Callable[[list[str]], tuple[str, dict[str, Any]]]
-ReadVectors = Callable[[Any], list[Any]]
-ReadBilledTokens = Callable[[Any], int | None]
-"""The tokens that an answer says it took, None where it does not."""
-
 
 class RemoteEmbedder:
     """One model at one address. `dimensions` is found by asking, once. `seconds` bounds one request; `meter` counts
-    each."""
+    each (None: nobody does)."""
+
+    kind: str
+    path: str
+    """Of a request, below the address."""
 
     def __init__(
         self,
-        name: str,
+        model: str,
         url: str,
         headers: Mapping[str, str],
-        ask: BuildRequest,
-        read: ReadVectors,
-        billed: ReadBilledTokens,
         *,
         seconds: float = 30.0,
         meter: EmbeddingMeter | None = None,
     ) -> None:
-        self.name = name
-        self._billed = billed
-        self._meter = meter or NoEmbeddingMeter()
+        self.name = f"{self.kind}:{model}"
+        self._model = model
+        self._meter = meter
         self._host = urlsplit(url).netloc or url
-        self._ask = ask
-        self._read = read
         self._dimensions = 0
         timeout = httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         self._client = httpx2.Client(base_url=url.rstrip("/") + "/", headers=dict(headers), timeout=timeout)
 
+    def request(self, texts: list[str]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def read_vectors(self, answer: Any) -> list[Any]:
+        raise NotImplementedError
+
+    def read_tokens(self, answer: Any) -> int | None:
+        """The tokens that an answer says it took, None where it does not."""
+        raise NotImplementedError
+
     @property
     def dimensions(self) -> int:
         if not self._dimensions:
-            self._dimensions = len(self._asked(["dimensions"], probe=True)[0])
+            self._dimensions = len(self._ask(["dimensions"], probe=True)[0])
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return embed_in_batches(texts, self.dimensions, _TEXTS_AT_ONCE, self._rows)
 
     def _rows(self, texts: list[str]) -> Vectors:
-        found = self._asked([text[:_MAX_TEXT_LENGTH] for text in texts])
-        if found.shape[1] != self.dimensions:
-            raise self._fault(f"answered with {found.shape[1]} dimensions after {self.dimensions}")
-        return found
+        vectors = self._ask([text[:_MAX_TEXT_LENGTH] for text in texts])
+        if vectors.shape[1] != self.dimensions:
+            raise self._fault(f"answered with {vectors.shape[1]} dimensions after {self.dimensions}")
+        return vectors
 
     def close(self) -> None:
         self._client.close()
 
-    def _asked(self, texts: list[str], *, probe: bool = False) -> Vectors:
-        path, body = self._ask([make_encodable(text) for text in texts])
-        model = self.name.partition(":")[2]
-        with self._meter.count_request(model, texts, probe=probe) as bill:
-            return self._answered(path, body, len(texts), bill)
+    def _ask(self, texts: list[str], *, probe: bool = False) -> Vectors:
+        body = self.request([clean_text(text) for text in texts])
+        if self._meter is None:
+            return self._send(body, len(texts), EmbeddingBill())
+        with self._meter.count_request(self._model, texts, probe=probe) as bill:
+            return self._send(body, len(texts), bill)
 
-    def _answered(self, path: str, body: dict[str, Any], texts: int, bill: EmbeddingBill) -> Vectors:
+    def _send(self, body: dict[str, Any], count: int, bill: EmbeddingBill) -> Vectors:
         try:
-            answer = self._client.post(path, json=body)
+            answer = self._client.post(self.path, json=body)
             bill.tokens = 0 if answer.is_error else None
             answer.raise_for_status()
-            told = answer.json()
-            bill.tokens = self._billed(told)
-            found = np.asarray(self._read(told), dtype=np.float32)
+            content = answer.json()
+            bill.tokens = self.read_tokens(content)
+            vectors = np.asarray(self.read_vectors(content), dtype=np.float32)
         except httpx2.TimeoutException as error:
             raise self._fault("did not answer in time") from error
         except httpx2.HTTPStatusError as error:
@@ -172,9 +164,9 @@ class RemoteEmbedder:
             raise self._fault(f"cannot be reached ({type(error).__name__})") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._fault("answered with something that is no vectors") from error
-        if found.ndim != 2 or found.shape[0] != texts or not found.shape[1] or not np.isfinite(found).all():
+        if vectors.ndim != 2 or vectors.shape[0] != count or not vectors.shape[1] or not np.isfinite(vectors).all():
             raise self._fault("answered with something that is no vectors")
-        return found
+        return vectors
 
     def _fault(self, what: str) -> MemoryUnavailable:
         return MemoryUnavailable(
@@ -182,46 +174,49 @@ class RemoteEmbedder:
         )
 
 
-def openai_embedder(
-    model: str = "", url: str = "", key: str = "", *, seconds: float = 30.0, meter: EmbeddingMeter | None = None
-) -> RemoteEmbedder:
+class OpenAIEmbedder(RemoteEmbedder):
     """Any address that speaks as OpenAI's embeddings do."""
-    chosen = model or OPENAI_MODEL
 
-    def ask(texts: list[str]) -> tuple[str, dict[str, Any]]:
-        return "embeddings", {"model": chosen, "input": texts, "encoding_format": "float"}
+    kind = "openai"
+    path = "embeddings"
 
-    def read(answer: Any) -> list[Any]:
+    def request(self, texts: list[str]) -> dict[str, Any]:
+        return {"model": self._model, "input": texts, "encoding_format": "float"}
+
+    def read_vectors(self, answer: Any) -> list[Any]:
         return [row["embedding"] for row in sorted(answer["data"], key=lambda row: int(row["index"]))]
 
-    def billed(answer: Any) -> int | None:
+    def read_tokens(self, answer: Any) -> int | None:
         return _token_count(answer.get("usage"), "prompt_tokens")
 
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return RemoteEmbedder(
-        f"openai:{chosen}", url or OPENAI_URL, headers, ask, read, billed, seconds=seconds, meter=meter
-    )
 
+class OllamaEmbedder(RemoteEmbedder):
+    kind = "ollama"
+    path = "api/embed"
 
-def ollama_embedder(
-    model: str = "", url: str = "", *, seconds: float = 30.0, meter: EmbeddingMeter | None = None
-) -> RemoteEmbedder:
-    chosen = model or OLLAMA_MODEL
+    def request(self, texts: list[str]) -> dict[str, Any]:
+        return {"model": self._model, "input": texts, "truncate": True}
 
-    def ask(texts: list[str]) -> tuple[str, dict[str, Any]]:
-        return "api/embed", {"model": chosen, "input": texts, "truncate": True}
-
-    def read(answer: Any) -> list[Any]:
+    def read_vectors(self, answer: Any) -> list[Any]:
         return list(answer["embeddings"])
 
-    def billed(answer: Any) -> int | None:
+    def read_tokens(self, answer: Any) -> int | None:
         return _token_count(answer, "prompt_eval_count")
 
-    return RemoteEmbedder(f"ollama:{chosen}", url or OLLAMA_URL, {}, ask, read, billed, seconds=seconds, meter=meter)
+
+def open_remote_embedder(
+    settings: EmbedderSettings, *, seconds: float = 30.0, meter: EmbeddingMeter | None = None
+) -> RemoteEmbedder:
+    """Of the kinds "openai" and "ollama"; nothing is asked yet."""
+    model, url = settings.model, settings.url
+    if settings.kind == "ollama":
+        return OllamaEmbedder(model or OLLAMA_MODEL, url or OLLAMA_URL, {}, seconds=seconds, meter=meter)
+    headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
+    return OpenAIEmbedder(model or OPENAI_MODEL, url or OPENAI_URL, headers, seconds=seconds, meter=meter)
 
 
-def _token_count(told: Any, name: str) -> int | None:
-    count = told.get(name) if isinstance(told, Mapping) else None
+def _token_count(usage: Any, name: str) -> int | None:
+    count = usage.get(name) if isinstance(usage, Mapping) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 

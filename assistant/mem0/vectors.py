@@ -22,7 +22,6 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Its identity, as in "wordllama:256": vectors of the same name may be compared."""
-        ...
 
     @property
     def dimensions(self) -> int: ...
@@ -40,22 +39,13 @@ def contains_word(text: str) -> bool:
 def embed_in_batches(
     texts: Sequence[str], dimensions: int, batch_size: int, embed_batch: Callable[[list[str]], Vectors]
 ) -> Vectors:
-    """Rows of length 1, `at_once` texts at a time as `made` has them; zero rows for texts without words."""
+    """Rows of length 1, `batch_size` texts at a time by `embed_batch`; zero rows for texts without words."""
     rows = np.zeros((len(texts), dimensions), dtype=np.float32)
     worded = [place for place, text in enumerate(texts) if contains_word(text)]
     for start in range(0, len(worded), batch_size):
         places = worded[start : start + batch_size]
         rows[places] = embed_batch([texts[place] for place in places])
     return to_unit_length(rows)
-
-
-def make_encodable(text: str) -> str:
-    """`text` with halves of surrogate pairs joined, or replaced: they have no UTF-8 form."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def to_unit_length(rows: Vectors) -> Vectors:
@@ -82,11 +72,11 @@ def nearest_vectors(queries: Vectors, stored: Iterable[tuple[str, bytes]], limit
         return best
     for ids, matrix in _blocks(iter(stored), queries.shape[1]):
         scores = np.clip(queries @ matrix.T, -1.0, 1.0)
-        for row, found in zip(scores, best, strict=True):
+        for row, hits in zip(scores, best, strict=True):
             places = np.argpartition(-row, limit - 1)[:limit] if len(row) > limit else np.arange(len(row))
-            found.extend((ids[place], float(row[place])) for place in places)
-            found.sort(key=lambda hit: (-hit[1], hit[0]))
-            del found[limit:]
+            hits.extend((ids[place], float(row[place])) for place in places)
+            hits.sort(key=lambda hit: (-hit[1], hit[0]))
+            del hits[limit:]
     return best
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from zoneinfo import ZoneInfo
@@ -18,11 +19,12 @@ from zoneinfo import ZoneInfo
 from assistant.core.errors import AssistantError, CorruptStore, HomeError, MemoryUnavailable
 from assistant.mem0.client import MEMORY_DB_UNREADABLE
 from assistant.mem0.codec import EmbedderSettings
-from assistant.mem0.remote_embedders import EmbeddingMeter, LedgerEmbeddingMeter, NoEmbeddingMeter
+from assistant.mem0.embedders import open_embedder
+from assistant.mem0.remote_embedders import EmbeddingMeter
 from assistant.models.prices import is_hosted_by_openai
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
+from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.indexes import memory_migrations
 from assistant.store.script.ledger import Ledger
 
@@ -62,20 +64,19 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
     except (CorruptStore, HomeError) as error:
         raise MemoryUnavailable(MEMORY_DB_UNREADABLE) from error
     try:
-        batch = MemoryTransaction(db)
-        store = MemoryVectors(batch)
+        store = MemoryVectors(db)
         # The former embedder answers while memories are embedded again.
         answering = store.active_embedder()
         _keep_at_home(home, "fastembed" in (embedder.kind, answering and answering[1]["kind"]))
         # These import Mem0, which reads where it may write from the environment.
         from assistant.mem0.backends import open_backend
-        from assistant.mem0.service import Mem0Service, Mem0ServiceDeps, serve
+        from assistant.mem0.service import Mem0Service, serve
 
         backend = open_backend(told["store"], told["store_url"], store, seconds=seconds)
         meters = _Meters(home, told)
         try:
-            desk = Mem0ServiceDeps(home, embedder, backend, store, MemoryHistory(batch), batch, seconds, meters.of)
-            serve(Mem0Service(desk), sys.stdin.buffer, answers)
+            open_chosen = partial(open_embedder, home=home, seconds=seconds, meter_for=meters.of)
+            serve(Mem0Service(store, backend, embedder, open_chosen), sys.stdin.buffer, answers)
         finally:
             meters.close()
     finally:
@@ -84,21 +85,21 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
 
 class _Meters:
     """What counts the requests to embedders' providers in the ledger of the home, opened once there is one to count.
-    Who was told of no budget counts nothing."""
+    Without a budget nothing is counted."""
 
     def __init__(self, home: Path, told: Mapping[str, Any]) -> None:
         self._home = home
         self._told = told
         self._db: Database | None = None
 
-    def of(self, embedder: EmbedderSettings) -> EmbeddingMeter:
+    def of(self, embedder: EmbedderSettings) -> EmbeddingMeter | None:
         if "budget" not in self._told:
-            return NoEmbeddingMeter()
+            return None
         self._db = self._db or Database.open_unmigrated(self._home / "script.db")
         budget = BudgetSettings.model_validate(self._told["budget"])
         ledger = Ledger(self._db, budget, ZoneInfo(self._told["zone"]))
         known = self._told["prices"] if embedder.kind == "openai" and is_hosted_by_openai(embedder.url) else {}
-        return LedgerEmbeddingMeter(ledger, embedder.kind, known.get, lambda: datetime.now(UTC))
+        return EmbeddingMeter(ledger, embedder.kind, known.get, lambda: datetime.now(UTC))
 
     def close(self) -> None:
         if self._db is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from assistant.mem0.wordllama import WordLlamaEmbedder
+from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.dtypes import Floats
 from assistant.search.engine import SearchEngine
 from assistant.search.fulltext import FindStems

@@ -57,7 +57,7 @@ from assistant.store.home.guard import HomeGuard
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.memory.search import StoredMemorySearch
-from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
+from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.indexes import memory_migrations
 from assistant.store.schema.script import script_migrations
@@ -136,9 +136,7 @@ def open_mem0_client(
     `spending` (see `spending_of`) what the child asks of a provider is counted."""
     if db is None or settings.store != "local":
         return Mem0Client(settings, command, None, fault if settings.store == "local" else "", spending)
-    batch = MemoryTransaction(db)
-    local = LocalMemoryReader(MemoryVectors(batch), MemoryHistory(batch))
-    return Mem0Client(settings, command, local, spending=spending)
+    return Mem0Client(settings, command, LocalMemoryReader(MemoryVectors(db)), spending=spending)
 
 
 def embedding_budget(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str, Any]]:

@@ -47,10 +47,6 @@ def test_a_memory_is_created_as_mem0_creates_it_but_for_its_id(told: Any) -> Non
     assert told("created_otherwise") == []
 
 
-def test_a_hit_by_words_alone_is_among_what_mem0s_own_search_ranks(told: Any) -> None:
-    assert len(told("found_by_words_alone")) == 1
-
-
 def test_mem0_lists_the_memories_of_a_scope(told: Any) -> None:
     assert told("listed_by_mem0") == ["Mine."]
 

@@ -120,9 +120,6 @@ def _look(home: Path) -> Snapshot:
             memory,
             "SELECT m.id, v.embedder, hex(v.vector) FROM vectors v JOIN memories m ON m.number = v.memory ORDER BY 1",
         ),
-        "words of memories": rows(
-            memory, "SELECT m.id FROM memories_fts f JOIN memories m ON m.number = f.rowid ORDER BY 1"
-        ),
         "what memories said": rows(
             memory, "SELECT memory_id, old_memory, new_memory, event FROM history ORDER BY memory_id, number"
         ),

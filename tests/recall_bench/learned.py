@@ -23,7 +23,7 @@ from assistant.core.memories import JournalEntry, Memory
 from assistant.core.model_api import ModelRequest
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.mem0.wordllama import WordLlamaEmbedder
+from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
 from assistant.search.index_values import SearchFilter
 from assistant.search.query import SearchLimits

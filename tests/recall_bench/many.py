@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.mem0.wordllama import WordLlamaEmbedder
+from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
 from assistant.search.index_values import SearchFilter
 from assistant.search.query import SearchLimits

@@ -28,7 +28,7 @@ from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.log.reader import session_folder_name
-from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
+from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.character import character_migrations
 from assistant.store.schema.indexes import memory_migrations as memory_schema
 from assistant.store.script.requests import Pins
@@ -57,8 +57,8 @@ KEPT_FACT = "The boat is called Albatross."
 class ErasableLocalMemories(LocalMemoryReader):
     """Memories read and erased in the home itself, without the child process."""
 
-    def __init__(self, vectors: MemoryVectors, history: MemoryHistory) -> None:
-        super().__init__(vectors, history)
+    def __init__(self, vectors: MemoryVectors) -> None:
+        super().__init__(vectors)
         self._written = vectors
 
     async def erase(self, memory_ids: Sequence[str]) -> None:
@@ -89,9 +89,8 @@ class ErasureHome(StoreHome):
         super().open()
         self.character_db = Database.open(self.path / "character.db", character_migrations, NOW)
         self.memory_db = Database.open(self.path / "memory.db", memory_schema, NOW)
-        batch = MemoryTransaction(self.memory_db)
-        self.vectors, self.memory_history = MemoryVectors(batch), MemoryHistory(batch)
-        self.memories = ErasableLocalMemories(self.vectors, self.memory_history)
+        self.vectors = MemoryVectors(self.memory_db)
+        self.memories = ErasableLocalMemories(self.vectors)
         self.history, self.finder = open_history(self.path, patient=True)
         self.erasure_store = ErasureStore(
             self.path, self.db, self.character_db, self.log, self.conversation, self.finder
@@ -116,7 +115,7 @@ class ErasureHome(StoreHome):
         payload = memory_metadata(one) | {"data": one.text, "user_id": one.scope}
         self.vectors.put(one.id, payload, "letters", bytes(52))
         row = {"memory_id": one.id, "old_memory": None, "new_memory": one.text, "event": "ADD", "is_deleted": 0}
-        self.memory_history.add([row])
+        self.vectors.add_history([row])
 
     def add_entry(self, key: str, content: str, sources: Sequence[int] = (), scope: str = "owner", **rest: str) -> int:
         session = "main" if scope == "owner" else scope

@@ -59,7 +59,7 @@ async def plant_secrets(home: Path) -> None:
         await them.write(_told(SECRETS[BOAT_THREAD]), OWNER)
         stores, now = it.app.stores, it.clock.now
         stores.files.replace_memory_file(
-            f"# Codes\n\n- {SECRETS[MAIN_SESSION]}\n", stores.files.read_memory_file(), "owner", now
+            f"# Codes\n\n- {SECRETS[MAIN_SESSION]}\n", stores.files.read_memory_file(), "user", now
         )
         await it.app.sleep_now("manual")
         await them.command("/reset boat")
@@ -83,7 +83,7 @@ def _keep(it: LiveApp, session: str) -> None:
         [JournalEntry(f"planted:{session}", scope, session, 1, text, now, "extraction", 0.9, ("fact",), (message,))],
         now,
     )
-    stores.profiles.save(Profile(scope, "person", f"Code {secret}", summary=text), "owner", now)
+    stores.profiles.save(Profile(scope, "person", f"Code {secret}", summary=text), "user", now)
     stores.files.append_daily_note(scope, now.date(), "12:00", [text], f"planted:{session}")
     stores.todos.add(scope, [text], f"planted:{session}", now)
     stores.pins.add(session, scope, text, "user", message, now)

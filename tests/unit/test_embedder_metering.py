@@ -14,7 +14,7 @@ import pytest
 from assistant.core.errors import MemoryUnavailable
 from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.embedders import open_embedder
-from assistant.mem0.remote_embedders import LedgerEmbeddingMeter
+from assistant.mem0.remote_embedders import EmbeddingMeter
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.schema.script import script_migrations
@@ -46,8 +46,8 @@ def ledger_of(db: Database, **changed: float) -> Ledger:
 def embed(
     there: EmbedderServer, ledger: Ledger, *texts: str, kind: str = "openai", usd: float | None = USD_A_TOKEN
 ) -> None:
-    def meter(settings: EmbedderSettings) -> LedgerEmbeddingMeter:
-        return LedgerEmbeddingMeter(ledger, settings.kind, lambda model: usd, lambda: NOW)
+    def meter(settings: EmbedderSettings) -> EmbeddingMeter:
+        return EmbeddingMeter(ledger, settings.kind, lambda model: usd, lambda: NOW)
 
     open_embedder(there.settings(kind), Path(), meter_for=meter).embed(texts)
 

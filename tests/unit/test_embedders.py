@@ -15,10 +15,9 @@ import pytest
 
 from assistant.core.errors import MemoryUnavailable
 from assistant.mem0.codec import EmbedderSettings
-from assistant.mem0.embedders import open_embedder
-from assistant.mem0.remote_embedders import RemoteEmbedder, ollama_embedder, openai_embedder
+from assistant.mem0.embedders import WordLlamaEmbedder, _table, open_embedder
+from assistant.mem0.remote_embedders import RemoteEmbedder, open_remote_embedder
 from assistant.mem0.vectors import nearest_vectors, vector_to_bytes
-from assistant.mem0.wordllama import WordLlamaEmbedder, _table
 from tests.support.semantic_memory import EmbedderServer, run_embedder_server
 
 TEXTS = [
@@ -88,7 +87,7 @@ def test_half_a_character_is_no_fault(wordllama: WordLlamaEmbedder) -> None:
 def test_texts_that_were_embedded_leave_nothing_in_memory() -> None:
     """A tokenizer that keeps texts, as it does by itself, would hold 30 MB of these."""
     program = """
-from assistant.mem0.wordllama import WordLlamaEmbedder
+from assistant.mem0.embedders import WordLlamaEmbedder
 from tests.bench.process import resident_mb
 
 embedder = WordLlamaEmbedder()
@@ -128,7 +127,7 @@ def test_weights_that_are_damaged_are_told_of(data: bytes | None, tmp_path: Path
 
 def test_the_package_is_not_imported() -> None:
     script = (
-        "import sys; from assistant.mem0.wordllama import WordLlamaEmbedder as E; E().embed(['x']);"
+        "import sys; from assistant.mem0.embedders import WordLlamaEmbedder as E; E().embed(['x']);"
         "sys.exit('wordllama' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
@@ -138,7 +137,7 @@ def test_the_package_is_not_imported() -> None:
 
 
 def _both(letters: EmbedderServer) -> list[RemoteEmbedder]:
-    return [openai_embedder("letters", letters.url, "sk-secret-key"), ollama_embedder("letters", letters.url)]
+    return [open_remote_embedder(letters.settings(kind)) for kind in ("openai", "ollama")]
 
 
 def test_a_provider_is_asked_in_batches_and_its_rows_are_put_in_order(letters: EmbedderServer) -> None:
@@ -154,14 +153,14 @@ def test_a_provider_is_asked_in_batches_and_its_rows_are_put_in_order(letters: E
 
 
 def test_texts_without_words_are_not_sent_and_long_ones_are_cut(letters: EmbedderServer) -> None:
-    embedder = openai_embedder("letters", letters.url)
+    embedder = open_remote_embedder(letters.settings())
     made = embedder.embed(["", "?!", "b" * 1_000_000])
     assert np.linalg.norm(made, axis=1).tolist() == pytest.approx([0, 0, 1])
     assert max(len(text) for body in letters.request_bodies for text in body["input"]) == 8000
 
 
 def test_the_key_goes_into_the_header_alone(letters: EmbedderServer) -> None:
-    openai_embedder("letters", letters.url, "sk-secret-key").embed(["a"])
+    open_remote_embedder(letters.settings()).embed(["a"])
     assert letters.headers[0]["Authorization"] == "Bearer sk-secret-key"
     assert "sk-secret-key" not in repr(letters.settings())
 
@@ -200,13 +199,13 @@ def test_f30_a_provider_that_hangs_or_is_not_there_is_unavailable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(MemoryUnavailable, match="did not answer in time"):
-            openai_embedder("letters", url, seconds=0.2).embed(["cake"])
+            open_remote_embedder(EmbedderSettings("openai", "letters", url), seconds=0.2).embed(["cake"])
     with pytest.raises(MemoryUnavailable, match="cannot be reached"):
-        ollama_embedder("letters", url, seconds=5).embed(["cake"])
+        open_remote_embedder(EmbedderSettings("ollama", "letters", url), seconds=5).embed(["cake"])
 
 
 def test_an_embedder_that_is_not_known_or_not_installed_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MemoryUnavailable, match="No embedder"):
+    with pytest.raises(MemoryUnavailable, match="There is no embedder"):
         open_embedder(EmbedderSettings("magic"), tmp_path)
     if importlib.util.find_spec("fastembed") is None:
         with pytest.raises(MemoryUnavailable, match="not installed"):

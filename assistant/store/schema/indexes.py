@@ -61,6 +61,12 @@ _MEMORY_TABLES = (
 )
 
 
+@memory_migrations(name="0002_without_full_text")
+def drop_full_text(db: Database) -> None:
+    """Memories are found by their words through the journal, so memory.db needs no full text of its own."""
+    db.execute("DROP TABLE memories_fts")
+
+
 search_migrations = Migrations("search")
 
 

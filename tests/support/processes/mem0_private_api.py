@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from assistant.mem0.codec import memory_metadata
-from assistant.mem0.wordllama import WordLlamaEmbedder
+from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.store.database import Database
-from assistant.store.memory.vectors import MemoryHistory, MemoryTransaction, MemoryVectors
+from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.indexes import memory_migrations as schema
 from tests.support.semantic_memory import NOW, make_memory
 
@@ -32,10 +32,10 @@ adapter = importlib.import_module("assistant.mem0.adapter")
 
 
 def open_store() -> Any:
-    batch = MemoryTransaction(Database.open(HOME / "memory.db", schema, NOW))
+    store = MemoryVectors(Database.open(HOME / "memory.db", schema, NOW))
     embedder = WordLlamaEmbedder()
-    vectors = adapter.LocalVectorStore(MemoryVectors(batch), embedder.name, embedder.dimensions)
-    return adapter.Mem0Adapter(adapter.BatchedEmbeddings(embedder), vectors, MemoryHistory(batch))
+    vectors = adapter.LocalVectorStore(store, embedder.name, embedder.dimensions)
+    return adapter.Mem0Adapter(adapter.BatchedEmbeddings(embedder), vectors, store)
 
 
 def version() -> str:
@@ -91,24 +91,6 @@ def created_otherwise() -> list[str]:
     return [*sorted(fields), *same, *[key for key in rows[0] if rows[0][key] != rows[1][key]]]
 
 
-def found_by_words_alone() -> list[str]:
-    """What Mem0's own search is given to rank, where hundreds of others are closer in meaning."""
-    one = open_store()
-    for number in range(300):
-        one.remember(make_memory("zyx8 zyx7", number=number))
-    one.remember(make_memory("My neighbour's cat sleeps on the roof of the old zyx9 when the sun is out.", number=500))
-    given: list[Any] = []
-    search = one.vector_store.search
-
-    def listening(**asked: Any) -> Any:
-        given.extend(search(**asked))
-        return given
-
-    one.vector_store.search = listening
-    one.search("zyx9", filters={"user_id": "main"}, top_k=10)
-    return [hit.payload["data"] for hit in given if "zyx9" in hit.payload["data"]]
-
-
 def listed_by_mem0() -> list[str]:
     one = open_store()
     one.remember(make_memory("Mine."))
@@ -140,7 +122,6 @@ FACTS: dict[str, Callable[[], Any]] = {
         attributes_not_set,
         overridden_with_other_parameters,
         created_otherwise,
-        found_by_words_alone,
         listed_by_mem0,
         second_store,
         files,
