@@ -10,6 +10,7 @@ What always holds:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ _MAX_TEXT_LENGTH = 8000
 _KEPT = "The journal keeps everything"
 
 
-class RemoteEmbedder:
+class RemoteEmbedder(ABC):
     """One model at one address. `dimensions` is found by asking, once. `seconds` bounds one request; `meter` counts
     each (None: nobody does)."""
 
@@ -110,15 +111,17 @@ class RemoteEmbedder:
         timeout = httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         self._client = httpx2.Client(base_url=url.rstrip("/") + "/", headers=dict(headers), timeout=timeout)
 
+    @abstractmethod
     def request(self, texts: list[str]) -> dict[str, Any]:
-        raise NotImplementedError
+        """The body of a request."""
 
+    @abstractmethod
     def read_vectors(self, answer: Any) -> list[Any]:
-        raise NotImplementedError
+        """One for each text, in their order."""
 
+    @abstractmethod
     def read_tokens(self, answer: Any) -> int | None:
         """The tokens that an answer says it took, None where it does not."""
-        raise NotImplementedError
 
     @property
     def dimensions(self) -> int:
