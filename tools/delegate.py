@@ -7,8 +7,7 @@ every helper costs money.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
@@ -16,6 +15,7 @@ from assistant.core.errors import ToolError
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.text import shorten
 from assistant.core.tool_results import quote_block, quote_text
+from assistant.runtime.delegation import DelegationRunner
 from tools.declaration import OWNER_ONLY, tool
 
 MAX_DELEGATE_SECONDS = 3600.0
@@ -35,21 +35,7 @@ def _worded(task: str) -> str:
 TaskText = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_worded)]
 
 
-class Helpers(Protocol):
-    """Whoever carries out tasks for the model of a running turn."""
-
-    @property
-    def max_tasks(self) -> int:
-        """The most tasks of one call."""
-        ...
-
-    async def run(self, tasks: Sequence[str], context: ToolContext) -> list[str]:
-        """What each helper answered, or what went wrong with it, in the order of the tasks. Raises `ToolError` where
-        none was started."""
-        ...
-
-
-def delegate_tool(helpers: Helpers) -> Tool:
+def delegate_tool(helpers: DelegationRunner) -> Tool:
     @tool(effects="once", roles=OWNER_ONLY, timeout_seconds=MAX_DELEGATE_SECONDS)
     async def delegate(context: ToolContext, tasks: list[TaskText]) -> str:
         """Have helpers work at once on tasks that do not depend on each other. Each sees this conversation, can look

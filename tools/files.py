@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import format_local_time
@@ -34,6 +33,7 @@ from assistant.core.ports import Tool, ToolContext
 from assistant.core.text import pluralize
 from assistant.core.tool_results import quote_block, quote_text
 from assistant.gateway.attachments import MAX_SENT_BYTES, SENT_FOLDER, safe_file_name
+from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.script.outbox import TurnFiles
 from tools.declaration import OWNER_ONLY, StorableInt, tool
 
@@ -232,13 +232,7 @@ def _next_character(raw: bytes, place: int) -> int:
 _MOST_A_TURN = 10
 
 
-class FileKeeper(Protocol):
-    """Where copies are kept (`assistant.gateway.attachments.Files`)."""
-
-    def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str: ...
-
-
-def send_file_tool(workspace: Path, files: FileKeeper, leaving: TurnFiles) -> Tool:
+def send_file_tool(workspace: Path, files: WorkspaceFiles, leaving: TurnFiles) -> Tool:
     @tool(effects="keyed", roles=OWNER_ONLY, timeout_seconds=30.0)
     async def send_file(context: ToolContext, path: str) -> str:
         """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in

@@ -23,10 +23,11 @@ from pydantic import Field
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media, Role
-from assistant.core.ports import HistoryPort, Tool, ToolContext
+from assistant.core.ports import Tool, ToolContext
 from assistant.core.records import LogRecord, SearchHit
 from assistant.core.text import shorten
 from assistant.core.tool_results import QuotedMessage, fit_quote_block, format_quote, quote_block, quote_text
+from assistant.store.search.history import StoredHistory
 from tools.declaration import ALL_ROLES, StorableInt, start_of_day, tool
 
 HISTORY_TOOLS = ("search_history", "read_history")
@@ -40,7 +41,7 @@ _EXTRA = 8
 _LONGEST_QUOTE = 600
 
 
-def search_history_tool(history: HistoryPort, zone: ZoneInfo, result_bytes: int) -> Tool:
+def search_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int) -> Tool:
     """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
 
     @tool(roles=ALL_ROLES, timeout_seconds=20.0)
@@ -69,7 +70,7 @@ def search_history_tool(history: HistoryPort, zone: ZoneInfo, result_bytes: int)
     return search_history
 
 
-def _without_echo(history: HistoryPort, hits: Sequence[SearchHit], context: ToolContext) -> list[SearchHit]:
+def _without_echo(history: StoredHistory, hits: Sequence[SearchHit], context: ToolContext) -> list[SearchHit]:
     said_now = set()
     for hit in sorted(hits, key=lambda hit: hit.message_id, reverse=True):
         if hit.session == context.session:
@@ -104,7 +105,7 @@ _LEAST_ROOM = 160
 _CALLS_SHOWN = 400
 
 
-def read_history_tool(history: HistoryPort, zone: ZoneInfo, result_bytes: int) -> Tool:
+def read_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int) -> Tool:
     """`result_bytes` bounds what is quoted, so that a result is never cut when it is shown to the model."""
 
     @tool(roles=ALL_ROLES)

@@ -17,23 +17,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
 
 from assistant.commands.erasure import render_forget_preview
 from assistant.commands.memory import render_correction
-from assistant.core.erasure import ErasurePreview, ErasureRequest
+from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import ToolError, UsageError
-from assistant.core.memories import CorrectionResult, JournalEntry, MemoryHit
-from assistant.core.ports import HistoryPort, Tool, ToolContext
+from assistant.core.memories import JournalEntry, MemoryHit
+from assistant.core.ports import Tool, ToolContext
 from assistant.core.records import LogRecord
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Journal
 from assistant.core.text import shorten
 from assistant.core.tool_results import quote_block, quote_text
+from assistant.erasure.service import ErasureService
+from assistant.memory.service import MemoryService
 from assistant.store.memory.search import StoredMemorySearch
+from assistant.store.search.history import StoredHistory
 from tools.declaration import ALL_ROLES, StorableInt, start_of_day, tool
 
 _MAX_RESULTS = 12
@@ -124,13 +127,13 @@ Importance = Annotated[float, AfterValidator(_share)]
 _RECORDS_READ = 50
 
 
-def newest_user_message(history: HistoryPort, context: ToolContext) -> LogRecord | None:
+def newest_user_message(history: StoredHistory, context: ToolContext) -> LogRecord | None:
     """The person's newest message in the session of a call."""
     recent = history.recent(context.scope, session=context.session, limit=_RECORDS_READ)
     return next((one for one in reversed(recent) if one.role == "user" and one.kind == "message"), None)
 
 
-def add_journal_entry_tool(journal: Journal, history: HistoryPort, importance: Callable[[str, str], float]) -> Tool:
+def add_journal_entry_tool(journal: Journal, history: StoredHistory, importance: Callable[[str, str], float]) -> Tool:
     """`importance` gives 0 to 1 for a kind and a content."""
 
     @tool(effects="keyed", roles=ALL_ROLES)
@@ -160,23 +163,7 @@ def add_journal_entry_tool(journal: Journal, history: HistoryPort, importance: C
     return add_journal_entry
 
 
-class MemoryCorrection(Protocol):
-    async def correct(
-        self,
-        reference: str,
-        text: str,
-        scope: str,
-        session: str,
-        now: datetime,
-        *,
-        key: str = "",
-        sources: Sequence[int] = (),
-    ) -> CorrectionResult:
-        """Raises `UsageError` where nothing is changed."""
-        ...
-
-
-def update_memory_tool(memory: MemoryCorrection, history: HistoryPort) -> Tool:
+def update_memory_tool(memory: MemoryService, history: StoredHistory) -> Tool:
     # Starting the memory store takes seconds, and it may need as long as `memory.timeout_seconds` to answer.
     @tool(effects="keyed", roles=ALL_ROLES, timeout_seconds=180.0)
     async def update_memory(
@@ -199,13 +186,7 @@ def update_memory_tool(memory: MemoryCorrection, history: HistoryPort) -> Tool:
 _MAX_TEXT_LENGTH = 2000
 
 
-class ErasurePreparation(Protocol):
-    async def request_code(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
-        """What would go, and the code that confirms it; "" where there is nothing."""
-        ...
-
-
-def forget_tool(forgetting: ErasurePreparation) -> Tool:
+def forget_tool(forgetting: ErasureService) -> Tool:
     @tool(roles=ALL_ROLES, timeout_seconds=60.0)
     async def forget(
         context: ToolContext,

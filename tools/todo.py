@@ -19,16 +19,18 @@ from pydantic import Field, StringConstraints
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import ToolError
-from assistant.core.ports import RequestsPort, TodosPort, Tool, ToolContext
+from assistant.core.ports import Tool, ToolContext
 from assistant.core.records import TodoItem
 from assistant.core.text import shorten_line
 from assistant.core.tool_results import QuotedMessage, format_quote, format_todos
+from assistant.store.character.todos import StoredTodos
+from assistant.store.script.requests import UserRequests
 from tools.declaration import ALL_ROLES, StorableInt, tool
 
 TodoText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
 
-def manage_todo_list_tool(todos: TodosPort) -> Tool:
+def manage_todo_list_tool(todos: StoredTodos) -> Tool:
     @tool(effects="keyed", protected=True, roles=ALL_ROLES)
     def manage_todo_list(
         context: ToolContext,
@@ -44,7 +46,7 @@ def manage_todo_list_tool(todos: TodosPort) -> Tool:
 
 
 def _change(
-    todos: TodosPort, context: ToolContext, action: str, items: Sequence[str], ids: Sequence[int]
+    todos: StoredTodos, context: ToolContext, action: str, items: Sequence[str], ids: Sequence[int]
 ) -> tuple[str, list[TodoItem]]:
     scope, key, now = context.scope, context.key, context.now
     if action == "list":
@@ -64,7 +66,7 @@ _SHOWN = 10
 _FIRST_WORDS = 120
 
 
-def close_requests_tool(requests: RequestsPort, zone: ZoneInfo) -> Tool:
+def close_requests_tool(requests: UserRequests, zone: ZoneInfo) -> Tool:
     @tool(effects="keyed", roles=ALL_ROLES)
     def close_requests(
         context: ToolContext,

@@ -10,24 +10,24 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.service import AgendaService
 from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
 from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
-from assistant.core.ports import HistoryPort, RequestsPort, TodosPort, Tool
+from assistant.core.ports import Tool
 from assistant.core.store_ports import Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.erasure.service import ErasureService
+from assistant.memory.service import MemoryService
+from assistant.runtime.delegation import DelegationRunner
+from assistant.runtime.tool_registry import ToolRegistry
+from assistant.store.character.todos import StoredTodos
+from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.script.outbox import TurnFiles
-from tools.delegate import Helpers, delegate_tool
-from tools.files import FileKeeper, list_files_tool, read_file_tool, send_file_tool
+from assistant.store.script.requests import UserRequests
+from assistant.store.search.history import StoredHistory
+from tools.delegate import delegate_tool
+from tools.files import list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
-from tools.memory import (
-    ErasurePreparation,
-    MemoryCorrection,
-    add_journal_entry_tool,
-    forget_tool,
-    search_memory_tool,
-    update_memory_tool,
-)
+from tools.memory import add_journal_entry_tool, forget_tool, search_memory_tool, update_memory_tool
 from tools.profile import edit_memory_file_tool, update_profile_tool
-from tools.registry import ToolRegistry
 from tools.reminders import cancel_reminder_tool, current_time_tool, list_reminders_tool, set_reminder_tool
 from tools.todo import close_requests_tool, manage_todo_list_tool
 
@@ -39,14 +39,14 @@ class MemoryToolDeps:
     """What the tools of memory work over; `importance` gives 0 to 1 for a kind and a content."""
 
     search: StoredMemorySearch
-    corrector: MemoryCorrection
+    corrector: MemoryService
     journal: Journal
     profiles: ProfilesPort
     files: MemoryFilesPort
-    erasure: ErasurePreparation
+    erasure: ErasureService
     importance: Callable[[str, str], float]
 
-    def tools(self, history: HistoryPort, zone: ZoneInfo, result_bytes: int) -> list[Tool]:
+    def tools(self, history: StoredHistory, zone: ZoneInfo, result_bytes: int) -> list[Tool]:
         return [
             search_memory_tool(self.search, zone, result_bytes),
             add_journal_entry_tool(self.journal, history, self.importance),
@@ -62,16 +62,16 @@ def _reminder_tools(reminders: AgendaService) -> list[Tool]:
 
 
 def build_toolbox(
-    history: HistoryPort,
-    todos: TodosPort,
+    history: StoredHistory,
+    todos: StoredTodos,
     *,
     workspace: Path,
     zone: ZoneInfo,
-    requests: RequestsPort | None = None,
-    helpers: Helpers | None = None,
+    requests: UserRequests | None = None,
+    helpers: DelegationRunner | None = None,
     memory: MemoryToolDeps | None = None,
     reminders: AgendaService | None = None,
-    sending: tuple[FileKeeper, TurnFiles] | None = None,
+    sending: tuple[WorkspaceFiles, TurnFiles] | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,

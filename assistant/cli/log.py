@@ -18,10 +18,10 @@ from assistant.cli.home_stores import open_home_stores, scope_of_session
 from assistant.cli.output import print_json, print_text
 from assistant.cli.tables import format_local_time
 from assistant.cli.text import require_utf8, shorten_line
-from assistant.core.ports import HistoryPort
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.settings.settings import Settings
+from assistant.store.search.history import StoredHistory
 
 _LOOK_EVERY = 0.5
 
@@ -58,7 +58,7 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
                     _show(record, settings, json_out)
 
 
-def _since(history: HistoryPort, scope: str, session: str | None, last: int) -> list[LogRecord]:
+def _since(history: StoredHistory, scope: str, session: str | None, last: int) -> list[LogRecord]:
     """The records after message `last`, oldest first."""
     fresh: list[LogRecord] = []
     for record in records_newest_first(history, scope, session):
@@ -79,7 +79,7 @@ _PAGE = 200
 _CONTINUED = "\n    "
 
 
-def records_newest_first(history: HistoryPort, scope: str, session: str | None) -> Iterator[LogRecord]:
+def records_newest_first(history: StoredHistory, scope: str, session: str | None) -> Iterator[LogRecord]:
     """Every record in scope that was not undone, newest first, read a page at a time."""
     before: int | None = None
     while page := sorted(

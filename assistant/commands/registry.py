@@ -33,13 +33,15 @@ from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
 from assistant.core.messages import ABORTED_MARKER, Message, Trust
 from assistant.core.people import ALL_ROLES, Permissions
-from assistant.core.ports import LedgerPort, TodosPort, ToolboxPort
 from assistant.core.records import InboxReceipt, IncomingMessage, TodoItem
 from assistant.core.sessions import session_role, session_scope
 from assistant.core.slash_commands import Command, CommandInvocation, CommandProvider
 from assistant.core.store_ports import Conversation, Outbox
 from assistant.core.text import lazy_regex
 from assistant.health import status_text as lines
+from assistant.runtime.tool_registry import ToolRegistry
+from assistant.store.character.todos import StoredTodos
+from assistant.store.script.ledger import Ledger
 
 # How `Forgetting.ask` writes its codes.
 _CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
@@ -78,8 +80,8 @@ class CommandStores:
 
     conversation: Conversation
     outbox: Outbox
-    todos: TodosPort
-    ledger: LedgerPort
+    todos: StoredTodos
+    ledger: Ledger
 
 
 class CommandRegistry:
@@ -89,7 +91,7 @@ class CommandRegistry:
         self,
         live: AssistantControls,
         stores: CommandStores,
-        toolbox: ToolboxPort,
+        toolbox: ToolRegistry,
         rooms: Iterable[CommandProvider],
         forgetting: ErasureRequests,
         authority: Permissions,

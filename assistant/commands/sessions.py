@@ -12,7 +12,6 @@ from datetime import datetime, tzinfo
 
 from assistant.core.archives import ArchiveEntry
 from assistant.core.errors import UsageError
-from assistant.core.ports import HistoryPort
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_kind, session_role, session_scope
 from assistant.core.slash_commands import Command, CommandInvocation
@@ -37,6 +36,7 @@ from assistant.sessions.reset import ResetRequest
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.script.people import ConversationRoutes
+from assistant.store.search.history import StoredHistory
 
 _RESET = "/reset [NAME] [--cancel]"
 _SESSIONS = "/sessions [show NAME [N] | end NAME | resume NAME [N]]"
@@ -172,7 +172,7 @@ _EXCERPT = 200
 
 
 class ArchiveCommands:
-    def __init__(self, archive: StoredArchive, history: HistoryPort, zone: tzinfo) -> None:
+    def __init__(self, archive: StoredArchive, history: StoredHistory, zone: tzinfo) -> None:
         self._archive = archive
         self._history = history
         self._zone = zone

@@ -11,19 +11,16 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from assistant.core.budget import BudgetStatus
 from assistant.core.checkpoints import (
     CircuitBreaker,
-    RequestState,
-    UserRequest,
 )
-from assistant.core.messages import Role, ToolCall, Usage
+from assistant.core.messages import Usage
 from assistant.core.model_api import (
     CallPurpose,
     ModelCall,
@@ -31,14 +28,9 @@ from assistant.core.model_api import (
     ModelLimits,
     ModelRequest,
     Reservation,
-    SpendTotals,
     ToolSpec,
-    UsageKey,
 )
 from assistant.core.records import (
-    LogRecord,
-    SearchHit,
-    TodoItem,
     TokenCalibration,
 )
 
@@ -106,13 +98,6 @@ class LedgerPort(Protocol):
         """Replace the worst case by what was billed. A call that failed before anything was billed settles zero."""
         ...
 
-    def total_spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals: ...
-
-    def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]: ...
-    def budget_status(self, now: datetime) -> BudgetStatus:
-        """How the caps stand, from sums that are kept."""
-        ...
-
 
 ToolEffects = Literal["none", "keyed", "once"]
 
@@ -155,69 +140,7 @@ class Tool(Protocol):
         ...
 
 
-class ToolboxPort(Protocol):
-    """The tools of one session. `protected` names those whose last result survives every compaction."""
-
-    @property
-    def protected(self) -> frozenset[str]: ...
-
-    def specs(self, role: str) -> tuple[ToolSpec, ...]:
-        """What a session of this role ("owner", "guest", "room") is offered, in a stable order (prompt cache)."""
-        ...
-
-    def effects(self, name: str) -> ToolEffects: ...
-
-    async def run(self, call: ToolCall, context: ToolContext, role: str) -> tuple[str, bool]:
-        """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing
-        permission, a failure or a timeout comes back as text that the model can act on, with ok False."""
-        ...
-
-
 # --------------------------------------------------------------------------------------------------------------- stores
-
-
-class HistoryPort(Protocol):
-    """Everything ever said, by words, by id, by byte range; only ever within one scope."""
-
-    async def prepare_search(self) -> None:
-        """Prepare a search: one that would take in much first has that done beside the loop. Raises `StoreError`."""
-        ...
-
-    def search(
-        self,
-        query: str,
-        scope: str,
-        *,
-        limit: int = 8,
-        roles: Sequence[Role] = ("user", "assistant", "tool"),
-        after: datetime | None = None,
-        before: datetime | None = None,
-        session: str | None = None,
-    ) -> list[SearchHit]: ...
-
-    def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[LogRecord]:
-        """The message and `neighbours` on each side of it in its session, oldest first; empty if not in scope."""
-        ...
-
-    def read_byte_range(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
-        """The records that lie in bytes [start, end) of the session's log, whole records only."""
-        ...
-
-    def recent(
-        self, scope: str, *, session: str | None = None, limit: int = 50, before_id: int | None = None
-    ) -> list[LogRecord]: ...
-
-
-class TodosPort(Protocol):
-    """The to-do list of a scope. Changes carry a key: applied once, however often they are called."""
-
-    def list_todos(self, scope: str, *, include_done: bool = False) -> list[TodoItem]: ...
-    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]: ...
-    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
-        """Raises `ToolError` naming the ids that do not exist; then none is changed."""
-        ...
-
-    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]: ...
 
 
 class ModelFactsPort(Protocol):
@@ -230,32 +153,6 @@ class ModelFactsPort(Protocol):
 
 
 # -------------------------------------------------------------------------------------------------------------- control
-
-
-class RequestsPort(Protocol):
-    """What people asked for and what became of it (script.db). `Conversation` opens requests and closes those that
-    were answered."""
-
-    def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
-        """The open ones, newest first."""
-        ...
-
-    def list_requests(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
-        """Of a scope in every state, newest first."""
-        ...
-
-    def close_requests(
-        self,
-        session: str,
-        message_ids: Sequence[int],
-        state: RequestState,
-        by: str,
-        cites: Sequence[int],
-        now: datetime,
-    ) -> list[UserRequest]:
-        """Mark them done or superseded, or open again; repeating it changes nothing. Raises `UsageError` naming ids
-        that are no requests of the session; then none is changed."""
-        ...
 
 
 class BreakersPort(Protocol):

@@ -12,12 +12,13 @@ from assistant.core.backups import Backup
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.memory_api import ConsolidationsPort
-from assistant.core.ports import BreakersPort, LedgerPort
 from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.core.store_ports import Conversation, Journal, Outbox
 from assistant.core.text import pluralize, shorten_line
 from assistant.settings.settings import Settings
 from assistant.spending.notices import budget_problems
+from assistant.store.script.ledger import Ledger
+from assistant.store.script.state import CircuitBreakers
 
 
 class ErasureState(Protocol):
@@ -54,8 +55,8 @@ class StatusSources:
 
     conversation: Conversation
     outbox: Outbox
-    ledger: LedgerPort
-    breakers: BreakersPort
+    ledger: Ledger
+    breakers: CircuitBreakers
     journal: Journal
     consolidations: ConsolidationsPort
     forgetting: ErasureState

@@ -29,13 +29,13 @@ from assistant.core.memories import (
     RebuildResult,
 )
 from assistant.core.memory_api import ConsolidationsPort, Memories
-from assistant.core.ports import HistoryPort
 from assistant.core.records import LogRecord
 from assistant.core.store_ports import Journal
 from assistant.memory import exchange
 from assistant.memory.correct import MemoryCorrector
 from assistant.memory.lookup import NO_LIMIT, MemoryLookup
 from assistant.store.memory.search import StoredMemorySearch
+from assistant.store.search.history import StoredHistory
 from sleep.cycle.rebuild import ReextractionResult, rebuild_memories
 
 
@@ -47,7 +47,7 @@ class MemoryDeps:
     consolidations: ConsolidationsPort
     journal: Journal
     search: StoredMemorySearch
-    history: HistoryPort
+    history: StoredHistory
 
 
 @asynccontextmanager

@@ -24,13 +24,15 @@ from assistant.context.pressure import (
 )
 from assistant.context.tokens import TokenCounter
 from assistant.core.model_api import ModelLimits
-from assistant.core.ports import Model, ModelFactsPort, ToolboxPort
+from assistant.core.ports import Model
 from assistant.core.records import ContextView
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import CompactionSettings, ContextSettings
 from assistant.store.script.requests import Pins
+from assistant.store.script.state import ModelFacts
 from sleep.compaction.draft_view import is_compaction_prefix
 from sleep.compaction.values import CompactionLimits
 
@@ -51,9 +53,9 @@ class ContextMeter:
     def __init__(
         self,
         conversation: Conversation,
-        facts: ModelFactsPort,
+        facts: ModelFacts,
         pins: Pins,
-        toolbox: Callable[[], ToolboxPort],
+        toolbox: Callable[[], ToolRegistry],
         models: CurrentModels,
         counter_for: Callable[[str], TokenCounter],
         context_settings: ContextSettings,

@@ -17,11 +17,12 @@ from assistant.context.pressure import answer_token_limit, estimate_prompt_token
 from assistant.context.tokens import update_calibration
 from assistant.core.errors import ModelError
 from assistant.core.model_api import ModelReply, ModelRequest
-from assistant.core.ports import Model, ModelFactsPort
+from assistant.core.ports import Model
 from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter
+from assistant.store.script.state import ModelFacts
 from sleep.compaction.values import CachedPrompt, CompactionLimits
 
 Notify = Callable[[str], None]
@@ -61,7 +62,7 @@ class ContextWindow:
     def __init__(
         self,
         conversation: Conversation,
-        facts: ModelFactsPort,
+        facts: ModelFacts,
         meter: ContextMeter,
         compaction: CompactionService,
         *,

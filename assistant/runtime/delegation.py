@@ -29,12 +29,13 @@ from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
-from assistant.core.ports import Model, ToolboxPort, ToolContext
+from assistant.core.ports import Model, ToolContext
 from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.sessions import session_role
 from assistant.core.text import pluralize, shorten
 from assistant.core.tool_results import FAILURE_PREFIX
 from assistant.core.tool_results import quote_text as string
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import DelegationSettings
 from assistant.store.script.turns import Delegations
 
@@ -74,7 +75,7 @@ class DelegationRunner:
 
     def __init__(
         self,
-        toolbox: Callable[[], ToolboxPort],
+        toolbox: Callable[[], ToolRegistry],
         last_call: Callable[[str], tuple[Model, ModelRequest] | None],
         delegations: Delegations,
         settings: DelegationSettings,

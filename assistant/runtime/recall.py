@@ -27,7 +27,6 @@ from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
-from assistant.core.ports import HistoryPort
 from assistant.core.quoting import RECORD_TAG, quote_in_tag
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
 from assistant.core.text import STOP_WORDS, lazy_regex, shorten_line
@@ -35,6 +34,7 @@ from assistant.core.text import distinct_words as words_of
 from assistant.core.tool_results import QuotedMessage, format_quote
 from assistant.core.tool_results import quote_text as string
 from assistant.store.memory.search import StoredMemorySearch
+from assistant.store.search.history import StoredHistory
 
 HISTORY_MARK = "Recalled from earlier; not part of the conversation now."
 _HISTORY_HEADING = (
@@ -66,7 +66,7 @@ class HistoryRecall:
 
     def __init__(
         self,
-        history: HistoryPort,
+        history: StoredHistory,
         count: Callable[[str], int],
         zone: tzinfo,
         budget: Callable[[], int],

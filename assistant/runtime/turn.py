@@ -22,7 +22,7 @@ from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import CallPurpose, ModelNotice, ModelReply, ModelRequest, TextDelta
-from assistant.core.ports import Model, ToolboxPort, ToolContext
+from assistant.core.ports import Model, ToolContext
 from assistant.core.records import OutgoingMessage, Turn, TurnState, is_timed_schedule_prompt
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
@@ -30,6 +30,7 @@ from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels, PinnedModels
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_outcomes import TurnOutcome
 from assistant.settings.sections import TurnSettings
 from assistant.spending.turn_guard import NO_TURN_GUARD, TurnGuard
@@ -76,7 +77,7 @@ class TurnRunner:
         self,
         conversation: Conversation,
         models: CurrentModels,
-        toolbox: ToolboxPort,
+        toolbox: ToolRegistry,
         context: ContextWindow,
         settings: TurnSettings,
         publish: Callable[[TurnEvent], None],

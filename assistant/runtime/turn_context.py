@@ -23,7 +23,6 @@ from assistant.context.build import current_time_block
 from assistant.context.memory_block import memory_block, today_and_yesterday
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memory_api import MemoryFilesPort
-from assistant.core.ports import RequestsPort
 from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.records import ContextView, InboxItem
 from assistant.core.sessions import session_role
@@ -31,6 +30,7 @@ from assistant.core.store_ports import Conversation, Journal
 from assistant.core.text import shorten_line
 from assistant.runtime.delegation import interrupted_tasks_note, tasks_of_interrupted_calls
 from assistant.runtime.recall import HistoryRecall
+from assistant.store.script.requests import UserRequests
 from assistant.store.script.turns import Delegations
 
 log = structlog.get_logger()
@@ -106,7 +106,7 @@ class TurnContextBuilder:
     def __init__(
         self,
         conversation: Conversation,
-        requests: RequestsPort,
+        requests: UserRequests,
         delegations: Delegations,
         history_recall: HistoryRecall,
         profiles_for: Callable[[str, str], str],

@@ -19,14 +19,15 @@ import structlog
 
 from assistant.core.archives import ArchiveEntry
 from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
-from assistant.core.ports import RequestsPort, TodosPort
 from assistant.core.records import SessionInfo
 from assistant.core.sessions import EndReason, Generation, GenerationEnd, SessionReset, session_role
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.sessions.handover import EndedGeneration, summarise_generation, write_handover
 from assistant.store.archive.archive import StoredArchive
+from assistant.store.character.todos import StoredTodos
 from assistant.store.script.generations import StoredGenerations, StoredResets
+from assistant.store.script.requests import UserRequests
 from assistant.store.script.turns import Delegations
 
 
@@ -38,8 +39,8 @@ class ResetStores:
     generations: StoredGenerations
     resets: StoredResets
     archive: StoredArchive
-    requests: RequestsPort
-    todos: TodosPort
+    requests: UserRequests
+    todos: StoredTodos
     delegations: Delegations
 
 

@@ -24,7 +24,6 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
 from assistant.core.model_api import UsageKey
-from assistant.core.ports import HistoryPort, LedgerPort
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.sessions import OWNER_SCOPE, session_role
 from assistant.core.store_ports import Conversation, Journal
@@ -33,6 +32,8 @@ from assistant.memory.service import MemoryService
 from assistant.runtime.runtime import Runtime
 from assistant.sessions.listing import SessionReader as LookingAtSessions
 from assistant.sessions.listing import SessionRow
+from assistant.store.script.ledger import Ledger
+from assistant.store.search.history import StoredHistory
 from assistant.web.read_values import GenerationDetails, TimeRange
 
 
@@ -93,9 +94,9 @@ class ReadApiSources:
     """What is looked at."""
 
     conversation: Conversation
-    history: HistoryPort
+    history: StoredHistory
     journal: Journal
-    ledger: LedgerPort
+    ledger: Ledger
     sessions: LookingAtSessions
     memory: MemoryService
 

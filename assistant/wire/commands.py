@@ -11,6 +11,7 @@ from assistant.commands.registry import CommandRegistry, CommandStores
 from assistant.commands.sessions import ArchiveCommands
 from assistant.commands.sleep import SleepCommands
 from assistant.runtime.delegation import DelegationRunner
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import ToolSettings
 from assistant.wire.backup import build_backup_commands
 from assistant.wire.bridges import build_bridge_commands
@@ -18,7 +19,6 @@ from assistant.wire.people import build_people_commands
 from assistant.wire.prompts import load_prompt
 from assistant.wire.stores import Stores, build_authority, token_counter_for
 from sleep.rules.importance import score_importance
-from tools.registry import ToolRegistry
 from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from assistant.context.pressure import Counter
 from assistant.core.memories import SleepReport
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
-from assistant.core.ports import Model, ToolboxPort
+from assistant.core.ports import Model
 from assistant.core.records import ContextView, InboxItem
 from assistant.core.sleep_schedule import SleepSchedule
 from assistant.core.telemetry import NULL_TRACER, Tracer
@@ -28,6 +28,7 @@ from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, recall_budget
 from assistant.runtime.sleep_lock import SleepLock
 from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.prompts import load_prompt_asking_for, load_summary_prompts, load_system_prompts
@@ -79,7 +80,7 @@ class SleepSetup:
 def build_sleep(
     settings: Settings,
     stores: Stores,
-    toolbox: Callable[[], ToolboxPort],
+    toolbox: Callable[[], ToolRegistry],
     models: CurrentModels,
     sleep_lock: SleepLock,
     wait_until_quiet: Callable[[], Awaitable[None]],
@@ -160,7 +161,7 @@ def _standing_memory(settings: Settings, stores: Stores, clock: Clock) -> Standi
 def _context_meter(
     settings: Settings,
     stores: Stores,
-    toolbox: Callable[[], ToolboxPort],
+    toolbox: Callable[[], ToolRegistry],
     models: CurrentModels,
     standing: StandingMemory,
 ) -> ContextMeter:
@@ -230,10 +231,10 @@ def _compaction_deps(
     )
     return CompactionDeps(
         stores.conversation,
-        stores.history,
+        stores.history.recent,
         stores.journal,
-        stores.requests,
-        stores.todos,
+        stores.requests.list_open,
+        stores.todos.list_todos,
         stores.breakers,
         summariser,
         policy,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -25,11 +25,11 @@ from itertools import pairwise
 import structlog
 
 from assistant.context.pressure import Pressure, measure_pressure
-from assistant.core.checkpoints import Checkpoint, Compaction
+from assistant.core.checkpoints import Checkpoint, Compaction, UserRequest
 from assistant.core.errors import StaleView
 from assistant.core.messages import Message
-from assistant.core.ports import BreakersPort, HistoryPort, RequestsPort, TodosPort
-from assistant.core.records import ContextView
+from assistant.core.ports import BreakersPort
+from assistant.core.records import ContextView, LogRecord, TodoItem
 from assistant.core.store_ports import Conversation, Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from sleep.compaction.fallback import plan_fallback
@@ -289,7 +289,7 @@ class CompactionRun:
         rows: tuple[Message, ...] = ()
         before = pair[1].to_message_id + 1
         while before > pair[0].from_message_id:
-            page = self._means.history.recent(pair[0].scope, session=pair[0].session, limit=_PAGE, before_id=before)
+            page = self._means.recent_records(pair[0].scope, session=pair[0].session, limit=_PAGE, before_id=before)
             rows = (*(row.in_timezone(self._order.terms.zone) for row in collect_originals(page, pair)), *rows)
             if sum(counter.count_message(row) for row in rows) > most:
                 return ()
@@ -337,10 +337,12 @@ class CompactionDeps:
     last for `lease`; `quiet` returns once nobody waits for an answer, or after some seconds."""
 
     conversation: Conversation
-    history: HistoryPort
+    recent_records: Callable[
+        ..., Sequence[LogRecord]
+    ]  # (scope, session=, limit=, before_id=): the newest, oldest first
     journal: Journal
-    requests: RequestsPort
-    todos: TodosPort
+    open_requests: Callable[..., Sequence[UserRequest]]  # (session, limit=): newest first
+    open_todos: Callable[[str], Sequence[TodoItem]]  # of a scope
     breakers: BreakersPort
     summariser: Summariser
     policy: CompactionPolicy
@@ -377,8 +379,8 @@ class CompactionDeps:
         known = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
         return CompactionInputs(
             checkpoints=self.live_checkpoints(order.session, view.generation),
-            open_requests=tuple(self.requests.list_open(order.session, limit=_MOST_REQUESTS)),
-            tasks=tuple(todo.text for todo in self.todos.list_todos(view.scope)),
+            open_requests=tuple(self.open_requests(order.session, limit=_MOST_REQUESTS)),
+            tasks=tuple(todo.text for todo in self.open_todos(view.scope)),
             known_facts=tuple(entry.content for entry in known if entry.source_type != "context_synthesis"),
             focus=order.focus,
         )

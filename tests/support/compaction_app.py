@@ -11,12 +11,12 @@ from pathlib import Path
 
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
-from assistant.core.ports import ToolboxPort
 from assistant.core.records import CountingTier
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter, SystemPrompts
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import SettingsValues
 from assistant.store.character.journal import StoredJournal
 from assistant.store.character.todos import StoredTodos
@@ -41,7 +41,7 @@ PROMPTS = SummaryPrompts("Summarise in $budget tokens.", "Merge in $budget token
 def make_context_window(
     home: StoreHome,
     history: StoredHistory,
-    toolbox: ToolboxPort,
+    toolbox: ToolRegistry,
     values: SettingsValues,
     models: CurrentModels,
     *,
@@ -70,10 +70,10 @@ def make_context_window(
 
     means = CompactionDeps(
         home.conversation,
-        history,
+        history.recent,
         journal,
-        UserRequests(home.db, home.log),
-        StoredTodos(people),
+        UserRequests(home.db, home.log).list_open,
+        StoredTodos(people).list_todos,
         CircuitBreakers(home.db),
         summariser,
         policy,

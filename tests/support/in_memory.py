@@ -21,7 +21,7 @@ from assistant.core.people import Permissions, RoleGrant
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.records import LogLocation, LogRecord, SearchHit, TodoItem
 from assistant.models.offline.model import OfflineModel
-from tools.registry import ToolRegistry
+from assistant.runtime.tool_registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
 

@@ -21,12 +21,12 @@ from assistant.runtime.delegation import (
     TURN_STOPPED,
     DelegationRunner,
 )
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import DelegationSettings
 from assistant.settings.settings import shipped_config_dir
 from tests.support.in_memory import InMemoryDelegations
 from tests.support.scripted import ScriptedModel, ScriptStep
 from tools.declaration import ALL_ROLES, tool
-from tools.registry import ToolRegistry
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CONTEXT = ToolContext("main", "owner", "t7", "t7:c1", NOW)

@@ -13,8 +13,8 @@ from assistant.core.errors import ToolError
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.tool_results import is_failed_result
+from assistant.runtime.tool_registry import ToolRegistry
 from tests.support.in_memory import InMemoryHistory, InMemoryTodos
-from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
 CONTEXT = ToolContext("main", "owner", "t1", "t1:c1", datetime(2026, 11, 20, 12, 0, tzinfo=UTC))

@@ -14,8 +14,8 @@ from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.tool_results import is_failed_result, parse_quotes
+from assistant.runtime.tool_registry import ToolRegistry
 from tests.support.in_memory import InMemoryHistory, InMemoryTodos
-from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
 NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)

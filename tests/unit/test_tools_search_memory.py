@@ -16,11 +16,11 @@ from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.sessions import session_role
 from assistant.core.tool_results import is_failed_result
+from assistant.runtime.tool_registry import ToolRegistry
 from tests.support.in_memory import grant_all_tools
 from tests.support.memories_home import GUEST, MemoriesHome
 from tests.support.store_home import NOW
 from tools.memory import search_memory_tool, update_memory_tool
-from tools.registry import ToolRegistry
 
 OSLO = ZoneInfo("Europe/Oslo")
 ANNA = Memory("1a2b3c4d-0000-5000-8000-000000000000", "owner", "Anna is a nurse.", NOW, entries=(1,))

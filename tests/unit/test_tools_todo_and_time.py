@@ -12,11 +12,11 @@ import pytest
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.tool_results import is_failed_result, parse_todos
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from tests.support.in_memory import InMemoryHistory
-from tools.registry import ToolRegistry
 from tools.toolbox import build_toolbox
 
 NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)

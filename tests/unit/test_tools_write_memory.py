@@ -14,13 +14,13 @@ from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.records import LogRecord, SearchHit
 from assistant.core.tool_results import is_failed_result
+from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.journal import StoredJournal
 from sleep.rules.importance import score_importance
 from tests.support.in_memory import grant_all_tools
 from tests.support.memory_files_home import GUEST, NOW, MemoryFilesHome
 from tools.memory import add_journal_entry_tool
 from tools.profile import edit_memory_file_tool, update_profile_tool
-from tools.registry import ToolRegistry
 
 OSLO = ZoneInfo("Europe/Oslo")
 

@@ -1,4 +1,4 @@
-"""The toolbox of the house: which tools there are, who is offered which, and one way to run them.
+"""The tools of a home: which there are, who is offered which, and one way to run them.
 
 What always holds: `run` answers with text, whatever a tool or a model does; only cancellation passes. The text of a
 failure begins with "Error: " and says what a model can do about it. `assistant.core.people` decides who may use
@@ -29,8 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 class ToolRegistry:
-    """A `ports.Toolbox` over a fixed set of tools. `timeout_seconds` caps what a tool declares for itself, but for
-    those in `unhurried`, which are bounded by what they do."""
+    """A fixed set of tools."""
 
     def __init__(
         self,
@@ -41,7 +40,8 @@ class ToolRegistry:
         authority: Permissions = OWNER_ONLY_PERMISSIONS,
         tracer: Tracer = NULL_TRACER,
     ) -> None:
-        """Raises ValueError when two tools share a name."""
+        """`timeout_seconds` caps what a tool declares for itself, but for those in `without_timeout_cap`, which are
+        bounded by what they do. Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.spec.name in self._tools:
@@ -63,6 +63,7 @@ class ToolRegistry:
         return {name: tool.roles for name, tool in self._tools.items()}
 
     def specs(self, role: str) -> tuple[ToolSpec, ...]:
+        """What a session of this role ("owner", "guest", "room") is offered, in a stable order (prompt cache)."""
         return tuple(tool.spec for tool in self._tools.values() if self._may_use(role, tool))
 
     def effects(self, name: str) -> ToolEffects:
@@ -71,6 +72,8 @@ class ToolRegistry:
         return tool.effects if tool else "once"
 
     async def run(self, call: ToolCall, context: ToolContext, role: str) -> tuple[str, bool]:
+        """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing permission,
+        a failure or a timeout comes back as text that the model can act on, with ok False."""
         tool = self._tools.get(call.name)
         if tool is None or not self._may_use(role, tool):
             return FAILURE_PREFIX + self._not_offered(call.name, role), False
