@@ -16,8 +16,9 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from assistant.context.normalise import MediaLimits, normalise
-from assistant.context.pressure import Counter, PromptSize, utf8_length
+from assistant.context.pressure import PromptSize, utf8_length
 from assistant.context.structure import turn_start
+from assistant.context.tokens import TokenCounter
 from assistant.core.messages import SUMMARY_MARKER, Message
 from assistant.core.model_api import ModelLimits, ModelRequest, SystemBlock, ToolSpec
 from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
@@ -55,7 +56,7 @@ class PromptFrame:
     pins: tuple[tuple[str, str], ...] = ()
     memory: str = ""
 
-    def size(self, counter: Counter) -> PromptSize:
+    def size(self, counter: TokenCounter) -> PromptSize:
         """What the frame takes of every request; worth keeping, since it never changes."""
         texts = [self.persona, self.rules, _pinned(self.pins), self.memory]
         texts += [json.dumps([tool.name, tool.description, dict(tool.schema)]) for tool in self.tools]

@@ -41,13 +41,13 @@ def memory_block(
 
     `file_most` and `day_most` are tokens, counted by `count`, of MEMORY.md and of all the days' notes together."""
     records = []
-    if role == "owner" and (kept := _beginning(_plain(curated), count, file_max_tokens)):
+    if role == "owner" and (kept := _lines_that_fit(_plain(curated), count, file_max_tokens, newest=False)):
         records.append(quote_in_tag(RECORD_TAG, f"MEMORY.md:\n{kept}"))
     notes: list[str] = []
     left = day_max_tokens
     for day, text in days:
         whole = _plain(text)
-        kept = _end(whole, count, left)
+        kept = _lines_that_fit(whole, count, left, newest=True)
         if kept:
             notes.append(quote_in_tag(RECORD_TAG, f"Notes of {day.isoformat()}:\n{kept}"))
         if kept != whole:
@@ -115,32 +115,22 @@ def _plain(text: str) -> str:
     return replace_hidden_characters(replace_unsendable(text).replace("\r\n", "\n")).strip()
 
 
-def _beginning(text: str, count: CountTokens, most: int) -> str:
-    """As many whole lines from the start as fit."""
-    if not text or most <= 0:
+def _lines_that_fit(text: str, count: CountTokens, limit: int, *, newest: bool) -> str:
+    """As many whole lines as fit: from the start, or from the end, where the newest notes are."""
+    if not text or limit <= 0:
         return ""
     lines = text.split("\n")
-    kept = _most_that_fit(len(lines), lambda n: _with(lines[:n], n < len(lines), first=False), count, most)
-    return kept.strip()
+
+    def of_length(number: int) -> str:
+        kept = "\n".join(lines[len(lines) - number :] if newest else lines[:number]).strip()
+        if number == len(lines):
+            return kept
+        return f"{EARLIER_OMITTED}\n{kept}" if newest else f"{kept}\n{REST_OMITTED}"
+
+    return _longest_that_fits(len(lines), of_length, count, limit).strip()
 
 
-def _end(text: str, count: CountTokens, most: int) -> str:
-    """As many whole lines from the end as fit: the newest notes stand last."""
-    if not text or most <= 0:
-        return ""
-    lines = text.split("\n")
-    kept = _most_that_fit(len(lines), lambda n: _with(lines[len(lines) - n :], n < len(lines), first=True), count, most)
-    return kept.strip()
-
-
-def _with(lines: Sequence[str], cut: bool, *, first: bool) -> str:
-    said = "\n".join(lines).strip()
-    if not cut:
-        return said
-    return f"{EARLIER_OMITTED}\n{said}" if first else f"{said}\n{REST_OMITTED}"
-
-
-def _most_that_fit(lines: int, text: Callable[[int], str], count: CountTokens, most: int) -> str:
+def _longest_that_fits(lines: int, text: Callable[[int], str], count: CountTokens, most: int) -> str:
     """The text of the largest number of lines that fits, found by halving; "" where not even the note of what was left
     out does."""
     low, high = 0, lines

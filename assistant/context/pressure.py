@@ -8,9 +8,10 @@ since; a count of another view says nothing about this one (F04).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from assistant.context.structure import tool_loop_start
+from assistant.context.tokens import TokenCounter
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelLimits
 from assistant.core.records import ContextView
@@ -21,15 +22,6 @@ FULL_CONTEXT_TOKENS = 160_000
 MIN_ANSWER_TOKENS = 256
 
 BudgetKind = Literal["tokens", "bytes", "images"]
-
-
-class Counter(Protocol):
-    """Token counts of one model; see `assistant.context.tokens.TokenCounter`."""
-
-    def count_text(self, text: str) -> int: ...
-    def count_message(self, message: Message) -> int: ...
-    def count_thinking(self, message: Message) -> int: ...
-    def corrected(self, tokens: int) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +115,11 @@ def effective_budgets(
 
 
 def measure_pressure(
-    view: ContextView, budgets: RequestBudgets, counter: Counter, fixed: PromptSize, adding: PromptSize = EMPTY_SIZE
+    view: ContextView,
+    budgets: RequestBudgets,
+    counter: TokenCounter,
+    fixed: PromptSize,
+    adding: PromptSize = EMPTY_SIZE,
 ) -> Pressure:
     """The pressure of the next call. `fixed` is what surrounds the history (rules, persona, tools), `adding` what is
     about to be added to the view as it stands (a volatile block, a message not yet in it)."""
@@ -138,7 +134,7 @@ def measure_pressure(
 
 
 def estimate_prompt_tokens(
-    view: ContextView, counter: Counter, fixed: PromptSize, adding: PromptSize = EMPTY_SIZE
+    view: ContextView, counter: TokenCounter, fixed: PromptSize, adding: PromptSize = EMPTY_SIZE
 ) -> int:
     """The uncorrected count of the whole prompt: what calibration compares with the provider's."""
     start = max(0, tool_loop_start(view.messages))
@@ -147,7 +143,7 @@ def estimate_prompt_tokens(
 
 
 def _prompt_tokens(
-    view: ContextView, counter: Counter, fixed: PromptSize, adding: PromptSize
+    view: ContextView, counter: TokenCounter, fixed: PromptSize, adding: PromptSize
 ) -> tuple[int, Literal["reported", "estimated"]]:
     if view.reported is None or view.reported[0] != view.prefix_rev:
         return counter.corrected(estimate_prompt_tokens(view, counter, fixed, adding)), "estimated"
@@ -160,7 +156,7 @@ def _prompt_tokens(
     return prompt_tokens + counter.corrected(since), "reported"
 
 
-def message_size(message: Message, counter: Counter) -> PromptSize:
+def message_size(message: Message, counter: TokenCounter) -> PromptSize:
     """What a message adds to a view."""
     return PromptSize(counter.count_message(message), message_bytes(message), message_images(message))
 

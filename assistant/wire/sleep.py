@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.context.memory_block import profiles_block
-from assistant.context.pressure import Counter
+from assistant.context.tokens import TokenCounter
 from assistant.core.memories import SleepReport
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
@@ -320,8 +320,8 @@ def _memory_phases(
     return ("score", scoring.run), ("consolidate", consolidate), ("curate", curating.run)
 
 
-def _counters(measures: ContextMeter) -> Callable[[str], Counter]:
-    def counter(model: str) -> Counter:
+def _counters(measures: ContextMeter) -> Callable[[str], TokenCounter]:
+    def counter(model: str) -> TokenCounter:
         return measures.counter(model)
 
     return counter

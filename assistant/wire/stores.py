@@ -18,14 +18,15 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from assistant.context.tokens import EncodedLength, TokenCounter, choose_tier, open_counter
+from assistant.context.token_encoders import tiktoken_encoder, toksum_encoder
+from assistant.context.tokens import TokenCounter, choose_tier, open_counter
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import LogRestoreResult, ObjectStore
 from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.people import Permissions, RoleGrant
-from assistant.core.records import CountingTier, LogLocation
+from assistant.core.records import LogLocation
 from assistant.mem0.client import (
     MEMORY_DB_UNREADABLE,
     LocalMemoryReader,
@@ -363,16 +364,4 @@ def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message,
 def token_counter_for(settings: Settings, model: str) -> TokenCounter:
     """The best way of counting for a model that this machine has. Never waits for a network."""
     tier = choose_tier(model, settings.tiktoken_cache, toksum=importlib.util.find_spec("toksum") is not None)
-    return open_counter(tier, {"tiktoken": _tiktoken_encoder, "toksum": _toksum_encoder})
-
-
-def _tiktoken_encoder(tier: CountingTier) -> EncodedLength:
-    from assistant.context.tiktoken_tier import encoder  # its vocabulary takes 80 MB
-
-    return encoder(tier)
-
-
-def _toksum_encoder(tier: CountingTier) -> EncodedLength:
-    from assistant.context.toksum_tier import encoder  # toksum is an extra and takes seconds to import
-
-    return encoder(tier)
+    return open_counter(tier, {"tiktoken": tiktoken_encoder, "toksum": toksum_encoder})

@@ -12,7 +12,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from assistant.context.pressure import Counter, message_size
+from assistant.context.pressure import message_size
+from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
 from assistant.core.records import ContextView, LogRecord
@@ -54,7 +55,7 @@ def _changed_to(records: Sequence[LogRecord]) -> dict[int, str]:
 def collect_summaries(
     pair: Sequence[Checkpoint],
     everything: Sequence[Checkpoint],
-    counter: Counter,
+    counter: TokenCounter,
     most: int,
     budget: int,
     restored: int,
@@ -104,7 +105,7 @@ def _covers(one: Checkpoint, other: Checkpoint) -> bool:
     return other.from_message_id <= one.from_message_id and one.to_message_id <= other.to_message_id
 
 
-def reuse_single_summary(pair: Sequence[Checkpoint], counter: Counter) -> Summary | None:
+def reuse_single_summary(pair: Sequence[Checkpoint], counter: TokenCounter) -> Summary | None:
     """Where one of the pair is a mere record: what the other one says, word for word, and no model is asked. None where
     both have a summary."""
     told = [one for one in pair if one.tier not in RECORD_TIERS]
@@ -136,7 +137,7 @@ def merge_checkpoints(
     pair: Sequence[Checkpoint],
     live: Sequence[Checkpoint],
     summary: Summary,
-    counter: Counter,
+    counter: TokenCounter,
     trigger: str,
     now: datetime,
 ) -> Compaction:

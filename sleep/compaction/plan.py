@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from assistant.context.pressure import Counter, Pressure, PromptSize, message_size
+from assistant.context.pressure import Pressure, PromptSize, message_size
+from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
 from assistant.core.text import pluralize
@@ -124,7 +125,7 @@ class PendingSummary:
     cut: int
     replaced_size: PromptSize
     draft: DraftView
-    counter: Counter
+    counter: TokenCounter
 
     def complete(self, summary: Summary, now: datetime) -> Compaction:
         """The compaction with this summary."""

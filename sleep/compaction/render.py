@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from assistant.context.pressure import Counter
+from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import SUMMARY_MARKER, Message
 from assistant.core.records import LogLocation
@@ -75,7 +75,7 @@ def is_position_record(message: Message) -> bool:
 
 
 def append_position_record(
-    earlier: Sequence[Message], gone: RemovedRows, counter: Counter, now: datetime
+    earlier: Sequence[Message], gone: RemovedRows, counter: TokenCounter, now: datetime
 ) -> tuple[Message, ...]:
     """The summaries of the new view: the earlier ones, and the record of what leaves now as the last one."""
     if earlier and is_position_record(earlier[-1]):
@@ -83,7 +83,7 @@ def append_position_record(
     return (*earlier, _record(gone, counter, now, {}))
 
 
-def _record(gone: RemovedRows, counter: Counter, now: datetime, earlier: Mapping[str, Any]) -> Message:
+def _record(gone: RemovedRows, counter: TokenCounter, now: datetime, earlier: Mapping[str, Any]) -> Message:
     """One system message in the form of a summary, of the messages in `gone` and those that an earlier record (its
     metadata) named."""
     first, last = gone.rows[0].id or 0, gone.rows[-1].id or 0
@@ -186,7 +186,7 @@ def make_sections(checkpoints: Sequence[Checkpoint]) -> list[SummarySection]:
     return [make_section(one) for one in sorted(checkpoints, key=lambda one: one.from_message_id)]
 
 
-def render_summary_row(sections: Sequence[SummarySection], counter: Counter, now: datetime) -> Message:
+def render_summary_row(sections: Sequence[SummarySection], counter: TokenCounter, now: datetime) -> Message:
     """The system message that stands for everything that left the view. `sections` are in the order of their ranges."""
     told = [_rendered(section) for section in _records_joined(sections)]
     content = "\n\n".join([SUMMARY_MARKER, *told, _CLOSING])
@@ -206,7 +206,7 @@ def render_summary_row(sections: Sequence[SummarySection], counter: Counter, now
     return Message("system", content, ts=now, metadata=metadata)
 
 
-def count_section_tokens(sections: Iterable[SummarySection], counter: Counter) -> int:
+def count_section_tokens(sections: Iterable[SummarySection], counter: TokenCounter) -> int:
     """About what these sections take in the row."""
     return sum(counter.count_text(section.text) + SECTION_TOKENS for section in sections)
 

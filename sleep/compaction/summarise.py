@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from assistant.context.pressure import Counter
+from assistant.context.tokens import TokenCounter
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest
@@ -67,7 +67,7 @@ class _SummaryJob:
 
     material: SummaryInput
     models: ModelPair
-    counter: Counter
+    counter: TokenCounter
     attempts: SummaryAttempts
     source: int
     most: int = _LEAST_CHUNK
@@ -94,7 +94,7 @@ class Summariser:
         self,
         use_models: UseModels,
         prompts: SummaryPrompts,
-        count_for: Callable[[str], Counter],
+        count_for: Callable[[str], TokenCounter],
         cost: CostFunction,
         *,
         restored_max_tokens: int,
@@ -336,7 +336,7 @@ def _holds(request: ModelRequest, material: SummaryInput) -> bool:
     )
 
 
-def _tokens_of(request: ModelRequest, counter: Counter) -> int:
+def _tokens_of(request: ModelRequest, counter: TokenCounter) -> int:
     system = sum(counter.count_text(block.text) for block in request.system)
     return system + sum(counter.count_message(message) for message in request.messages)
 

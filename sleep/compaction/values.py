@@ -13,14 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
 from typing import Literal
 
-from assistant.context.pressure import (
-    EMPTY_SIZE,
-    FULL_CONTEXT_TOKENS,
-    Counter,
-    Pressure,
-    PromptSize,
-    RequestBudgets,
-)
+from assistant.context.pressure import EMPTY_SIZE, FULL_CONTEXT_TOKENS, Pressure, PromptSize, RequestBudgets
+from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
@@ -36,7 +30,7 @@ class CompactionLimits:
     tells their days by the clock of `zone`, the home's."""
 
     budgets: RequestBudgets
-    counter: Counter
+    counter: TokenCounter
     fixed: PromptSize = EMPTY_SIZE
     adding: PromptSize = EMPTY_SIZE
     target: float = 0.30

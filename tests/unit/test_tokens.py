@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from assistant.context import tiktoken_tier as vocabulary
-from assistant.context import toksum_tier
+from assistant.context.token_encoders import tiktoken_encoder, toksum_encoder
 from assistant.context.tokens import (
     IMAGE_TOKENS,
     EncodedLength,
@@ -32,8 +31,8 @@ from assistant.core.model_api import ToolSpec
 from assistant.core.records import CountingTier, TokenCalibration
 
 LOADERS: Mapping[str, Callable[[CountingTier], EncodedLength]] = {
-    "tiktoken": vocabulary.encoder,
-    "toksum": toksum_tier.encoder,
+    "tiktoken": tiktoken_encoder,
+    "toksum": toksum_encoder,
 }
 SAMPLES = (
     "Hello, world! It's 12345 o'clock.\r\n\r\n  Indented\tand   spaced  ",
@@ -293,4 +292,4 @@ def test_a_library_that_is_missing_falls_through() -> None:
 
 def test_a_tier_without_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="no vocabulary is known"):
-        vocabulary.encoder(CountingTier("tiktoken", "gpt-9", "guessed", "o900k_base", tmp_path))
+        tiktoken_encoder(CountingTier("tiktoken", "gpt-9", "guessed", "o900k_base", tmp_path))

@@ -1,8 +1,12 @@
-"""The tiktoken tier: exact counts for OpenAI's models, from a vocabulary file that is already on this machine.
+"""Tokens as a tokenizer counts them, where this machine has one.
 
-tiktoken's own loader downloads what it misses, and what it finds damaged. So the file is read and proved here, and the
-encoding built from it: no road leads to the network. An open encoding takes some 80 MB and a third of a second, which
-is why this module is imported only where the file was found.
+- `tiktoken`: exact for OpenAI's models, from a vocabulary file that is already on this machine. tiktoken's own loader
+  downloads what it misses, and what it finds damaged; so the file is read and proved here, and the encoding built from
+  it: no road leads to the network. An open encoding takes some 80 MB and a third of a second.
+- `toksum`: approximations by family, for models without a public vocabulary. It is optional and takes seconds to import
+  (it brings a provider's SDK along). It takes every script for English; the wide ones keep the estimate's count.
+
+Both are imported only where they are chosen.
 """
 
 from __future__ import annotations
@@ -11,9 +15,7 @@ import base64
 import binascii
 import hashlib
 
-import tiktoken
-
-from assistant.context.tokens import EncodedLength, VocabularyError
+from assistant.context.tokens import ESTIMATE_MARGIN, EncodedLength, VocabularyError, estimate_tokens
 from assistant.core.records import CountingTier
 
 _SHA256 = {
@@ -41,9 +43,11 @@ _SPLIT = {
 }
 
 
-def encoder(tier: CountingTier) -> EncodedLength:
+def tiktoken_encoder(tier: CountingTier) -> EncodedLength:
     """A function that counts the tokens of a text. Raises `VocabularyError` when the file is missing or not the one
     that the encoding is defined by."""
+    import tiktoken
+
     if tier.path is None or tier.encoding not in _SHA256:
         raise VocabularyError(f"no vocabulary is known for {tier.model}")
     encoding = tiktoken.Encoding(
@@ -65,3 +69,20 @@ def _ranks(tier: CountingTier) -> dict[bytes, int]:
         return {base64.b64decode(token): int(rank) for token, rank in lines}
     except (ValueError, binascii.Error) as error:
         raise VocabularyError(f"{tier.path} is not a vocabulary: {error}") from None
+
+
+def toksum_encoder(tier: CountingTier) -> EncodedLength:
+    """A function that counts the tokens of a text. Raises `VocabularyError` for a model that toksum does not know."""
+    import toksum  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    if tier.model.lower() in (known.lower() for known in toksum.get_supported_models()["openai"]):
+        raise VocabularyError(f"toksum would download a vocabulary for {tier.model}")
+    try:
+        counter = toksum.TokenCounter(tier.model)
+    except (toksum.UnsupportedModelError, toksum.TokenizationError) as error:
+        raise VocabularyError(f"toksum does not know {tier.model}") from error
+
+    def encode(text: str) -> int:
+        return max(int(counter.count(text)), int(estimate_tokens(text) / ESTIMATE_MARGIN))
+
+    return encode
