@@ -337,9 +337,7 @@ class CompactionDeps:
     last for `lease`; `quiet` returns once nobody waits for an answer, or after some seconds."""
 
     conversation: Conversation
-    recent_records: Callable[
-        ..., Sequence[LogRecord]
-    ]  # (scope, session=, limit=, before_id=): the newest, oldest first
+    recent_records: Callable[..., Sequence[LogRecord]]  # (scope, session=, limit=, before_id=): oldest first
     journal: Journal
     open_requests: Callable[..., Sequence[UserRequest]]  # (session, limit=): newest first
     open_todos: Callable[[str], Sequence[TodoItem]]  # of a scope
