@@ -74,7 +74,7 @@ def parse_question(question: str, stems: Callable[[Iterable[str]], dict[str, str
                 part = _date_part(word)
                 if part is not None:
                     dates[stem] = part
-    of_assistant = bool(_OF_ASSISTANT.search(question))
+    of_assistant = asks_about_assistant(question)
     return ParsedQuestion(
         question,
         words,
@@ -83,6 +83,11 @@ def parse_question(question: str, stems: Callable[[Iterable[str]], dict[str, str
         of_assistant,
         not of_assistant and bool(_OF_ONESELF.search(question)),
     )
+
+
+def asks_about_assistant(question: str) -> bool:
+    """Whether it asks for what the assistant said, not the person."""
+    return _OF_ASSISTANT.search(question) is not None
 
 
 def _date_part(word: str) -> tuple[str, int] | None:

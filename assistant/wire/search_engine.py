@@ -12,10 +12,9 @@ from functools import cache
 from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.dtypes import Floats
 from assistant.search.engine import SearchEngine
-from assistant.search.fulltext import FindStems
+from assistant.search.fulltext import FindStems, with_irregular_forms
 from assistant.search.index_values import IndexStore
 from assistant.search.query import SearchLimits
-from assistant.search.vocabulary import with_irregular_forms
 
 # Another form of units or stems is another number: all is indexed anew then.
 _INDEX_VERSION = 2

@@ -86,15 +86,19 @@ def load_pattern(file: str, name: str) -> re.Pattern[str]:
 
 @cache
 def read_patterns(file: str) -> Mapping[str, re.Pattern[str]]:
-    """Every pattern of `<file>.toml` by its name. `[flags]` has the flags of a pattern, or of all others as `default`;
-    without either, case is ignored."""
-    data = _read(file)
+    """Every pattern of `<file>.toml` by its name."""
+    return compile_patterns(file, _read(file))
+
+
+def compile_patterns(file: str, data: Mapping[str, Any]) -> Mapping[str, re.Pattern[str]]:
+    """Every pattern of a file's `[patterns]` by its name. `[flags]` has the flags of a pattern, or of all others as
+    `default`; without either, case is ignored."""
     fragments, flags, patterns = _fragments(data), dict[str, list[str]](data.get("flags", {})), data.get("patterns", {})
     default: list[str] = flags.pop("default", ["ignorecase"])
     if unknown := flags.keys() - patterns.keys():
         raise ValueError(f"{file}.toml: flags for no pattern: {', '.join(sorted(unknown))}")
     return {
-        name: lazy_regex(_join(file, name, text, fragments), _flags(file, name, flags.get(name, default)))
+        name: lazy_regex(join_fragments(file, name, text, fragments), _flags(file, name, flags.get(name, default)))
         for name, text in patterns.items()
     }
 
@@ -119,7 +123,9 @@ def read_classifier() -> Classifier:
         Sign(
             row["name"],
             row["weight"],
-            lazy_regex(_join("signs", row["name"], row["pattern"], fragments), re.IGNORECASE * row.get("cased", False)),
+            lazy_regex(
+                join_fragments("signs", row["name"], row["pattern"], fragments), re.IGNORECASE * row.get("cased", False)
+            ),
             row.get("cased", False),
             frozenset(row.get("cancelled_by", ())),
         )
@@ -166,11 +172,13 @@ def _third_person(verb: str) -> str:
     return f"{verb[:-1]}ies" if verb.endswith("y") and verb[-2] not in "aeiou" else f"{verb}s"
 
 
-def _join(file: str, name: str, text: str, fragments: Mapping[str, str]) -> str:
+def join_fragments(file: str, name: str, text: str, fragments: Mapping[str, str]) -> str:
+    """A pattern on one line, with its fragments in their places."""
+
     def fragment(found: re.Match[str]) -> str:
         if found[1] not in fragments:
             raise ValueError(f"{file}.toml, {name}: no fragment {found[1]}")
-        return _join(file, name, fragments[found[1]], fragments)
+        return join_fragments(file, name, fragments[found[1]], fragments)
 
     joined = "".join(line.lstrip(" ") for line in text.split("\n")) if "\n" in text else text
     return _FRAGMENT.sub(fragment, joined)

@@ -77,7 +77,7 @@ def test_a_conversation_at_a_terminal(tmp_path: Path) -> None:
 def test_an_answer_is_drawn_at_a_terminal_and_plain_in_a_pipe(tmp_path: Path) -> None:
     home = tmp_path / "home"
     plain = run_assistant(home, "chat", "-m", "put lamp oil on my list").out
-    assert "- 1: lamp oil" in plain and "*The built-in offline model" in plain
+    assert "- 1: lamp oil" in plain and "*This is offline mode" in plain
     for arguments in (["remind", "call Ines", "--at", "in 2 hours"], ["remind", "list"]):
         plain = run_assistant(home, *arguments).out
     assert plain.startswith("- 1: ")
@@ -91,9 +91,9 @@ def test_run_with_chat_talks_here_and_another_terminal_attaches(tmp_path: Path) 
     home = tmp_path / "home"
     with terminal(home, "run", "--chat") as first, terminal(home, "chat") as second:
         second.send("remember that the attic is dry\r")
-        second.expect("Noted, as #1")
+        second.expect("Noted.")
         first.expect("said elsewhere")
-        first.expect("Noted, as #1")
+        first.expect("Noted.")
         first.send("is the attic dry?\r")
         first.expect("You told me")
         assert left(second) == 0

@@ -27,7 +27,7 @@ def right(reply: str, value: str) -> bool:
 async def test_a_day_with_the_offline_model(tmp_path: Path) -> None:
     async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
         assert "offline" in await say(it, "hi")
-        assert (await say(it, "my sister is called Hanna")).startswith("Noted, as #")
+        assert (await say(it, "my sister is called Hanna")).startswith("Noted.")
         assert "- 1: milk" in await say(it, "add milk to my list")
         assert "> my sister is called Hanna" in await say(it, "no, my sister is called Anna, not Hanna")
         assert "> no, my sister is called Anna" in await say(it, "what is my sister called?")

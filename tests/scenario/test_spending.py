@@ -239,7 +239,11 @@ async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_
         # The chosen model was asked some rounds, then the built-in one finished with what was found.
         made = it.kinds()["chat"]
         assert 2 < made < 20
-        assert "What was found before I took over:" in reply and "`search_history`:" in reply and "north quay" in reply
+        assert (
+            "This was found before the model stopped:" in reply
+            and "`search_history`:" in reply
+            and "north quay" in reply
+        )
         assert "The daily budget is used up: $" in reply and "in the middle of this answer" in reply
         assert "`go on`" in reply and "`/usage`" in reply
         messages = it.house.stores.conversation.load_view("main").messages

@@ -16,13 +16,13 @@ from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock, Text
 from assistant.core.records import LogLocation
 from assistant.core.tool_results import QuotedMessage, format_quote
 from assistant.models.offline.model import LIMITS, OfflineModel
-from assistant.models.offline.words import content_words, fold_word, is_same_word, split_sentences
+from assistant.models.offline.ranking import content_words
 
 TOOLS = tuple(
     ToolSpec(name, "", {"type": "object"})
     for name in ("search_history", "manage_todo_list", "current_time", "read_file")
 )
-INTRODUCTION = "built-in offline model is answering"
+INTRODUCTION = "This is offline mode (no language model)"
 
 
 def user(text: str, id: int = 41, **fields: object) -> Message:
@@ -255,7 +255,7 @@ async def test_a_long_text_is_kept_and_only_its_ends_are_read_as_requests() -> N
     reply = (await reply_to(user(f"For the record. {page}\n\nSo: fine. What time is it?"))).message
     assert [call.name for call in reply.tool_calls] == ["current_time"]
     reply = (await reply_to(user("For the record:\n" + page + "\nThat was all."))).message
-    assert reply.content.startswith("Noted, as #41.")
+    assert reply.content.startswith("Noted.")
     assert not reply.tool_calls
 
 
@@ -297,25 +297,9 @@ async def test_a_request_without_a_person_in_it_gets_words() -> None:
     assert (await reply_to(Message("user", "<runtime-note>x</runtime-note>", metadata={"note": True}))).message.content
 
 
-@pytest.mark.parametrize(
-    ("a", "b"), [("live", "lives"), ("live", "living"), ("cat", "cats"), ("wohnt", "wohne"), ("allergy", "allergies")]
-)
-def test_forms_of_a_word_are_alike(a: str, b: str) -> None:
-    assert is_same_word(fold_word(a), fold_word(b))
-
-
-@pytest.mark.parametrize(("a", "b"), [("car", "care"), ("1234", "12345"), ("street", "stress"), ("anna", "hanna")])
-def test_other_words_are_not(a: str, b: str) -> None:
-    assert not is_same_word(fold_word(a), fold_word(b))
-
-
 def test_a_name_inside_a_sentence_is_no_stop_word() -> None:
     assert content_words("Where does Will live?") == ["will", "live"]
     assert content_words("where will we live") == ["live"]
-
-
-def test_abbreviations_and_ordinals_do_not_end_a_sentence() -> None:
-    assert split_sentences("Dr. Brandt kommt am 3. Mai. Gut!") == ["Dr. Brandt kommt am 3. Mai.", "Gut!"]
 
 
 @pytest.mark.parametrize("name", ["brief", "it's [Ada's], due ]"])

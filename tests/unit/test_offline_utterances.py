@@ -85,7 +85,7 @@ def only_call(reply: Message) -> ToolCall:
     return reply.tool_calls[0]
 
 
-NOTED = says(r"^Noted, as #41\.")
+NOTED = says(r"^Noted\.")
 HELP = says(r"offline(.|\n)*remember(.|\n)*list")
 HELLO = says(r"^(hello|good)\b")
 CANNOT = says(r"(can't|cannot).*offline|offline.*(can't|cannot)")
@@ -244,7 +244,7 @@ TABLE: list[tuple[str, Expectation]] = [
     ("who are you?", HELP),
     ("are you online?", HELP),
     ("?", HELP),
-    # beyond a clerk
+    # beyond offline mode
     ("write a poem about autumn", CANNOT),
     ('translate "hello" to French', CANNOT),
     ("summarise my week", CANNOT),

@@ -1,8 +1,8 @@
-"""The built-in model: no network, nothing to download, the same answer to the same request. A small clerk.
+"""Offline mode as a model: no language model, no network, nothing to download, the same answer to the same request.
 
-It takes notes, answers questions about what it was told in the very words it was told, minds the to-do list and looks
-up time, files and messages, all through the tools that any model is offered. It is the last one asked when no other can
-answer, so that a note is never refused. It says plainly what it is, once, when it starts to answer in a conversation.
+It keeps notes, answers questions about what it was told in the words it was told, manages the to-do list, and looks up
+time, files and messages, all through the tools that any model is offered. It is asked last when no other model can
+answer, so that a note is never refused. It says what it is, once, when it starts to answer in a conversation.
 """
 
 from __future__ import annotations
@@ -29,10 +29,16 @@ from assistant.core.quoting import NOTE_TAG, SPEAKER_TAG
 from assistant.core.text import lazy_regex
 from assistant.core.tool_results import QuotedMessage
 from assistant.models.encoding import CHARS_PER_TOKEN
-from assistant.models.offline import replies as wording
 from assistant.models.offline.parse import parse_message
-from assistant.models.offline.steps import StepContext, ToolStep, next_step
-from assistant.models.offline.words import split_passages
+from assistant.models.offline.steps import (
+    INTRODUCTION,
+    StepContext,
+    ToolStep,
+    describe_tool_results,
+    describe_unseen_media,
+    next_step,
+)
+from assistant.search.units import split_into_units
 
 NAME = "offline"
 LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
@@ -40,19 +46,13 @@ _WORDS = lazy_regex(r"\S+\s*|\s+")
 _NOTES = lazy_regex(rf"\A(?:<{NOTE_TAG}>.*?</{NOTE_TAG}>\s*)+", re.DOTALL)
 _SPEAKER = lazy_regex(rf'\A<{SPEAKER_TAG} name="([^"]*)">\n(.*)\n</{SPEAKER_TAG}>\s*\Z', re.DOTALL)
 _MOST_OWN_WORDS = 100
-_LONGEST_QUOTE = 600
 
 
 class OfflineModel:
     """A `ports.Model`. Usage is estimated at four characters a token; nothing costs anything."""
 
-    @property
-    def name(self) -> str:
-        return NAME
-
-    @property
-    def provider(self) -> str:
-        return "offline"
+    name = NAME
+    provider = NAME
 
     async def limits(self) -> ModelLimits:
         return LIMITS
@@ -67,14 +67,12 @@ class OfflineModel:
     ) -> AsyncGenerator[ModelEvent, None]:
         """Raises `ModelError`: `overflow` past the window, `bad_request` for anything but conversation."""
         if purpose not in ("chat", "schedule", "check"):
-            raise ModelError(
-                f"The offline model only converses; it makes no {purpose}.", kind="bad_request", provider=NAME
-            )
+            raise ModelError(f"Offline mode only converses; it makes no {purpose}.", kind="bad_request", provider=NAME)
         prompt = _prompt_tokens(request)
         if prompt > LIMITS.window:
-            text = f"The offline model takes {LIMITS.window} tokens, and this request has about {prompt}."
+            text = f"Offline mode takes {LIMITS.window} tokens, and this request has about {prompt}."
             raise ModelError(text, kind="overflow", provider=NAME)
-        message, stop = _within(_answer(request), min(request.max_output_tokens, LIMITS.max_output))
+        message, stop = _cut(_answer(request), min(request.max_output_tokens, LIMITS.max_output))
         for piece in _WORDS.findall(message.content):
             yield TextDelta(piece)
             await asyncio.sleep(0)
@@ -87,72 +85,70 @@ class OfflineModel:
 
 def _answer(request: ModelRequest) -> Message:
     """The next message of the turn: calls while any request of the person still waits for a result, else the words."""
-    asked = _asked(request.messages)
+    tools = frozenset(tool.name for tool in request.tools)
     results = {m.tool_call_id: m.content for m in request.messages if m.tool_call_id is not None}
     calls: list[ToolCall] = []
     parts: list[str] = []
-    for message in asked:
-        desk = StepContext(
-            message, frozenset(tool.name for tool in request.tools), _own_words(request.messages, message)
-        )
-        for place, intent in enumerate(parse_message(message.content)):
-            known = _results_of(message, place, results)
-            match next_step(intent, known, desk):
+    for message in _newest_messages(request.messages):
+        context = StepContext(message, tools, _own_words(request.messages, message))
+        for place, parsed in enumerate(parse_message(message.content)):
+            own_results = _results_of(message, place, results)
+            match next_step(parsed, own_results, context):
                 case ToolStep(tool, arguments):
-                    calls.append(ToolCall(_call_id(message, place, len(known)), tool, arguments))
+                    calls.append(ToolCall(_call_id(message, place, len(own_results)), tool, arguments))
                 case text:
                     parts.append(text)
         if message.media:
-            parts.append(wording.render_unseen_media([media.name or media.kind for media in message.media]))
+            parts.append(describe_unseen_media([media.name or media.kind for media in message.media]))
     if calls:
         return Message("assistant", tool_calls=tuple(calls), model=NAME)
-    if found := _found_by_others(request.messages):
-        parts.append(wording.render_tool_results(found))
+    if other_results := _results_of_other_models(request.messages):
+        parts.append(describe_tool_results(other_results))
     if not any(m.role == "assistant" and m.model == NAME and not m.tool_calls for m in request.messages):
-        parts.append(wording.INTRODUCTION)
+        parts.append(INTRODUCTION)
     return Message("assistant", "\n\n".join(dict.fromkeys(parts)), model=NAME)
 
 
-def _asked(messages: Sequence[Message]) -> list[Message]:
+def _newest_messages(messages: Sequence[Message]) -> list[Message]:
     """The newest user message, and before it those that joined the same turn."""
-    users = [_said(message) for message in messages if _is_said(message)]
+    users = [_own_text(message) for message in messages if _is_from_person(message)]
     if not users:
         return [Message("user")]
     turn = users[-1].metadata.get("turn")
     return [m for m in users if m is users[-1] or (turn is not None and m.metadata.get("turn") == turn)]
 
 
-def _is_said(message: Message) -> bool:
-    """Whether somebody said it; notes of the runtime stand in user messages too."""
+def _is_from_person(message: Message) -> bool:
+    """Notes of the runtime are in user messages too."""
     return message.role == "user" and not message.metadata.get("note")
 
 
-def _said(message: Message) -> Message:
-    """The message without the notes that the runtime put before it, and without the words that tell who speaks; nobody
-    else can write their boundaries. Of one that was cut, both ends."""
+def _own_text(message: Message) -> Message:
+    """The message without the runtime's notes before it, and with the speaker as its name; nobody else can write their
+    boundaries. Of one that was cut, both ends."""
     content = _NOTES.sub("", message.content, count=1)
-    by = _SPEAKER.match(content)
-    said = replace(message, content=by[2], name=by[1]) if by else replace(message, content=content)
-    return replace(said, content=original_words(said))
+    speaker = _SPEAKER.match(content)
+    own = replace(message, content=speaker[2], name=speaker[1]) if speaker else replace(message, content=content)
+    return replace(own, content=original_words(own))
 
 
 def _own_words(messages: Sequence[Message], newest: Message) -> tuple[QuotedMessage, ...]:
-    """What people said earlier and is still in view, a long message in several pieces; oldest first."""
-    earlier = [m for m in messages if _is_said(m) and m.id is not None and m.id != newest.id]
+    """What people said earlier and the request still has, a long message in several pieces; oldest first."""
+    earlier = [m for m in messages if _is_from_person(m) and m.id is not None and m.id != newest.id]
     quotes = [
         QuotedMessage(m.id or 0, f"{m.ts:%a %Y-%m-%d %H:%M} UTC" if m.ts else "", "user", piece, m.name)
-        for m in map(_said, earlier[-_MOST_OWN_WORDS:])
-        for piece in split_passages(m.content, _LONGEST_QUOTE)
+        for m in map(_own_text, earlier[-_MOST_OWN_WORDS:])
+        for piece in split_into_units(m.content)
     ]
     return tuple(quotes[-_MOST_OWN_WORDS:])
 
 
-def _found_by_others(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """What tools told another model since the newest message, which could not go on: (tool, its words)."""
-    newest = max((place for place, m in enumerate(messages) if _is_said(m)), default=0)
+def _results_of_other_models(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """(tool, result) of the calls since the newest message of a model that could not finish."""
+    newest = max((place for place, m in enumerate(messages) if _is_from_person(m)), default=0)
     calls = {call.id: call.name for m in messages[newest:] if m.model != NAME for call in m.tool_calls}
     return [
-        (calls[m.tool_call_id], m.content)
+        (calls[m.tool_call_id], m.content.strip())
         for m in messages[newest:]
         if m.tool_call_id in calls and not m.metadata.get("is_error") and m.content.strip()
     ]
@@ -164,13 +160,13 @@ def _call_id(message: Message, place: int, number: int) -> str:
 
 def _results_of(message: Message, place: int, results: dict[str, str]) -> list[str]:
     """Results of the calls made so far for one request of one message, in order."""
-    known: list[str] = []
-    while (result := results.get(_call_id(message, place, len(known)))) is not None:
-        known.append(result)
-    return known
+    own: list[str] = []
+    while (result := results.get(_call_id(message, place, len(own)))) is not None:
+        own.append(result)
+    return own
 
 
-def _within(message: Message, max_output: int) -> tuple[Message, StopReason]:
+def _cut(message: Message, max_output: int) -> tuple[Message, StopReason]:
     if message.tool_calls:
         return message, "tool_calls"
     if len(message.content) <= max_output * CHARS_PER_TOKEN:

@@ -1,367 +1,288 @@
-"""How the offline model reads a message: text in, a few intents out. Pure.
+"""How offline mode reads a message: text in, a few requests out. Pure.
 
-A message is read sentence by sentence against an ordered table of patterns, each with the intent that it means. The
-first alternative that fits the whole sentence decides, so the narrow ones stand first. A maker may return None: then
-the sentence only looked the part, and reading goes on. What fits no pattern is a question if it reads like one, and
-otherwise something the person told. Whatever is decided here, the message itself is already kept whole, so a misreading
-costs an odd answer and never words.
+A message is read sentence by sentence against the patterns of `phrases.toml`; the first one that fits the whole
+sentence decides. What fits none is a question if it reads like one, and otherwise something the person told. Whatever
+is decided here, the message itself is already stored whole, so a misreading costs an odd answer and never words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
+from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.split_reminder import split_reminder
-from assistant.core.text import lazy_regex
-from assistant.models.offline.intents import (
-    AboutMe,
-    AddTodos,
-    AskHistory,
-    CancelReminder,
-    ChangeTodos,
-    CorrectStatement,
-    Intent,
-    ListFiles,
-    ListReminders,
-    Mood,
-    NeedsLanguageModel,
-    ReadFile,
-    ReadMessage,
-    SetReminder,
-    ShowTodos,
-    SmallTalk,
-    TakeNote,
-    TellTime,
+from assistant.core.text import fold_text, lazy_regex
+from assistant.search.query import asks_about_assistant
+from sleep.rules.pattern_files import compile_patterns, join_fragments
+from sleep.rules.sentences import Sentence, blank_quotations, split_sentences
+
+PHRASES_FILE = Path(__file__).with_name("phrases.toml")
+_MOST_REQUESTS = 8
+_LONG_TEXT = 2000
+_LONGEST_SENTENCE = 400
+_ENDS = " \t\n.!?…,。！？؟"
+_BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
+_BETWEEN_ITEMS = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+and\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """An answer that needs nothing looked up."""
+
+    text: str
+    is_small_talk: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UseTool:
+    """One tool call, its result shown as it is."""
+
+    tool: str
+    arguments: Mapping[str, str | int]
+    needs: str  # what cannot be reached without the tool, as in "files"
+    lead: str = ""  # stands before the result
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    is_task: bool = False  # sounds like something to be done
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Something that replaces what was told before."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about what was said."""
+
+    text: str
+    role: Literal["user", "assistant"] = "user"  # whose words are searched
+    topic: bool = False  # everything about it, rather than one answer
+
+
+@dataclass(frozen=True, slots=True)
+class AboutMe:
+    """What is known of the person at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddTodos:
+    items: tuple[str, ...]
+    is_reminder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetReminder:
+    text: str
+    when: str  # in the person's words
+    instead: AddTodos  # where no reminder can be set
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTodos:
+    label: str = ""  # one of several lists ("shopping"), whose items begin with it
+    clear: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTodos:
+    """By number, or by the words of one to-do."""
+
+    action: Literal["complete", "remove"]
+    ids: tuple[int, ...] = ()
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsModel:
+    """Something that takes a language model."""
+
+
+Request = (
+    Say
+    | UseTool
+    | Note
+    | Correction
+    | Question
+    | AboutMe
+    | AddTodos
+    | SetReminder
+    | ShowTodos
+    | ChangeTodos
+    | NeedsModel
 )
-from assistant.models.offline.words import asks_the_assistant, is_question, split_sentences
-
-MakeIntent = Callable[[re.Match[str]], Intent | None]
-IntentRule = tuple[MakeIntent, tuple[re.Pattern[str], ...]]
-
-TODO_LIST = (
-    r"(?:my|the|our|this) (?:(?!to[- ]?do|task)(?P<label>[\w-]+) )?"
-    r"(?:(?:to[- ]?do|task)s? ?)?(?:list|to[- ]?dos?|tasks)"
-)
-_IDS = r"(?:(?:numbers?|items?|tasks?|to-?dos?) )?(?P<ids>#?\d+(?:(?:\s*,\s*|\s+and\s+|\s+)#?\d+)*)"
-_PATH = r'(?P<path>"[^"]*[./][^"]*"|[\w./-]*\w\.\w{1,8}|[\w.-]+/[\w./-]*)'
-_DROP = r"(?:remove|delete|drop|strike|take)"
-_DONE = r"(?:done|finished|completed?)"
-_WHAT = r"(?:what|when|where|who|whose|why|how|which|if|whether|about|of)\b"
-_ORDER = r"(?:write|compose|draft|translate|summari[sz]e|explain|calculate|compute|generate|rewrite|proofread|sing)"
-_ORDER_WITH_OBJECT = (
-    r"(?:tell|give|help|send|e-?mail|text|call|phone|book|order|reserve|schedule|play|turn|switch|draw|create|make"
-    r"|suggest|recommend|plan|design|fix|set|start|run|download|browse|analy[sz]e|compare|describe|buy)"
-)
-_OBJECT = r"(?:me|us|an?|the|my|our|this|that|it|him|her|them|some|all|on|off|up)\b"
 
 
-def _rule(make: MakeIntent, *alternatives: str) -> IntentRule:
-    return make, tuple(lazy_regex(alternative, re.IGNORECASE | re.DOTALL) for alternative in alternatives)
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """What `phrases.toml` holds."""
+
+    patterns: Mapping[str, re.Pattern[str]]
+    sentences: tuple[tuple[Mapping[str, Any], tuple[re.Pattern[str], ...]], ...]
+    small_words: frozenset[str]  # folded, as the following
+    attributes: frozenset[str]
+    families: tuple[frozenset[str], ...]
 
 
-# ----------------------------------------------------------------------------------------------------------- small talk
+@cache
+def read_phrases() -> Phrases:
+    data = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8"))
+    data["fragments"] |= {"calendar": "|".join((*MONTHS, *WEEKDAYS)), "number": "|".join(NUMBER_WORDS)}
+
+    def compiled(pattern: str) -> re.Pattern[str]:
+        return lazy_regex(join_fragments("phrases", "sentence", pattern, data["fragments"]), re.IGNORECASE | re.DOTALL)
+
+    words = {name: frozenset(map(fold_text, text.split())) for name, text in data["words"].items()}
+    return Phrases(
+        compile_patterns("phrases", data),
+        tuple((row, tuple(map(compiled, row["patterns"]))) for row in data["sentence"]),
+        words["small"],
+        words["attributes"],
+        tuple(frozenset(line.split()) for line in data["families"]["lists"]),
+    )
 
 
-def _talk(mood: Mood) -> MakeIntent:
-    return lambda match: SmallTalk(mood)
+def parse_message(text: str) -> tuple[Request, ...]:
+    """What `text` asks for, in its order: at most one note, and small talk only where there is nothing else."""
+    todo_list = _list_over_lines(text)
+    if todo_list is not None:
+        return (todo_list,)
+    requests: list[Request] = [parse_sentence(sentence) for sentence in _sentences_to_read(text)]
+    if not requests and text.strip():
+        requests = [parse_sentence(Sentence("help", "help")) if "?" in text else Note()]
+    notes = [request for request in requests if isinstance(request, Note)]
+    work = [request for request in requests if not _is_by_the_way(request)]
+    if notes or len(text) > _LONG_TEXT:
+        work = [Note(any(note.is_task for note in notes)), *work]
+    return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
 
-_TALK = (
-    _rule(
-        _talk("greeting"),
-        r"(?:hi|hello|hey|hei|hallo|hej|hola|bonjour|ciao|moin|salut|good (?:morning|afternoon|evening|day)|god morgen"
-        r"|guten (?:morgen|tag|abend))(?:,? (?:there|you|again|nocturne|everyone|all))*",
-    ),
-    _rule(
-        _talk("thanks"),
-        r"(?:many |much )?(?:thanks|thank you|thx|cheers|takk|danke|tack|merci|gracias)"
-        r"(?:,? (?:so|very|much|a lot|again|you|for .+|skal du ha|schön))*",
-    ),
-    _rule(
-        _talk("goodbye"),
-        r"good ?bye|bye|bye bye|see you|see you .+|good night|ha det|tschüss|gute nacht|god natt",
-    ),
-    _rule(
-        _talk("agreed"),
-        r"(?:(?:yes|yeah|yep|no|nope|ok|okay|fine|sure|right|good|great|cool|alright|all right|perfect|nice|understood"
-        r"|done|got it|never ?mind|forget it|no problem|no worries|ja|nei|nein|oui|non|si)[ ,.!]*)+(?:please|thanks)?",
-    ),
-    _rule(_talk("well"), r"how are you.*|how do you do|how's it going|hvordan går det|wie geht(?:'s| es).*"),
-    _rule(
-        _talk("help"),
-        r"help|help me|commands|hilfe|hjelp|what can you do.*|how do(?:es)? (?:this|you) work|(?:who|what) are you",
-        r"are you (?:online|offline|there|real|human|an? .+)",
-    ),
-)
+def _is_by_the_way(request: Request) -> bool:
+    return isinstance(request, Note) or (isinstance(request, Say) and request.is_small_talk)
 
 
-# --------------------------------------------------------------------------------------------------------------- to-dos
+def is_statement(text: str) -> bool:
+    """Whether `text` tells something, beside whatever else it does."""
+    return any(isinstance(request, Note | Correction) for request in parse_message(text))
 
 
-def split_items(text: str) -> tuple[str, ...]:
+def parse_sentence(sentence: Sentence) -> Request:
+    """What one sentence asks for."""
+    patterns = read_phrases().patterns
+    plain = patterns["courtesy_behind"].sub("", sentence.text.replace("’", "'"), count=1).strip(_ENDS)
+    bare = patterns["courtesy_before"].sub("", plain, count=1)
+    asks = _is_question(sentence, bare)
+    if plain and len(plain) <= _LONGEST_SENTENCE:
+        request = _by_phrase(plain, asks=asks) or _by_phrase(bare, asks=asks)
+        if request is not None:
+            return request
+    return _question(bare) if asks else Note()
+
+
+def parse_clause(clause: str) -> Request:
+    return parse_sentence(Sentence(clause, blank_quotations(clause)))
+
+
+def _is_question(sentence: Sentence, bare: str) -> bool:
+    patterns = read_phrases().patterns
+    if sentence.has_question_mark:
+        return not patterns["tag"].search(sentence.text)
+    own = blank_quotations(bare)
+    return sentence.is_question or Sentence(bare, own).is_question or patterns["asks"].fullmatch(own) is not None
+
+
+def _by_phrase(text: str, *, asks: bool) -> Request | None:
+    for row, alternatives in read_phrases().sentences:
+        match = next((m for pattern in alternatives if (m := pattern.fullmatch(text))), None)
+        if match and not (asks and row["does"] == "change"):
+            return _request(row, match)
+    return None
+
+
+def _request(row: Mapping[str, Any], match: re.Match[str]) -> Request:
+    groups = {name: text for name, text in match.groupdict().items() if text}
+    what, label = groups.get("what", ""), groups.get("label", "").lower()
+    match row["does"]:
+        case "say":
+            return Say(row["text"].strip(), row.get("small_talk", False))
+        case "tool":
+            return UseTool(row["tool"], _tool_arguments(groups), row["needs"], row.get("lead", ""))
+        case "add":
+            return AddTodos(_labelled(_split_items(what), label))
+        case "add_one":
+            return AddTodos((what,))
+        case "remind":
+            return _reminder(match[0], what, groups.get("when", ""))
+        case "show" | "clear" as does:
+            return ShowTodos(label, clear=does == "clear")
+        case "complete" | "remove" as action:
+            numbers = re.findall(r"\d{1,18}", groups.get("ids", ""))
+            return ChangeTodos(action, tuple(dict.fromkeys(map(int, numbers))), what)
+        case "about_me":
+            return AboutMe()
+        case "topic":
+            return Question(what, topic=True)
+        case "ask":
+            return _question(what)
+        case "correct" | "change":
+            return Correction(what or match[0])
+        case "unable":
+            return NeedsModel()
+        case does:
+            return Note(is_task=does == "task")
+
+
+def _question(text: str) -> Question:
+    return Question(text, "assistant" if asks_about_assistant(text) else "user")
+
+
+def _tool_arguments(groups: Mapping[str, str]) -> dict[str, str | int]:
+    values = {name: text if text.isdecimal() else text.strip("\"'").rstrip("/") for name, text in groups.items()}
+    return {name: text if name == "path" else int(text) for name, text in values.items() if text}
+
+
+def _reminder(sentence: str, what: str, when: str) -> SetReminder | AddTodos:
+    instead = AddTodos((f"{what} ({when})" if when else what,), is_reminder=True)
+    text, time = split_reminder(sentence)
+    return SetReminder(text, time, instead) if time else instead
+
+
+def _split_items(text: str) -> tuple[str, ...]:
     """One to-do or several: single words, or short pieces between commas, are several."""
     text = text.strip().strip("\"'“”").strip()
     if ";" in text:
         return tuple(part.strip() for part in text.split(";") if part.strip())
-    parts = tuple(part.strip() for part in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", text) if part.strip())
+    parts = tuple(part.strip() for part in _BETWEEN_ITEMS.split(text) if part.strip())
     single = all(len(part.split()) == 1 for part in parts)
     short = "," in text and all(len(part.split()) <= 3 for part in parts)
     return parts if len(parts) > 1 and (single or short) else (text,)
 
 
-def label_items(items: tuple[str, ...], label: str | None) -> tuple[str, ...]:
-    """The items of a list with a name of its own ("shopping"): the name stands before each."""
-    return tuple(f"{label.lower()}: {item}" for item in items) if label else items
+def _labelled(items: tuple[str, ...], label: str) -> tuple[str, ...]:
+    return tuple(f"{label}: {item}" for item in items) if label else items
 
 
-def _add(match: re.Match[str]) -> Intent:
-    return AddTodos(label_items(split_items(match["what"]), match.groupdict().get("label")))
-
-
-def _remind(match: re.Match[str]) -> Intent:
-    when = match.groupdict().get("when")
-    instead = AddTodos((f"{match['what']} ({when})" if when else match["what"],), reminder=True)
-    text, time = split_reminder(match[0])
-    return SetReminder(text, time, instead) if time else instead
-
-
-def _show(match: re.Match[str]) -> Intent:
-    return ShowTodos((match.groupdict().get("label") or "").lower())
-
-
-def _ids(match: re.Match[str]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(int(number) for number in re.findall(r"\d{1,18}", match["ids"])))
-
-
-_TODOS = (
-    _rule(
-        lambda match: ShowTodos(clear=True),
-        rf"(?:clear|empty|wipe|{_DROP} (?:all|everything)(?: of| from| on| off)?) {TODO_LIST}",
-    ),
-    _rule(
-        _add,
-        rf"(?:add|put|write|stick) (?P<what>.+?) (?:to|on|onto|in) {TODO_LIST}",
-        rf"(?:add|put) (?:to|on) {TODO_LIST}:?\s+(?P<what>.+)",
-        r"(?:new )?(?:to-?do|task)s?\s*:\s*(?P<what>.+)",
-    ),
-    _rule(_remind, rf"remind me (?!{_WHAT}|that\b|to )(?P<when>.+?) to (?P<what>.+)", r"remind me to (?P<what>.+)"),
-    _rule(
-        lambda match: ListReminders(),
-        r"(?:(?:show|list|tell)(?: me)? )?(?:all )?(?:my |the )?reminders",
-        r"(?:what|which) reminders (?:do i have|have i(?: got)?|are (?:there|set|open))(?: set)?",
-        r"do i have (?:any )?reminders(?: set)?|what will you remind me (?:of|about)",
-    ),
-    _rule(
-        lambda match: CancelReminder(int(match["id"])),
-        rf"(?:cancel|stop|{_DROP}) (?:the )?reminder (?:number )?#?(?P<id>\d{{1,18}})",
-    ),
-    _rule(
-        lambda match: AddTodos((match["what"],)),
-        r"(?:remember|don't forget|do not forget|make sure) to (?P<what>.+)",
-    ),
-    _rule(
-        _show,
-        r"(?:(?:show|list|read|give|tell|see|view|print)(?: me)?(?: all)? )?"
-        rf"(?:what(?:'s| is|s) (?:still |left )?on )?{TODO_LIST}",
-        r"to[- ]?dos?|tasks|list|what(?:'s| is)? (?:left|still open|open)(?: to do)?",
-        r"(?:is there )?anything left(?: to do)?",
-        r"what (?:do i (?:still )?(?:have|need) to|should i|must i) do.*|what are (?:my|the) (?:to[- ]?dos|tasks)",
-        r"do i have (?:any )?(?:to[- ]?dos|tasks)",
-    ),
-    _rule(
-        lambda match: ChangeTodos("complete", _ids(match)),
-        rf"(?:i(?:'m|'ve| am| have)? )?(?:just )?(?:{_DONE}|did|(?:tick|check|cross) off)(?: with)? {_IDS}(?: off)?",
-        rf"(?:mark|set) {_IDS}(?: as)? {_DONE}",
-        rf"{_IDS} (?:is|are) {_DONE}",
-    ),
-    _rule(
-        lambda match: ChangeTodos("complete", words=match["what"]),
-        r"(?:i(?:'m| am) )?(?:done|finished) with (?P<what>.+)",
-        rf"(?:tick|check|cross) off (?P<what>.+?)(?: (?:on|from) {TODO_LIST})?",
-        rf"mark (?P<what>.+) as {_DONE}",
-    ),
-    _rule(lambda match: ChangeTodos("remove", _ids(match)), rf"{_DROP} {_IDS}(?: (?:from|off) {TODO_LIST})?"),
-    _rule(
-        lambda match: ChangeTodos("remove", words=match["what"]),
-        rf"{_DROP} (?P<what>.+?) (?:from|off) {TODO_LIST}",
-        r"(?:remove|delete) (?P<what>\S+(?: \S+)?)",
-    ),
-)
-
-
-# ------------------------------------------------------------------------------------------------ time, files, messages
-
-
-def _list_files(match: re.Match[str]) -> Intent:
-    path = (match.groupdict().get("path") or "").strip("\"'/")
-    return ListFiles("" if path.lower() == "workspace" else path)
-
-
-_LOOKS = (
-    _rule(
-        lambda match: TellTime(),
-        r"(?:(?:what|which)(?:'s| is|s)?(?: the)?(?: current| local)? )?(?:time|date|day|week|weekday)"
-        r"(?: is| it| today| now)*",
-        r"what(?:'s| is) today'?s date|how late is it|wie spät ist es|wie viel uhr ist es|welcher tag ist heute",
-        r"hva er klokk(?:a|en)|hvilken dag er det|quelle heure est-il|qué hora es|che ore sono|hoe laat is het",
-    ),
-    _rule(
-        _list_files,
-        r"ls(?: (?P<path>\S+))?",
-        r"(?:list|show|see)(?: me)?(?: all)?(?: my| the)? files?"
-        r"(?: (?:in|of|under|from) (?:the |my )?(?P<path>\S+?)(?: folder)?)?",
-        r"(?:what|which) files (?:do i have|have i|are there|exist)(?: in (?:the |my )?(?P<path>\S+))?",
-        r"what(?:'s| is) in (?:my|the) (?P<path>workspace)",
-    ),
-    _rule(
-        lambda match: ReadFile(match["path"].strip('"')),
-        rf"(?:read|open|show(?: me)?|cat|print|display|view|what(?:'s| is) in)(?: the)?(?: file)? {_PATH}",
-    ),
-    _rule(
-        lambda match: ReadMessage(int(match["id"])),
-        r"(?:show|read|open|give|print)(?: me)? (?:the )?(?:message (?:number )?#?|#)(?P<id>\d{1,18})",
-        r"what (?:was|is|did i say in) (?:message )?#(?P<id>\d{1,18})",
-    ),
-)
-
-
-# ------------------------------------------------------------------------------------------------- what was and is told
-
-
-def _ask(match: re.Match[str]) -> Intent:
-    return AskHistory(match["what"], "assistant" if asks_the_assistant(match["what"]) else "user")
-
-
-def _told_anew(match: re.Match[str]) -> Intent | None:
-    return None if is_question(match[0], match[0]) else CorrectStatement(match[0])
-
-
-def _order(match: re.Match[str]) -> Intent | None:
-    """An order, unless its verb is the subject of a statement ("book club meets ...")."""
-    verb, _, rest = match[0].partition(" ")
-    statement = re.fullmatch(_ORDER_WITH_OBJECT, verb, re.IGNORECASE) and not re.match(_OBJECT, rest, re.IGNORECASE)
-    return None if statement else NeedsLanguageModel()
-
-
-_MEMORY = (
-    _rule(
-        lambda match: AboutMe(),
-        r"(?:what|tell me (?:everything|all|what)) (?:do )?you (?:know|remember|have)(?: about me)?|what do you know",
-        r"what have i told you|who am i",
-    ),
-    _rule(
-        lambda match: TakeNote(),
-        r"(?:don't forget|do not forget|note to self|note|nb|fyi|for your information|keep in mind|write down)\b.*",
-    ),
-    _rule(lambda match: NeedsLanguageModel(forget=True), r"(?:forget|erase) .+"),
-    _rule(
-        lambda match: AskHistory(match["what"], topic=True),
-        r"(?:search|look|find)(?: up| for| out)? "
-        r"(?:what i (?:said|told you|wrote) about |(?:every|any)thing (?:i said )?about )?(?P<what>.+)",
-        r"tell me (?:more |everything |all )?(?:you know )?about (?P<what>.+)",
-    ),
-    _rule(
-        _ask,
-        r"(?:tell me|remind me|i wonder|i(?:'ve| have)? forgot(?:ten)?|do you (?:remember|know|recall)|show me) "
-        rf"(?P<what>{_WHAT}.+)",
-        r"do you (?:remember|know|recall) (?P<what>.+)",
-    ),
-    _rule(
-        lambda match: CorrectStatement(match["what"]),
-        r"(?:no|nope|nei|nein|wrong|actually|correction|not quite|sorry,? i (?:meant|mean)|i (?:meant|mean)|i was wrong"
-        r"|(?:that|this)(?:'s| is| was) (?:wrong|incorrect|not right|not true)|you(?:'re| are) wrong)\b[\s,.:;!-]+"
-        r"(?!(?:one|idea|need|way|matter|more)\b)(?P<what>.+)",
-        r"sorry,? (?P<what>(?:it|the|my|that|our)\b.+)",
-    ),
-    _rule(_told_anew, r"not .+?,? but .+", r".+, not [^,]+", r".*\b(?:no longer|not .+ any ?more)\b.*"),
-    _rule(_order, rf"{_ORDER} .+", rf"{_ORDER_WITH_OBJECT} .+"),
-    _rule(lambda match: TakeNote(task=True), r"i(?: have|'ve got| need| must| ought| got) to .+|i (?:must|should) .+"),
-    _rule(lambda match: TakeNote(), r"(?:remember|save|store)(?: that|:|,)? (?!what|when|where|who|how).+"),
-)
-
-INTENT_RULES: tuple[IntentRule, ...] = (*_TALK, *_TODOS, *_LOOKS, *_MEMORY)
-
-
-_MOST_INTENTS = 8
-_LONG = 2000
-_LONGEST_READ = 400
-
-_COURTESY_BEFORE = lazy_regex(
-    r"^(?:(?:hey|hi|hello|please|ok|okay|so|well|and|also|then|oh|um|thanks)(?:\s*[,!]\s*|\s+)"
-    r"|(?:can|could|would|will) you (?:please |maybe |kindly )?|i(?:'d| would) like you to |i want you to )+(?=\S)",
-    re.IGNORECASE,
-)
-_ENDS = " \t\n.!?…,。！？؟"
-_COURTESIES_BEHIND = ("please", "thanks", "thank you", "for me", "again")
-_LIST_HEAD = lazy_regex(
-    rf"(?:please )?(?:add|put)(?: (?:these|this|the following))? (?:to|on) {TODO_LIST}\s*:?|to-?dos?:", re.IGNORECASE
-)
-_BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
-
-
-def parse_message(text: str) -> tuple[Intent, ...]:
-    """What `text` asks for, in its order: at most one note, and small talk only where there is nothing else."""
-    whole = _list_over_lines(text)
-    if whole is not None:
-        return (whole,)
-    found = [parse_sentence(sentence) for sentence in _worth_reading(text)]
-    notes = [intent for intent in found if isinstance(intent, TakeNote)]
-    work: list[Intent] = [intent for intent in found if not isinstance(intent, TakeNote | SmallTalk)]
-    if notes or len(text) > _LONG:
-        work = [TakeNote(task=any(note.task for note in notes)), *work]
-    return tuple(work[:_MOST_INTENTS]) or tuple(found[:1])
-
-
-def is_statement(text: str) -> bool:
-    """Whether `text` tells something, beside whatever else it does."""
-    return any(isinstance(intent, TakeNote | CorrectStatement) for intent in parse_message(text))
-
-
-def parse_sentence(sentence: str) -> Intent:
-    """What one sentence asks for."""
-    plain = _without_courtesy_behind(sentence.replace("’", "'").strip()) or sentence.strip(_ENDS)
-    bare = _COURTESY_BEFORE.sub("", plain, count=1)
-    if not plain:
-        return SmallTalk("help") if "?" in sentence else TakeNote()
-    if len(plain) <= _LONGEST_READ:
-        intent = _by_rule(plain) or _by_rule(bare)
-        if intent is not None:
-            return intent
-    if is_question(sentence, bare):
-        return AskHistory(bare, "assistant" if asks_the_assistant(bare) else "user")
-    return TakeNote()
-
-
-def _by_rule(text: str) -> Intent | None:
-    for make, alternatives in INTENT_RULES:
-        match = next((m for pattern in alternatives if (m := pattern.fullmatch(text))), None)
-        intent = make(match) if match else None
-        if intent is not None:
-            return intent
-    return None
-
-
-def _without_courtesy_behind(text: str) -> str:
-    text = text.rstrip(_ENDS)
-    for courtesy in _COURTESIES_BEHIND:
-        before = text[: -len(courtesy)]
-        if text.lower().endswith(courtesy) and before != before.rstrip(_ENDS):
-            return _without_courtesy_behind(before)
-    return text
-
-
-def _worth_reading(text: str) -> list[str]:
-    """The sentences of a message; of a long text only the first and the last, where a request would stand."""
-    if len(text) <= _LONG:
-        return split_sentences(text)
-    lines = text.strip().splitlines()
-    return [*split_sentences(lines[0][:_LONG])[:1], *split_sentences(lines[-1][-_LONG:])[-1:]]
-
-
-def _list_over_lines(text: str) -> Intent | None:
+def _list_over_lines(text: str) -> AddTodos | None:
     """A to-do list with an item on each line below its heading."""
     head, _, rest = text.strip().partition("\n")
-    match = _LIST_HEAD.fullmatch(head.strip())
+    heading = read_phrases().patterns["list_heading"].fullmatch(head.strip())
     items = tuple(item for line in rest.splitlines() if (item := _BULLET.sub("", line).strip()))
-    return AddTodos(label_items(items, match["label"])) if match and items else None
+    return AddTodos(_labelled(items, (heading["label"] or "").lower())) if heading and items else None
+
+
+def _sentences_to_read(text: str) -> list[Sentence]:
+    """The sentences of a message; of a long text only the first and the last, where a request would stand."""
+    if len(text) <= _LONG_TEXT:
+        return split_sentences(text)
+    lines = text.strip().splitlines()
+    return [*split_sentences(lines[0][:_LONG_TEXT])[:1], *split_sentences(lines[-1][-_LONG_TEXT:])[-1:]]

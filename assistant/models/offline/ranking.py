@@ -1,9 +1,10 @@
 """Which of somebody's own words answer a question. Pure.
 
 The search has found what shares words with the question; here each quotation is scored by how much of the question it
-covers and whether it is of the kind asked for (a name, a number, a time, a place). What always holds: statements come
-before questions, of several that fit about equally well the newest is the answer, and what covers too little of the
-question is at most shown as the nearest thing there is, never as the answer.
+covers, whether it has the kind of thing asked for (a name, a number, a time, a place), and whether it is about the same
+person. What always holds: statements come before questions, of several that fit about equally well the newest is the
+answer, and what covers too little of the question is at most shown as the nearest, never as the answer. What replaces
+what is decided by the rules of memory (`sleep/rules`).
 """
 
 from __future__ import annotations
@@ -11,250 +12,206 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal
+from functools import lru_cache
 
-from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
-from assistant.core.text import lazy_regex
+from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
 from assistant.core.tool_results import QuotedMessage
-from assistant.models.offline.intents import AddTodos, CorrectStatement, TakeNote
-from assistant.models.offline.parse import parse_sentence
-from assistant.models.offline.words import (
-    ATTRIBUTE_WORDS,
-    content_words,
-    fold_word,
-    is_same_word,
-    related_words,
-    split_sentences,
-    tokenize,
-)
-
-Kind = Literal["name", "time", "place", "number", "colour", "any"]
+from assistant.models.offline.parse import AddTodos, Correction, Note, parse_clause, read_phrases
+from assistant.search.fulltext import base_form
+from sleep.rules.corrections import is_correction
+from sleep.rules.sentences import split_sentences
+from sleep.rules.statements import is_same_stem, parse_statement, stem_word
+from sleep.rules.supersede import compare_statements, parse_entry
+from sleep.rules.word_classes import classify_word
 
 _ANSWERS = 0.55
 _ANSWERS_TOPIC = 0.5
 _NEAREST = 0.4
-_REPLACES = _NEAREST
 _ABOUT_EQUAL = 0.1
 _ALSO_FITS = 0.25
-_A_MERE_ATTRIBUTE = 0.35
+_ATTRIBUTE_WEIGHT = 0.35
 _MOST = 3
 _MOST_ON_TOPIC = 5
-
-_RELATIVES = """sister brother mother father mum mom dad wife husband spouse son daughter uncle aunt cousin friend boss
-neighbour neighbor girlfriend boyfriend grandmother grandfather grandma grandpa niece nephew colleague"""
-_KIN = frozenset(fold_word(word) for word in _RELATIVES.split())
-_CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
-_COLOUR_WORDS = """red green blue yellow black white grey gray brown orange pink purple silver gold beige"""
-_COLOURS = frozenset(_COLOUR_WORDS.split())
-_NUMBERS = frozenset((*NUMBER_WORDS, "half", "dozen", "hundred", "thousand"))
-_BEFORE_PLACES = """in at to from near under by on behind over beside between ved i på bei auf unter"""
-_PLACE_WORDS = frozenset(_BEFORE_PLACES.split())
-_ASKED_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("colour", lazy_regex(r"\bcolou?r\b", re.IGNORECASE)),
-    ("number", lazy_regex(r"\b(?:how (?:much|many|old|tall|far|big)|number|phone|cost|price|rent)\b", re.IGNORECASE)),
-    ("time", lazy_regex(r"\b(?:when|what time|which day|birthday|date|wann|når)\b", re.IGNORECASE)),
-    ("name", lazy_regex(r"\b(?:who|whose|name|called|wer|hvem)\b", re.IGNORECASE)),
-    ("place", lazy_regex(r"\b(?:where|wo|hvor)\b", re.IGNORECASE)),
-)
-_CLAUSE = lazy_regex(r"(?:,|;|\bbut\b)\s+(?=(?:i|he|she|we|they|it|my|our|his|her|their|the)\b)", re.IGNORECASE)
-_NAMED = lazy_regex(r"\b(?:called|named|name is|heißt|heter)\s+\w+|\bis \w+[.!]?$", re.IGNORECASE)
-_FIRST_PERSON = frozenset({"i", "we", "ich", "jeg", "je"})
-_CATEGORY = lazy_regex(r"^(?:what|which) (\w+)")
-_MY = lazy_regex(r"\b(?:my|our|mein\w*|min|mitt|mine)\s+(\w+)", re.IGNORECASE)
-_OLD_VALUE = lazy_regex(
-    r"\b(?:not|no longer|instead of|rather than)\s+(.+?)(?=,|;|\.|\bbut\b|\bany ?more\b|$)", re.IGNORECASE
-)
-
-_OVER = lazy_regex(
-    r"\b(?:(?:moved|moving|switched|changed|went|going) from|quit|left|sold|instead of|no longer(?: \w+)?(?: at| in)?)"
-    r"\s+([^,;.]{2,40}?)(?=,|;|\.|\bto\b|\bfor\b|$)",
-    re.IGNORECASE,
-)
+_KINDS = ("colour", "number", "time", "name", "place")
+_NAME = lazy_regex(r"[^\W\d_]{2,}")
 
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswer:
-    """`answers`, the one to believe first; `corrects` when that one was said to put an earlier one right. Without
-    answers, `nearest` is what came closest, if anything did."""
-
-    answers: tuple[QuotedMessage, ...] = ()
-    corrects: bool = False
-    nearest: QuotedMessage | None = None
+    answers: tuple[QuotedMessage, ...] = ()  # the one to believe first
+    corrects: bool = False  # that one was said to put an earlier one right
+    nearest: QuotedMessage | None = None  # without answers, what came closest
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    words: tuple[str, ...]
-    weights: tuple[float, ...]
-    kind: Kind
-    first_person: bool
-    mine: frozenset[str]
-    kin: frozenset[str]
+    words: Sequence[str]
+    weights: Sequence[float]
+    kind: str  # one of `_KINDS`, or ""
+    names_self: bool
+    mine: frozenset[str]  # what the person calls "my"
+    kin: Sequence[str]
     names: frozenset[str]
+
+
+def content_words(text: str) -> list[str]:
+    """The words of `text` that mean something, folded, each once, in order. A capital inside the sentence makes a name
+    of a word that would mean nothing otherwise: Mia is somebody, "mia" is "my"."""
+    names = {fold_text(word) for word in _NAME.findall(text)[1:] if word[0].isupper()}
+    small = (STOP_WORDS | read_phrases().small_words) - names
+    return [word for word in distinct_words(text) if word not in small]
+
+
+def query_words(words: Sequence[str]) -> list[str]:
+    """What to search for: the words, and what else a statement may say for those that are more than attributes."""
+    attributes = read_phrases().attributes
+    subjects = [word for word in words if word not in attributes] or words
+    return list(dict.fromkeys([*words, *(other for word in subjects for other in sorted(_related(word)))]))
 
 
 def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool = False) -> RankedAnswer:
     """The quotations that answer `question`, or all that belong to its topic."""
-    asked = _read(question)
-    scored = sorted(((_score(asked, quote), quote) for quote in quotes), key=lambda pair: pair[0], reverse=True)
-    if not scored or not asked.words:
+    parsed = _parse_question(question)
+    scored = sorted(((_score(parsed, quote), quote) for quote in quotes), key=lambda pair: pair[0], reverse=True)
+    if not scored or not parsed.words:
         return RankedAnswer()
     best = scored[0][0]
     if best < (_ANSWERS_TOPIC if topic else _ANSWERS):
         return RankedAnswer(nearest=scored[0][1] if best >= _NEAREST else None)
-    floor = _ANSWERS_TOPIC if topic else max(_ANSWERS, best - _ALSO_FITS)
-    first = [quote for score, quote in scored if score >= best - _ABOUT_EQUAL and score >= floor]
-    rest = [quote for score, quote in scored if floor <= score < best - _ABOUT_EQUAL]
-    answers = _put_right(_distinct([*_newest_first(first), *_newest_first(rest)]))
-    return RankedAnswer(answers[: _MOST_ON_TOPIC if topic else _MOST], _is_correction(answers[0]))
+    least = _ANSWERS_TOPIC if topic else max(_ANSWERS, best - _ALSO_FITS)
+    first = [quote for score, quote in scored if score >= max(least, best - _ABOUT_EQUAL)]
+    rest = [quote for score, quote in scored if least <= score < best - _ABOUT_EQUAL]
+    answers = _current_first(_distinct([*_newest_first(first), *_newest_first(rest)]))
+    return RankedAnswer(tuple(answers[: _MOST_ON_TOPIC if topic else _MOST]), is_correction(answers[0].text))
 
 
 def find_replaced_statement(correction: str, quotes: Iterable[QuotedMessage]) -> QuotedMessage | None:
-    """The earlier statement that `correction` puts right, if one is found."""
-    asked = _read(correction)
-    if not asked.words:
-        return None
-    old = [fold_word(word) for part in _OLD_VALUE.findall(correction) for word in content_words(part)]
-    new = [fold_word(word) for word in asked.words]
+    """The newest of the earlier statements that `correction` most likely puts right: about the same, and with what it
+    says is no longer so, or without some of what it says instead."""
+    parsed = _parse_question(correction)
+    old = [word for part in parse_statement(correction).replaced for word in content_words(part.text)]
     scored = []
-    for quote in quotes:
-        said = [fold_word(token) for token in tokenize(quote.text)]
-        contradicts = _holds(said, old) if old else not all(_holds(said, [word]) for word in new)
-        if contradicts and (score := _score(asked, quote)) >= _REPLACES:
+    for quote in quotes if parsed.words else ():
+        words = distinct_words(quote.text)
+        contradicts = _has(words, old) if old else not all(_has(words, [word]) for word in parsed.words)
+        if contradicts and (score := _score(parsed, quote)) >= _NEAREST:
             scored.append((score, quote))
-    if not scored:
-        return None
-    best = max(score for score, _ in scored)
-    return _newest_first([quote for score, quote in scored if score >= best - _ABOUT_EQUAL])[0]
+    best = max((score for score, _ in scored), default=0.0)
+    return next(iter(_newest_first([quote for score, quote in scored if score >= best - _ABOUT_EQUAL])), None)
 
 
-def _put_right(answers: tuple[QuotedMessage, ...]) -> tuple[QuotedMessage, ...]:
-    """A newer one that answers as well, and was said to put something right or names what it takes the place of, stands
-    before the first."""
-    newer = [
-        quote
-        for quote in answers
-        if quote.message_id > answers[0].message_id and (_is_correction(quote) or _replaces(quote, answers[0]))
-    ]
-    holds = next(iter(_newest_first(newer)), answers[0])
-    return (holds, *(quote for quote in answers if quote is not holds))
-
-
-def _read(question: str) -> _Question:
-    words = tuple(content_words(question))
-    category = (_CATEGORY.findall(question.lower()) or [""])[0]
-    kinds = [kind for kind, pattern in _ASKED_KINDS if pattern.search(question)]
+def _parse_question(question: str) -> _Question:
+    phrases, words = read_phrases(), content_words(question)
+    category = phrases.patterns["category"].match(question)
+    minor = phrases.attributes | {fold_text(category[1])} if category else phrases.attributes
     return _Question(
         words=words,
-        weights=tuple(_A_MERE_ATTRIBUTE if word in ATTRIBUTE_WORDS or word == category else 1.0 for word in words),
-        kind=kinds[0] if kinds else "any",
-        first_person=bool(_FIRST_PERSON & set(tokenize(question))) or bool(_MY.search(question)),
-        mine=frozenset(fold_word(word) for word in _MY.findall(question.lower())),
-        kin=frozenset(word for word in words if fold_word(word) in _KIN),
-        names=frozenset(fold_word(name) for name in _names(question)) - _KIN,
+        weights=[_ATTRIBUTE_WEIGHT if word in minor else 1.0 for word in words],
+        kind=next((kind for kind in _KINDS if phrases.patterns[f"asks_{kind}"].search(question)), ""),
+        names_self=bool(phrases.patterns["self"].search(question) or phrases.patterns["mine"].search(question)),
+        mine=_mine(question),
+        kin=[word for word in words if _is_kin(word)],
+        names=parse_statement(question).names,
     )
 
 
-def _score(asked: _Question, quote: QuotedMessage) -> float:
-    whole = [fold_word(token) for token in tokenize(quote.text)]
-    if not any(_credit(word, whole, whole) for word in asked.words):
+def _score(question: _Question, quote: QuotedMessage) -> float:
+    whole = distinct_words(quote.text)
+    if not any(_credit(word, whole, whole) for word in question.words):
         return 0.0
-    clauses = [clause for sentence in split_sentences(quote.text) for clause in _CLAUSE.split(sentence)]
-    return max((_score_clause(asked, clause, whole) for clause in clauses), default=0.0)
+    clause_ends = read_phrases().patterns["clause"]
+    clauses = [clause for sentence in split_sentences(quote.text) for clause in clause_ends.split(sentence.text)]
+    return max((_score_clause(question, clause, whole) for clause in clauses), default=0.0)
 
 
-def _score_clause(asked: _Question, clause: str, whole: Sequence[str]) -> float:
-    said = [fold_word(token) for token in tokenize(clause)]
-    covered = sum(w * _credit(word, said, whole) for word, w in zip(asked.words, asked.weights, strict=True))
-    score = (
-        covered / sum(asked.weights) + _of_the_kind(asked.kind, clause) + _about_the_same(asked, clause, said, whole)
-    )
+def _score_clause(question: _Question, clause: str, whole: Sequence[str]) -> float:
+    words = distinct_words(clause)
+    covered = sum(w * _credit(word, words, whole) for word, w in zip(question.words, question.weights, strict=True))
+    score = covered / sum(question.weights) + _same_kind(question.kind, clause)
+    score += _same_person(question, clause, words, whole)
     if score < _NEAREST:
         return score
-    match parse_sentence(clause):
-        case TakeNote() | CorrectStatement():
-            return score
-        case AddTodos():
-            return score - 0.1
-        case _:
-            return score * 0.3
+    return score if isinstance(parse_clause(clause), Note | Correction | AddTodos) else score * 0.3
 
 
-def _credit(word: str, said: Sequence[str], whole: Sequence[str]) -> float:
+def _credit(word: str, words: Sequence[str], whole: Sequence[str]) -> float:
     """How far a word of the question is covered: said so, said otherwise, or said elsewhere in the same message."""
-    key, others = fold_word(word), [fold_word(other) for other in related_words(word)]
-    if _holds(said, [key]):
+    if _has(words, [word]):
         return 1.0
-    if _holds(said, others):
+    related = _related(word)
+    if _has(words, related):
         return 0.8
-    if _holds(whole, [key]):
+    if _has(whole, [word]):
         return 0.6
-    return 0.5 if _holds(whole, others) else 0.0
+    return 0.5 if _has(whole, related) else 0.0
 
 
-def _about_the_same(asked: _Question, clause: str, said: Sequence[str], whole: Sequence[str]) -> float:
-    """Whether question and statement speak of the same person or thing: "where do I live" is not answered by where a
+def _same_kind(kind: str, clause: str) -> float:
+    if not kind:
+        return 0.0
+    return 0.05 if read_phrases().patterns[f"has_{kind}"].search(clause) else -0.35
+
+
+def _same_person(question: _Question, clause: str, words: Sequence[str], whole: Sequence[str]) -> float:
+    """Whether question and statement are about the same person or thing: "where do I live" is not answered by where a
     brother lives."""
-    score = 0.0
-    if asked.first_person and _FIRST_PERSON & set(tokenize(clause)):
-        score += 0.1
-    if asked.mine & {fold_word(word) for word in _MY.findall(clause.lower())}:
-        score += 0.1
-    subject = {fold_word(word) for word in content_words(clause)[:2]} & _KIN
-    if asked.kin:
-        relatives = [fold_word(other) for kin in asked.kin for other in (kin, *related_words(kin))]
-        score -= 0.0 if _holds(whole, relatives) else 0.35
-    elif asked.first_person and subject:
+    score = 0.1 if question.names_self and read_phrases().patterns["self"].search(clause) else 0.0
+    score += 0.1 if question.mine & _mine(clause) else 0.0
+    if question.kin:
+        score -= 0.0 if any(_has(whole, [kin, *_related(kin)]) for kin in question.kin) else 0.35
+    elif question.names_self and any(map(_is_kin, content_words(clause)[:2])):
         score -= 0.35
-    return score - 0.2 * sum(1 for name in asked.names if not _holds(whole, [name]))
+    stems = frozenset(map(stem_word, whole))
+    return score - 0.2 * len(question.names - stems)
 
 
-def _of_the_kind(kind: Kind, clause: str) -> float:
-    said = tokenize(clause)
-    held = {
-        "any": True,
-        "name": bool(_names(clause) or _NAMED.search(clause)),
-        "colour": bool(_COLOURS & set(said)),
-        "number": any(character.isdigit() for character in clause) or bool(_NUMBERS & set(said)),
-        "time": any(character.isdigit() for character in clause) or bool(_CALENDAR & set(said)),
-        "place": bool(_PLACE_WORDS & set(said)),
-    }[kind]
-    return (0.05 if held else -0.35) if kind != "any" else 0.0
+def _mine(text: str) -> frozenset[str]:
+    return frozenset(map(fold_text, read_phrases().patterns["mine"].findall(text)))
 
 
-def _names(text: str) -> list[str]:
-    """Words that look like names of people or things: capitalised inside the clause, and not where or when."""
-    words = re.findall(r"[^\W\d_]+|\d+", text)
-    return [
-        word
-        for before, word in pairwise(words)
-        if word[0].isupper() and len(word) > 1 and word.lower() not in _CALENDAR and before.lower() not in _PLACE_WORDS
-    ]
+def _is_kin(word: str) -> bool:
+    return "kin" in classify_word(word)
 
 
-def _holds(said: Sequence[str], wanted: Iterable[str]) -> bool:
-    return any(is_same_word(one, other) for one in wanted for other in said)
+@lru_cache(maxsize=4096)
+def _related(word: str) -> frozenset[str]:
+    """Other words that a statement may use where a question says `word`."""
+    families = (family for family in read_phrases().families if _has(family, [word]))
+    return frozenset[str]().union(*families) - {word}
+
+
+def _has(words: Iterable[str], wanted: Iterable[str]) -> bool:
+    return any(_is_same_word(word, other) for other in wanted for word in words)
+
+
+@lru_cache(maxsize=16384)
+def _is_same_word(word: str, other: str) -> bool:
+    if word == other or any(map(str.isdigit, word + other)):
+        return word == other
+    return is_same_stem(stem_word(base_form(word)), stem_word(base_form(other)))
 
 
 def _newest_first(quotes: Iterable[QuotedMessage]) -> list[QuotedMessage]:
     return sorted(quotes, key=lambda quote: quote.message_id, reverse=True)
 
 
-def _distinct(quotes: Iterable[QuotedMessage]) -> tuple[QuotedMessage, ...]:
+def _distinct(quotes: Iterable[QuotedMessage]) -> list[QuotedMessage]:
     """Without those that say, word for word, what one before them says."""
-    seen: dict[str, QuotedMessage] = {}
+    by_words: dict[str, QuotedMessage] = {}
     for quote in quotes:
-        seen.setdefault(" ".join(tokenize(quote.text)), quote)
-    return tuple(seen.values())
+        by_words.setdefault(" ".join(re.findall(r"\w+", quote.text.lower())), quote)
+    return list(by_words.values())
+
+
+def _current_first(answers: list[QuotedMessage]) -> list[QuotedMessage]:
+    """A newer one that answers as well and replaces the first comes before it."""
+    first = answers[0]
+    newer = [quote for quote in answers if quote.message_id > first.message_id and _replaces(quote, first)]
+    current = next(iter(_newest_first(newer)), first)
+    return [current, *(quote for quote in answers if quote is not current)]
 
 
 def _replaces(newer: QuotedMessage, older: QuotedMessage) -> bool:
-    """Whether it says that something is over which the older one says: "moved from Oslo to Bergen"."""
-    said = [fold_word(token) for token in tokenize(older.text)]
-    over = [fold_word(word) for part in _OVER.findall(newer.text) for word in content_words(part)]
-    return bool(over) and _holds(said, over)
-
-
-def _is_correction(quote: QuotedMessage) -> bool:
-    return any(isinstance(parse_sentence(sentence), CorrectStatement) for sentence in split_sentences(quote.text))
+    if is_correction(newer.text):
+        return True
+    return compare_statements(parse_entry(newer.text), parse_entry(older.text)) == "supersedes"
