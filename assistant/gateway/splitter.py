@@ -25,7 +25,9 @@ def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
     most, size = capabilities.max_length, _SIZES[capabilities.length_unit]
     if most is None or size(body) <= most:
         return (body,)
-    from assistant.gateway.markdown_blocks import split_markdown  # loads a Markdown parser, and most answers are short
+    from assistant.gateway.markdown_splitter import (
+        split_markdown,
+    )  # loads a Markdown parser, and most answers are short
 
     return split_markdown(body, most, size)
 

@@ -104,7 +104,7 @@ class ForkServer:
 def _do_once() -> None:
     """What every process does once in its life, before the first fork: expressions are compiled, tools declared, prices
     and word vectors read, and what is imported late is imported. The home that this takes is gone then."""
-    importlib.import_module("assistant.gateway.markdown_blocks")
+    importlib.import_module("assistant.gateway.markdown_splitter")
     for one in gc.get_objects():
         if isinstance(one, _LazyPattern):
             assert one.match
