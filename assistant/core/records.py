@@ -75,14 +75,15 @@ OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed", "with
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """`parts_sent`: how many of its parts the network has."""
+    """A message on its way out."""
 
     id: int
     outgoing: OutgoingMessage
     state: OutboxState
     attempts: int
     created_at: datetime
-    parts_sent: int = 0
+    parts_sent: int = 0  # how many of its parts the network has
+    parts: tuple[str, ...] = ()  # the texts of a long one, once its first send was tried
 
 
 @dataclass(frozen=True, slots=True)

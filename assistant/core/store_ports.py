@@ -294,6 +294,10 @@ class Outbox(Protocol):
         """It is not sent again by itself; stored together with the notice that tells of it."""
         ...
 
+    def save_parts(self, item_id: int, texts: Sequence[str], now: datetime) -> None:
+        """The texts that a long message is sent as, from its first send to its last."""
+        ...
+
     def record_parts_sent(self, item_id: int, parts: int, now: datetime) -> None:
         """The network has so many of its parts."""
         ...

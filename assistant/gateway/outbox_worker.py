@@ -225,7 +225,11 @@ class OutboxWorker:
         """Whether what came after it may go."""
         arrivals, uncertain = self._arrivals, item.state == "sending"
         try:
-            for part in split_into_parts(item, self.bridge)[item.parts_sent :]:
+            parts = split_into_parts(item, self.bridge)
+            texts = [part.text for part in parts if part.media is None]
+            if len(texts) > 1 and not item.parts:
+                self._outbox.save_parts(item.id, texts, self._clock())
+            for part in parts[item.parts_sent :]:
                 self._outbox.set_state(item.id, "sending", self._clock())
                 whole = part if part.media is None else replace(part, media=self._loaded(part.media))
                 with self._tracer.span("send", bridge=self.bridge.name) as span:

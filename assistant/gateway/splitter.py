@@ -1,9 +1,9 @@
 """What goes out, message by message: a long text becomes several messages, files follow as parts of their own. Pure.
 
-What always holds: the same text gives the same parts, for ever (I8: a part has a key, and one body under it). No part
-is longer than the network allows. Together they say everything: between blocks, list items and lines of code nothing
-is lost, a fence that is cut is closed and opened again, a table has its head in every part, a link that is defined
-elsewhere has its definition with it.
+What always holds: a part has a key, and one body under it (I8): the texts of a long message are stored before the first
+is sent, and not cut again. No part is longer than the network allows. Together they say everything: between blocks,
+list items and lines of code nothing is lost, a fence that is cut is closed and opened again, a table has its head in
+every part, a link that is defined elsewhere has its address in place.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
 
 
 def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
-    """What goes out, message by message; the same for the same item, whenever it is asked."""
+    """What goes out, message by message; the same for the same item as soon as its texts are stored."""
     outgoing, can = item.outgoing, bridge.capabilities
     files = outgoing.media if can.media else ()
     named = () if can.media else tuple(f"[{one.name or one.mime}]" for one in outgoing.media)
     untold = () if can.buttons else (one.command for one in outgoing.buttons if one.command not in outgoing.body)
     pressed = ", ".join(f"`{command}`" for command in untold)
     body = "\n\n".join(text for text in (outgoing.body, pressed, *named) if text.strip())
-    texts = split_text(body, can) if body or not files else ()
+    texts = item.parts or (split_text(body, can) if body or not files else ())
     last = len(texts) + len(files)
     return [
         *(OutgoingPart(item, number, text, number == last) for number, text in enumerate(texts, 1)),

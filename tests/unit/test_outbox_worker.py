@@ -232,6 +232,27 @@ async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_o
     assert len({part.key for part in bridge.parts}) == 4
 
 
+async def test_i8_the_rest_of_a_long_one_is_sent_as_it_was_cut_at_first(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
+    bridge = RecordingBridge(send_errors=[])
+    bridge.capabilities = BridgeCapabilities(max_length=20)
+    item = outbox.push(replace(outgoing_message("a"), body="One sentence. Another one. A third one."), clock())
+    outbox.save_parts(item.id, ["as an earlier", "version cut", "it"], clock())
+    outbox.record_parts_sent(item.id, 1, clock())
+    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    assert [part.text for part in bridge.parts] == ["version cut", "it"]
+    assert outbox.recent_items("main")[0].parts == ()
+
+
+async def test_i8_a_long_one_is_stored_as_it_is_cut(outbox: StoredOutbox, clock: SteppingClock) -> None:
+    bridge = RecordingBridge(send_errors=[BridgeError("away")])
+    bridge.capabilities = BridgeCapabilities(max_length=20)
+    outbox.push(replace(outgoing_message("a"), body="One sentence. Another one."), clock())
+    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    assert outbox.recent_items("main")[0].parts == ("One sentence.", "Another one.")
+
+
 @pytest.mark.parametrize("trouble", [KeyError("a fault of the library"), TimeoutError()])
 async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_message_was_out(
     outbox: StoredOutbox, clock: SteppingClock, trouble: Exception

@@ -168,4 +168,4 @@ def _outbox(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
         else:
             continue
         if left != body:
-            yield RowChange("outbox", "outbox", row["row_number"], {"body": left}, shown)
+            yield RowChange("outbox", "outbox", row["row_number"], {"body": left, "parts": "[]"}, shown)

@@ -22,6 +22,18 @@ def create_tables(db: Database) -> None:
         db.execute(statement)
 
 
+@script_migrations(name="0010_outbox_parts")
+def add_outbox_parts(db: Database) -> None:
+    """The parts of a long message are stored before the first is sent. Where some were sent already, nobody can tell
+    any more what the others are: the owner decides about these."""
+    # parts: JSON list of texts; empty for a message that is short, was not tried yet, or was sent.
+    db.execute("ALTER TABLE outbox ADD COLUMN parts TEXT NOT NULL DEFAULT '[]'")
+    db.execute(
+        "UPDATE outbox SET state = 'ambiguous', parts_sent = 0, error = 'an earlier version sent some of its parts'"
+        " WHERE state IN ('pending', 'sending') AND parts_sent > 0"
+    )
+
+
 PEOPLE_TABLES: tuple[str, ...] = (
     # role: owner (one row at most) or guest; state: allowed or denied.
     """CREATE TABLE people (

@@ -83,8 +83,9 @@ class StoredOutbox:
         """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not."""
         with self._db.write() as db:
             db.execute(
-                "UPDATE outbox SET state = ?, attempts = attempts + ?, error = ?, updated_at = ? WHERE id = ?",
-                (state, int(state == "sending" and not error), clean_text(error), format_time(now), item_id),
+                "UPDATE outbox SET state = ?, attempts = attempts + ?, error = ?, updated_at = ?,"
+                " parts = iif(? = 'sent', '[]', parts) WHERE id = ?",
+                (state, int(state == "sending" and not error), clean_text(error), format_time(now), state, item_id),
             )
 
     def give_up(
@@ -98,6 +99,15 @@ class StoredOutbox:
             if notice is not None:
                 session = session_rows.find_session(db, notice.session)
                 insert_outgoing(db, [notice], 1 if session is None else session.generation, None, now)
+
+    def save_parts(self, item_id: int, texts: Sequence[str], now: datetime) -> None:
+        """Another version of the program may cut the body at other places, or this one with another parser: a part has
+        one body for ever."""
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE outbox SET parts = ?, updated_at = ? WHERE id = ?",
+                (dump_json([clean_text(text) for text in texts]), format_time(now), item_id),
+            )
 
     def record_parts_sent(self, item_id: int, parts: int, now: datetime) -> None:
         """The network has so many of its parts, for certain; the next one was not sent yet."""
@@ -165,7 +175,7 @@ def redirect_item(db: Database, item_id: int, bridge: str, target: str, now: dat
     passed it."""
     db.execute(
         "UPDATE outbox SET id = (SELECT max(id) + 1 FROM outbox), bridge = ?, target = ?, state = 'pending',"
-        " parts_sent = 0, error = '', updated_at = ? WHERE id = ?",
+        " parts_sent = 0, parts = '[]', error = '', updated_at = ? WHERE id = ?",
         (bridge, target, format_time(now), item_id),
     )
 
@@ -349,7 +359,8 @@ def outbox_item_of_row(row: Row) -> OutboxItem:
         media=tuple(media_from_json(one) for one in json.loads(row["media"])),
     )
     at = parse_time(row["created_at"])
-    return OutboxItem(row["id"], outgoing, row["state"], row["attempts"], at, row["parts_sent"])
+    parts = tuple(json.loads(row["parts"]))
+    return OutboxItem(row["id"], outgoing, row["state"], row["attempts"], at, row["parts_sent"], parts)
 
 
 def encode_buttons(outgoing: OutgoingMessage) -> str:
