@@ -1,28 +1,30 @@
-"""One SQLite database of the home: opened, migrated, written and read through here and nowhere else.
+"""One SQLite database of a data folder: opened, migrated, written and read through here and nowhere else.
 
 What always holds: there is one write path, `write()`. It takes the write lock at once (`BEGIN IMMEDIATE`), refuses to
 nest, and ends in a commit or a rollback, so that no transaction is ever left open. A commit is on the disk when
 `write()` returns (WAL with `synchronous=FULL`). Errors of SQLite leave as `StoreError` with a line for people; after
-one the connection goes on as soon as the cause is gone.
+one the connection works again as soon as the cause is gone.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.core.errors import CorruptStore, HomeError, HomeReplaced, NewerSchema, OlderSchema, StoreError
-from assistant.store.files import file_identity, prepare_home, sync_directory, sync_file
+from assistant.core.errors import HomeReplaced, NewerSchema, OlderSchema, StoreError
+from assistant.store.encoding import clean_text, format_time
+from assistant.store.files import create_private_file, file_identity, prepare_home, sync_directory, sync_file
+from assistant.store.rows import insert_sql, update_sql
+from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors
 
 _BUSY_MILLISECONDS = 5000
 _STATEMENTS = 256
@@ -43,21 +45,7 @@ _EACH = (
 _WRITER_CACHE, _READER_CACHE = "PRAGMA cache_size = -2048", "PRAGMA cache_size = -1024"
 
 SqlParameters = Sequence[Any]
-
-
-def _create_file(path: Path) -> None:
-    """Make the file, closed to others, where there is none. One that is there is not touched: who closes any descriptor
-    of a file gives up all locks that the process has on it (POSIX), those of SQLite's open connections among them.
-    Raises `HomeError`."""
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    except FileExistsError:
-        if not os.access(path, os.R_OK | os.W_OK):
-            raise HomeError(f"{path} cannot be opened: {os.strerror(errno.EACCES)}. Nothing was changed.") from None
-    except OSError as error:
-        raise HomeError(f"{path} cannot be opened: {error.strerror}. Nothing was changed.") from error
+T = TypeVar("T")
 
 
 class Database:
@@ -77,8 +65,8 @@ class Database:
 
         Raises `HomeError`, `NewerSchema`, `StoreError`."""
         prepare_home(path.parent)
-        _create_file(path)
-        with _translated(path):
+        create_private_file(path)
+        with translated_errors(path):
             database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH, _WRITER_CACHE)))
         try:
             database._require_writable()
@@ -91,13 +79,13 @@ class Database:
     @classmethod
     def open_reader(cls, path: Path) -> Database:
         """Open for reading only, while another process or thread writes. Raises `StoreError` where there is none."""
-        with _translated(path):
+        with translated_errors(path):
             return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=(*_EACH, _READER_CACHE)))
 
     @classmethod
     def open_unmigrated(cls, path: Path) -> Database:
         """Open one that is there, for writing, whatever version it has: nothing is migrated. Raises `StoreError`."""
-        with _translated(path):
+        with translated_errors(path):
             uri = f"{path.absolute().as_uri()}?mode=rw"
             return cls(path, _connect(uri, uri=True, setup=(*_SETUP, *_EACH, _WRITER_CACHE)))
 
@@ -109,27 +97,41 @@ class Database:
     def rows(self, sql: str, parameters: SqlParameters = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
         try:
-            return self._connection.execute(sql, parameters).fetchall()
+            return self._run(sql, parameters).fetchall()
         except sqlite3.Error as error:
-            raise _explained(self.path, error) from error
+            raise explain_error(self.path, error) from error
 
     def row(self, sql: str, parameters: SqlParameters = ()) -> sqlite3.Row | None:
         """The first row of a query, or None."""
         try:
-            found: sqlite3.Row | None = self._connection.execute(sql, parameters).fetchone()
-            return found
+            row: sqlite3.Row | None = self._run(sql, parameters).fetchone()
+            return row
         except sqlite3.Error as error:
-            raise _explained(self.path, error) from error
+            raise explain_error(self.path, error) from error
+
+    def value(self, sql: str, parameters: SqlParameters = ()) -> Any:
+        """The first column of the first row, or None."""
+        row = self.row(sql, parameters)
+        return None if row is None else row[0]
+
+    def read_all(self, read: Callable[[sqlite3.Row], T], sql: str, parameters: SqlParameters = ()) -> list[T]:
+        """What `read` makes of each row of a query."""
+        return [read(row) for row in self.rows(sql, parameters)]
+
+    def read_one(self, read: Callable[[sqlite3.Row], T], sql: str, parameters: SqlParameters = ()) -> T | None:
+        """What `read` makes of the first row of a query, or None."""
+        row = self.row(sql, parameters)
+        return None if row is None else read(row)
 
     def iterate(self, sql: str, parameters: SqlParameters = ()) -> Iterator[sqlite3.Row]:
         """The rows of a query one by one, for those that do not fit in memory."""
-        with _translated(self.path):
-            yield from self._connection.execute(sql, parameters)
+        with translated_errors(self.path):
+            yield from self._run(sql, parameters)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Queries inside see one state of the database, whatever is committed meanwhile."""
-        with _translated(self.path):
+        with translated_errors(self.path):
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -148,7 +150,7 @@ class Database:
         try:
             self.require_same_file()
             self._after = []
-            with _translated(self.path), self._foreign_keys(references), self._transaction():
+            with translated_errors(self.path), self._foreign_keys(references), self._transaction():
                 yield self
             after = self._after
         finally:
@@ -182,26 +184,47 @@ class Database:
     def execute(self, sql: str, parameters: SqlParameters = ()) -> int:
         """Run one writing statement inside `write()`; the number of rows it changed."""
         self._require_transaction()
-        return self._connection.execute(sql, parameters).rowcount
+        return self._run(sql, parameters).rowcount
 
-    def insert(self, sql: str, parameters: SqlParameters = ()) -> int:
-        """Run one INSERT inside `write()`; the new row's id."""
+    def execute_many(self, sql: str, parameters: Iterable[SqlParameters]) -> None:
         self._require_transaction()
-        return self._connection.execute(sql, parameters).lastrowid or 0
+        for each in parameters:
+            self._run(sql, each)
 
-    def execute_many(self, sql: str, parameters: Sequence[SqlParameters]) -> None:
+    def insert_row(self, table: str, /, **columns: Any) -> int:
+        """Insert a row inside `write()`; its id."""
         self._require_transaction()
-        self._connection.executemany(sql, parameters)
+        return self._run(insert_sql(table, (*columns,)), (*columns.values(),)).lastrowid or 0
+
+    def insert_if_new(self, table: str, /, **columns: Any) -> bool:
+        """Insert a row inside `write()`, unless one with its key is there: whether it was inserted."""
+        return bool(self.execute(insert_sql(table, (*columns,), ()), (*columns.values(),)))
+
+    def upsert_row(self, table: str, key: tuple[str, ...], /, **columns: Any) -> None:
+        """Insert a row inside `write()`, or update the one that has the same values in the columns `key`."""
+        self.execute(insert_sql(table, (*columns,), key), (*columns.values(),))
+
+    def update_rows(self, table: str, where: Mapping[str, Any], /, **columns: Any) -> int:
+        """Update the rows that have these values, inside `write()`; how many there are."""
+        return self.execute(update_sql(table, (*columns,), (*where,)), (*columns.values(), *where.values()))
+
+    def _run(self, sql: str, parameters: SqlParameters) -> sqlite3.Cursor:
+        """Times are written in their stored form, and text that has no UTF-8 form is cleaned (`encoding`)."""
+        values = [format_time(value) if isinstance(value, datetime) else value for value in parameters]
+        try:
+            return self._connection.execute(sql, values)
+        except UnicodeEncodeError:
+            return self._connection.execute(sql, [clean_text(one) if isinstance(one, str) else one for one in values])
 
     def after_commit(self, callback: Callable[[], None]) -> None:
-        """Have `act` called once this transaction is committed; forgotten if it is rolled back."""
+        """Have `callback` called once this transaction is committed; never if it is rolled back."""
         self._require_transaction()
         self._after.append(callback)
 
     def require_writable(self) -> None:
         """Raises `StoreError` where nothing can be written now. Writes nothing, and finds no disk that is just full."""
         self.require_same_file()
-        # Whoever writes just now can.
+        # A write that is under way shows that it can.
         if self._writing.acquire(blocking=False):
             try:
                 self._require_writable()
@@ -209,23 +232,22 @@ class Database:
                 self._writing.release()
 
     def require_same_file(self) -> None:
-        """Raises `StoreError` while the file is away, `HomeReplaced` where another one is at its place: what is
-        written to a file that was taken away, with its home or its disk, nobody would ever find."""
-        found = file_identity(self.path)
-        if found is None:
+        """Raises `StoreError` while the file is away, `HomeReplaced` where another one is at its place: nobody would
+        ever find what is written to a file that was taken away, with its data folder or its disk."""
+        identity = file_identity(self.path)
+        if identity is None:
             raise StoreError(
-                f"{self.path} is not there any more. {_DATA_KEPT}; bring the home back (is its disk mounted?), and "
-                "it goes on by itself."
+                f"{self.path} is not there any more. {DATA_KEPT}; bring the data folder back (is its disk mounted?), "
+                "and the assistant continues."
             )
-        if found != self._file:
+        if identity != self._file:
             raise HomeReplaced(
-                f"{self.path} is another file than the one that was opened. {_DATA_KEPT} there; start the assistant "
-                f"again."
+                f"{self.path} is another file than the one that was opened. {DATA_KEPT} there; restart the assistant."
             )
 
     def _require_writable(self) -> None:
         """SQLite falls back to reading only, silently and for good, when it could not open the file for writing."""
-        with _translated(self.path):
+        with translated_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._connection.execute("PRAGMA user_version = 1")
@@ -253,17 +275,16 @@ class Database:
         """Write the file anew from what is left, since pages that were rearranged keep words beside their cells, and
         empty the write-ahead log. Raises `StoreError`, also where another process still reads what was."""
         self.rows("VACUUM")
-        emptied = self.row("PRAGMA wal_checkpoint(TRUNCATE)")
-        if emptied is None or emptied[0]:
+        if self.value("PRAGMA wal_checkpoint(TRUNCATE)"):
             raise StoreError(
-                f"{self.path}: another process still reads what it was, so that deleted words may lie beside it. Stop "
-                "that process, then repeat this."
+                f"{self.path}: another process is still reading it, so deleted words may remain in the file beside it. "
+                "Stop that process, then repeat this."
             )
 
     # -------------------------------------------------------------------------------------------------- migrating
 
     def _migrate(self, migrations: Migrations, now: datetime) -> None:
-        with _translated(self.path):
+        with translated_errors(self.path):
             applied = {migration.name for migration in migrations.applied(self.utils)}
             pending = [migration.name for migration in migrations.pending(self.utils)]
         self._require_known_schema(applied, migrations)
@@ -279,7 +300,7 @@ class Database:
         retired = {name for name in applied if name < names[0]}
         if retired and names[0] not in applied:
             raise StoreError(
-                f"{self.path} was written by a version that this one cannot bring up to date (it has no {names[0]}). "
+                f"{self.path} was written by a version that this one cannot upgrade (it has no {names[0]}). "
                 "Nothing was changed; start the version before this one once, which can, then this one."
             )
         unknown = sorted(applied - retired - set(names))
@@ -290,20 +311,20 @@ class Database:
             )
 
     def require_schema(self, migrations: Migrations) -> None:
-        """Raises `NewerSchema`, and `EarlierSchema` where whoever opens it for writing would migrate it first."""
+        """Raises `NewerSchema`, and `OlderSchema` where opening it for writing would migrate it first."""
         applied = set(self.applied_migrations())
         self._require_known_schema(applied, migrations)
         missing = [name for name in _migration_names(migrations) if name not in applied]
         if missing:
             raise OlderSchema(
-                f"{self.path} was written by an earlier version (it has no {missing[0]}). Nothing was changed; start "
-                "the assistant anew (`assistant run` or `assistant chat`), which brings it up to date and keeps a copy."
+                f"{self.path} was written by an earlier version (it has no {missing[0]}). Nothing was changed; restart "
+                "the assistant (`assistant run` or `assistant chat`), which upgrades it and keeps a copy."
             )
 
     def copy_to(self, target: Path, on_progress: Callable[[int], None] | None = None) -> None:
         """Everything that is in it, or that its snapshot sees, into an empty file, which may be written meanwhile as
-        nobody reads it yet; `each` is called after every so many bytes. Raises `StoreError`."""
-        with _translated(target):
+        nobody reads it yet; `on_progress` is called with the bytes of each step. Raises `StoreError`."""
+        with translated_errors(target):
             copy = sqlite3.connect(target, isolation_level=None)
             try:
                 # Nobody needs to roll the copy back: it is thrown away where it does not come to its end.
@@ -317,11 +338,11 @@ class Database:
 
     def applied_migrations(self) -> list[str]:
         """The names of the migrations that it has, in their order."""
-        with _translated(self.path):
+        with translated_errors(self.path):
             return [migration.name for migration in Migrations(self.path.stem).applied(self.utils)]
 
     def backup(self, now: datetime, reason: str) -> Path:
-        """A consistent copy in `<home>/backups`, durable on return. Raises `StoreError`."""
+        """A consistent copy in `backups/` of the data folder, durable on return. Raises `StoreError`."""
         folder = self.path.parent / "backups"
         target = folder / f"{self.path.stem}-{now:%Y%m%dT%H%M%SZ}-{reason}.db"
         partial = folder / f"{self.path.stem}.partial"
@@ -359,39 +380,6 @@ def _connect(target: str, *, uri: bool, setup: Sequence[str]) -> sqlite_utils.Da
     except BaseException:
         connection.close()
         raise
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _explained(path, error) from error
-
-
-_DATA_KEPT = "What was accepted before is kept"
-_FAMILIES = {
-    sqlite3.SQLITE_FULL: f"was not written. The disk is full. {_DATA_KEPT}; make room, then try again.",
-    sqlite3.SQLITE_IOERR: f"was not written. The disk reported an error. {_DATA_KEPT}; check it, then try again.",
-    sqlite3.SQLITE_READONLY: f"cannot be written. {_DATA_KEPT}; make the home writable, then try again.",
-    sqlite3.SQLITE_CANTOPEN: f"cannot be opened. {_DATA_KEPT}; check that the home exists and is yours.",
-    sqlite3.SQLITE_BUSY: f"was not written. Another process has locked it. {_DATA_KEPT}; stop it, or try again.",
-    sqlite3.SQLITE_LOCKED: f"was not written. Another process has locked it. {_DATA_KEPT}; stop it, or try again.",
-    sqlite3.SQLITE_TOOBIG: f"was not written. A text is too long for it. {_DATA_KEPT}; send it in parts.",
-}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
-_UNREADABLE = "stop the assistant, then `assistant backup restore NAME --force` (`assistant backup list` names them)."
-
-
-def _explained(path: Path, error: sqlite3.Error) -> StoreError:
-    family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if family in _CORRUPT:
-        to_do = _UNREADABLE if family in _DAMAGED else "run `assistant verify`."
-        return CorruptStore(f"{path}: {error}. Nothing was changed; {to_do}")
-    if family in _FAMILIES:
-        return StoreError(f"{path} {_FAMILIES[family]}")
-    return StoreError(f"{path}: {error}. {_DATA_KEPT}; run `assistant verify`.")
 
 
 def column_names(db: Database, table: str) -> frozenset[str]:

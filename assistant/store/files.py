@@ -280,4 +280,19 @@ def prepare_home(home: Path) -> None:
         if home.stat().st_mode & 0o077:
             home.chmod(0o700)
     except OSError as error:
-        raise HomeError(f"The home {home} cannot be used: {error.strerror}. Nothing was changed.") from error
+        raise HomeError(f"The data folder {home} cannot be used: {error.strerror}. Nothing was changed.") from error
+
+
+def create_private_file(path: Path) -> None:
+    """Make the file, closed to others, where there is none. One that is there is not touched: closing any descriptor of
+    a file gives up all locks that the process has on it (POSIX), those of SQLite's open connections among them. Raises
+    `HomeError`."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise HomeError(f"{path} cannot be opened: {os.strerror(errno.EACCES)}. Nothing was changed.") from None
+    except OSError as error:
+        raise HomeError(f"{path} cannot be opened: {error.strerror}. Nothing was changed.") from error

@@ -1,56 +1,59 @@
-"""Frozen dataclasses as rows of a table, and read from JSON.
+"""Frozen dataclasses as rows of a table, and read from JSON; statements that name the columns of a table once.
 
-What always holds: a column has the name of its field; times are stored by `format_time`, tuples and mappings as JSON,
-text clean. Columns that the dataclass has no field for are ignored, so a table may have more of them. What is read
-back is checked against the types of the fields: `ValueError` for what does not fit.
+What always holds: the field `opened_at` is the column `opened_at`, and its annotation says how the column is decoded:
+times from text, mappings and tuples from JSON, `bool` from 0 and 1. Columns that the dataclass has no field for are
+ignored, so a table may have more of them. How values are encoded is up to `Database`, which runs all statements.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import datetime
+from functools import cache
 from sqlite3 import Row
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin, get_type_hints
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from assistant.store.database import Database
-from assistant.store.encoding import clean_text, dump_json, format_time
+from assistant.core.messages import Media, media_from_json
+from assistant.core.records import Button
+from assistant.store.encoding import dump_json, parse_time
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
+_Decode = Callable[[Any], Any]
+
 # `functools.cache` takes no `type[T]` for mypy.
 _adapters: dict[Any, TypeAdapter[Any]] = {}
-_fields_as_json: dict[Any, frozenset[str]] = {}
+# What outgoing messages have: decoded without pydantic, which a start need not wait for.
+_DECODE_ITEM: Mapping[Any, _Decode] = {Media: media_from_json, Button: lambda pair: Button(*pair)}
 
 
-def from_row(kind: type[T], row: Row, **values: Any) -> T:
-    """The dataclass that a row is; `values` go before its columns."""
-    columns: dict[str, Any] = {**dict(row), **values}
-    for name in _json_fields(kind) & columns.keys():
-        if isinstance(columns[name], str):
-            columns[name] = json.loads(columns[name])
-    return from_values(kind, columns)
+def class_row(kind: type[T], **sources: str | Callable[[Row], Any]) -> Callable[[Row], T]:
+    """What makes a `kind` of a row. `sources` are the fields that are not the column of their name: the name of another
+    column, or a function that makes the field of the whole row."""
+    plan: list[tuple[str, _Decode | None, Callable[[Row], Any] | None]] = []
+
+    def read(row: Row) -> T:
+        # Planned at the first row: most processes read few of the tables.
+        if not plan:
+            plan.extend(_plan(kind, sources))
+        values = []
+        for column, decode, make in plan:
+            value = row[column] if make is None else make(row)
+            values.append(value if decode is None or value is None else decode(value))
+        return kind(*values)
+
+    return read
 
 
 def to_row(value: Any) -> dict[str, Any]:
     """The columns of a dataclass, one for each field."""
-    return {field.name: _column(getattr(value, field.name)) for field in fields(value)}
-
-
-def insert_row(db: Database, table: str, columns: Mapping[str, Any], *, replace: bool = False) -> int:
-    """Inside `write()`: the id of the new row. `replace`: in place of one with the same key."""
-    verb = "INSERT OR REPLACE" if replace else "INSERT"
-    places = ", ".join("?" * len(columns))
-    return db.insert(f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({places})", tuple(columns.values()))
-
-
-def update_row(db: Database, table: str, columns: Mapping[str, Any], row_id: int) -> None:
-    """Inside `write()`."""
-    assignments = ", ".join(f"{column} = ?" for column in columns)
-    db.execute(f"UPDATE {table} SET {assignments} WHERE rowid = ?", (*columns.values(), row_id))
+    values = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: dump_json(one) if isinstance(one, tuple | list | Mapping) else one for name, one in values.items()}
 
 
 def from_values(kind: type[T], values: Any) -> T:
@@ -65,30 +68,55 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     return value
 
 
+@cache
+def insert_sql(table: str, columns: tuple[str, ...], key: tuple[str, ...] | None = None) -> str:
+    """With `key`, a row that has the same values there is updated; with (), it is left as it is."""
+    sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    if key is None:
+        return sql
+    if not key:
+        return f"{sql} ON CONFLICT DO NOTHING"
+    changes = ", ".join(f"{column} = excluded.{column}" for column in columns if column not in key)
+    return f"{sql} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
+
+
+@cache
+def update_sql(table: str, columns: tuple[str, ...], where: tuple[str, ...]) -> str:
+    changes, conditions = ", ".join(f"{name} = ?" for name in columns), " AND ".join(f"{name} = ?" for name in where)
+    return f"UPDATE {table} SET {changes} WHERE {conditions}"
+
+
+def _plan(
+    kind: Any, sources: Mapping[str, str | Callable[[Row], Any]]
+) -> Iterator[tuple[str, _Decode | None, Callable[[Row], Any] | None]]:
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        source = sources.get(field.name, field.name)
+        if isinstance(source, str):
+            yield source, _decoder(hints[field.name]), None
+        else:
+            yield field.name, None, source
+
+
+def _decoder(hint: Any) -> _Decode | None:
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+    kind = kinds[0] if NoneType in get_args(hint) and len(kinds) == 1 else hint
+    if kind is datetime:
+        return parse_time
+    if kind is bool:
+        return bool
+    if get_origin(kind) is tuple:
+        item = get_args(kind)[0]
+        if is_dataclass(item) and item not in _DECODE_ITEM:
+            return lambda text: from_json(kind, text)
+        decode = _DECODE_ITEM.get(item)
+        return lambda text: tuple(json.loads(text) if decode is None else map(decode, json.loads(text)))
+    return json.loads if get_origin(kind) in (Mapping, dict) else None
+
+
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter  # not needed at start
 
     if kind not in _adapters:
         _adapters[kind] = TypeAdapter(kind)
     return _adapters[kind]
-
-
-def _json_fields(kind: Any) -> frozenset[str]:
-    if kind not in _fields_as_json:
-        hints = get_type_hints(kind)
-        with_parts = (name for name, hint in hints.items() if get_origin(hint) in (tuple, list, dict, Mapping))
-        _fields_as_json[kind] = frozenset(with_parts)
-    return _fields_as_json[kind]
-
-
-def _column(value: Any) -> Any:
-    match value:
-        case datetime():
-            return format_time(value)
-        case str():
-            return clean_text(value)
-        case bool():
-            return int(value)
-        case tuple() | list() | Mapping():
-            return dump_json(value)
-    return value

@@ -97,7 +97,7 @@ def test_a_branch_is_compacted_and_taken_back_as_any_conversation(home: StoreHom
 def test_a_pair_of_call_and_result_is_never_split(home: StoreHome) -> None:
     turn = home.begin_turn("look")
     call, result = home.conversation.record_messages(turn, tool_round(), NOW)
-    with pytest.raises(UsageError, match="still being made"):
+    with pytest.raises(UsageError, match="still being written"):
         home.conversation.branch_session("main", live_messages(home)[-3].id or 0, NOW)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "seen"), [], NOW)
     with pytest.raises(UsageError, match=rf"branch at message #{result.id}\."):

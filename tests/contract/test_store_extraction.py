@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.messages import Message
-from assistant.store.script.unread import UnreadMessages
+from assistant.store.script.index import UnreadMessages
 from tests.support.compactions import live_messages, plan_compaction, plan_masking, plan_merge, summary_message
 from tests.support.store_home import NOW, StoreHome, tool_round
 

@@ -19,16 +19,16 @@ from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelCall
 from assistant.core.records import TokenCalibration
 from assistant.settings.sections import BudgetSettings
+from assistant.store.script.index import UnreadMessages
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.requests import UserRequests
 from assistant.store.script.state import CircuitBreakers, ModelFacts
 from assistant.store.script.turns import Delegations
-from assistant.store.script.unread import UnreadMessages
 from tests.support.compactions import plan_compaction, plan_masking, plan_merge, summary_message
 from tests.support.store_home import NOW, StoreHome, reply_item, tool_round
 
 READS_ALL = re.compile(
-    r"^SCAN (?!CONSTANT|waiting\b|\(subquery|.* USING (COVERING )?INDEX"
+    r"^SCAN (?!CONSTANT|waiting\b|json_each\b|\(subquery|.* USING (COVERING )?INDEX"
     r" (inbox_accepted|turns_running|checkpoints_started|delegations_running)$)"
 )
 """The indexes named hold open items alone, however many there ever were."""

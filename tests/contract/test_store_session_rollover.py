@@ -13,7 +13,7 @@ from assistant.core.messages import Message
 from assistant.core.records import SessionInfo
 from assistant.core.sessions import GenerationEnd, SessionReset
 from assistant.store.script.generations import StoredGenerations, StoredResets
-from assistant.store.script.unread import UnreadMessages
+from assistant.store.script.index import UnreadMessages
 from tests.contract.test_store_crash import crash_after
 from tests.support.compactions import kept_copy, live_messages, plan_compaction, plan_masking, summary_message
 from tests.support.store_home import NOW, StoreHome, blank_words, reply_item

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.core.memories import SleepReport
-from assistant.store.script.unread import UnreadMessages
+from assistant.store.script.index import UnreadMessages
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.cycle import SleepCycle
 from sleep.cycle.extract import Extractor

@@ -15,7 +15,7 @@ from assistant.core.errors import UsageError
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import ToolCall
 from assistant.core.sessions import MAIN_SESSION
-from assistant.store.script.unread import UnreadMessages
+from assistant.store.script.index import UnreadMessages
 from sleep.cycle.extract import Extractor
 from sleep.cycle.rebuild import Reextraction, derive_memories
 from tests.support.consolidation_home import JUNE, NOW, ConsolidationHome, decisions_answer, open_consolidation_home

@@ -24,8 +24,8 @@ from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
+from assistant.store.script.index import UnreadMessages
 from assistant.store.script.state import CircuitBreakers
-from assistant.store.script.unread import UnreadMessages
 from sleep.compaction.budget import BudgetedModel, SleepBudget
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase

@@ -318,7 +318,7 @@ def test_one_of_an_earlier_version_is_told_to_whoever_reads(db: Database) -> Non
     reader = Database.open_reader(db.path)
     try:
         reader.require_schema(first)
-        with pytest.raises(StoreError, match=r"earlier version \(it has no 0002_tags\)\. Nothing was changed; start"):
+        with pytest.raises(StoreError, match=r"earlier version \(it has no 0002_tags\)\. Nothing was changed; restart"):
             reader.require_schema(second)
         Database.open(db.path, second, NOW).close()
         reader.require_schema(second)

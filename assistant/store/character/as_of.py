@@ -21,10 +21,10 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.memories import ChangePlan, FileSnapshot, JournalEntry, Memory, MemorySnapshot, UndoableEdit
-from assistant.store.character.journal import UNDONE_NOTE, entry_subject
+from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry
 from assistant.store.database import Database
 from assistant.store.encoding import format_time, parse_time
-from assistant.store.rows import from_json, from_row
+from assistant.store.rows import from_json
 
 _PLANS = "SELECT p.id, p.body, p.undone_at FROM change_plans p WHERE p.scope = ? AND p.at <= ?"
 _UNDONE_BY = (
@@ -119,7 +119,7 @@ class KnowledgeAsOf:
             f" AND NOT EXISTS ({_UNDONE_BY} AND c.cycle IS journal.cycle)",
             (json.dumps(list(entry_ids)), scope, format_time(at), format_time(at)),
         )
-        return {row["id"]: from_row(JournalEntry, row) for row in rows}
+        return {row["id"]: read_entry(row) for row in rows}
 
     def _replaced(self, entry_ids: Iterable[int] | None, scope: str, at: datetime) -> Mapping[int, JournalEntry]:
         rows = self._db.rows(

@@ -16,10 +16,10 @@ from typing import Any
 
 from assistant.core.memories import ChangePlan, JournalEntry, MemorySnapshot, PhaseCursor
 from assistant.store.character.as_of import KnowledgeAsOf
-from assistant.store.character.journal import UNDONE_NOTE, entry_subject, save_reading
+from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry, save_reading
 from assistant.store.database import Database
 from assistant.store.encoding import dump_json, format_time
-from assistant.store.rows import from_json, from_row, insert_row
+from assistant.store.rows import from_json
 
 _PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
@@ -37,19 +37,18 @@ class StoredConsolidations:
     # ---------------------------------------------------------------------------------------------------------- entries
 
     def pending_entries(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
-        rows = self._db.rows(
-            f"{_PENDING} AND scope = coalesce(?, scope) ORDER BY timestamp, id LIMIT ?", (scope, limit)
+        return self._db.read_all(
+            read_entry, f"{_PENDING} AND scope = coalesce(?, scope) ORDER BY timestamp, id LIMIT ?", (scope, limit)
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     def unscored_entries(
         self, after_id: int, min_importance: float, max_importance: float, *, limit: int = 100
     ) -> list[JournalEntry]:
-        rows = self._db.rows(
+        return self._db.read_all(
+            read_entry,
             f"{_PENDING} AND id > ? AND importance BETWEEN ? AND ? ORDER BY id LIMIT ?",
             (after_id, min_importance, max_importance, limit),
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     def save_scores(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
         with self._db.write() as db:
@@ -66,12 +65,12 @@ class StoredConsolidations:
         return {row["entry_id"]: row["memory_id"] for row in rows}
 
     def entries_of_memory(self, memory_id: str) -> list[JournalEntry]:
-        rows = self._db.rows(
+        return self._db.read_all(
+            read_entry,
             "SELECT j.* FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
             " WHERE c.memory_id = ? AND c.memory_id <> '' ORDER BY j.timestamp, j.id",
             (memory_id,),
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     def memory_ids(self, scope: str | None = None, prefix: str = "") -> list[str]:
         rows = self._db.rows(
@@ -107,7 +106,7 @@ class StoredConsolidations:
             if db.row("SELECT 1 FROM change_plans WHERE key = ?", (plan.key,)) is not None:
                 return
             columns = {"key": plan.key, "cycle": plan.cycle, "scope": plan.scope, "body": dump_json(plan)}
-            number = insert_row(db, "change_plans", {**columns, "state": "planned", "at": format_time(now)})
+            number = db.insert_row("change_plans", **columns, state="planned", at=now)
             subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
             db.execute_many(
                 "INSERT INTO plan_subjects (subject, plan) VALUES (?, ?)",
@@ -168,14 +167,14 @@ class StoredConsolidations:
 
     def entries_of_cycle(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
         patterns = [f"{kind}:{number}" for number in checkpoints for kind in ("synthesis", "memories")]
-        rows = self._db.rows(
+        return self._db.read_all(
+            read_entry,
             "SELECT * FROM journal WHERE (cycle = ? OR EXISTS (SELECT 1 FROM json_each(?) p"
             " WHERE journal.key = p.value OR journal.key GLOB p.value || ':*'))"
             " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id AND c.note = ?"
             " AND c.cycle IS journal.cycle) ORDER BY id",
             (cycle, json.dumps(patterns), UNDONE_NOTE),
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     def withdraw_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
         with self._db.write() as db:

@@ -13,10 +13,12 @@ from assistant.core.errors import UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.store.database import Database
 from assistant.store.encoding import clean_text, format_time
-from assistant.store.rows import from_row, insert_row, to_row
+from assistant.store.rows import class_row, to_row
 
 FILE_TARGET = "file:"
 PROFILE_TARGET = "profile:"
+
+_read_edit = class_row(UndoableEdit)
 
 
 class EditStore:
@@ -25,40 +27,39 @@ class EditStore:
 
     def add(self, edit: UndoableEdit, key: str | None) -> UndoableEdit:
         """Inside `write()`: the edit with its id."""
-        edit_id = insert_row(self._db, "edits", {**to_row(edit), "key": _key(key, edit.scope, edit.target)})
+        edit_id = self._db.insert_row("edits", **{**to_row(edit), "key": _key(key, edit.scope, edit.target)})
         return replace(edit, id=edit_id)
 
     def find_by_key(self, key: str | None, scope: str, target: str) -> UndoableEdit | None:
         """The edit of a file, or of any profile, that was made under a key."""
-        row = self._db.row("SELECT * FROM edits WHERE key = ?", (_key(key, scope, target),))
-        return None if row is None else from_row(UndoableEdit, row)
+        return self._db.read_one(_read_edit, "SELECT * FROM edits WHERE key = ?", (_key(key, scope, target),))
 
     def list_edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
         """Newest first."""
-        rows = self._db.rows(
+        return self._db.read_all(
+            _read_edit,
             "SELECT * FROM edits WHERE scope = ? AND target = coalesce(?, target) ORDER BY id DESC LIMIT ?",
             (scope, target, limit),
         )
-        return [from_row(UndoableEdit, row) for row in rows]
 
     def edits_of_cycle(self, cycle: int) -> list[UndoableEdit]:
         """Of every scope, newest first, but for those that were taken back."""
-        rows = self._db.rows("SELECT * FROM edits WHERE cycle = ? AND undone_at IS NULL ORDER BY id DESC", (cycle,))
-        return [from_row(UndoableEdit, row) for row in rows]
+        return self._db.read_all(
+            _read_edit, "SELECT * FROM edits WHERE cycle = ? AND undone_at IS NULL ORDER BY id DESC", (cycle,)
+        )
 
     def require_undoable(self, edit_id: int, scope: str) -> UndoableEdit:
         """Raises `UsageError` where the scope has no such edit, or it was taken back."""
         row = self._db.row("SELECT * FROM edits WHERE id = ? AND scope = ?", (edit_id, scope))
         if row is None:
             raise UsageError(f"There is no change {edit_id} to take back. Nothing was changed.")
-        edit = from_row(UndoableEdit, row)
+        edit = _read_edit(row)
         if edit.undone_at is not None:
             raise UsageError(f"Change {edit_id} was taken back already. Nothing was changed.")
         return edit
 
     def find_by_id(self, edit_id: int) -> UndoableEdit | None:
-        row = self._db.row("SELECT * FROM edits WHERE id = ?", (edit_id,))
-        return None if row is None else from_row(UndoableEdit, row)
+        return self._db.read_one(_read_edit, "SELECT * FROM edits WHERE id = ?", (edit_id,))
 
     def mark_undone(self, edit: UndoableEdit, at: datetime | None) -> UndoableEdit:
         """Inside `write()`. None: it was not taken back after all."""

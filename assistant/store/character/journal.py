@@ -16,7 +16,7 @@ from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCurs
 from assistant.search.fulltext import match_any, query_words
 from assistant.store.database import Database
 from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
-from assistant.store.rows import from_row, insert_row, to_row
+from assistant.store.rows import class_row, to_row
 
 UNDONE_NOTE = "taken back"
 # What a sleep extracted, and was taken back with it.
@@ -24,6 +24,9 @@ _NOT_UNDONE = (
     "NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c"
     f" WHERE c.entry_id = journal.id AND c.note = '{UNDONE_NOTE}' AND c.cycle IS journal.cycle)"
 )
+
+read_entry = class_row(JournalEntry)
+_read_report = class_row(SleepReport)
 
 
 class StoredJournal:
@@ -52,7 +55,7 @@ class StoredJournal:
             return None
         content = clean_text(entry.content)
         columns = {**to_row(entry), "created_at": format_time(now)}
-        entry_id = insert_row(self._db, "journal", columns)
+        entry_id = self._db.insert_row("journal", **columns)
         self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
         return replace(entry, content=content, id=entry_id)
 
@@ -71,12 +74,12 @@ class StoredJournal:
                 )
 
     def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:
-        rows = self._db.rows(
+        return self._db.read_all(
+            read_entry,
             f"SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND {_NOT_UNDONE}"
             " ORDER BY id",
             (dump_json(list(entry_ids)), scope),
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     def read_position(self, phase: str, session: str, generation: int) -> int:
         row = self._db.row(
@@ -87,18 +90,17 @@ class StoredJournal:
     def entries(
         self, scope: str, *, since: datetime | None = None, source_type: str | None = None, limit: int = 100
     ) -> list[JournalEntry]:
-        rows = self._db.rows(
+        return self._db.read_all(
+            read_entry,
             "SELECT * FROM journal WHERE scope = ? AND timestamp >= ? AND source_type = coalesce(?, source_type)"
             f" AND {_NOT_UNDONE} ORDER BY timestamp DESC, id DESC LIMIT ?",
             (scope, format_time(since) if since else "", source_type, limit),
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
-        rows = self._db.rows(
-            f"SELECT * FROM journal WHERE id > ? AND {_NOT_UNDONE} ORDER BY id LIMIT ?", (entry_id, limit)
+        return self._db.read_all(
+            read_entry, f"SELECT * FROM journal WHERE id > ? AND {_NOT_UNDONE} ORDER BY id LIMIT ?", (entry_id, limit)
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
         words = query_words(clean_text(query))
@@ -110,23 +112,23 @@ class StoredJournal:
         return list(entries.values())[:limit]
 
     def _with_words(self, match: str, scope: str, limit: int) -> list[JournalEntry]:
-        rows = self._db.rows(
+        return self._db.read_all(
+            read_entry,
             "SELECT journal.* FROM journal_fts JOIN journal ON journal.id = journal_fts.rowid"
             f" WHERE journal_fts MATCH ? AND journal.scope = ? AND {_NOT_UNDONE}"
             " ORDER BY journal_fts.rank, journal.id DESC LIMIT ?",
             (match, scope, limit),
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     def _with_pieces(self, pieces: Sequence[str], scope: str, limit: int) -> list[JournalEntry]:
         """Scripts without spaces, where the index has no words: those with the most of the pieces first."""
         count = " + ".join(["(instr(content, ?) > 0)"] * len(pieces))
-        rows = self._db.rows(
+        return self._db.read_all(
+            read_entry,
             f"SELECT * FROM (SELECT *, {count} AS hits FROM journal WHERE scope = ? AND {_NOT_UNDONE}) WHERE hits > 0"
             " ORDER BY hits DESC, id DESC LIMIT ?",
             (*pieces, scope, limit),
         )
-        return [from_row(JournalEntry, row) for row in rows]
 
     # ----------------------------------------------------------------------------------------------------------- cycles
 
@@ -138,12 +140,9 @@ class StoredJournal:
         with self._db.write() as db:
             # One process sleeps at a time: whatever runs still was cut off.
             db.execute("UPDATE sleep_cycles SET state = 'interrupted' WHERE state = 'running'")
-            begun = db.insert(
-                "INSERT INTO sleep_cycles (trigger, started_at, state, phases) VALUES (?, ?, 'running', '{}')",
-                (clean_text(trigger), format_time(now)),
-            )
-        self._begun.add(begun)
-        return begun
+            cycle = db.insert_row("sleep_cycles", trigger=trigger, started_at=now, state="running", phases="{}")
+        self._begun.add(cycle)
+        return cycle
 
     def save_cycle(self, report: SleepReport) -> None:
         ended_at = format_time(report.ended_at) if report.ended_at else None
@@ -160,7 +159,7 @@ class StoredJournal:
             replace(report, state="interrupted")
             if report.state == "running" and report.id not in self._begun and not other_process_may_sleep
             else report
-            for report in (from_row(SleepReport, row) for row in rows)
+            for report in (_read_report(row) for row in rows)
         ]
 
     def last_sleep_at(self) -> datetime | None:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from sqlite3 import Row
 from typing import Any
 
 from assistant.core.errors import UsageError
@@ -22,12 +21,14 @@ from assistant.core.text import lazy_regex
 from assistant.store.character.edits import PROFILE_TARGET, EditStore
 from assistant.store.database import Database
 from assistant.store.encoding import format_time, json_safe
-from assistant.store.rows import from_row, from_values, insert_row, to_row, update_row
+from assistant.store.rows import class_row, from_values, to_row
 
 MAX_PROFILE_BYTES = 64 * 1024
 MAX_PROFILE_NAME_CHARACTERS = 200
 _LONGEST_READ = 100_000
 _SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+read_profile = class_row(Profile)
 
 
 class StoredProfiles:
@@ -36,8 +37,9 @@ class StoredProfiles:
         self._edits = EditStore(db)
 
     def list_profiles(self, scope: str) -> list[Profile]:
-        rows = self._db.rows("SELECT * FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,))
-        return [_profile(row) for row in rows]
+        return self._db.read_all(
+            read_profile, "SELECT * FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,)
+        )
 
     def find(self, name: str, scope: str) -> Profile | None:
         """A name goes before somebody else's alias."""
@@ -46,7 +48,7 @@ class StoredProfiles:
             return None
         named = self._db.row("SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (scope, wanted))
         if named is not None:
-            return _profile(named)
+            return read_profile(named)
         aliased = (one for one in self.list_profiles(scope) if wanted in map(fold_name, one.aliases))
         return next(aliased, None)
 
@@ -95,7 +97,7 @@ class StoredProfiles:
         row = self._db.row(
             "SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (profile.scope, fold_name(profile.name))
         )
-        named = None if row is None else _profile(row)
+        named = None if row is None else read_profile(row)
         if profile.id is None:
             return named
         if named is not None and named.id != profile.id:
@@ -123,8 +125,7 @@ def undo_profile(db: Database, edits: EditStore, edit: UndoableEdit, now: dateti
 
 
 def profile_by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
-    row = db.row("SELECT * FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, scope))
-    return None if row is None else _profile(row)
+    return db.read_one(read_profile, "SELECT * FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, scope))
 
 
 def profile_columns(profile: Profile) -> dict[str, Any]:
@@ -139,8 +140,8 @@ def write_profile(db: Database, profile: Profile, previous: Profile | None, now:
     columns = {**profile_columns(profile), "updated_at": format_time(now)}
     if previous is None or previous.id is None:
         new = {"created_at": format_time(now), "scope": profile.scope}
-        return insert_row(db, "entity_profiles", columns | new)
-    update_row(db, "entity_profiles", columns, previous.id)
+        return db.insert_row("entity_profiles", **columns, **new)
+    db.update_rows("entity_profiles", {"id": previous.id}, **columns)
     return previous.id
 
 
@@ -196,7 +197,3 @@ def _places(names: Sequence[str], read: str) -> Iterator[int]:
         found = re.search(f"{start}{re.escape(wanted)}{end}", read)
         if found:
             yield found.start()
-
-
-def _profile(row: Row) -> Profile:
-    return from_row(Profile, row)

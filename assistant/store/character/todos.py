@@ -6,18 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from sqlite3 import Row
 
 from assistant.core.errors import ToolError
 from assistant.core.records import TodoItem
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, dump_json, format_time
-from assistant.store.rows import from_json, from_row
+from assistant.store.encoding import dump_json
+from assistant.store.rows import class_row, from_json
 
 # Of anybody but the owner: what they write down must not fill the home.
 MAX_GUEST_TODOS = 200
 MAX_GUEST_TODO_CHARACTERS = 1000
+
+_read_todo = class_row(TodoItem, done=lambda row: row["state"] != "open")
 
 
 class StoredTodos:
@@ -28,19 +29,16 @@ class StoredTodos:
 
     def list_todos(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
         states = "('open', 'done')" if include_done else "('open')"
-        rows = self._db.rows(f"SELECT * FROM todos WHERE scope = ? AND state IN {states} ORDER BY id", (scope,))
-        return [_todo(row) for row in rows]
+        return self._db.read_all(
+            _read_todo, f"SELECT * FROM todos WHERE scope = ? AND state IN {states} ORDER BY id", (scope,)
+        )
 
     def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]:
         def insert() -> list[int]:
             if scope != OWNER_SCOPE:
                 self._must_fit(scope, texts)
             return [
-                self._db.insert(
-                    "INSERT INTO todos (scope, text, state, created_at) VALUES (?, ?, 'open', ?)",
-                    (scope, clean_text(text), format_time(now)),
-                )
-                for text in texts
+                self._db.insert_row("todos", scope=scope, text=text, state="open", created_at=now) for text in texts
             ]
 
         return self._once(scope, key, now, insert)
@@ -68,7 +66,7 @@ class StoredTodos:
         for todo_id in ids:
             self._db.execute(
                 "UPDATE todos SET state = ?, done_at = coalesce(done_at, ?) WHERE id = ? AND scope = ?",
-                (state, format_time(now), todo_id, scope),
+                (state, now, todo_id, scope),
             )
         return list(ids)
 
@@ -80,13 +78,9 @@ class StoredTodos:
             changed = [self._get(todo_id) for todo_id in change()]
             db.execute(
                 "INSERT INTO effects (scope, key, result, at) VALUES (?, ?, ?, ?)",
-                (scope, key, dump_json(changed), format_time(now)),
+                (scope, key, dump_json(changed), now),
             )
         return changed
 
     def _get(self, todo_id: int) -> TodoItem:
-        return _todo(self._db.rows("SELECT * FROM todos WHERE id = ?", (todo_id,))[0])
-
-
-def _todo(row: Row) -> TodoItem:
-    return from_row(TodoItem, row, done=row["state"] != "open")
+        return _read_todo(self._db.rows("SELECT * FROM todos WHERE id = ?", (todo_id,))[0])

@@ -19,7 +19,7 @@ from typing import Any
 from assistant.core.profiles import Profile, ProfileAttribute
 from assistant.store.character.edits import PROFILE_TARGET
 from assistant.store.character.journal import entry_subject
-from assistant.store.character.profiles import profile_columns, profile_from_text, profile_to_text
+from assistant.store.character.profiles import profile_columns, profile_from_text, profile_to_text, read_profile
 from assistant.store.database import Database, column_names
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.erasure.columns import (
@@ -31,7 +31,6 @@ from assistant.store.erasure.columns import (
     scoped_rows,
 )
 from assistant.store.erasure.plan import ErasurePlan
-from assistant.store.rows import from_row
 
 CONTEXT_SYNTHESIS = "context_synthesis"
 _CELLS = (
@@ -156,9 +155,9 @@ def _pins(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
 def _profiles(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "entity_profiles", "scope", plan):
         worded = any(plan.wording.matches(row[column]) for column in ("name", "aliases", "summary", "attributes"))
-        if not worded and not _learned_of(from_row(Profile, row), plan):
+        if not worded and not _learned_of(read_profile(row), plan):
             continue
-        left = _profile_left(from_row(Profile, row), plan)
+        left = _profile_left(read_profile(row), plan)
         values = None if left is None else profile_columns(left)
         yield RowChange("profiles", "entity_profiles", row["row_number"], values, f"profile {row['id']}")
 

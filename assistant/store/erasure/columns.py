@@ -16,7 +16,6 @@ from typing import Any
 from assistant.store.database import Database, column_names
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.erasure.plan import ErasurePlan
-from assistant.store.rows import update_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def apply_row_changes(db: Database, changed: Sequence[RowChange]) -> None:
         if change.values is None:
             db.execute(f"DELETE FROM {change.table} WHERE rowid = ?", (change.row,))
         else:
-            update_row(db, change.table, change.values, change.row)
+            db.update_rows(change.table, {"rowid": change.row}, **change.values)
 
 
 def _change(cells: TextColumns, row: Row, plan: ErasurePlan) -> RowChange | None:

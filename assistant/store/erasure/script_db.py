@@ -25,7 +25,6 @@ from assistant.store.script.sessions import Session
 from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows, measure_replaced
 from assistant.store.script.view import CountedMessage, encode_view_row, message_of_view_row
 
-_FORM = ("role", "content", "parts", "metadata", "tokens", "bytes", "images")
 _CELLS = (
     TextColumns("summaries", "checkpoints", ("summary_content", "note"), ("key_facts",)),
     TextColumns("archives", "archives", ("handover", "summary")),
@@ -134,9 +133,9 @@ def _left_of(row: Row, said: int | None, message: Message, plan: ErasurePlan) ->
 
 
 def _form_change(place: str, table: str, row: Row, left: CountedMessage, plan: ErasurePlan) -> RowChange:
-    _, form = encode_view_row(left)
+    _, columns = encode_view_row(left)
     shown = f"message {left.message.id}" if left.message.id else plan.wording.excerpt(row["content"])
-    return RowChange(place, table, row["row_number"], dict(zip(_FORM, form, strict=True)), shown)
+    return RowChange(place, table, row["row_number"], columns, shown)
 
 
 # ----------------------------------------------------------------------------------------------- inbox, outbox, calls

@@ -27,16 +27,15 @@ from sqlite3 import Row
 from threading import Lock
 
 from assistant.context.question import names_date_within
-from assistant.core.memories import JournalEntry, Memory, MemoryHit
+from assistant.core.memories import Memory, MemoryHit
 from assistant.search.finder import SourceFinder
 from assistant.search.fulltext import query_words
 from assistant.search.index_values import SearchFilter, SourceHit
 from assistant.search.match import PreparedQuery, prepare_query
 from assistant.store.character.as_of import KnowledgeAsOf, entry_as_memory
-from assistant.store.character.journal import UNDONE_NOTE
+from assistant.store.character.journal import UNDONE_NOTE, read_entry
 from assistant.store.database import Database
 from assistant.store.encoding import format_time, parse_time
-from assistant.store.rows import from_row
 from assistant.store.search.sources import JOURNAL_ENTRY_ROLE
 from assistant.store.search.stemmer import Stemmer
 
@@ -220,7 +219,7 @@ def _memory(row: Row, known: Mapping[str, Memory]) -> Memory:
         return replace(memory, until=parse_time(row["until"]), superseded_by=row["by_memory"] or "")
     until = parse_time(row["until"]) if row["until"] else None
     return replace(
-        entry_as_memory(from_row(JournalEntry, row)),
+        entry_as_memory(read_entry(row)),
         id=row["memory"] or "",
         until=until,
         superseded_by=row["by_memory"] or "",

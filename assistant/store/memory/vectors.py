@@ -22,7 +22,6 @@ from typing import Any
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.encoding import clean_text, dump_json, json_safe
-from assistant.store.rows import insert_row, update_row
 
 MemoryRow = tuple[str, dict[str, Any]]
 """A memory's id and payload."""
@@ -76,10 +75,10 @@ class MemoryVectors:
         with self.writing() as db:
             row = db.row("SELECT number FROM memories WHERE id = ?", (memory_id,))
             if row is None:
-                number = insert_row(db, "memories", {"id": memory_id, **columns})
+                number = db.insert_row("memories", id=memory_id, **columns)
             else:
                 number = int(row["number"])
-                update_row(db, "memories", columns, number)
+                db.update_rows("memories", {"number": number}, **columns)
             if vector is not None:
                 db.execute("DELETE FROM vectors WHERE memory = ?", (number,))
                 db.execute("INSERT INTO vectors VALUES (?, ?, ?)", (embedder, number, vector))
@@ -133,7 +132,7 @@ class MemoryVectors:
         """From now on the vectors of this embedder answer; those of others are removed."""
         with self.writing() as db:
             columns = {"one": 1, "embedder": embedder, "settings": dump_json(settings)}
-            insert_row(db, "answering", columns, replace=True)
+            db.upsert_row("answering", ("one",), **columns)
             db.execute("DELETE FROM vectors WHERE embedder <> ?", (embedder,))
 
     def memories_without_vector(self, embedder: str, *, limit: int) -> tuple[list[tuple[str, str]], int]:
@@ -160,7 +159,7 @@ class MemoryVectors:
         with self.writing() as db:
             for row in rows:
                 columns = {column: json_safe(row.get(column)) for column in HISTORY_COLUMNS}
-                insert_row(db, "history", columns | {"is_deleted": int(row.get("is_deleted") or 0)})
+                db.insert_row("history", **{**columns, "is_deleted": int(row.get("is_deleted") or 0)})
 
     def history_of_memory(self, memory_id: str) -> list[dict[str, Any]]:
         """Oldest first, with `id` as text."""

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from assistant.core.messages import LogByteRange, Message, RecordKind, Trust
+from assistant.core.messages import Message, RecordKind, Trust
 from assistant.core.records import InboxItem, LogLocation, LogRecord
 from assistant.store.database import Database
-from assistant.store.encoding import clean_message, format_time
+from assistant.store.encoding import clean_message
 from assistant.store.log.format import hash_header
 from assistant.store.log.redact import redact_message
 from assistant.store.log.writer import LogHead, MessageLog
@@ -93,16 +94,17 @@ class Appender:
         self._db = db
         self._log = log
         self._views = views
-        self._as_viewed = to_view_message
-        self._count = count_tokens
-        self._settled: set[str] = set()
-        self._left: dict[str, tuple[LogRecord, ...]] = {}
+        self._to_view_message = to_view_message
+        self._count_tokens = count_tokens
+        self._caught_up: set[str] = set()
+        # Records that a failed transaction left in the log, by session.
+        self._unindexed: dict[str, tuple[LogRecord, ...]] = {}
         self._last_id = largest_message_id(db)
 
     def current_session(self, key: str, now: datetime) -> Session:
         """The current generation of a session: the next one, where that is begun in the log and not in the index yet.
         Raises `StoreError`."""
-        if any(record.kind in ROLLOVER_KINDS for record in self._left.get(key, ())):
+        if any(record.kind in ROLLOVER_KINDS for record in self._unindexed.get(key, ())):
             self.catch_up_index(key, now)
         return session_rows.require_session(self._db, key)
 
@@ -157,19 +159,19 @@ class Appender:
                 yield self._show(session, records, metadata)
         except BaseException:
             if records:
-                self._settled.discard(session.key)
-                self._left[session.key] = records
+                self._caught_up.discard(session.key)
+                self._unindexed[session.key] = records
             raise
 
     def _place(self, session: str, records: Sequence[LogRecord], now: datetime) -> tuple[LogRecord, ...]:
         """The records, logged. A call that is repeated after its transaction failed finds them there already."""
-        left = self._left.pop(session, ())
+        unindexed = self._unindexed.pop(session, ())
         if (
-            left
-            and not is_indexed(self._db, left[0].id)
-            and [_record_content(one) for one in left] == [_record_content(one) for one in records]
+            unindexed
+            and not is_indexed(self._db, unindexed[0].id)
+            and list(map(_record_content, unindexed)) == list(map(_record_content, records))
         ):
-            return left
+            return unindexed
         self.catch_up_index(session, now)
         return self._log.append(records) if records else ()
 
@@ -177,40 +179,40 @@ class Appender:
         """A record as the view shows it; None for kinds that have no row there."""
         if record.kind in ("undo", "redaction"):
             return None
-        said = record.to_message()
-        message = redact_message(said) if record.salt.isspace() else said
-        about = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
-        whole = replace(message, metadata={**message.metadata, **about, **(metadata or {})})
-        return self._as_viewed(whole, self._log.log_place(record.session, record.span))
+        message = record.to_message()
+        if record.salt.isspace():
+            message = redact_message(message)
+        kind = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
+        message = replace(message, metadata={**message.metadata, **kind, **(metadata or {})})
+        return self._to_view_message(message, self._log.log_place(record.session, record.span))
 
     def with_tokens(self, message: Message) -> CountedMessage:
-        return CountedMessage(message, self._count(message))
+        return CountedMessage(message, self._count_tokens(message))
 
-    # ----------------------------------------------------------------------------------------------------- settling
+    # ----------------------------------------------------------------------------------------------------- catching up
 
     def catch_up_index(self, session: str, now: datetime, *, force: bool = False) -> CatchUpResult:
         """Bring index and view up to the end of a session's log, reading only what the index lacks; once a process,
-        or after a failure, or when asked to look `again`. Raises `CorruptStore` when the log is the shorter one."""
-        if session in self._settled and not force:
+        or after a failure, or with `force`. Raises `CorruptStore` when the log is the shorter one."""
+        if session in self._caught_up and not force:
             return CatchUpResult(0, None)
         last = last_indexed(self._db, session)
-        known = LogHead()
+        indexed = LogHead()
         if last is not None:
-            hashed = hash_header(self._log.read_header(session, LogByteRange(last.start, last.end)))
-            known = LogHead(last.end, last.seq, last.id, hashed)
-        torn = self._log.recover_tail(session, known, now)
-        adopted = sum(self._adopt(batch, now) for batch in batch_records(self._log.scan(session, known.end)))
-        self._settled.add(session)
+            indexed = LogHead(last.span.end, last.seq, last.id, hash_header(self._log.read_header(session, last.span)))
+        torn = self._log.recover_tail(session, indexed, now)
+        adopted = sum(self._adopt(batch, now) for batch in batch_records(self._log.scan(session, indexed.end)))
+        self._caught_up.add(session)
         return CatchUpResult(adopted, torn)
 
     def _adopt(self, records: Sequence[LogRecord], now: datetime) -> int:
         """Index and show records that the log has and the index lacks."""
         with self._db.write():
             for generation in dict.fromkeys(record.generation for record in records):
-                of_it = [record for record in records if record.generation == generation]
-                first = of_it[0]
+                group = [record for record in records if record.generation == generation]
+                first = group[0]
                 session_rows.insert_session(self._db, first.session, generation, first.scope, first.ts)
-                self._show(Session(first.session, generation, first.scope), of_it, {})
+                self._show(Session(first.session, generation, first.scope), group, {})
             session = session_rows.require_session(self._db, records[0].session)
             if len(records) == _BATCH_RECORDS:
                 cover_old_rows(self._db, self._views, session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "adopted", now)
@@ -247,28 +249,25 @@ class Appender:
         session_rows.add_to_totals_and_bump(self._db, session, ViewSize() - self._views.remove(session, undo.refs))
 
     def _end_tool(self, result: LogRecord, metadata: Mapping[str, Any]) -> None:
+        started = {"turn": result.turn, "call_id": result.tool_call_id, "state": "started"}
         state = "interrupted" if metadata.get("interrupted") else "done"
-        self._db.execute(
-            "UPDATE tool_runs SET state = ?, ended_at = ? WHERE turn = ? AND call_id = ? AND state = 'started'",
-            (state, format_time(result.ts), result.turn, result.tool_call_id),
-        )
+        self._db.update_rows("tool_runs", started, state=state, ended_at=result.ts)
 
 
-def _record_content(record: LogRecord) -> tuple[object, ...]:
-    """What a record says, without when and where."""
-    return (
-        record.kind,
-        record.role,
-        record.content,
-        record.name,
-        record.tool_calls,
-        record.tool_call_id,
-        record.media,
-        record.thinking,
-        record.model,
-        record.turn,
-        record.refs,
-    )
+# What a record says, without when and where.
+_record_content = attrgetter(
+    "kind",
+    "role",
+    "content",
+    "name",
+    "tool_calls",
+    "tool_call_id",
+    "media",
+    "thinking",
+    "model",
+    "turn",
+    "refs",
+)
 
 
 def batch_records(records: Iterator[LogRecord]) -> Iterator[list[LogRecord]]:

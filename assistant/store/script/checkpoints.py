@@ -1,9 +1,12 @@
-"""Checkpoints as rows, one a compaction from the moment it starts, and the lease under which it runs.
+"""Checkpoints as rows, one a compaction from the moment it starts, the lease under which it runs, and what left a view
+before the journal had read it (F28).
 
 What always holds:
 - The live checkpoints of a generation have contiguous ranges of seq, from its first record on (I3).
 - Numbers of a session grow in the order in which its compactions were begun, and, for those that were committed, in
   the order of their commits.
+- Every message that a live checkpoint covers was read by the journal, or lies in a waiting range. The ranges of a
+  generation that wait follow one another.
 - One compaction of a session at a time (F14), and none stays half done (F15): the lease and its `started`
   checkpoint come and go together, in one transaction. Another compaction may take a lease that ran out; its
   checkpoint replaces the earlier one, whose compaction is then refused. What an earlier process left started is
@@ -14,20 +17,19 @@ Writing functions are called inside a transaction.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Row
+from typing import Any
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
 from assistant.core.errors import CorruptStore, StaleView
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
-from assistant.store.script import sessions as session_rows
-from assistant.store.script import unread as extraction
-from assistant.store.script.index import find_message_row
-from assistant.store.script.sessions import Session
+from assistant.store.encoding import dump_json
+from assistant.store.rows import class_row
+from assistant.store.script.index import IS_READABLE, find_message_row
+from assistant.store.script.sessions import Session, update_session
 from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, view_parameters
 
 BELONGS_IN_VIEW = "m.hidden_by IS NULL AND m.kind NOT IN ('undo', 'redaction')"
@@ -44,19 +46,32 @@ class CoveredRange:
     ids: tuple[int, int]
     seqs: tuple[int, int]
 
+    @property
+    def columns(self) -> dict[str, int]:
+        (first_id, last_id), (first_seq, last_seq) = self.ids, self.seqs
+        return {
+            "from_message_id": first_id,
+            "to_message_id": last_id,
+            "from_seq": first_seq,
+            "to_seq": last_seq,
+        }
+
+
+_read_checkpoint = class_row(
+    Checkpoint, session="session_id", num="checkpoint_num", summary="summary_content", cost_usd="summary_cost_usd"
+)
+
 
 def list_checkpoints(db: Database, session: str) -> list[Checkpoint]:
     """All checkpoints of a session, oldest first."""
-    rows = db.rows("SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num", (session,))
-    return [checkpoint_of_row(row) for row in rows]
+    sql = "SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num"
+    return db.read_all(_read_checkpoint, sql, (session,))
 
 
 def list_unjournaled_checkpoints(db: Database, limit: int) -> list[Checkpoint]:
     """Those that were carried out and whose entries the journal may lack, oldest first."""
-    rows = db.rows(
-        "SELECT * FROM checkpoints WHERE journaled = 0 AND state IN ('live', 'absorbed') ORDER BY id LIMIT ?", (limit,)
-    )
-    return [checkpoint_of_row(row) for row in rows]
+    sql = "SELECT * FROM checkpoints WHERE journaled = 0 AND state IN ('live', 'absorbed') ORDER BY id LIMIT ?"
+    return db.read_all(_read_checkpoint, sql, (limit,))
 
 
 def find_checkpoint_row(db: Database, checkpoint_id: int) -> Row | None:
@@ -67,63 +82,66 @@ def list_live_checkpoint_rows(db: Database, session: Session) -> list[Row]:
     """Those that cover their ranges, oldest range first."""
     return db.rows(
         "SELECT * FROM checkpoints WHERE session_id = ? AND generation = ? AND state = 'live' ORDER BY from_seq",
-        (session.key, session.generation),
+        session.row_key,
     )
 
 
 def require_adjacent_checkpoints(db: Database, session: Session, checkpoint_ids: Sequence[int]) -> list[Row]:
     """Live checkpoints that follow one another, oldest first. Raises `CorruptStore` where they do not."""
     rows = list_live_checkpoint_rows(db, session)
-    found = [number for number, row in enumerate(rows) if row["id"] in checkpoint_ids]
-    in_a_row = not found or found == list(range(found[0], found[-1] + 1))
-    if len(found) != len(checkpoint_ids) or not in_a_row:
+    places = [place for place, row in enumerate(rows) if row["id"] in checkpoint_ids]
+    adjacent = not places or places == list(range(places[0], places[-1] + 1))
+    if len(places) != len(checkpoint_ids) or not adjacent:
         raise compaction_refused(
             session, "the checkpoints that it takes over are not live ones that follow one another"
         )
-    return [rows[number] for number in found]
+    return [rows[place] for place in places]
 
 
 def first_uncovered_seq(db: Database, session: Session) -> int:
     """The seq after the last live checkpoint of the generation, or its first seq."""
-    row = db.row(
+    last = db.value(
         "SELECT to_seq FROM checkpoints WHERE session_id = ? AND generation = ? AND state = 'live'"
         " ORDER BY from_seq DESC LIMIT 1",
-        (session.key, session.generation),
+        session.row_key,
     )
-    if row is not None:
-        return int(row["to_seq"]) + 1
-    row = db.row("SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", (session.key, session.generation))
-    return 1 if row is None else int(row["from_seq"])
+    if last is not None:
+        return int(last) + 1
+    return db.value("SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", session.row_key) or 1
 
 
 def count_uncovered(db: Database, session: Session, start: int, end: int | None = None) -> int:
     """How many messages of the generation from seq `start` to `end` belong in a view."""
-    row = db.row(
+    count = db.value(
         "SELECT count(*) FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.seq <= ? AND m.generation = ?"
         f" AND {BELONGS_IN_VIEW}",
         (session.key, start, _LAST_SEQ if end is None else end, session.generation),
     )
-    return 0 if row is None else int(row[0])
+    return int(count)
 
 
 def insert_checkpoint(db: Database, session: Session, covered: CoveredRange, trigger: str, now: datetime) -> int:
     """A checkpoint in state `started`: its id."""
-    last = db.row("SELECT max(checkpoint_num) FROM checkpoints WHERE session_id = ?", (session.key,))
-    return db.insert(
-        "INSERT INTO checkpoints (session_id, checkpoint_num, generation, scope, from_message_id, to_message_id,"
-        " from_seq, to_seq, messages_compressed, summary_content, key_facts, original_tokens, compressed_tokens,"
-        " compression_ratio, summary_cost_usd, created_at, trigger, tier, state, view_hash)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, '', '{}', 0, 0, 0, 0, ?, ?, '', 'started', '')",
-        (
-            session.key,
-            (last[0] if last is not None and last[0] else 0) + 1,
-            session.generation,
-            session.scope,
-            *covered.ids,
-            *covered.seqs,
-            format_time(now),
-            clean_text(trigger),
-        ),
+    last = db.value("SELECT max(checkpoint_num) FROM checkpoints WHERE session_id = ?", (session.key,))
+    return db.insert_row(
+        "checkpoints",
+        session_id=session.key,
+        checkpoint_num=(last or 0) + 1,
+        generation=session.generation,
+        scope=session.scope,
+        **covered.columns,
+        messages_compressed=0,
+        summary_content="",
+        key_facts="{}",
+        original_tokens=0,
+        compressed_tokens=0,
+        compression_ratio=0.0,
+        summary_cost_usd=0.0,
+        created_at=now,
+        trigger=trigger,
+        tier="",
+        state="started",
+        view_hash="",
     )
 
 
@@ -139,61 +157,49 @@ def finish_checkpoint(
     """What a started checkpoint says once its compaction is carried out. There is no other way to a live checkpoint,
     so that whatever leaves a view has been read for the journal, or waits to be (F28)."""
     ratio = compaction.compressed_tokens / compaction.original_tokens if compaction.original_tokens else 1.0
-    db.execute(
-        "UPDATE checkpoints SET from_message_id = ?, to_message_id = ?, from_seq = ?, to_seq = ?,"
-        " messages_compressed = ?, summary_content = ?, key_facts = ?, original_tokens = ?, compressed_tokens = ?,"
-        " compression_ratio = ?, summary_cost_usd = ?, created_at = ?, trigger = ?, tier = ?, state = ?, depth = ?,"
-        " model = ?, attempts = ?, absorbs = ? WHERE id = ?",
-        (
-            *covered.ids,
-            *covered.seqs,
-            compaction.messages_compressed,
-            clean_text(compaction.summary),
-            dump_json(dict(compaction.key_facts)),
-            compaction.original_tokens,
-            compaction.compressed_tokens,
-            ratio,
-            compaction.cost_usd,
-            format_time(now),
-            clean_text(compaction.trigger),
-            clean_text(compaction.tier),
-            state,
-            compaction.depth,
-            clean_text(compaction.model),
-            compaction.attempts,
-            dump_json(list(compaction.absorbed_ids)),
-            checkpoint_id,
-        ),
+    update_checkpoint(
+        db,
+        checkpoint_id,
+        **covered.columns,
+        messages_compressed=compaction.messages_compressed,
+        summary_content=compaction.summary,
+        key_facts=dump_json(dict(compaction.key_facts)),
+        original_tokens=compaction.original_tokens,
+        compressed_tokens=compaction.compressed_tokens,
+        compression_ratio=ratio,
+        summary_cost_usd=compaction.cost_usd,
+        created_at=now,
+        trigger=compaction.trigger,
+        tier=compaction.tier,
+        state=state,
+        depth=compaction.depth,
+        model=compaction.model,
+        attempts=compaction.attempts,
+        absorbs=dump_json(list(compaction.absorbed_ids)),
     )
     set_checkpoint_state(db, compaction.absorbed_ids, "absorbed")
     if state == "live":
-        extraction.queue_extraction(db, session, covered.seqs, compaction.trigger, now)
+        queue_extraction(db, session, covered.seqs, compaction.trigger, now)
 
 
-def save_replaced(db: Database, checkpoint_id: int, fingerprint: str, kept_from: int | None) -> None:
-    """Note what the checkpoint replaced, and the floor as it was where that can be put back."""
-    db.execute(
-        "UPDATE checkpoints SET view_hash = ?, kept_from = ? WHERE id = ?", (fingerprint, kept_from, checkpoint_id)
-    )
+def update_checkpoint(db: Database, checkpoint_id: int, **columns: Any) -> None:
+    db.update_rows("checkpoints", {"id": checkpoint_id}, **columns)
 
 
 def set_checkpoint_state(db: Database, checkpoint_ids: Sequence[int], state: CheckpointState) -> None:
     for checkpoint_id in checkpoint_ids:
-        db.execute("UPDATE checkpoints SET state = ? WHERE id = ?", (state, checkpoint_id))
+        update_checkpoint(db, checkpoint_id, state=state)
 
 
 def fail_checkpoint(db: Database, checkpoint_id: int, note: str) -> None:
-    db.execute(
-        "UPDATE checkpoints SET state = 'failed', note = ? WHERE id = ? AND state = 'started'",
-        (clean_text(note), checkpoint_id),
-    )
+    db.update_rows("checkpoints", {"id": checkpoint_id, "state": "started"}, state="failed", note=note)
 
 
 def read_checkpoint(db: Database, checkpoint_id: int) -> Checkpoint:
     row = find_checkpoint_row(db, checkpoint_id)
     if row is None:
         raise CorruptStore
-    return checkpoint_of_row(row)
+    return _read_checkpoint(row)
 
 
 def compaction_refused(session: Session, why: str) -> CorruptStore:
@@ -211,15 +217,18 @@ def begin_lease(
 ) -> int | None:
     """Inside a transaction: the lease until `until` and a started checkpoint, whose id is returned; None where the
     session has a lease that has not run out."""
-    row = session_rows.find_session_row(db, session.key)
-    if row is not None and row["lease_until"] is not None and row["lease_until"] > format_time(now):
+    lease = db.value(
+        "SELECT 1 FROM sessions WHERE key = ? AND generation = ? AND lease_until > ?", (*session.row_key, now)
+    )
+    if lease is not None:
         return None
     covered = range_of_messages(db, session, ids)
-    _fail_started(db, session, _LEASE_RAN_OUT)
-    db.execute(
-        "UPDATE sessions SET lease_holder = ?, lease_until = ? WHERE key = ? AND generation = ?",
-        (clean_text(holder), format_time(until), session.key, session.generation),
-    )
+    for row in db.rows(
+        "SELECT id FROM checkpoints INDEXED BY checkpoints_started WHERE state = 'started' AND session_id = ?",
+        (session.key,),
+    ):
+        fail_checkpoint(db, row["id"], _LEASE_RAN_OUT)
+    update_session(db, session, lease_holder=holder, lease_until=until)
     return insert_checkpoint(db, session, covered, trigger, now)
 
 
@@ -233,7 +242,7 @@ def redeem_lease(db: Database, session: Session, compaction: Compaction, covered
         f" AND l.checkpoint_num > c.checkpoint_num AND l.{IS_COMMITTED}) AS late FROM checkpoints c WHERE id = ?",
         (compaction.started_id,),
     )
-    if row is None or tuple(row) != (session.key, session.generation, "started", 0):
+    if row is None or tuple(row) != (*session.row_key, "started", 0):
         raise StaleView
     release_lease(db, session)
     return compaction.started_id
@@ -262,7 +271,7 @@ def range_of_messages(db: Database, session: Session, ids: tuple[int, int]) -> C
     """The messages with these ids. Raises `CorruptStore` where the generation does not have them, in this order."""
     first, last = find_message_row(db, ids[0]), find_message_row(db, ids[1])
     for row in (first, last):
-        if row is None or (row["session"], row["generation"]) != (session.key, session.generation):
+        if row is None or (row["session"], row["generation"]) != session.row_key:
             raise compaction_refused(
                 session, f"it names messages {ids[0]} to {ids[1]}, which are not of this conversation"
             )
@@ -271,46 +280,9 @@ def range_of_messages(db: Database, session: Session, ids: tuple[int, int]) -> C
     return CoveredRange(ids, (first["seq"], last["seq"]))
 
 
-def _fail_started(db: Database, session: Session, note: str) -> None:
-    for row in db.rows(
-        "SELECT id FROM checkpoints INDEXED BY checkpoints_started WHERE state = 'started' AND session_id = ?",
-        (session.key,),
-    ):
-        fail_checkpoint(db, row["id"], note)
-
-
 def release_lease(db: Database, session: Session) -> None:
     """Inside a transaction."""
-    db.execute(
-        "UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE key = ? AND generation = ?",
-        (session.key, session.generation),
-    )
-
-
-def checkpoint_of_row(row: Row) -> Checkpoint:
-    return Checkpoint(
-        id=row["id"],
-        session=row["session_id"],
-        num=row["checkpoint_num"],
-        generation=row["generation"],
-        from_message_id=row["from_message_id"],
-        to_message_id=row["to_message_id"],
-        messages_compressed=row["messages_compressed"],
-        summary=row["summary_content"],
-        key_facts=json.loads(row["key_facts"]),
-        original_tokens=row["original_tokens"],
-        compressed_tokens=row["compressed_tokens"],
-        cost_usd=row["summary_cost_usd"],
-        created_at=parse_time(row["created_at"]),
-        trigger=row["trigger"],
-        tier=row["tier"],
-        state=row["state"],
-        scope=row["scope"],
-        depth=row["depth"],
-        model=row["model"],
-        attempts=row["attempts"],
-        note=row["note"],
-    )
+    update_session(db, session, lease_holder=None, lease_until=None)
 
 
 def check_tail_coverage(db: Database, session: Session) -> None:
@@ -324,3 +296,71 @@ def check_tail_coverage(db: Database, session: Session) -> None:
     expected = count_uncovered(db, session, start)
     if row is None or row[0] != expected or row[1] != expected:
         raise compaction_refused(session, f"the view would not hold the messages from seq {start} on once each")
+
+
+# ---------------------------------------------------------------------------------- ranges that wait for the journal
+
+
+def queue_extraction(db: Database, session: Session, seqs: tuple[int, int], reason: str, now: datetime) -> None:
+    """Inside a transaction: have what the journal has not read of these seqs wait to be read."""
+    last = db.value(
+        "SELECT max(s.extracted_seq, coalesce((SELECT max(q.to_seq) FROM extraction_queue q WHERE q.session = s.key"
+        " AND q.generation = s.generation AND q.state = 'waiting'), 0)) FROM sessions s"
+        " WHERE s.key = ? AND s.generation = ?",
+        session.row_key,
+    )
+    start = max(seqs[0], (last or 0) + 1)
+    if start <= seqs[1]:
+        _insert_range(db, session, (start, seqs[1]), reason, now)
+
+
+def mark_extracted(db: Database, session: str, generation: int, seq: int, now: datetime) -> None:
+    """Inside a transaction: the journal has read the generation up to and including `seq`, as far as there is one.
+    What has no message left to read waits no longer."""
+    db.execute(
+        "UPDATE sessions SET extracted_seq = max(extracted_seq, min(?, coalesce((SELECT m.seq FROM messages m"
+        " WHERE m.session = sessions.key AND m.generation = sessions.generation ORDER BY m.seq DESC LIMIT 1), 0)))"
+        " WHERE key = ? AND generation = ?",
+        (seq, session, generation),
+    )
+    db.execute(
+        "UPDATE extraction_queue SET state = 'done', done_at = ? WHERE session = ? AND generation = ?"
+        " AND state = 'waiting' AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.session = extraction_queue.session"
+        " AND m.seq BETWEEN max(extraction_queue.from_seq, 1 + (SELECT s.extracted_seq FROM sessions s"
+        " WHERE s.key = extraction_queue.session AND s.generation = extraction_queue.generation))"
+        f" AND extraction_queue.to_seq AND {IS_READABLE})",
+        (now, session, generation),
+    )
+
+
+def find_unqueued_ranges(db: Database, session: Session) -> list[tuple[int, int]]:
+    """Seqs, first and last of each stretch, that a live checkpoint covers, and that were neither read nor wait."""
+    rows = db.rows(
+        "SELECT min(m.seq), max(m.seq) FROM checkpoints c JOIN sessions s ON s.key = c.session_id"
+        " AND s.generation = c.generation JOIN messages m ON m.session = c.session_id"
+        " AND m.seq BETWEEN max(c.from_seq, s.extracted_seq + 1) AND c.to_seq"
+        f" WHERE c.session_id = ? AND c.generation = ? AND c.state = 'live' AND {IS_READABLE}"
+        " AND NOT EXISTS (SELECT 1 FROM extraction_queue q WHERE q.session = c.session_id"
+        " AND q.generation = c.generation AND q.state = 'waiting' AND m.seq BETWEEN q.from_seq AND q.to_seq)"
+        " GROUP BY c.id ORDER BY 1",
+        session.row_key,
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def queue_unqueued_ranges(db: Database, session: Session, now: datetime) -> None:
+    """Inside a transaction: queue what no one would read, as a repair does."""
+    for seqs in find_unqueued_ranges(db, session):
+        _insert_range(db, session, seqs, "repair", now)
+
+
+def _insert_range(db: Database, session: Session, seqs: tuple[int, int], reason: str, now: datetime) -> None:
+    db.insert_row(
+        "extraction_queue",
+        **session.columns,
+        from_seq=seqs[0],
+        to_seq=seqs[1],
+        reason=reason,
+        state="waiting",
+        created_at=now,
+    )

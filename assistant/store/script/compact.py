@@ -32,7 +32,7 @@ from assistant.store.script.checkpoints import (
     read_checkpoint,
     redeem_lease,
     require_adjacent_checkpoints,
-    save_replaced,
+    update_checkpoint,
 )
 from assistant.store.script.index import find_message_row
 from assistant.store.script.sessions import Session, sum_sizes
@@ -67,12 +67,15 @@ def commit_compaction(
 ) -> Checkpoint:
     """Inside a transaction. With `undo_kept` 0 what is replaced is not kept. Raises `StaleView`, `CorruptStore`."""
     session = session_rows.require_prefix_rev(db, compaction.session, compaction.prefix_rev)
-    cut = _find_cut(db, views, session, compaction) if removes_messages(compaction) else None
-    covered = _named_range(db, session, compaction) if cut is None else cut.covered
+    only_shortens = compaction.shortened and not compaction.prefix
+    cut = None if only_shortens else _find_cut(db, views, session, compaction)
+    # Without a prefix nothing is covered: it names the first and last message that it shortens.
+    named = compaction.from_message_id, compaction.to_message_id
+    covered = range_of_messages(db, session, named) if cut is None else cut.covered
     checkpoint_id = redeem_lease(db, session, compaction, covered, now)
     floor = session_rows.read_view_floor(db, session)
     position = floor if cut is None else cut.position
-    session_rows.set_view_floor(db, session, position)
+    session_rows.update_session(db, session, view_floor=position)
     keep_original_rows(db, session, checkpoint_id, [row.message.id or 0 for row in shorten])
     gone = measure_replaced(db, session, checkpoint_id, floor, position)
     if gone.messages != (0 if cut is None else cut.messages):
@@ -81,7 +84,7 @@ def commit_compaction(
         )
     state: CheckpointState = "masked" if cut is None else "live"
     finish_checkpoint(db, session, checkpoint_id, compaction, covered, state, now)
-    save_replaced(db, checkpoint_id, gone.fingerprint, floor)
+    update_checkpoint(db, checkpoint_id, view_hash=gone.fingerprint, kept_from=floor)
     change = views.rewrite_rows(session, shorten) - gone.shortened - gone.size
     if cut is not None:
         change += sum_sizes(views.insert_rows(session, position + 1, _date_prefix(db, session, prefix, now)))
@@ -92,21 +95,16 @@ def commit_compaction(
     return read_checkpoint(db, checkpoint_id)
 
 
-def removes_messages(compaction: Compaction) -> bool:
-    """Whether messages leave the view, or are only shortened."""
-    return bool(compaction.prefix) or not compaction.shortened
-
-
 def _find_cut(db: Database, views: Views, session: Session, compaction: Compaction) -> _ViewCut:
     """Where the compaction cuts the view. Raises `CorruptStore` where that would break coverage."""
     absorbed = require_adjacent_checkpoints(db, session, compaction.absorbed_ids)
     if absorbed and compaction.to_message_id == absorbed[-1]["to_message_id"]:
         return _cut_for_merge(views, session, compaction, absorbed)
     start = first_uncovered_seq(db, session)
-    first = db.row(
+    first = db.value(
         f"SELECT h.message_id{FROM_VIEW} AND {IS_MESSAGE_ROW} ORDER BY h.position LIMIT 1", view_parameters(session)
     )
-    if first is None or first["message_id"] != compaction.from_message_id:
+    if first != compaction.from_message_id:
         raise compaction_refused(session, f"it does not start at message {compaction.from_message_id}")
     last = find_message_row(db, compaction.to_message_id)
     position = views.position_of(session, compaction.to_message_id)
@@ -132,32 +130,24 @@ def _cut_for_merge(views: Views, session: Session, compaction: Compaction, absor
     return _ViewCut(covered, views.prefix_end(session), 0)
 
 
-def _named_range(db: Database, session: Session, compaction: Compaction) -> CoveredRange:
-    """The messages that a compaction without a prefix names; it covers nothing."""
-    return range_of_messages(db, session, (compaction.from_message_id, compaction.to_message_id))
-
-
 def _date_prefix(
     db: Database, session: Session, prefix: Sequence[CountedMessage], now: datetime
 ) -> list[CountedMessage]:
     """The new prefix, dated; its summary names the live checkpoints."""
     live = [row["id"] for row in list_live_checkpoint_rows(db, session)]
-    said = []
+    dated = []
     for row in prefix:
         message = row.message if row.message.ts is not None else replace(row.message, ts=now)
         if message.is_summary:
             message = replace(message, metadata={**message.metadata, "checkpoints": live})
-        said.append(replace(row, message=message))
-    return said
-
-
-_TIER = "reference"
+        dated.append(replace(row, message=message))
+    return dated
 
 
 def cover_old_rows(
     db: Database, views: Views, session: Session, max_rows: int, keep: int, trigger: str, now: datetime
 ) -> Checkpoint | None:
-    """Inside a transaction: where a view has more than `many` rows, put all but the last `keep` (from a user's
+    """Inside a transaction: where a view has more than `max_rows` rows, put all but the last `keep` (from a user's
     message on) under a checkpoint."""
     row = session_rows.find_session_row(db, session.key)
     if row is None or row["view_messages"] <= max_rows:
@@ -171,19 +161,18 @@ def cover_old_rows(
 
 
 def find_tail_start(db: Database, session: Session, start: int, max_rows: int, keep: int) -> int | None:
-    """Where more than `many` messages stand from seq `start` on: the seq at which their last `keep` begin, or the
-    first user's message among them. None where they are fewer."""
+    """Where there are more than `max_rows` messages from seq `start` on: the seq at which their last `keep` begin, or
+    the first user's message among them. None where they are fewer."""
     of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq >= ? AND {BELONGS_IN_VIEW}"
-    values = (session.key, session.generation, start)
-    count = db.row(f"SELECT count(*) {of}", values)
-    if count is None or count[0] <= max_rows:
+    values = (*session.row_key, start)
+    if db.value(f"SELECT count(*) {of}", values) <= max_rows:
         return None
-    row = db.row(
+    start_of_tail: int = db.value(
         "SELECT coalesce(min(seq) FILTER (WHERE role = 'user'), min(seq)) FROM"
         f" (SELECT m.seq, m.role {of} ORDER BY m.seq DESC LIMIT ?)",
         (*values, keep),
     )
-    return None if row is None else int(row[0])
+    return start_of_tail
 
 
 def insert_reference_checkpoint(
@@ -191,7 +180,7 @@ def insert_reference_checkpoint(
 ) -> None:
     """Inside a transaction: a checkpoint over seqs that no row of the view stands for."""
     of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq BETWEEN ? AND ? AND {BELONGS_IN_VIEW}"
-    values = (session.key, session.generation, start, end)
+    values = (*session.row_key, start, end)
     totals = db.row(f"SELECT count(*), coalesce(sum(tokens), 0) {of}", values)
     first = db.row(f"SELECT m.id {of} ORDER BY m.seq LIMIT 1", values)
     last = db.row(f"SELECT m.id, m.seq {of} ORDER BY m.seq DESC LIMIT 1", values)
@@ -207,7 +196,7 @@ def insert_reference_checkpoint(
 def _reference_compaction(
     session: Session, prefix_rev: int, trigger: str, ids: tuple[int, int], messages: int, tokens: int
 ) -> Compaction:
-    return Compaction(session.key, prefix_rev, trigger, _TIER, *ids, messages, (), "", tokens, 0)
+    return Compaction(session.key, prefix_rev, trigger, "reference", *ids, messages, (), "", tokens, 0)
 
 
 def _find_bulk_bounds(db: Database, session: Session, keep: int) -> Row | None:

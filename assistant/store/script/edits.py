@@ -19,25 +19,20 @@ from sqlite3 import Row
 
 from assistant.core.bridge_api import MessageChange
 from assistant.core.errors import CorruptStore
-from assistant.core.messages import Message, RecordKind
+from assistant.core.messages import Message
 from assistant.core.records import InboxItem
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, format_time, parse_time
+from assistant.store.encoding import clean_text, parse_time
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.append import Appender, RecordDraft, RecordOrigin, inbox_item_origin
-from assistant.store.script.inbox import Inbox, encode_inbox_body, inbox_item_of_row, message_of_inbox_item
+from assistant.store.script.inbox import Inbox, encode_inbox_body, message_of_inbox_item, read_inbox_item
 from assistant.store.script.index import find_spans, is_indexed, list_logged_changes
 from assistant.store.script.sessions import Session
 from assistant.store.script.state import BridgeStates
 
+
 # accepted: to be logged. waiting: will be logged with its message. logged: a fact about its message. joined: its words
 # became the message's own before it was taken up.
-_INSERT = (
-    "INSERT INTO changes (bridge, change_id, kind, session, scope, message_id, record_id, content, state, at)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-
-
 class MessageEdits:
     """What was edited or deleted on a network after it had arrived."""
 
@@ -52,14 +47,14 @@ class MessageEdits:
         """The session whose conversation has it now; None where nothing was kept: the message is not known, another
         account sent it, or it says the same. A change that was kept before is not kept again. `change.position` is kept
         in every case. Raises `StoreError`."""
-        kept = self._kept(change)
-        if kept is None and (item := self._of(change)) is not None:
-            kept = self._accept(change, item, now)
-        if kept is not None:
-            self._complete(kept, now)
+        row = self._find_change(change)
+        if row is None and (item := self._find_item(change)) is not None:
+            row = self._accept(change, item, now)
+        if row is not None:
+            self._complete(row, now)
         if change.position:
             self._states.save_position(change.bridge, change.position)
-        return None if kept is None else str(kept["session"])
+        return None if row is None else str(row["session"])
 
     def recover_after_crash(self, now: datetime) -> None:
         """At start: what was accepted and is not in the log yet. Raises `StoreError`."""
@@ -68,23 +63,19 @@ class MessageEdits:
 
     # ------------------------------------------------------------------------------------------------------- accepting
 
-    def _kept(self, change: MessageChange) -> Row | None:
+    def _find_change(self, change: MessageChange) -> Row | None:
         """The change, where an earlier attempt kept it."""
-        names = (clean_text(change.bridge), clean_text(change.change_id))
-        return self._db.row("SELECT * FROM changes WHERE bridge = ? AND change_id = ?", names)
+        sql = "SELECT * FROM changes WHERE bridge = ? AND change_id = ?"
+        return self._db.row(sql, (change.bridge, change.change_id))
 
-    def _of(self, change: MessageChange) -> InboxItem | None:
+    def _find_item(self, change: MessageChange) -> InboxItem | None:
         """The message that this account sent and may change; None where nothing is to be kept."""
-        row = self._db.row(
-            "SELECT * FROM inbox WHERE bridge = ? AND external_id = ? AND sender = ?",
-            (clean_text(change.bridge), clean_text(change.external_id), clean_text(change.sender)),
+        return self._db.read_one(
+            read_inbox_item,
+            "SELECT * FROM inbox WHERE bridge = ? AND external_id = ? AND sender = ? AND NOT EXISTS"
+            " (SELECT 1 FROM changes c WHERE c.message_id = inbox.message_id AND c.kind = 'delete')",
+            (change.bridge, change.external_id, change.sender),
         )
-        if row is None or self._is_deleted(row["message_id"]):
-            return None
-        return inbox_item_of_row(row)
-
-    def _is_deleted(self, message_id: int) -> bool:
-        return self._db.row("SELECT 1 FROM changes WHERE message_id = ? AND kind = 'delete'", (message_id,)) is not None
 
     def _accept(self, change: MessageChange, item: InboxItem, now: datetime) -> Row | None:
         """Durable when it returns; None where the message says that already."""
@@ -96,35 +87,35 @@ class MessageEdits:
         if change.kind == "edit" and words == before:
             return None
         edits_waiting = waits and change.kind == "edit"
-        values = (
-            clean_text(change.bridge),
-            clean_text(change.change_id),
-            change.kind,
-            session,
-            item.incoming.scope,
-            item.message_id,
-            self._appender.next_id(),
-            before if edits_waiting else words,
-            "waiting" if edits_waiting else "accepted",
-            format_time(now),
-        )
         with self._db.write() as db:
-            change_row = db.insert(_INSERT, values)
+            # accepted: to be logged. waiting: will be logged with its message. logged: a fact about its message.
+            # joined: its words became the message's own before a turn took it up.
+            db.insert_row(
+                "changes",
+                bridge=change.bridge,
+                change_id=change.change_id,
+                kind=change.kind,
+                session=session,
+                scope=item.incoming.scope,
+                message_id=item.message_id,
+                record_id=self._appender.next_id(),
+                content=before if edits_waiting else words,
+                state="waiting" if edits_waiting else "accepted",
+                at=now,
+            )
             if edits_waiting:
                 body = encode_inbox_body(replace(item.incoming, content=words))
-                db.execute("UPDATE inbox SET body = ? WHERE id = ?", (body, item.id))
+                db.update_rows("inbox", {"id": item.id}, body=body)
             elif change.kind == "delete" and item.state == "accepted":
-                db.execute(
-                    "UPDATE inbox SET state = 'superseded', ended_at = ? WHERE id = ?", (format_time(now), item.id)
-                )
-        return self._db.row("SELECT * FROM changes WHERE id = ?", (change_row,))
+                db.update_rows("inbox", {"id": item.id}, state="superseded", ended_at=now)
+        return self._find_change(change)
 
     def _words_now(self, item: InboxItem) -> str:
         """What the log has it say, its newest edit first."""
         edits = [row["record_id"] for row in list_logged_changes(self._db, [item.message_id]) if row["kind"] == "edit"]
         newest = edits[-1] if edits else item.message_id
-        found = find_spans(self._db, [newest]).get(newest)
-        return item.incoming.content if found is None else self._log.read(*found).content
+        place = find_spans(self._db, [newest]).get(newest)
+        return item.incoming.content if place is None else self._log.read(*place).content
 
     # --------------------------------------------------------------------------------------------------------- logging
 
@@ -133,10 +124,10 @@ class MessageEdits:
         if row["state"] != "accepted":
             return
         session = self._appender.current_session(row["session"], now)
-        about = self._db.row("SELECT * FROM inbox WHERE message_id = ?", (row["message_id"],))
-        if about is None:
+        sql = "SELECT * FROM inbox WHERE message_id = ?"
+        item = self._db.read_one(read_inbox_item, sql, (row["message_id"],))
+        if item is None:
             raise CorruptStore
-        item = inbox_item_of_row(about)
         drafts = draft_unlogged(self._db, self._appender, session, [item], None, now)
         if not is_indexed(self._db, row["record_id"]):
             refs = (item.message_id, *(edit["record_id"] for edit in _list_waiting_edits(self._db, item)))
@@ -145,7 +136,7 @@ class MessageEdits:
             mark_waiting_logged(self._db, [item], None)
             if item.state == "superseded":
                 self._inbox.end_items([item.id], item.state, now)
-            self._db.execute("UPDATE changes SET state = 'logged', content = '' WHERE id = ?", (row["id"],))
+            self._db.update_rows("changes", {"id": row["id"]}, state="logged", content="")
 
 
 def draft_unlogged(
@@ -162,20 +153,19 @@ def _draft_with_edits(
     db: Database, appender: Appender, session: Session, item: InboxItem, turn: str | None, now: datetime
 ) -> list[RecordDraft]:
     # It may have been edited since it was read.
-    row = db.row("SELECT * FROM inbox WHERE id = ?", (item.id,))
-    item = item if row is None else inbox_item_of_row(row)
+    item = db.read_one(read_inbox_item, "SELECT * FROM inbox WHERE id = ?", (item.id,)) or item
     edits = _list_waiting_edits(db, item)
     words = [*(edit["content"] for edit in edits), item.incoming.content]
     # As it was said first, or as it is to be answered; each edit has one of the others.
-    own = words.pop(0 if turn is None else -1)
+    content = words.pop(0 if turn is None else -1)
     message = appender.draft_record(
-        session, replace(message_of_inbox_item(item), content=own), inbox_item_origin(item, turn), now
+        session, replace(message_of_inbox_item(item), content=content), inbox_item_origin(item, turn), now
     )
-    edited = [
+    edit_drafts = [
         _draft_edit(appender, session, edit, item, turn, other, (item.message_id,))
         for edit, other in zip(edits, words, strict=True)
     ]
-    return [message, *edited] if turn is None else [*edited, message]
+    return [message, *edit_drafts] if turn is None else [*edit_drafts, message]
 
 
 def _list_waiting_edits(db: Database, item: InboxItem) -> list[Row]:
@@ -185,10 +175,9 @@ def _list_waiting_edits(db: Database, item: InboxItem) -> list[Row]:
 
 def mark_waiting_logged(db: Database, items: Sequence[InboxItem], turn: str | None) -> None:
     """Inside the transaction that shows messages: their log has what they were edited to while they waited."""
-    db.execute_many(
-        "UPDATE changes SET state = ?, content = '' WHERE message_id = ? AND state = 'waiting'",
-        [("logged" if turn is None else "joined", item.message_id) for item in items],
-    )
+    state = "logged" if turn is None else "joined"
+    for item in items:
+        db.update_rows("changes", {"message_id": item.message_id, "state": "waiting"}, state=state, content="")
 
 
 def _draft_edit(
@@ -200,8 +189,6 @@ def _draft_edit(
     words: str,
     refs: tuple[int, ...],
 ) -> RecordDraft:
-    kind: RecordKind = row["kind"]
-    sent = item.incoming
-    origin = RecordOrigin(kind, row["bridge"], sent.sender, sent.trust, turn, refs)
+    origin = RecordOrigin(row["kind"], row["bridge"], item.incoming.sender, item.incoming.trust, turn, refs)
     at = parse_time(row["at"])
     return appender.draft_record(session, Message("system", words, row["record_id"], at), origin, at)

@@ -11,22 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from sqlite3 import Row
 
-from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.core.sessions import Generation, GenerationActivity, SessionReset
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, format_time, parse_time
+from assistant.store.encoding import parse_time
 from assistant.store.log.reader import LogFiles
-from assistant.store.script import sessions as session_rows
-from assistant.store.script.sessions import Session
+from assistant.store.rows import class_row
+from assistant.store.script.index import span_of_row
+from assistant.store.script.sessions import Session, find_session, session_of_row, update_session
 from assistant.store.script.undo import discard_undo, list_undoable_checkpoint_rows
 from assistant.store.script.view import IS_MESSAGE_ROW
 
 _ROWS_PER_CLEARING = 500
 _RECORDS_PER_QUERY = 500
 _IS_VISIBLE_MESSAGE = "m.session = s.key AND m.generation = s.generation AND m.kind = 'message' AND m.hidden_by IS NULL"
+
+
+_read_generation = class_row(
+    Generation,
+    session="key",
+    number="generation",
+    messages="said",
+    end_reason=lambda row: row["end_reason"] or "",
+)
 
 
 class StoredGenerations:
@@ -38,26 +46,27 @@ class StoredGenerations:
 
     def list_generations(self, session: str, newest: int | None = None) -> list[Generation]:
         """Every generation of a session, or its newest alone, oldest first; none where there is no such session."""
-        rows = self._db.rows(
+        generations = self._db.read_all(
+            _read_generation,
             "SELECT s.*, r.pressure, count(m.id) AS said, min(m.ts) AS first_at, max(m.ts) AS last_at FROM sessions s"
             f" LEFT JOIN messages m ON {_IS_VISIBLE_MESSAGE}"
             " LEFT JOIN resets r ON r.session = s.key AND r.generation = s.generation AND r.state = 'done'"
             " WHERE s.key = ? GROUP BY s.generation ORDER BY s.generation DESC LIMIT ?",
             (session, -1 if newest is None else newest),
         )
-        return [_generation_of_row(row) for row in reversed(rows)]
+        return generations[::-1]
 
     def current_activity(self, session: str) -> GenerationActivity | None:
         """The current generation; None where there is no such session. Takes no longer in a long session."""
-        current = session_rows.find_session(self._db, session)
+        current = find_session(self._db, session)
         if current is None:
             return None
-        return GenerationActivity(session, current.generation, self._said(current, "ASC"), self._said(current, "DESC"))
+        first, last = (self._message_time(current, order) for order in ("ASC", "DESC"))
+        return GenerationActivity(session, current.generation, first, last)
 
     def last_seq(self, session: str) -> int:
         """The seq of the session's last record; 0 where there is none."""
-        row = self._db.row("SELECT max(seq) FROM messages WHERE session = ?", (session,))
-        return 0 if row is None or row[0] is None else int(row[0])
+        return self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session,)) or 0
 
     def records_of_generation(self, session: str, generation: int) -> Iterator[LogRecord]:
         """Everything that was logged in a generation and not undone, oldest first, whole."""
@@ -68,42 +77,25 @@ class StoredGenerations:
             (session, generation, seq, _RECORDS_PER_QUERY),
         ):
             for row in rows:
-                yield self._log.read(session, LogByteRange(row["byte_start"], row["byte_end"]))
+                yield self._log.read(session, span_of_row(row))
             seq = rows[-1]["seq"]
 
-    def _said(self, session: Session, order: str) -> datetime | None:
-        """When something was said in a generation, first (ASC) or last (DESC), found from that end."""
-        row = self._db.row(
+    def _message_time(self, session: Session, order: str) -> datetime | None:
+        """When the first (ASC) or last (DESC) message of a generation was said, found from that end."""
+        at = self._db.value(
             "SELECT m.ts FROM messages m JOIN sessions s ON s.key = m.session AND s.generation = ?"
             " WHERE m.session = ? AND m.seq >= s.from_seq AND m.generation = s.generation AND m.kind = 'message'"
             f" AND m.hidden_by IS NULL ORDER BY m.seq {order} LIMIT 1",
             (session.generation, session.key),
         )
-        return None if row is None else parse_time(row["ts"])
-
-
-def _generation_of_row(row: Row) -> Generation:
-    return Generation(
-        session=row["key"],
-        number=row["generation"],
-        scope=row["scope"],
-        started_at=parse_time(row["started_at"]),
-        from_seq=row["from_seq"],
-        messages=row["said"],
-        first_at=parse_time(row["first_at"]) if row["first_at"] else None,
-        last_at=parse_time(row["last_at"]) if row["last_at"] else None,
-        ended_at=parse_time(row["ended_at"]) if row["ended_at"] else None,
-        end_reason=row["end_reason"] or "",
-        pressure=row["pressure"],
-        resumed=row["resumed"],
-    )
+        return None if at is None else parse_time(at)
 
 
 _SELECT_TO_CLEAR = "SELECT key, generation, scope, view_floor FROM sessions WHERE ended_at IS NOT NULL AND cleared = 0"
 
 
 def has_rows_to_clear(db: Database) -> bool:
-    return db.row(f"{_SELECT_TO_CLEAR} LIMIT 1") is not None
+    return db.value(f"{_SELECT_TO_CLEAR} LIMIT 1") is not None
 
 
 def clear_ended_rows(db: Database) -> None:
@@ -112,20 +104,21 @@ def clear_ended_rows(db: Database) -> None:
     row = db.row(f"{_SELECT_TO_CLEAR} ORDER BY key, generation LIMIT 1")
     if row is None:
         return
-    session = Session(row["key"], row["generation"], row["scope"])
-    for kept in list_undoable_checkpoint_rows(db, session)[:1]:
-        discard_undo(db, session, kept["checkpoint_num"])
-    gone = db.execute(
+    session = session_of_row(row)
+    for checkpoint in list_undoable_checkpoint_rows(db, session)[:1]:
+        discard_undo(db, session, checkpoint["checkpoint_num"])
+    deleted = db.execute(
         "DELETE FROM conversation_history WHERE id IN (SELECT h.id FROM conversation_history h WHERE h.session = ?"
         f" AND h.generation = ? AND (h.position <= ? OR ({IS_MESSAGE_ROW})) LIMIT ?)",
-        (session.key, session.generation, row["view_floor"], _ROWS_PER_CLEARING),
+        (*session.row_key, row["view_floor"], _ROWS_PER_CLEARING),
     )
-    if gone < _ROWS_PER_CLEARING:
-        db.execute("UPDATE sessions SET cleared = 1 WHERE key = ? AND generation = ?", (row["key"], row["generation"]))
+    if deleted < _ROWS_PER_CLEARING:
+        update_session(db, session, cleared=1)
 
 
 _OF_GENERATION = "session = ? AND generation = ?"
 _IS_UNDER_WAY = "state IN ('begun', 'waiting', 'archived')"
+_read_reset = class_row(SessionReset)
 
 
 class StoredResets:
@@ -152,10 +145,10 @@ class StoredResets:
                     reset.reason,
                     reset.resumes,
                     reset.pressure,
-                    format_time(reset.begun_at),
+                    reset.begun_at,
                 ),
             )
-        return self._one(reset.session, reset.generation)
+        return self._get(reset.session, reset.generation)
 
     def mark_archived(self, session: str, generation: int) -> None:
         """The archive has the generation."""
@@ -171,49 +164,29 @@ class StoredResets:
             db.execute(
                 "UPDATE resets SET state = 'waiting', note = ?, retry_at = ?, attempts = attempts + 1"
                 f" WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
-                (clean_text(note), format_time(retry_at), session, generation),
+                (note, retry_at, session, generation),
             )
-        return self._one(session, generation)
+        return self._get(session, generation)
 
     def withdraw(self, session: str, generation: int, now: datetime) -> bool:
         """It is wanted no longer: whether one was under way."""
         with self._db.write() as db:
-            gone = db.execute(
-                f"UPDATE resets SET state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL WHERE "
-                f"{_OF_GENERATION}"
-                f" AND {_IS_UNDER_WAY}",
-                (format_time(now), session, generation),
+            changed = db.execute(
+                "UPDATE resets SET state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL"
+                f" WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
+                (now, session, generation),
             )
-        return bool(gone)
+        return bool(changed)
 
     def unfinished_resets(self) -> list[SessionReset]:
         """Of current generations, oldest first: those that wait, and those that a crash cut off."""
         current = "generation = (SELECT max(s.generation) FROM sessions s WHERE s.key = session)"
-        rows = self._db.rows(f"SELECT * FROM resets WHERE {_IS_UNDER_WAY} AND {current} ORDER BY begun_at, session")
-        return [_reset_of_row(row) for row in rows]
+        sql = f"SELECT * FROM resets WHERE {_IS_UNDER_WAY} AND {current} ORDER BY begun_at, session"
+        return self._db.read_all(_read_reset, sql)
 
     def list_for_session(self, session: str) -> list[SessionReset]:
         """All of a session, oldest first."""
-        rows = self._db.rows("SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
-        return [_reset_of_row(row) for row in rows]
+        return self._db.read_all(_read_reset, "SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
 
-    def _one(self, session: str, generation: int) -> SessionReset:
-        (row,) = self._db.rows(f"SELECT * FROM resets WHERE {_OF_GENERATION}", (session, generation))
-        return _reset_of_row(row)
-
-
-def _reset_of_row(row: Row) -> SessionReset:
-    return SessionReset(
-        session=row["session"],
-        generation=row["generation"],
-        scope=row["scope"],
-        reason=row["reason"],
-        state=row["state"],
-        begun_at=parse_time(row["begun_at"]),
-        resumes=row["resumes"],
-        pressure=row["pressure"],
-        attempts=row["attempts"],
-        note=row["note"],
-        retry_at=parse_time(row["retry_at"]) if row["retry_at"] else None,
-        ended_at=parse_time(row["ended_at"]) if row["ended_at"] else None,
-    )
+    def _get(self, session: str, generation: int) -> SessionReset:
+        return self._db.read_all(_read_reset, f"SELECT * FROM resets WHERE {_OF_GENERATION}", (session, generation))[0]

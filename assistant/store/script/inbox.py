@@ -13,30 +13,16 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.messages import (
-    Media,
-    Message,
-    media_from_json,
-    media_to_json,
-)
-from assistant.core.records import (
-    InboxItem,
-    InboxReceipt,
-    InboxState,
-    IncomingMessage,
-    OutgoingMessage,
-)
+from assistant.core.messages import Media, Message, media_from_json, media_to_json
+from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage, OutgoingMessage
 from assistant.core.slash_commands import PendingCommand
 from assistant.store.database import Database
-from assistant.store.encoding import clean_message, clean_text, dump_json, format_time, parse_time
-from assistant.store.script import sessions as session_rows
+from assistant.store.encoding import clean_message, dump_json
+from assistant.store.rows import class_row
 from assistant.store.script.outbox import insert_outgoing
+from assistant.store.script.sessions import ensure_session
 from assistant.store.script.state import save_position
 
-_INSERT_ITEM = (
-    "INSERT INTO inbox (bridge, external_id, session, generation, scope, sender, trust, target, body, message_id,"
-    " state, received_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?)"
-)
 # The next session that waits, each time by one look into the index, however many messages wait.
 _SELECT_WAITING_SESSIONS = """
     WITH RECURSIVE waiting (session, id) AS (
@@ -58,42 +44,33 @@ class Inbox:
         self._next_id = next_id
 
     def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
-        """See `ports.Conversation.accept`."""
-        incoming = _clean_incoming(incoming)
-        body = encode_inbox_body(incoming)
+        """See `store_ports.Conversation.accept`."""
         with self._db.write():
-            return self._put(incoming, body, now)
+            return self.accept_in_transaction(incoming, now)
 
     def accept_in_transaction(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         """Inside a transaction: the same."""
         incoming = _clean_incoming(incoming)
-        return self._put(incoming, encode_inbox_body(incoming), now)
-
-    def _put(self, incoming: IncomingMessage, body: str, now: datetime) -> InboxReceipt:
-        known = self._db.row(
-            "SELECT * FROM inbox WHERE bridge = ? AND external_id = ?", (incoming.bridge, incoming.external_id)
-        )
-        save_position(self._db, incoming.bridge, incoming.position)
-        if known is not None:
-            differs = not _has_same_content(incoming, inbox_item_of_row(known).incoming)
-            return InboxReceipt(known["id"], known["message_id"], duplicate=True, conflicts=differs)
-        session = session_rows.ensure_session(self._db, incoming.session, incoming.scope, now)
+        db, name = self._db, (incoming.bridge, incoming.external_id)
+        save_position(db, incoming.bridge, incoming.position)
+        row = db.row("SELECT * FROM inbox WHERE bridge = ? AND external_id = ?", name)
+        if row is not None:
+            conflicts = not _has_same_content(incoming, read_inbox_item(row).incoming)
+            return InboxReceipt(row["id"], row["message_id"], duplicate=True, conflicts=conflicts)
+        session = ensure_session(db, incoming.session, incoming.scope, now)
         message_id = self._next_id()
-        inbox_id = self._db.insert(
-            _INSERT_ITEM,
-            (
-                incoming.bridge,
-                incoming.external_id,
-                session.key,
-                session.generation,
-                session.scope,
-                incoming.sender,
-                incoming.trust,
-                incoming.target,
-                body,
-                message_id,
-                format_time(now),
-            ),
+        inbox_id = db.insert_row(
+            "inbox",
+            bridge=incoming.bridge,
+            external_id=incoming.external_id,
+            **session.columns,
+            sender=incoming.sender,
+            trust=incoming.trust,
+            target=incoming.target,
+            body=encode_inbox_body(incoming),
+            message_id=message_id,
+            state="accepted",
+            received_at=now,
         )
         return InboxReceipt(inbox_id, message_id)
 
@@ -101,37 +78,31 @@ class Inbox:
         return [row["session"] for row in self._db.rows(_SELECT_WAITING_SESSIONS)]
 
     def list_accepted(self, session: str, limit: int) -> list[InboxItem]:
-        rows = self._db.rows(
-            "SELECT * FROM inbox WHERE session = ? AND state = 'accepted' ORDER BY id LIMIT ?", (session, limit)
-        )
-        return [inbox_item_of_row(row) for row in rows]
+        sql = "SELECT * FROM inbox WHERE session = ? AND state = 'accepted' ORDER BY id LIMIT ?"
+        return self._db.read_all(read_inbox_item, sql, (session, limit))
 
     def find_item(self, inbox_id: int) -> InboxItem | None:
-        row = self._db.row("SELECT * FROM inbox WHERE id = ?", (inbox_id,))
-        return None if row is None else inbox_item_of_row(row)
+        return self._db.read_one(read_inbox_item, "SELECT * FROM inbox WHERE id = ?", (inbox_id,))
 
     def list_by_turn(self, turn: str) -> tuple[InboxItem, ...]:
-        return tuple(
-            inbox_item_of_row(row) for row in self._db.rows("SELECT * FROM inbox WHERE turn = ? ORDER BY id", (turn,))
-        )
+        return tuple(self._db.read_all(read_inbox_item, "SELECT * FROM inbox WHERE turn = ? ORDER BY id", (turn,)))
 
     def mark_running(self, items: Sequence[InboxItem], turn: str) -> tuple[InboxItem, ...]:
         """Inside a transaction: accepted items run under a turn."""
         for item in items:
-            self._db.execute("UPDATE inbox SET state = 'running', turn = ? WHERE id = ?", (turn, item.id))
+            self._db.update_rows("inbox", {"id": item.id}, state="running", turn=turn)
         return tuple(replace(item, state="running", turn=turn) for item in items)
 
     def end_items(self, inbox_ids: Sequence[int], state: InboxState, now: datetime) -> None:
-        """Inside the transaction that ends logged messages: their pictures stand in the log alone from then on."""
+        """Inside the transaction that ends logged messages: from then on the log alone has their pictures."""
         for inbox_id in inbox_ids:
-            self._db.execute(
-                "UPDATE inbox SET state = ?, ended_at = ? WHERE id = ?", (state, format_time(now), inbox_id)
-            )
-            row = self._db.row("SELECT * FROM inbox WHERE id = ? AND instr(body, '\"data\":')", (inbox_id,))
-            if row is not None:
-                incoming = inbox_item_of_row(row).incoming
-                named = replace(incoming, media=tuple(replace(one, data=None) for one in incoming.media))
-                self._db.execute("UPDATE inbox SET body = ? WHERE id = ?", (encode_inbox_body(named), inbox_id))
+            self._db.update_rows("inbox", {"id": inbox_id}, state=state, ended_at=now)
+            has_data = "SELECT * FROM inbox WHERE id = ? AND instr(body, '\"data\":')"
+            item = self._db.read_one(read_inbox_item, has_data, (inbox_id,))
+            if item is not None:
+                media = tuple(replace(medium, data=None) for medium in item.incoming.media)
+                body = encode_inbox_body(replace(item.incoming, media=media))
+                self._db.update_rows("inbox", {"id": inbox_id}, body=body)
 
 
 def message_of_inbox_item(item: InboxItem) -> Message:
@@ -142,115 +113,88 @@ def message_of_inbox_item(item: InboxItem) -> Message:
     )
 
 
-def _has_same_content(incoming: IncomingMessage, known: IncomingMessage) -> bool:
-    """Whether a message that comes again is the one that is kept, as far as that can be told: of pictures the bytes are
-    gone with the end of the turn, and a file that comes on a later day lies under that day's name."""
-    if (incoming.session, incoming.content, incoming.name) != (known.session, known.content, known.name):
+def _has_same_content(incoming: IncomingMessage, stored: IncomingMessage) -> bool:
+    """Whether a message that comes again is the stored one, as far as that can be known: the bytes of pictures are gone
+    after the turn, and a file that comes on a later day has that day's name."""
+    if (incoming.session, incoming.content, incoming.name) != (stored.session, stored.content, stored.name):
         return False
-    pairs = zip(incoming.media, known.media, strict=False)
-    return len(incoming.media) == len(known.media) and all(_may_be_same_media(one, other) for one, other in pairs)
+    pairs = zip(incoming.media, stored.media, strict=False)
+    return len(incoming.media) == len(stored.media) and all(_may_be_same_media(*pair) for pair in pairs)
 
 
-def _may_be_same_media(one: Media, other: Media) -> bool:
-    same = replace(one, data=None, path=None) == replace(other, data=None, path=None)
-    return same and (None in (one.data, other.data) or one.data == other.data)
+def _may_be_same_media(first: Media, second: Media) -> bool:
+    same = replace(first, data=None, path=None) == replace(second, data=None, path=None)
+    return same and (None in (first.data, second.data) or first.data == second.data)
 
 
 def _clean_incoming(incoming: IncomingMessage) -> IncomingMessage:
     message = clean_message(Message("user", incoming.content, name=incoming.name, media=incoming.media))
-    return replace(
-        incoming,
-        content=message.content,
-        name=message.name,
-        media=message.media,
-        external_id=clean_text(incoming.external_id),
-        sender=clean_text(incoming.sender),
-        target=clean_text(incoming.target),
+    return replace(incoming, content=message.content, name=message.name, media=message.media)
+
+
+def encode_inbox_body(incoming: IncomingMessage) -> str:
+    media = [media_to_json(medium) for medium in incoming.media]
+    return dump_json({"content": incoming.content, "media": media, "name": incoming.name})
+
+
+def _read_incoming(row: Row) -> IncomingMessage:
+    body = json.loads(row["body"])
+    return IncomingMessage(
+        row["bridge"],
+        row["external_id"],
+        row["session"],
+        row["scope"],
+        row["sender"],
+        row["trust"],
+        body["content"],
+        tuple(media_from_json(medium) for medium in body["media"]),
+        body["name"],
+        row["target"],
     )
 
 
+read_inbox_item = class_row(InboxItem, incoming=_read_incoming)
+_read_command = class_row(PendingCommand, begun=lambda row: row["state"] == "running")
+
+
 class SlashCommandQueue:
-    """Commands on their way: accepted, run once, answered once."""
+    """Slash commands that were typed on a bridge: accepted, run once, answered once."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def accept(self, incoming: IncomingMessage, text: str, now: datetime) -> PendingCommand | None:
         """Keep the command `text`, durably; None where it was kept before."""
-        told = (incoming.sender, incoming.target, text)
-        values = (
-            clean_text(incoming.bridge),
-            clean_text(incoming.external_id),
-            incoming.session,
-            incoming.scope,
-            *map(clean_text, told),
-        )
         with self._db.write() as db:
-            added = db.execute(
-                "INSERT OR IGNORE INTO typed_commands (bridge, external_id, session, scope, sender, target, text,"
-                " state, accepted_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'accepted', ?)",
-                (*values, format_time(now)),
+            is_new = db.insert_if_new(
+                "typed_commands",
+                bridge=incoming.bridge,
+                external_id=incoming.external_id,
+                session=incoming.session,
+                scope=incoming.scope,
+                sender=incoming.sender,
+                target=incoming.target,
+                text=text,
+                state="accepted",
+                accepted_at=now,
             )
             save_position(db, incoming.bridge, incoming.position)
-            row = db.rows("SELECT * FROM typed_commands WHERE bridge = ? AND external_id = ?", values[:2])[0]
-        return _command_of_row(row) if added else None
+        if not is_new:
+            return None
+        sql = "SELECT * FROM typed_commands WHERE bridge = ? AND external_id = ?"
+        return self._db.read_one(_read_command, sql, (incoming.bridge, incoming.external_id))
 
     def mark_running(self, command: PendingCommand) -> None:
         """It is about to run."""
         with self._db.write() as db:
-            db.execute("UPDATE typed_commands SET state = 'running' WHERE id = ?", (command.id,))
+            db.update_rows("typed_commands", {"id": command.id}, state="running")
 
     def save_answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
         """Store the answer and end the command, at once; what was typed is kept no longer."""
-        session = session_rows.find_session(self._db, command.session)
         with self._db.write() as db:
-            insert_outgoing(db, [outgoing], 1 if session is None else session.generation, None, now)
-            db.execute("UPDATE typed_commands SET state = 'done', text = '' WHERE id = ?", (command.id,))
+            insert_outgoing(db, [outgoing], now)
+            db.update_rows("typed_commands", {"id": command.id}, state="done", text="")
 
     def list_open(self) -> list[PendingCommand]:
-        """What was not answered, oldest first."""
-        return [
-            _command_of_row(row)
-            for row in self._db.rows("SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")
-        ]
-
-
-def _command_of_row(row: Row) -> PendingCommand:
-    return PendingCommand(
-        row["id"],
-        row["bridge"],
-        row["external_id"],
-        row["session"],
-        row["scope"],
-        row["sender"],
-        row["target"],
-        row["text"],
-        row["state"] == "running",
-    )
-
-
-def encode_inbox_body(incoming: IncomingMessage) -> str:
-    return dump_json(
-        {
-            "content": incoming.content,
-            "media": [media_to_json(media) for media in incoming.media],
-            "name": incoming.name,
-        }
-    )
-
-
-def inbox_item_of_row(row: Row) -> InboxItem:
-    body = json.loads(row["body"])
-    incoming = IncomingMessage(
-        bridge=row["bridge"],
-        external_id=row["external_id"],
-        session=row["session"],
-        scope=row["scope"],
-        sender=row["sender"],
-        trust=row["trust"],
-        content=body["content"],
-        media=tuple(media_from_json(media) for media in body["media"]),
-        name=body["name"],
-        target=row["target"],
-    )
-    return InboxItem(row["id"], row["message_id"], incoming, row["state"], parse_time(row["received_at"]), row["turn"])
+        """Commands without an answer, oldest first."""
+        return self._db.read_all(_read_command, "SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")

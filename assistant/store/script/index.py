@@ -1,5 +1,5 @@
-"""The permanent index of the message log, a row a record with its place; and edits and deletions looked up by the
-messages that they are about.
+"""The permanent index of the message log, a row a record with its place; edits and deletions looked up by the
+messages that they are about; and the log read with a cursor, as sleep does.
 
 What always holds: the index follows the log and can be made again from it alone. Full-text search has its own
 database, search.db, which follows this index.
@@ -7,22 +7,19 @@ database, search.db, which follows this index.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sqlite3 import Row
 
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.store.database import Database
-from assistant.store.encoding import format_time
 from assistant.store.log.reader import LogFiles
+from assistant.store.rows import class_row
 
-_IDS_A_QUERY = 500
-
-_INSERT_RECORD = (
-    "INSERT INTO messages (id, session, generation, scope, seq, kind, role, tool_call_id, turn, ts, byte_start,"
-    " byte_end, tokens, commitment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL"
+"""Which messages `m` the journal reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,42 +28,42 @@ class IndexedRecord:
 
     id: int
     seq: int
-    start: int
-    end: int
+    span: LogByteRange
+
+
+def span_of_row(row: Row) -> LogByteRange:
+    """Where the log has the record of a row of `messages`."""
+    return LogByteRange(row["byte_start"], row["byte_end"])
 
 
 def insert_records(db: Database, records: Sequence[LogRecord], tokens: Sequence[int]) -> None:
     """Index records that the log has; `tokens` as counted for the view, in the same order."""
-    db.execute_many(
-        _INSERT_RECORD,
-        [
-            (
-                record.id,
-                record.session,
-                record.generation,
-                record.scope,
-                record.seq,
-                record.kind,
-                record.role,
-                record.tool_call_id,
-                record.turn,
-                format_time(record.ts),
-                record.span.start,
-                record.span.end,
-                count,
-                record.commit,
-            )
-            for record, count in zip(records, tokens, strict=True)
-        ],
-    )
+    for record, count in zip(records, tokens, strict=True):
+        db.insert_row(
+            "messages",
+            id=record.id,
+            session=record.session,
+            generation=record.generation,
+            scope=record.scope,
+            seq=record.seq,
+            kind=record.kind,
+            role=record.role,
+            tool_call_id=record.tool_call_id,
+            turn=record.turn,
+            ts=record.ts,
+            byte_start=record.span.start,
+            byte_end=record.span.end,
+            tokens=count,
+            commitment=record.commit,
+        )
 
 
 def withdrawn_ids(db: Database, record: LogRecord) -> tuple[int, ...]:
     """What a record takes out of sight: all that an undo names, and of what a deletion names what no turn had taken."""
     if record.kind != "delete":
         return record.refs if record.kind == "undo" else ()
-    untaken = (db.row("SELECT 1 FROM messages WHERE id = ? AND turn IS NULL", (one,)) for one in record.refs)
-    return tuple(one for one, found in zip(record.refs, untaken, strict=True) if found is not None)
+    is_untaken = "SELECT 1 FROM messages WHERE id = ? AND turn IS NULL"
+    return tuple(message_id for message_id in record.refs if db.value(is_untaken, (message_id,)))
 
 
 def hide_messages(db: Database, undo: LogRecord) -> None:
@@ -81,11 +78,12 @@ def clear_index(db: Database) -> None:
     db.execute("DELETE FROM messages")
 
 
+_read_indexed = class_row(IndexedRecord, span=span_of_row)
+
+
 def last_indexed(db: Database, session: str) -> IndexedRecord | None:
-    row = db.row(
-        "SELECT id, seq, byte_start, byte_end FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,)
-    )
-    return None if row is None else IndexedRecord(row["id"], row["seq"], row["byte_start"], row["byte_end"])
+    sql = "SELECT id, seq, byte_start, byte_end FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1"
+    return db.read_one(_read_indexed, sql, (session,))
 
 
 def find_message_row(db: Database, message_id: int) -> Row | None:
@@ -94,45 +92,70 @@ def find_message_row(db: Database, message_id: int) -> Row | None:
 
 def find_spans(db: Database, message_ids: Sequence[int]) -> dict[int, tuple[str, LogByteRange]]:
     """Session and byte range of those messages that are indexed."""
-    found: dict[int, tuple[str, LogByteRange]] = {}
-    for first in range(0, len(message_ids), _IDS_A_QUERY):
-        some = message_ids[first : first + _IDS_A_QUERY]
-        marks = ", ".join("?" * len(some))
-        query = f"SELECT id, session, byte_start, byte_end FROM messages WHERE id IN ({marks})"
-        for row in db.rows(query, tuple(some)):
-            found[row["id"]] = (row["session"], LogByteRange(row["byte_start"], row["byte_end"]))
-    return found
+    rows = db.rows(
+        "SELECT id, session, byte_start, byte_end FROM messages WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps([*message_ids]),),
+    )
+    return {row["id"]: (row["session"], span_of_row(row)) for row in rows}
 
 
 def is_indexed(db: Database, message_id: int) -> bool:
-    return db.row("SELECT 1 FROM messages WHERE id = ?", (message_id,)) is not None
+    return db.value("SELECT 1 FROM messages WHERE id = ?", (message_id,)) is not None
 
 
 def largest_message_id(db: Database) -> int:
     """The largest message id that was given to an accepted or logged message, or to what goes out and is not logged."""
-    row = db.row(
+    largest = db.value(
         "SELECT max(coalesce((SELECT max(id) FROM messages), 0), coalesce((SELECT max(message_id) FROM inbox), 0),"
         " coalesce((SELECT max(message_id) FROM outbox WHERE state <> 'sent'), 0),"
         " coalesce((SELECT max(record_id) FROM changes), 0))"
     )
-    return int(row[0]) if row else 0
+    return int(largest)
 
 
 def list_logged_changes(db: Database, message_ids: Sequence[int]) -> list[Row]:
     """What was changed of these messages after a turn had taken them, oldest first."""
-    marks = ", ".join("?" * len(message_ids))
     return db.rows(
-        f"SELECT * FROM changes WHERE message_id IN ({marks}) AND state = 'logged' ORDER BY id", tuple(message_ids)
+        "SELECT * FROM changes WHERE message_id IN (SELECT value FROM json_each(?)) AND state = 'logged' ORDER BY id",
+        (json.dumps([*message_ids]),),
     )
 
 
-def current_contents(db: Database, log: LogFiles, session: str, message_ids: Sequence[int]) -> dict[int, str]:
-    """Of those messages that were changed since they were said, the words that hold: "" where it was deleted."""
-    hold: dict[int, str] = {}
+def current_contents(db: Database, log: LogFiles, message_ids: Sequence[int]) -> dict[int, str]:
+    """Of those messages that were changed since they were said, their current words: "" where one was deleted."""
+    contents: dict[int, str] = {}
     for row in list_logged_changes(db, message_ids):
-        found = find_spans(db, [row["record_id"]]).get(row["record_id"])
-        if row["kind"] == "delete" or found is None:
-            hold[row["message_id"]] = ""
-        else:
-            hold[row["message_id"]] = log.read(session, found[1]).content
-    return hold
+        place = None if row["kind"] == "delete" else find_spans(db, [row["record_id"]]).get(row["record_id"])
+        contents[row["message_id"]] = "" if place is None else log.read(*place).content
+    return contents
+
+
+class UnreadMessages:
+    """Implements `LogReader` over the index of script.db and the message log."""
+
+    def __init__(self, db: Database, log: LogFiles) -> None:
+        self._db = db
+        self._log = log
+
+    def read_after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
+        # What a running turn has said so far is not its end; its few messages are found by their turn.
+        end = self._db.value(
+            "SELECT min(m.seq) FROM turns t CROSS JOIN messages m INDEXED BY messages_turn ON m.turn = t.id"
+            " WHERE t.session = ? AND t.state = 'running' AND m.session = t.session",
+            (session,),
+        )
+        spans = self._db.read_all(
+            span_of_row,
+            "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq > ? AND m.generation = ?"
+            f" AND {IS_READABLE} AND (? IS NULL OR m.seq < ?) ORDER BY m.seq LIMIT ?",
+            (session, seq, generation, end, end, limit),
+        )
+        records = [self._log.read(session, span) for span in spans]
+        current = current_contents(self._db, self._log, [record.id for record in records])
+        # Words that somebody deleted must not be learned, and an edited message says what it says now.
+        return [
+            replace(record, content=current[record.id], media=record.media if current[record.id] else ())
+            if record.id in current
+            else record
+            for record in records
+        ]

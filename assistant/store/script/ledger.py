@@ -7,9 +7,8 @@ What always holds:
 - The sums of a day and a month (of the home's time zone) are kept as rows, for the whole, for each role other than
   the owner, and for work in the background; a cap is checked without adding up. Settling changes the sums of the
   period in which the reservation was made.
-- A role with a share of nothing may only make calls that are free. What others are told names none of the owner's
-  sums.
-- That a cap is near or used up is told once, in the transaction that found it (`usage.SpendingNotices`).
+- A role with a share of nothing may only make calls that are free. What others read names none of the owner's sums.
+- A notice that a cap is near or used up is sent once, in the transaction that found it (`usage.SpendingNotices`).
 """
 
 from __future__ import annotations
@@ -36,12 +35,13 @@ from assistant.core.sessions import session_role
 from assistant.settings.sections import BudgetSettings
 from assistant.spending.notices import background_notice, cap_notice, notice_key, runaway_notice
 from assistant.store.database import Database
-from assistant.store.encoding import format_time, parse_time
-from assistant.store.script.usage import RepeatedCalls, SpendingNotices, UsageSums
+from assistant.store.encoding import parse_time
+from assistant.store.rows import class_row
+from assistant.store.script.usage import RepeatedCalls, SpendingNotices, spent_by, total_spent
 
 _ROLE_NAMES = {"guest": "guests", "room": "rooms"}
 
-# Told the role, the name of the cap ("daily", "monthly") and the time when a call was refused for its role's share.
+# Called when a call was refused for its role's share: the role, the name of the cap ("daily", "monthly"), the time.
 OnRoleBudgetExceeded = Callable[[str, str, datetime], None]
 
 
@@ -55,20 +55,22 @@ class RoleBudgetExceeded(BudgetExceeded):
     def __init__(self, role: str, cap: str, unit: str) -> None:
         super().__init__(
             f"The part of the {cap} budget that {_ROLE_NAMES.get(role, role)} may use is used up. Your message is "
-            f"kept; ask "
-            f"again next {unit}."
+            f"kept; ask again next {unit}."
         )
         self.role = role
         self.cap = cap
 
 
 def role_of_call(session: str | None) -> str:
-    """Whose call it is that was made for a session; the house's own are the owner's."""
+    """Whose call it is that was made for a session; calls without a session are the owner's."""
     return "owner" if session is None else session_role(session)
 
 
+_read_spend = class_row(PeriodSpend)
+
+
 class RoleBudgets:
-    """`share_used` is called outside of any transaction."""
+    """The shares of roles other than the owner. `on_exceeded` is called outside of any transaction."""
 
     def __init__(
         self,
@@ -81,26 +83,22 @@ class RoleBudgets:
         self.on_exceeded = on_exceeded
 
     def check(self, role: str, cap: tuple[str, str, str], limits: tuple[float, int], usd: float, unpriced: int) -> None:
-        """Inside the transaction that reserves: whether a call of this worst case (US dollars, tokens without a price)
-        fits the share of role `of` in a cap (name, unit, period) of `most` (dollars, tokens; 0 is none).
-
-        Raises `ShareExceeded`."""
+        """Inside the transaction that reserves: raises `RoleBudgetExceeded` where a call of this worst case (US
+        dollars, tokens without a price) does not fit the role's share of a cap (name, unit, period) of `limits`
+        (dollars, tokens; 0 is none)."""
         if role == "owner":
             return
         name, unit, period = cap
         share = self.authority.budget_share(role)
-        sums = self.read_used(role, period)
-        used = (sums.usd, sums.unpriced_tokens)
-        for asked, already, whole in zip((usd, unpriced), used, limits, strict=True):
-            if asked and (share == 0 or (whole and exceeds_cap(already, asked, whole * share))):
+        used = self.read_used(role, period)
+        for amount, used_amount, limit in zip((usd, unpriced), (used.usd, used.unpriced_tokens), limits, strict=True):
+            if amount and (share == 0 or (limit and exceeds_cap(used_amount, amount, limit * share))):
                 raise RoleBudgetExceeded(role, name, unit)
 
     def read_used(self, role: str, period: str) -> PeriodSpend:
         """What a role has used of a period, in US dollars and tokens without a price."""
-        row = self._db.row(
-            "SELECT usd, unpriced_tokens FROM usage_by_role WHERE role = ? AND period = ?", (role, period)
-        )
-        return PeriodSpend() if row is None else PeriodSpend(usd=row["usd"], unpriced_tokens=row["unpriced_tokens"])
+        sql = "SELECT usd, 0 AS tokens, unpriced_tokens, 0 AS calls FROM usage_by_role WHERE role = ? AND period = ?"
+        return self._db.read_one(_read_spend, sql, (role, period)) or PeriodSpend()
 
     def add(self, role: str, period: str, usd: float, unpriced: int) -> None:
         """Inside a transaction."""
@@ -140,19 +138,18 @@ def _no_reload() -> None:
 
 
 class Ledger:
-    """Implements `ports.Ledger`. `zone` is the home's: its days and months are what caps are of."""
+    """What calls cost, reserved before each and settled after it; caps are of days and months of `zone`."""
 
     def __init__(
         self, db: Database, budget: BudgetSettings, zone: ZoneInfo, role_budgets: RoleBudgets | None = None
     ) -> None:
-        """Without `shares` only the owner may spend."""
+        """Without `role_budgets` only the owner may spend."""
         self._db = db
         self.role_budgets = role_budgets or RoleBudgets(db)
         # Replaced where the owner changes it while the daemon runs; asked for before a call is refused.
         self.budget = budget
         self.reload_budget: Callable[[], None] = _no_reload
         self._zone = zone
-        self._sums = UsageSums(db, zone)
         self.notices = SpendingNotices(db)
         self._repeats = RepeatedCalls(db)
 
@@ -162,10 +159,10 @@ class Ledger:
         try:
             return self._reserve(call, now)
         except BudgetExceeded as error:
-            known = self.budget
+            previous = self.budget
             self.reload_budget()
-            if self.budget == known:
-                self._tell(error, call, now)
+            if self.budget == previous:
+                self._notify_refused(error, call, now)
                 raise
         return self.reserve(call, now)
 
@@ -175,19 +172,17 @@ class Ledger:
             if call.fingerprint:
                 self._repeats.count_call(call.fingerprint, call.purpose, self.budget.runaway_calls, now)
             self._check(cost, call, now)
-            row_id = db.insert(
-                "INSERT INTO usage (ts, purpose, provider, model, session, turn, state, reserved_tokens, reserved_usd)"
-                " VALUES (?, ?, ?, ?, ?, ?, 'reserved', ?, ?)",
-                (
-                    format_time(now),
-                    call.purpose,
-                    call.provider,
-                    call.model,
-                    call.session,
-                    call.turn,
-                    cost.tokens,
-                    cost.usd,
-                ),
+            row_id = db.insert_row(
+                "usage",
+                ts=now,
+                purpose=call.purpose,
+                provider=call.provider,
+                model=call.model,
+                session=call.session,
+                turn=call.turn,
+                state="reserved",
+                reserved_tokens=cost.tokens,
+                reserved_usd=cost.usd,
             )
             for period in self._periods(now).values():
                 self._add(period, cost, 1, calls=1)
@@ -203,18 +198,16 @@ class Ledger:
             row = db.row("SELECT * FROM usage WHERE id = ? AND state = 'reserved'", (reservation.id,))
             if row is None:
                 return
-            db.execute(
-                "UPDATE usage SET state = 'settled', input = ?, output = ?, cache_read = ?, cache_write = ?, usd = ?,"
-                " settled_at = ? WHERE id = ?",
-                (
-                    usage.input,
-                    usage.output,
-                    usage.cache_read,
-                    usage.cache_write,
-                    billed.usd,
-                    format_time(now),
-                    reservation.id,
-                ),
+            db.update_rows(
+                "usage",
+                {"id": reservation.id},
+                state="settled",
+                input=usage.input,
+                output=usage.output,
+                cache_read=usage.cache_read,
+                cache_write=usage.cache_write,
+                usd=billed.usd,
+                settled_at=now,
             )
             reserved, periods = _Cost(row["reserved_usd"], row["reserved_tokens"]), self._periods(parse_time(row["ts"]))
             usd, unpriced = (billed.usd or 0.0) - (reserved.usd or 0.0), billed.unpriced - reserved.unpriced
@@ -231,62 +224,63 @@ class Ledger:
                 elif cap.is_near_limit and not self.notices.was_sent(notice_key("reached", cap)):
                     self.notices.send_once(notice_key("near", cap), cap_notice("near", cap), now)
 
-    # ---------------------------------------------------------------------------------------------------------- looking
+    # ------------------------------------------------------------------------------------------------------------ sums
 
     def total_spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals:
         """What was spent from `since` until before `until`."""
-        return self._sums.spent(since, until, session)
+        return total_spent(self._db, since, until, session)
 
     def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         """Sums since a moment: days in order, the rest by name."""
-        return self._sums.spent_by(key, since)
+        return spent_by(self._db, self._zone, key, since)
 
     def budget_status(self, now: datetime) -> BudgetStatus:
         """How the budget stands, from a few rows."""
         periods = self._periods(now)
         day, month = (self._total(period) for period in (periods["day"], periods["month"]))
         caps, part = self._caps(periods), self._caps(periods, part=_BACKGROUND_PART)
-        known = self.notices.sent_among(notice_key("reached", cap) for cap in caps)
-        known_of_part = self.notices.sent_among(notice_key("reached", cap, background=True) for cap in part)
         return BudgetStatus(
             periods["day"],
             day,
             month,
-            tuple(replace(cap, reached=notice_key("reached", cap) in known) for cap in caps),
-            tuple(replace(cap, reached=notice_key("reached", cap, background=True) in known_of_part) for cap in part),
+            tuple(self._with_reached(cap) for cap in caps),
+            tuple(self._with_reached(cap, background=True) for cap in part),
             self._forecast(month, now),
             tuple(self._repeats.list_blocked(now)),
         )
 
+    def _with_reached(self, cap: CapUsage, *, background: bool = False) -> CapUsage:
+        return replace(cap, reached=self.notices.was_sent(notice_key("reached", cap, background=background)))
+
     def _forecast(self, month: PeriodSpend, now: datetime) -> float | None:
-        """From the first day of the month on which anything was asked, for a home may be younger than that."""
+        """From the first day of the month that has calls on: the data folder may be younger than the month."""
         local = now.astimezone(self._zone)
         first = local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        row = self._db.row(
-            "SELECT min(period) AS first FROM usage_totals WHERE period >= ? AND period <= ?",
+        first_day = self._db.value(
+            "SELECT min(period) FROM usage_totals WHERE period >= ? AND period <= ?",
             (first.date().isoformat(), local.date().isoformat()),
         )
-        if row is None or row["first"] is None:
+        if first_day is None:
             return None
-        begun = datetime.fromisoformat(row["first"]).replace(tzinfo=self._zone)
+        begun = datetime.fromisoformat(first_day).replace(tzinfo=self._zone)
         until = (first + timedelta(days=32)).replace(day=1)
         return forecast_spend(month.usd, begun.astimezone(UTC), now.astimezone(UTC), until.astimezone(UTC))
 
     # ------------------------------------------------------------------------------------------------------------- caps
 
     def _check(self, cost: _Cost, call: ModelCall, now: datetime) -> None:
-        periods, of = self._periods(now), role_of_call(call.session)
+        periods, role = self._periods(now), role_of_call(call.session)
         usd, unpriced = cost.usd or 0.0, cost.unpriced
-        asked = f"${usd:.2f}" if cost.usd is not None else f"{unpriced:,} tokens"
+        amount = f"${usd:.2f}" if cost.usd is not None else f"{unpriced:,} tokens"
         if cap := first_exceeded_cap(self._caps(periods), usd, unpriced):
-            raise _CapReached(_refusal_text(cap, of, asked), cap, background=False)
+            raise _CapReached(_refusal_text(cap, role, amount), cap, background=False)
         budget = self.budget
         for name, unit in (("daily", "day"), ("monthly", "month")):
-            most = getattr(budget, f"{name}_usd"), getattr(budget, f"{name}_tokens")
-            self.role_budgets.check(of, (name, unit, periods[unit]), most, usd, unpriced)
+            limits = getattr(budget, f"{name}_usd"), getattr(budget, f"{name}_tokens")
+            self.role_budgets.check(role, (name, unit, periods[unit]), limits, usd, unpriced)
         part = self._caps(periods, part=_BACKGROUND_PART) if call.purpose in BACKGROUND_PURPOSES else []
         if cap := first_exceeded_cap(part, usd, unpriced):
-            raise _CapReached(_background_refusal_text(cap, of, asked), cap, background=True)
+            raise _CapReached(_background_refusal_text(cap, role, amount), cap, background=True)
 
     def _caps(self, periods: dict[str, str], *, part: str = "") -> list[CapUsage]:
         """The caps that are set, or the part of each that `part` may use, as they stand."""
@@ -299,36 +293,31 @@ class Ledger:
         }
         if not part:
             return cap_usages(limits, {unit: self._total(period) for unit, period in periods.items()}, periods)
-        found = cap_usages(
-            limits, {unit: self.role_budgets.read_used(part, period) for unit, period in periods.items()}, periods
-        )
-        return [replace(cap, limit=cap.limit * budget.background_share) for cap in found]
+        used = {unit: self.role_budgets.read_used(part, period) for unit, period in periods.items()}
+        caps = cap_usages(limits, used, periods)
+        return [replace(cap, limit=cap.limit * budget.background_share) for cap in caps]
 
-    def _tell(self, error: BudgetExceeded, call: ModelCall, now: datetime) -> None:
+    def _notify_refused(self, error: BudgetExceeded, call: ModelCall, now: datetime) -> None:
         """Why a call was refused, for the owner: once. Outside of any transaction."""
         match error:
             case RoleBudgetExceeded():
                 self.role_budgets.on_exceeded(error.role, error.cap, now)
             case _CapReached(cap=cap, background=background):
-                # That a part is nothing was somebody's wish.
+                # A limit of nothing was set on purpose.
                 if cap.limit:
                     notice = background_notice(cap) if background else cap_notice("reached", cap)
                     with self._db.write():
                         self.notices.send_once(notice_key("reached", cap, background=background), notice, now)
             case RepeatedRequestBlocked():
                 with self._db.write():
-                    stopped = self._repeats.block(call.fingerprint, self._next_day(now))
-                    if stopped is not None:
-                        notice = runaway_notice(stopped, self._zone, now)
+                    blocked = self._repeats.block(call.fingerprint, self._next_day(now))
+                    if blocked is not None:
+                        notice = runaway_notice(blocked, self._zone, now)
                         self.notices.send_once(notice.key, notice, now)
 
     def _total(self, period: str) -> PeriodSpend:
-        row = self._db.row("SELECT * FROM usage_totals WHERE period = ?", (period,))
-        return (
-            PeriodSpend()
-            if row is None
-            else PeriodSpend(row["usd"], row["tokens"], row["unpriced_tokens"], row["calls"])
-        )
+        spend = self._db.read_one(_read_spend, "SELECT * FROM usage_totals WHERE period = ?", (period,))
+        return spend or PeriodSpend()
 
     def _add(self, period: str, cost: _Cost, sign: int, *, calls: int = 0) -> None:
         self._db.execute(

@@ -9,8 +9,8 @@ as the notice of it. Expired codes are deleted when new ones are made.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime
-from sqlite3 import Row
 
 from assistant.core.people import (
     AccessRequest,
@@ -26,7 +26,8 @@ from assistant.core.people import (
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, format_time, parse_time
+from assistant.store.encoding import clean_text
+from assistant.store.rows import class_row
 from assistant.store.script.outbox import insert_outgoing
 
 OWNER_NAME = "owner"
@@ -40,19 +41,14 @@ class People:
 
     def list_people(self) -> list[Person]:
         """The owner first, then the others, the longest known first."""
-        rows = self._db.rows("SELECT * FROM people ORDER BY role <> 'owner', id")
-        return [self._person(row) for row in rows]
+        return _read_people(self._db, "ORDER BY role <> 'owner', id")
 
     def get_person(self, person_id: int) -> Person | None:
-        row = self._db.row("SELECT * FROM people WHERE id = ?", (person_id,))
-        return None if row is None else self._person(row)
+        return next(iter(_read_people(self._db, "WHERE id = ?", person_id)), None)
 
     def find_by_identity(self, identity: Identity) -> Person | None:
         """Whose account this is."""
         return find_person(self._db, identity)
-
-    def _person(self, row: Row) -> Person:
-        return _person_of_row(self._db, row)
 
     # --------------------------------------------------------------------------------------------------------- changing
 
@@ -68,33 +64,32 @@ class People:
             return admit_guest(db, identity, name, state, now)
 
     def unlink(self, identity: Identity, now: datetime) -> bool:
-        """Nobody's account from now on; a guest without any account is known no longer, and what was set for later from
-        it as a guest is cancelled. False where it was nobody's."""
-        bridge, sender = clean_text(identity.bridge), clean_text(identity.sender)
+        """The account belongs to no person from now on. A guest without any account is deleted, and what was set for
+        later from it as a guest is cancelled. False where it belonged to no person."""
+        session = peer_session_key(identity.bridge, identity.sender)
         with self._db.write() as db:
-            was = db.execute("DELETE FROM identities WHERE bridge = ? AND sender = ?", (bridge, sender))
-            db.execute("DELETE FROM told WHERE session = ?", (peer_session_key(identity.bridge, identity.sender),))
-            _cancel_jobs(db, peer_session_key(identity.bridge, identity.sender), now)
+            deleted = db.execute("DELETE FROM identities WHERE bridge = ? AND sender = ?", _account(identity))
+            db.execute("DELETE FROM told WHERE session = ?", (session,))
+            _cancel_jobs(db, session, now)
             _delete_guests_without_account(db)
-        return bool(was)
+        return bool(deleted)
 
     def set_state(self, person_id: int, state: AccessState, now: datetime) -> None:
-        """Of a guest. With a denial, here and in the others, what they had set for later is cancelled."""
+        """Of a guest. A denial, here and in the others, cancels what they had set for later."""
         with self._db.write() as db:
             _set_person_state(db, _read_person(db, person_id), state, now)
 
     def rename(self, person_id: int, name: str) -> None:
         with self._db.write() as db:
-            db.execute("UPDATE people SET name = ? WHERE id = ?", (clean_text(name), person_id))
+            db.update_rows("people", {"id": person_id}, name=name)
 
     # ------------------------------------------------------------------------------------------------------------ rooms
 
     def get_room(self, bridge: str, room: str) -> KnownRoom | None:
-        row = self._db.row("SELECT * FROM rooms WHERE bridge = ? AND room = ?", (clean_text(bridge), clean_text(room)))
-        return None if row is None else _room_of_row(row)
+        return self._db.read_one(_read_room, "SELECT * FROM rooms WHERE bridge = ? AND room = ?", (bridge, room))
 
     def list_rooms(self) -> list[KnownRoom]:
-        return [_room_of_row(row) for row in self._db.rows("SELECT * FROM rooms ORDER BY bridge, room")]
+        return self._db.read_all(_read_room, "SELECT * FROM rooms ORDER BY bridge, room")
 
     def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
         """`name` "" keeps the name that it has."""
@@ -102,14 +97,12 @@ class People:
             set_room_state(db, bridge, room, name, state, now)
 
     def notify_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
-        """Store the notice, unless its session (that of a stranger, or of a room) was told before."""
+        """Store the notice, unless its session (that of a stranger, or of a room) had one before."""
         with self._db.write() as db:
-            fresh = db.execute(
-                "INSERT OR IGNORE INTO told (session, told_at) VALUES (?, ?)", (outgoing.session, format_time(now))
-            )
-            if fresh:
-                insert_outgoing(db, [outgoing], 1, None, now)
-        return bool(fresh)
+            is_new = db.insert_if_new("told", session=outgoing.session, told_at=now)
+            if is_new:
+                insert_outgoing(db, [outgoing], now)
+        return is_new
 
 
 class ConversationRoutes:
@@ -120,65 +113,71 @@ class ConversationRoutes:
 
     def session_at(self, bridge: str, target: str) -> str:
         """`main` where nothing else was chosen."""
-        row = self._db.row(
-            "SELECT session FROM places WHERE bridge = ? AND target = ?", (clean_text(bridge), clean_text(target))
-        )
-        return MAIN_SESSION if row is None else str(row["session"])
+        sql = "SELECT session FROM places WHERE bridge = ? AND target = ?"
+        return self._db.value(sql, (bridge, target)) or MAIN_SESSION
 
     def choose_session(self, bridge: str, target: str, session: str, now: datetime) -> None:
         """From now on this place talks to that conversation of the owner's."""
         with self._db.write() as db:
-            db.execute(
-                "INSERT INTO places (bridge, target, session, chosen_at) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (bridge, target) DO UPDATE SET session = excluded.session,"
-                " chosen_at = excluded.chosen_at",
-                (clean_text(bridge), clean_text(target), session, format_time(now)),
-            )
+            db.upsert_row("places", ("bridge", "target"), bridge=bridge, target=target, session=session, chosen_at=now)
 
     def account_at(self, bridge: str, target: str) -> str | None:
-        """The account of whoever writes from there, and not in a room; None where nobody did who was let in."""
-        row = self._db.row(
-            "SELECT account FROM accounts_at WHERE bridge = ? AND target = ?", (clean_text(bridge), clean_text(target))
+        """The account that writes from there, and not in a room; None where no admitted account did."""
+        account: str | None = self._db.value(
+            "SELECT account FROM accounts_at WHERE bridge = ? AND target = ?", (bridge, target)
         )
-        return None if row is None else str(row["account"])
+        return account
 
     def record_account(self, bridge: str, target: str, account: str) -> None:
-        """Somebody who was let in writes from there."""
+        """An account that was let in writes from there."""
         if self.account_at(bridge, target) != clean_text(account):
             with self._db.write() as db:
-                db.execute(
-                    "INSERT INTO accounts_at (bridge, target, account) VALUES (?, ?, ?)"
-                    " ON CONFLICT (bridge, target) DO UPDATE SET account = excluded.account",
-                    (clean_text(bridge), clean_text(target), clean_text(account)),
-                )
+                db.upsert_row("accounts_at", ("bridge", "target"), bridge=bridge, target=target, account=account)
 
     def find_owner_target(self, bridge: str) -> str | None:
-        """Where the owner is written to on that bridge: the place that one of their accounts wrote from, the last one
-        that was new; None where none did."""
-        row = self._db.row(
+        """Where the owner is written to on that bridge: the place that one of their accounts wrote from, the newest
+        one; None where none did."""
+        target: str | None = self._db.value(
             "SELECT a.target FROM accounts_at a JOIN identities i ON i.bridge = a.bridge AND i.sender = a.account"
             " JOIN people p ON p.id = i.person_id WHERE a.bridge = ? AND p.role = 'owner'"
             " ORDER BY a.rowid DESC LIMIT 1",
-            (clean_text(bridge),),
+            (bridge,),
         )
-        return None if row is None else str(row["target"])
+        return target
 
 
 # ------------------------------------------------------------------------------------------------ inside a transaction
 
 
+_read_person_row = class_row(Person, identities=lambda row: ())
+_read_identity = class_row(Identity)
+_read_room = class_row(KnownRoom)
+
+
+def _read_people(db: Database, where: str, *values: str | int) -> list[Person]:
+    accounts = "SELECT bridge, sender FROM identities WHERE person_id = ? ORDER BY bridge, sender"
+    return [
+        replace(person, identities=tuple(db.read_all(_read_identity, accounts, (person.id,))))
+        for person in db.read_all(_read_person_row, f"SELECT * FROM people {where}", values)
+    ]
+
+
+def _read_person(db: Database, person_id: int) -> Person:
+    return _read_people(db, "WHERE id = ?", person_id)[0]
+
+
+def _account(identity: Identity) -> tuple[str, str]:
+    return identity.bridge, identity.sender
+
+
 def find_person(db: Database, identity: Identity) -> Person | None:
-    row = db.row(
-        "SELECT p.* FROM identities i JOIN people p ON p.id = i.person_id WHERE i.bridge = ? AND i.sender = ?",
-        (clean_text(identity.bridge), clean_text(identity.sender)),
-    )
-    return None if row is None else _person_of_row(db, row)
+    by_account = "WHERE id = (SELECT person_id FROM identities WHERE bridge = ? AND sender = ?)"
+    return next(iter(_read_people(db, by_account, *_account(identity))), None)
 
 
 def link_owner_account(db: Database, identity: Identity, now: datetime) -> Person:
-    row = db.row("SELECT id FROM people WHERE role = 'owner'")
-    owner = row["id"] if row is not None else _insert_person(db, OWNER_NAME, "owner", "allowed", now)
-    return _link_account(db, identity, owner, now)
+    owner = db.value("SELECT id FROM people WHERE role = 'owner'")
+    return _link_account(db, identity, owner or _insert_person(db, OWNER_NAME, "owner", "allowed", now), now)
 
 
 def admit_guest(db: Database, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
@@ -194,65 +193,43 @@ def set_room_state(db: Database, bridge: str, room: str, name: str, state: Acces
         "INSERT INTO rooms (bridge, room, name, state, decided_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bridge, room)"
         " DO UPDATE SET state = excluded.state, name = iif(excluded.name = '', name, excluded.name),"
         " decided_at = excluded.decided_at",
-        (clean_text(bridge), clean_text(room), clean_text(name), state, format_time(now)),
+        (bridge, room, name, state, now),
     )
     if state == "denied":
         _cancel_jobs(db, room_session_key(bridge, room), now)
 
 
 def _set_person_state(db: Database, person: Person, state: AccessState, now: datetime) -> None:
-    db.execute("UPDATE people SET state = ? WHERE id = ? AND role = 'guest'", (state, person.id))
+    db.update_rows("people", {"id": person.id, "role": "guest"}, state=state)
     if state == "denied" and person.role == "guest":
-        for one in person.identities:
-            _cancel_jobs(db, peer_session_key(one.bridge, one.sender), now)
+        for identity in person.identities:
+            _cancel_jobs(db, peer_session_key(identity.bridge, identity.sender), now)
 
 
 def _cancel_jobs(db: Database, scope: str, now: datetime) -> None:
-    """Whoever is not answered any more has nothing come due."""
+    """Nothing comes due any more for a person or room that is not answered."""
     db.execute(
         "UPDATE jobs SET state = 'cancelled', ended_at = ? WHERE scope = ? AND state IN ('active', 'paused')",
-        (format_time(now), scope),
+        (now, scope),
     )
 
 
 def _link_account(db: Database, identity: Identity, person_id: int, now: datetime) -> Person:
-    db.execute(
-        "INSERT INTO identities (bridge, sender, person_id, linked_at) VALUES (?, ?, ?, ?) ON CONFLICT (bridge, sender)"
-        " DO UPDATE SET person_id = excluded.person_id, linked_at = excluded.linked_at",
-        (clean_text(identity.bridge), clean_text(identity.sender), person_id, format_time(now)),
-    )
+    account = {"bridge": identity.bridge, "sender": identity.sender}
+    db.upsert_row("identities", ("bridge", "sender"), **account, person_id=person_id, linked_at=now)
     _delete_guests_without_account(db)
     return _read_person(db, person_id)
 
 
 def _insert_person(db: Database, name: str, role: str, state: AccessState, now: datetime) -> int:
-    return db.insert(
-        "INSERT INTO people (name, role, state, created_at) VALUES (?, ?, ?, ?)",
-        (clean_text(name), role, state, format_time(now)),
-    )
+    return db.insert_row("people", name=name, role=role, state=state, created_at=now)
 
 
 def _delete_guests_without_account(db: Database) -> None:
-    """A guest without an account is nobody any more."""
     db.execute("DELETE FROM people WHERE role = 'guest' AND id NOT IN (SELECT person_id FROM identities)")
 
 
-def _read_person(db: Database, person_id: int) -> Person:
-    return _person_of_row(db, db.rows("SELECT * FROM people WHERE id = ?", (person_id,))[0])
-
-
-def _person_of_row(db: Database, row: Row) -> Person:
-    accounts = db.rows(
-        "SELECT bridge, sender FROM identities WHERE person_id = ? ORDER BY bridge, sender", (row["id"],)
-    )
-    identities = tuple(Identity(account["bridge"], account["sender"]) for account in accounts)
-    return Person(row["id"], row["name"], row["role"], row["state"], parse_time(row["created_at"]), identities)
-
-
-def _room_of_row(row: Row) -> KnownRoom:
-    return KnownRoom(row["bridge"], row["room"], row["name"], row["state"], parse_time(row["decided_at"]))
-
-
+_read_pairing = class_row(Pairing, code=class_row(PairingCode), locked=lambda row: row["state"] == "locked")
 _SELECT_PENDING = "SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND expires_at > ?"
 
 
@@ -263,58 +240,50 @@ class Pairings:
         self._db = db
 
     def pending_pairings(self, now: datetime) -> list[Pairing]:
-        """Codes that hold, locked ones too, oldest first."""
-        return [_pairing_of_row(row) for row in self._db.rows(f"{_SELECT_PENDING} ORDER BY id", (format_time(now),))]
+        """Codes that are valid, locked ones too, oldest first."""
+        return self._db.read_all(_read_pairing, f"{_SELECT_PENDING} ORDER BY id", (now,))
 
     def request_access(
         self,
-        knock: AccessRequest,
+        request: AccessRequest,
         offer: PairingOffer,
         code_notice: OutgoingMessage,
         owner_notice: Callable[[int], OutgoingMessage],
     ) -> bool:
         """Keep the code of somebody who asks to be let in, with the notice that gives it to them and the one, made of
-        the pairing's id, that asks the owner. False, and nothing kept, where too many wait already. Who has a code that
-        holds gets no other: True, and nothing kept."""
-        bridge, sender, room = clean_text(knock.bridge), clean_text(knock.sender), knock.room and clean_text(knock.room)
+        the pairing's id, that asks the owner. False, and nothing kept, where too many wait already. A requester who has
+        a valid code gets no other: True, and nothing kept."""
         with self._db.write() as db:
-            waiting = db.rows(f"{_SELECT_PENDING} AND kind = 'knock'", (format_time(offer.valid_from),))
-            if any(_matches_requester(row, bridge, sender, room) for row in waiting):
+            pending = db.read_all(_read_pairing, f"{_SELECT_PENDING} AND kind = 'knock'", (offer.valid_from,))
+            if any(_is_from(pairing, request.bridge, request.sender, request.room) for pairing in pending):
                 return True
-            if len(waiting) >= offer.max_pending:
+            if len(pending) >= offer.max_pending:
                 return False
-            who = AccessRequest(bridge, sender, room, clean_text(knock.target), clean_text(knock.name))
-            pairing = self._add("knock", who, offer)
-            insert_outgoing(db, [code_notice, owner_notice(pairing)], 1, None, offer.valid_from)
+            pairing_id = self._insert("knock", request, offer)
+            insert_outgoing(db, [code_notice, owner_notice(pairing_id)], offer.valid_from)
         return True
 
     def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
         """Keep a code that the owner sends from that bridge. False where too many wait already."""
         with self._db.write() as db:
-            waiting = db.rows(f"{_SELECT_PENDING} AND kind = 'link'", (format_time(offer.valid_from),))
-            if len(waiting) >= offer.max_pending:
+            if len(db.rows(f"{_SELECT_PENDING} AND kind = 'link'", (offer.valid_from,))) >= offer.max_pending:
                 return False
-            self._add("link", AccessRequest(clean_text(bridge), "", None, "", ""), offer)
+            self._insert("link", AccessRequest(bridge, "", None, "", ""), offer)
         return True
 
     def record_wrong_code(self, pairings: Sequence[Pairing], limit: int) -> bool:
-        """Note a wrong code on each of these; from `most` on they are locked. Whether they are now."""
+        """Note a wrong code on each of these; from `limit` on they are locked. Whether one of them is now."""
         with self._db.write() as db:
-            for pairing in pairings:
-                db.execute(
-                    "UPDATE pairings SET tries = tries + 1, state = iif(tries + 1 >= ?, 'locked', state)"
-                    " WHERE id = ? AND state = 'pending'",
-                    (limit, pairing.id),
-                )
-            states = [
-                row["state"]
-                for one in pairings
-                for row in db.rows("SELECT state FROM pairings WHERE id = ?", (one.id,))
-            ]
+            db.execute_many(
+                "UPDATE pairings SET tries = tries + 1, state = iif(tries + 1 >= ?, 'locked', state)"
+                " WHERE id = ? AND state = 'pending'",
+                [(limit, pairing.id) for pairing in pairings],
+            )
+            states = [db.value("SELECT state FROM pairings WHERE id = ?", (pairing.id,)) for pairing in pairings]
         return "locked" in states
 
     def approve(self, pairing: Pairing, *, as_owner: bool, outgoing: OutgoingMessage, now: datetime) -> None:
-        """The one who knocked is let in (as a guest, or as the owner; a room is allowed), told so, the code used."""
+        """The requester is let in (as a guest, or as the owner; a room is allowed) and notified, the code used."""
         identity = Identity(pairing.bridge, pairing.sender)
         with self._db.write() as db:
             if not self._use(pairing):
@@ -325,16 +294,16 @@ class Pairings:
                 link_owner_account(db, identity, now)
             else:
                 admit_guest(db, identity, pairing.name, "allowed", now)
-            insert_outgoing(db, [outgoing], 1, None, now)
+            insert_outgoing(db, [outgoing], now)
 
     def redeem(self, pairing: Pairing, identity: Identity, outgoing: OutgoingMessage, now: datetime) -> None:
-        """The account that sent the owner's code is the owner's, told so, the code used."""
+        """The account that sent the owner's code is the owner's, and notified, the code used."""
         with self._db.write() as db:
             if self._use(pairing):
                 link_owner_account(db, identity, now)
-                # Who mistyped their code before it fitted was met as a stranger.
+                # An owner who mistyped the code first was taken for a stranger.
                 _delete_requests(db, identity.bridge, identity.sender, None)
-                insert_outgoing(db, [outgoing], 1, None, now)
+                insert_outgoing(db, [outgoing], now)
 
     def remove_codes(self, bridge: str, sender: str, room: str | None) -> None:
         """The codes of somebody on whom the owner decided otherwise."""
@@ -342,55 +311,31 @@ class Pairings:
             _delete_requests(db, bridge, sender, room)
 
     def _use(self, pairing: Pairing) -> bool:
-        """Whether nobody has used it before."""
-        return bool(
-            self._db.execute("UPDATE pairings SET state = 'used' WHERE id = ? AND state = 'pending'", (pairing.id,))
-        )
+        """Whether the code was not used before."""
+        return bool(self._db.update_rows("pairings", {"id": pairing.id, "state": "pending"}, state="used"))
 
-    def _add(self, kind: PairingKind, who: AccessRequest, offer: PairingOffer) -> int:
-        self._db.execute("DELETE FROM pairings WHERE expires_at <= ?", (format_time(offer.valid_from),))
-        return self._db.insert(
-            "INSERT INTO pairings (kind, bridge, sender, room, target, name, salt, hash, state, created_at,"
-            " expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
-            (
-                kind,
-                who.bridge,
-                who.sender,
-                who.room,
-                who.target,
-                who.name,
-                offer.code.salt,
-                offer.code.hash,
-                format_time(offer.valid_from),
-                format_time(offer.valid_until),
-            ),
+    def _insert(self, kind: PairingKind, request: AccessRequest, offer: PairingOffer) -> int:
+        self._db.execute("DELETE FROM pairings WHERE expires_at <= ?", (offer.valid_from,))
+        return self._db.insert_row(
+            "pairings",
+            kind=kind,
+            **asdict(request),
+            **asdict(offer.code),
+            state="pending",
+            created_at=offer.valid_from,
+            expires_at=offer.valid_until,
         )
 
 
 def _delete_requests(db: Database, bridge: str, sender: str, room: str | None) -> None:
-    for row in db.rows("SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND kind = 'knock'"):
-        if _matches_requester(row, clean_text(bridge), clean_text(sender), room and clean_text(room)):
-            db.execute("DELETE FROM pairings WHERE id = ?", (row["id"],))
+    sql = "SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND kind = 'knock'"
+    for pairing in db.read_all(_read_pairing, sql):
+        if _is_from(pairing, bridge, sender, room):
+            db.execute("DELETE FROM pairings WHERE id = ?", (pairing.id,))
 
 
-def _matches_requester(row: Row, bridge: str, sender: str, room: str | None) -> bool:
-    """A room knocks once, whoever speaks there."""
-    who = row["sender"] == sender if room is None else True
-    return row["bridge"] == bridge and row["room"] == room and who
-
-
-def _pairing_of_row(row: Row) -> Pairing:
-    return Pairing(
-        row["id"],
-        row["kind"],
-        row["bridge"],
-        row["sender"],
-        row["room"],
-        row["target"],
-        row["name"],
-        PairingCode(row["salt"], row["hash"]),
-        row["tries"],
-        parse_time(row["created_at"]),
-        parse_time(row["expires_at"]),
-        row["state"] == "locked",
-    )
+def _is_from(pairing: Pairing, bridge: str, sender: str, room: str | None) -> bool:
+    """A room asks once, whoever speaks there."""
+    if (pairing.bridge, pairing.room) != (clean_text(bridge), room and clean_text(room)):
+        return False
+    return room is not None or pairing.sender == clean_text(sender)

@@ -10,18 +10,18 @@ deleted.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.checkpoints import Pin, RequestKind, RequestState, UserRequest
 from assistant.core.errors import UsageError
-from assistant.core.messages import LogByteRange
 from assistant.core.records import InboxItem, LogRecord, is_from_schedule
 from assistant.store.database import Database
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, clean_text, dump_json, format_time, parse_time
+from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.log.reader import LogFiles
+from assistant.store.rows import class_row
+from assistant.store.script.index import span_of_row
 from assistant.store.script.sessions import Session
 
 ClassifyRequest = Callable[[str], RequestKind]
@@ -41,18 +41,20 @@ def never_a_task(text: str) -> RequestKind:
 
 
 class UserRequests:
+    """What people asked for, with their words from the log."""
+
     def __init__(self, db: Database, log: LogFiles) -> None:
         self._db = db
         self._log = log
 
     def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
-        return self._read(
+        return self._list(
             f"{_SELECT_REQUESTS} WHERE r.session = ? AND r.state = 'open' ORDER BY r.message_id DESC LIMIT ?",
             (session, limit),
         )
 
     def list_requests(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
-        return self._read(f"{_SELECT_REQUESTS} WHERE r.scope = ? ORDER BY r.message_id DESC LIMIT ?", (scope, limit))
+        return self._list(f"{_SELECT_REQUESTS} WHERE r.scope = ? ORDER BY r.message_id DESC LIMIT ?", (scope, limit))
 
     def close_requests(
         self,
@@ -63,42 +65,23 @@ class UserRequests:
         cites: Sequence[int],
         now: datetime,
     ) -> list[UserRequest]:
-        closed = ("", "[]", None) if state == "open" else (clean_text(by), dump_json(list(cites)), format_time(now))
-        wanted = list(dict.fromkeys(message_ids))
+        closing = ("", "[]", None) if state == "open" else (by, dump_json(list(cites)), now)
+        ids = list(dict.fromkeys(message_ids))
         with self._db.write() as db:
-            unknown = [one for one in wanted if not _has_request(db, session, one)]
+            known = "SELECT 1 FROM requests WHERE message_id = ? AND session = ?"
+            unknown = [f"#{one}" for one in ids if db.value(known, (one, session)) is None]
             if unknown:
-                names = ", ".join(f"#{one}" for one in unknown)
-                raise UsageError(f"{names}: no request of {session!r} has this number. Nothing was changed.")
-            for message_id in wanted:
-                db.execute(f"{_CLOSE} WHERE message_id = ? AND state <> ?", (state, *closed, message_id, state))
-        return [self._one(message_id) for message_id in wanted]
+                raise UsageError(f"{', '.join(unknown)}: {session!r} has no such request. Nothing was changed.")
+            for message_id in ids:
+                db.execute(f"{_CLOSE} WHERE message_id = ? AND state <> ?", (state, *closing, message_id, state))
+        return [request for one in ids for request in self._list(f"{_SELECT_REQUESTS} WHERE r.message_id = ?", (one,))]
 
-    def _one(self, message_id: int) -> UserRequest:
-        return self._read(f"{_SELECT_REQUESTS} WHERE r.message_id = ?", (message_id,))[0]
+    def _list(self, sql: str, values: Sequence[str | int]) -> list[UserRequest]:
+        return self._db.read_all(class_row(UserRequest, text=self._text_of_row), sql, values)
 
-    def _read(self, sql: str, values: Sequence[str | int]) -> list[UserRequest]:
-        return [self._request(row) for row in self._db.rows(sql, values)]
-
-    def _request(self, row: Row) -> UserRequest:
-        said = self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"]))
-        return UserRequest(
-            message_id=row["message_id"],
-            session=row["session"],
-            scope=row["scope"],
-            text=said.content if said.salt.strip() else FORGOTTEN_PLACEHOLDER,
-            state=row["state"],
-            task=bool(row["task"]),
-            opened_at=parse_time(row["opened_at"]),
-            answered_by=row["answered_by"],
-            closed_by=row["closed_by"],
-            cites=tuple(json.loads(row["cites"])),
-            closed_at=None if row["closed_at"] is None else parse_time(row["closed_at"]),
-        )
-
-
-def _has_request(db: Database, session: str, message_id: int) -> bool:
-    return db.row("SELECT 1 FROM requests WHERE message_id = ? AND session = ?", (message_id, session)) is not None
+    def _text_of_row(self, row: Row) -> str:
+        record = self._log.read(row["session"], span_of_row(row))
+        return record.content if record.salt.strip() else FORGOTTEN_PLACEHOLDER
 
 
 def open_request(
@@ -106,18 +89,14 @@ def open_request(
 ) -> None:
     """Inside the transaction that takes up the message."""
     task = RequestKind.ANSWER if is_from_schedule(item.incoming) else classify(item.incoming.content)
-    db.execute(
-        "INSERT OR IGNORE INTO requests (message_id, session, generation, scope, turn, task, state, opened_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, 'open', ?)",
-        (
-            item.message_id,
-            session.key,
-            session.generation,
-            session.scope,
-            turn,
-            int(task),
-            format_time(now),
-        ),
+    db.insert_if_new(
+        "requests",
+        message_id=item.message_id,
+        **session.columns,
+        turn=turn,
+        task=int(task),
+        state="open",
+        opened_at=now,
     )
 
 
@@ -125,10 +104,13 @@ def answer_requests(db: Database, turn: str, reply_id: int, now: datetime) -> No
     """Inside the transaction that ends the turn: its questions are closed, its tasks have an answer; what asked for
     reminders alone is done where the turn has set as many."""
     db.execute("UPDATE requests SET answered_by = ? WHERE turn = ?", (reply_id, turn))
-    for asked, by, more in ((RequestKind.ANSWER, "answer", ""), (RequestKind.REMINDER, "model", _REMINDERS_ARE_SET)):
+    for kind, by, condition in (
+        (RequestKind.ANSWER, "answer", ""),
+        (RequestKind.REMINDER, "model", _REMINDERS_ARE_SET),
+    ):
         db.execute(
-            f"{_CLOSE} WHERE turn = ?5 AND state = 'open' AND task = ?6{more}",
-            ("done", by, dump_json([reply_id]), format_time(now), turn, int(asked)),
+            f"{_CLOSE} WHERE turn = ?5 AND state = 'open' AND task = ?6{condition}",
+            ("done", by, dump_json([reply_id]), now, turn, int(kind)),
         )
 
 
@@ -136,8 +118,11 @@ def withdraw_requests(db: Database, undo: LogRecord) -> None:
     """Inside the transaction that hides messages: what they asked for is wanted no longer."""
     db.execute_many(
         f"{_CLOSE} WHERE message_id = ? AND state = 'open'",
-        [("superseded", "user", dump_json([undo.id]), format_time(undo.ts), message_id) for message_id in undo.refs],
+        [("superseded", "user", dump_json([undo.id]), undo.ts, message_id) for message_id in undo.refs],
     )
+
+
+_read_pin = class_row(Pin)
 
 
 class Pins:
@@ -148,45 +133,29 @@ class Pins:
 
     def list_pins(self, session: str) -> list[Pin]:
         """Oldest first."""
-        return [
-            _pin_of_row(row) for row in self._db.rows("SELECT * FROM pins WHERE session = ? ORDER BY id", (session,))
-        ]
+        return self._db.read_all(_read_pin, "SELECT * FROM pins WHERE session = ? ORDER BY id", (session,))
 
     def add(self, session: str, scope: str, text: str, role: str, message_id: int | None, now: datetime) -> Pin:
         """A message that is pinned already keeps its pin."""
         with self._db.write() as db:
-            known = db.row(
-                "SELECT * FROM pins WHERE session = ? AND message_id IS NOT NULL AND message_id = ?",
-                (session, message_id),
+            known = db.read_one(
+                _read_pin, "SELECT * FROM pins WHERE session = ? AND message_id = ?", (session, message_id)
             )
             if known is not None:
-                return _pin_of_row(known)
-            pin_id = db.insert(
-                "INSERT INTO pins (session, scope, text, role, message_id, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-                (session, scope, clean_text(text), clean_text(role), message_id, format_time(now)),
+                return known
+            pin_id = db.insert_row(
+                "pins", session=session, scope=scope, text=text, role=role, message_id=message_id, created_at=now
             )
-        return Pin(pin_id, session, scope, clean_text(text), role, message_id, now)
+            return db.read_all(_read_pin, "SELECT * FROM pins WHERE id = ?", (pin_id,))[0]
 
     def remove(self, session: str, pin_ids: Sequence[int]) -> list[Pin]:
         """Raises `UsageError` naming the ids that do not exist; then none is removed."""
         with self._db.write() as db:
-            known = {pin.id: pin for pin in self.list_pins(session)}
-            unknown = [str(one) for one in pin_ids if one not in known]
+            pins = {pin.id: pin for pin in self.list_pins(session)}
+            unknown = [str(pin_id) for pin_id in pin_ids if pin_id not in pins]
             if unknown:
                 raise UsageError(f"There is no pin {', '.join(unknown)} here. Nothing was changed; /pins lists them.")
-            wanted = list(dict.fromkeys(pin_ids))
-            for one in wanted:
-                db.execute("DELETE FROM pins WHERE id = ?", (one,))
-        return [known[one] for one in wanted]
-
-
-def _pin_of_row(row: Row) -> Pin:
-    return Pin(
-        row["id"],
-        row["session"],
-        row["scope"],
-        row["text"],
-        row["role"],
-        row["message_id"],
-        parse_time(row["created_at"]),
-    )
+            removed = list(dict.fromkeys(pin_ids))
+            for pin_id in removed:
+                db.execute("DELETE FROM pins WHERE id = ?", (pin_id,))
+        return [pins[pin_id] for pin_id in removed]

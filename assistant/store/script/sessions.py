@@ -13,18 +13,28 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.errors import StaleView, StoreError
-from assistant.core.records import SessionInfo
+from assistant.core.records import SessionInfo, Turn
 from assistant.store.database import Database
-from assistant.store.encoding import format_time, parse_time
+from assistant.store.rows import class_row
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The current generation of a session."""
+    """One generation of a session, mostly the current one."""
 
     key: str
     generation: int
     scope: str
+
+    @property
+    def row_key(self) -> tuple[str, int]:
+        """What its rows are found by: the values of `session = ? AND generation = ?`."""
+        return self.key, self.generation
+
+    @property
+    def columns(self) -> dict[str, str | int]:
+        """The columns that every row of a session starts with."""
+        return {"session": self.key, "generation": self.generation, "scope": self.scope}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +62,25 @@ def sum_sizes(sizes: Iterable[ViewSize]) -> ViewSize:
     return sum(sizes, ViewSize())
 
 
+session_of_row = class_row(Session)
+
+
+def session_of_turn(turn: Turn) -> Session:
+    return Session(turn.session, turn.generation, turn.scope)
+
+
 def find_session_row(db: Database, key: str) -> Row | None:
     return db.row("SELECT * FROM sessions WHERE key = ? ORDER BY generation DESC LIMIT 1", (key,))
 
 
 def find_session(db: Database, key: str) -> Session | None:
     row = find_session_row(db, key)
-    return None if row is None else Session(row["key"], row["generation"], row["scope"])
+    return None if row is None else session_of_row(row)
+
+
+def current_generation(db: Database, key: str) -> int:
+    """1 where there is no such session yet."""
+    return db.value("SELECT max(generation) FROM sessions WHERE key = ?", (key,)) or 1
 
 
 def require_session(db: Database, key: str) -> Session:
@@ -87,10 +109,12 @@ def ensure_session(db: Database, key: str, scope: str, now: datetime) -> Session
 
 
 def insert_session(db: Database, key: str, generation: int, scope: str, now: datetime) -> None:
-    db.execute(
-        "INSERT OR IGNORE INTO sessions (key, generation, scope, started_at) VALUES (?, ?, ?, ?)",
-        (key, generation, scope, format_time(now)),
-    )
+    db.insert_if_new("sessions", key=key, generation=generation, scope=scope, started_at=now)
+
+
+def update_session(db: Database, session: Session, **columns: str | int | datetime | None) -> None:
+    """Inside a transaction."""
+    db.update_rows("sessions", {"key": session.key, "generation": session.generation}, **columns)
 
 
 def add_to_totals(db: Database, session: Session, delta: ViewSize) -> None:
@@ -98,17 +122,14 @@ def add_to_totals(db: Database, session: Session, delta: ViewSize) -> None:
     db.execute(
         "UPDATE sessions SET view_messages = view_messages + ?, view_tokens = view_tokens + ?,"
         " view_bytes = view_bytes + ?, view_images = view_images + ? WHERE key = ? AND generation = ?",
-        (delta.messages, delta.tokens, delta.bytes, delta.images, session.key, session.generation),
+        (delta.messages, delta.tokens, delta.bytes, delta.images, *session.row_key),
     )
 
 
 def add_to_totals_and_bump(db: Database, session: Session, delta: ViewSize) -> None:
     """Add to the running totals after a change of the prefix: `prefix_rev` goes up by one."""
     add_to_totals(db, session, delta)
-    db.execute(
-        "UPDATE sessions SET prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?",
-        (session.key, session.generation),
-    )
+    db.execute("UPDATE sessions SET prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?", session.row_key)
 
 
 def recount_totals(db: Database, session: Session) -> None:
@@ -118,21 +139,13 @@ def recount_totals(db: Database, session: Session) -> None:
         " coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0) FROM conversation_history h"
         " WHERE h.session = sessions.key AND h.generation = sessions.generation AND h.position > sessions.view_floor),"
         " prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?",
-        (session.key, session.generation),
+        session.row_key,
     )
 
 
 def read_view_floor(db: Database, session: Session) -> int:
     """The position above which the view begins."""
-    row = db.row("SELECT view_floor FROM sessions WHERE key = ? AND generation = ?", (session.key, session.generation))
-    return 0 if row is None else int(row["view_floor"])
-
-
-def set_view_floor(db: Database, session: Session, position: int) -> None:
-    db.execute(
-        "UPDATE sessions SET view_floor = ? WHERE key = ? AND generation = ?",
-        (position, session.key, session.generation),
-    )
+    return db.value("SELECT view_floor FROM sessions WHERE key = ? AND generation = ?", session.row_key) or 0
 
 
 def require_prefix_rev(db: Database, key: str, prefix_rev: int) -> Session:
@@ -140,23 +153,7 @@ def require_prefix_rev(db: Database, key: str, prefix_rev: int) -> Session:
     row = find_session_row(db, key)
     if row is None or row["prefix_rev"] != prefix_rev:
         raise StaleView
-    return Session(row["key"], row["generation"], row["scope"])
-
-
-def save_reported_usage(db: Database, session: Session, prefix_rev: int, tokens: int, message_id: int) -> None:
-    db.execute(
-        "UPDATE sessions SET reported_rev = ?, reported_tokens = ?, reported_message_id = ?"
-        " WHERE key = ? AND generation = ?",
-        (prefix_rev, tokens, message_id, session.key, session.generation),
-    )
-
-
-def set_branch_parent(db: Database, session: Session, parent: str, message_id: int) -> None:
-    """Note where a branch was made."""
-    db.execute(
-        "UPDATE sessions SET parent_session = ?, parent_message_id = ? WHERE key = ? AND generation = ?",
-        (parent, message_id, session.key, session.generation),
-    )
+    return session_of_row(row)
 
 
 def branch_ancestry(db: Database, key: str) -> list[str]:
@@ -169,6 +166,7 @@ def branch_ancestry(db: Database, key: str) -> list[str]:
     return [row["key"] for row in rows]
 
 
+# `seq` counts log records; `checkpoints` are the compactions that were not undone.
 # What compactions took out of view and the journal has not read. Waiting ranges follow one another from the first
 # message that was not read on, so that the last one's end tells all.
 _UNEXTRACTED = """
@@ -188,42 +186,24 @@ _SELECT_INFOS = f"""
 _IS_CURRENT = "WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)"
 
 
+_read_info = class_row(SessionInfo, started_at="begun_at", messages="seq", parent="parent_session")
+
+
 def list_session_infos(db: Database) -> list[SessionInfo]:
     """The current generation of every session, the latest spoken in first."""
-    return [_info_of_row(row) for row in db.rows(f"{_SELECT_INFOS} {_IS_CURRENT} ORDER BY m.ts DESC, s.key")]
+    return db.read_all(_read_info, f"{_SELECT_INFOS} {_IS_CURRENT} ORDER BY m.ts DESC, s.key")
 
 
 def list_unread_generations(db: Database) -> list[SessionInfo]:
     """Ended generations of which something waits to be read for the journal, those that ended first before."""
     waiting = "(SELECT q.session, q.generation FROM extraction_queue q WHERE q.state = 'waiting')"
-    rows = db.rows(
-        f"{_SELECT_INFOS} WHERE s.ended_at IS NOT NULL AND (s.key, s.generation) IN {waiting} ORDER BY s.ended_at, "
-        f"s.key"
-    )
-    return [_info_of_row(row) for row in rows]
+    where = f"WHERE s.ended_at IS NOT NULL AND (s.key, s.generation) IN {waiting}"
+    return db.read_all(_read_info, f"{_SELECT_INFOS} {where} ORDER BY s.ended_at, s.key")
 
 
 def session_info(db: Database, key: str) -> SessionInfo:
     """Raises `StoreError` where there is no such session."""
-    row = db.row(f"{_SELECT_INFOS} {_IS_CURRENT} AND s.key = ?", (key,))
-    if row is None:
+    info = db.read_one(_read_info, f"{_SELECT_INFOS} {_IS_CURRENT} AND s.key = ?", (key,))
+    if info is None:
         raise _unknown_session(key)
-    return _info_of_row(row)
-
-
-def _info_of_row(row: Row) -> SessionInfo:
-    """`messages` counts log records; `checkpoints` the compactions that were not undone."""
-    return SessionInfo(
-        key=row["key"],
-        generation=row["generation"],
-        scope=row["scope"],
-        started_at=parse_time(row["begun_at"]),
-        last_at=parse_time(row["last_at"]) if row["last_at"] else None,
-        messages=row["seq"],
-        view_messages=row["view_messages"],
-        view_tokens=row["view_tokens"],
-        prefix_rev=row["prefix_rev"],
-        checkpoints=row["checkpoints"],
-        unextracted=row["unextracted"],
-        parent=row["parent_session"],
-    )
+    return info

@@ -7,78 +7,62 @@ where there was nothing to store: it is never ahead of the inbox (I1).
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 
 from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.model_api import ModelLimits
 from assistant.core.records import TokenCalibration
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, format_time, parse_time
+from assistant.store.rows import class_row
+
+_read_calibration = class_row(TokenCalibration)
+_read_limits = class_row(ModelLimits)
+_read_breaker = class_row(CircuitBreaker)
 
 
 class ModelFacts:
-    """Implements `ports.ModelFacts`. Factor and limits of a model are set apart from each other."""
+    """Correction factors and limits of models; the two are set independently of each other."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def calibration(self, model: str) -> TokenCalibration | None:
-        row = self._db.row("SELECT factor, samples FROM model_facts WHERE model = ? AND factor IS NOT NULL", (model,))
-        return None if row is None else TokenCalibration(model, row["factor"], row["samples"])
+        sql = "SELECT * FROM model_facts WHERE model = ? AND factor IS NOT NULL"
+        return self._db.read_one(_read_calibration, sql, (model,))
 
     def set_calibration(self, calibration: TokenCalibration, now: datetime) -> None:
         with self._db.write() as db:
-            db.execute(
-                "INSERT INTO model_facts (model, factor, samples, updated_at) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (model) DO UPDATE SET factor = excluded.factor, samples = excluded.samples,"
-                " updated_at = excluded.updated_at",
-                (calibration.model, calibration.factor, calibration.samples, format_time(now)),
-            )
+            db.upsert_row("model_facts", ("model",), **asdict(calibration), updated_at=now)
 
     def limits(self, model: str) -> ModelLimits | None:
-        row = self._db.row("SELECT * FROM model_facts WHERE model = ? AND window IS NOT NULL", (model,))
-        if row is None:
-            return None
-        return ModelLimits(row["window"], row["max_output"], row["max_bytes"], row["max_images"], row["source"])
+        sql = "SELECT * FROM model_facts WHERE model = ? AND window IS NOT NULL"
+        return self._db.read_one(_read_limits, sql, (model,))
 
     def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None:
         with self._db.write() as db:
-            db.execute(
-                "INSERT INTO model_facts (model, window, max_output, max_bytes, max_images, source, updated_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET window = excluded.window,"
-                " max_output = excluded.max_output, max_bytes = excluded.max_bytes, max_images = excluded.max_images,"
-                " source = excluded.source, updated_at = excluded.updated_at",
-                (
-                    model,
-                    limits.window,
-                    limits.max_output,
-                    limits.max_bytes,
-                    limits.max_images,
-                    limits.source,
-                    format_time(now),
-                ),
-            )
+            db.upsert_row("model_facts", ("model",), model=model, **asdict(limits), updated_at=now)
 
 
 class CircuitBreakers:
+    """Circuit breakers by name; one without a row is closed."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def get(self, name: str) -> CircuitBreaker:
-        row = self._db.row("SELECT * FROM breakers WHERE name = ?", (name,))
-        if row is None:
-            return CircuitBreaker(name, 0, None)
-        opened = None if row["opened_at"] is None else parse_time(row["opened_at"])
-        return CircuitBreaker(name, row["failures"], opened, row["last_error"])
+        breaker = self._db.read_one(_read_breaker, "SELECT * FROM breakers WHERE name = ?", (name,))
+        return breaker or CircuitBreaker(name, 0, None)
 
     def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
-        """The try that a half-open fuse lets through opens it anew when it fails."""
+        """One more failure; from `limit` in a row on the breaker is open since now. The try that a half-open breaker
+        lets through opens it again when it fails."""
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO breakers (name, failures, opened_at, last_error) VALUES (?, 1, ?, ?) ON CONFLICT (name)"
                 " DO UPDATE SET failures = failures + 1, last_error = excluded.last_error,"
                 " opened_at = CASE WHEN failures + 1 >= ? THEN ? END",
-                (name, format_time(now) if limit <= 1 else None, clean_text(error), limit, format_time(now)),
+                (name, now if limit <= 1 else None, error, limit, now),
             )
         return self.get(name)
 
@@ -95,8 +79,7 @@ class BridgeStates:
         self._db = db
 
     def load_position(self, bridge: str) -> str:
-        row = self._db.row("SELECT position FROM bridge_states WHERE bridge = ?", (bridge,))
-        return "" if row is None else str(row["position"])
+        return self._db.value("SELECT position FROM bridge_states WHERE bridge = ?", (bridge,)) or ""
 
     def save_position(self, bridge: str, position: str) -> None:
         if position and position != self.load_position(bridge):
@@ -104,27 +87,19 @@ class BridgeStates:
                 save_position(db, bridge, position)
 
     def is_paused(self, bridge: str) -> bool:
-        return self._db.row("SELECT 1 FROM bridge_states WHERE bridge = ? AND paused", (bridge,)) is not None
+        return bool(self._db.value("SELECT paused FROM bridge_states WHERE bridge = ?", (bridge,)))
 
     def set_paused(self, bridge: str, paused: bool) -> None:
         with self._db.write() as db:
-            db.execute(
-                "INSERT INTO bridge_states (bridge, paused) VALUES (?, ?)"
-                " ON CONFLICT (bridge) DO UPDATE SET paused = excluded.paused",
-                (bridge, int(paused)),
-            )
+            db.upsert_row("bridge_states", ("bridge",), bridge=bridge, paused=paused)
 
     def delete(self, bridge: str) -> None:
-        """It was removed: one that is added again begins anew."""
+        """The bridge was removed: one that is added again begins anew."""
         with self._db.write() as db:
             db.execute("DELETE FROM bridge_states WHERE bridge = ?", (bridge,))
 
 
 def save_position(db: Database, bridge: str, position: str) -> None:
-    """Inside a transaction: the bridge goes on receiving there; "" leaves it where it was."""
+    """Inside a transaction: the bridge continues receiving there; "" leaves it where it was."""
     if position:
-        db.execute(
-            "INSERT INTO bridge_states (bridge, position) VALUES (?, ?)"
-            " ON CONFLICT (bridge) DO UPDATE SET position = excluded.position",
-            (bridge, clean_text(position)),
-        )
+        db.upsert_row("bridge_states", ("bridge",), bridge=bridge, position=position)

@@ -32,6 +32,7 @@ from assistant.store.script.checkpoints import (
     check_tail_coverage,
     find_checkpoint_row,
     set_checkpoint_state,
+    update_checkpoint,
 )
 from assistant.store.script.index import find_spans
 from assistant.store.script.sessions import Session, ViewSize
@@ -68,8 +69,7 @@ def keep_original_rows(db: Database, session: Session, checkpoint_id: int, messa
         f" SELECT ?, h.session, h.generation, h.scope, h.message_id, {_ROW_COLUMNS}{FROM_MESSAGE_IN_VIEW}",
         [(checkpoint_id, message_id, *view_parameters(session)) for message_id in message_ids],
     )
-    kept = db.row("SELECT count(*) FROM earlier_rows WHERE checkpoint_id = ?", (checkpoint_id,))
-    if kept is None or kept[0] != len(message_ids):
+    if db.value("SELECT count(*) FROM earlier_rows WHERE checkpoint_id = ?", (checkpoint_id,)) != len(message_ids):
         raise CorruptStore(
             f"A compaction of {session.key!r} was refused: a message that it shortens is not in the view. Nothing was "
             "changed."
@@ -84,7 +84,7 @@ def measure_replaced(db: Database, session: Session, checkpoint_id: int, low: in
         " json_group_array(json_array(position, message_id, carried_from, tokens, bytes, images))"
         " FROM (SELECT position, message_id, carried_from, tokens, bytes, images FROM conversation_history"
         " WHERE session = ? AND generation = ? AND position > ? AND position <= ? ORDER BY position)",
-        (session.key, session.generation, low, high),
+        (*session.row_key, low, high),
     )
     forms = db.row(
         "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0),"
@@ -113,7 +113,7 @@ def list_undoable_checkpoint_rows(db: Database, session: Session) -> list[Row]:
         "SELECT c.*, coalesce(lag(c.kept_from) OVER (ORDER BY c.checkpoint_num DESC), s.view_floor) AS set_floor"
         " FROM checkpoints c JOIN sessions s ON s.key = c.session_id AND s.generation = c.generation"
         " WHERE c.session_id = ? AND c.generation = ? AND c.kept_from IS NOT NULL ORDER BY c.checkpoint_num DESC",
-        (session.key, session.generation),
+        session.row_key,
     )
 
 
@@ -127,7 +127,7 @@ def restore_original_rows(db: Database, session: Session, checkpoint_id: int) ->
         [(checkpoint_id, message_id, message_id, *view_parameters(session)) for message_id in ids],
     )
     db.execute("DELETE FROM earlier_rows WHERE checkpoint_id = ?", (checkpoint_id,))
-    db.execute("UPDATE checkpoints SET kept_from = NULL WHERE id = ?", (checkpoint_id,))
+    update_checkpoint(db, checkpoint_id, kept_from=None)
     return ids
 
 
@@ -143,23 +143,24 @@ def discard_undo(db: Database, session: Session, num: int) -> None:
 
 
 def limit_undo(db: Database, session: Session, limit: int) -> None:
-    """Keep what the newest `most` compactions of the session replaced, and no more."""
-    row = db.row(
+    """Keep what the newest `limit` compactions of the session replaced, and no more."""
+    num = db.value(
         "SELECT checkpoint_num FROM checkpoints WHERE session_id = ? AND kept_from IS NOT NULL"
         " ORDER BY checkpoint_num DESC LIMIT 1 OFFSET ?",
         (session.key, limit),
     )
-    if row is not None:
-        discard_undo(db, session, row["checkpoint_num"])
+    if num is not None:
+        discard_undo(db, session, num)
 
 
 def delete_discarded_rows(db: Database, views: Views, session: Session, *, everything: bool = False) -> bool:
     """Take out rows that are kept no longer, some at a time; whether some are left."""
-    row = db.row(
+    oldest = db.value(
         "SELECT min(kept_from) FROM checkpoints WHERE session_id = ? AND generation = ? AND kept_from IS NOT NULL",
-        (session.key, session.generation),
+        session.row_key,
     )
-    oldest = session_rows.read_view_floor(db, session) if row is None or row[0] is None else int(row[0])
+    if oldest is None:
+        oldest = session_rows.read_view_floor(db, session)
     return views.remove_below(session, oldest, sys.maxsize if everything else _ROWS_PER_DELETE)
 
 
@@ -173,7 +174,7 @@ _IS_HIDDEN = (
 
 
 def plan_uncompact(db: Database, key: str, checkpoint_id: int | None) -> RestorePreview:
-    """See `Conversation.plan_uncompact`."""
+    """See `store_ports.Conversation.plan_uncompact`."""
     session = session_rows.require_session(db, key)
     chain = _undo_chain(db, session, checkpoint_id)
     ids = [row["id"] for row in chain]
@@ -191,7 +192,7 @@ def plan_uncompact(db: Database, key: str, checkpoint_id: int | None) -> Restore
         f"{_IS_HIDDEN}"
         f" LEFT JOIN earlier_rows e ON e.message_id = h.message_id AND e.checkpoint_id = ({first})"
         " WHERE s.key = ? AND s.generation = ?",
-        (chain[-1]["kept_from"], _prefix_from(chain), *ids, session.key, session.generation),
+        (chain[-1]["kept_from"], _prefix_from(chain), *ids, *session.row_key),
     )
     if row is None:
         raise CorruptStore
@@ -218,19 +219,18 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
     """The compactions to undo, newest first, each with the floor it set. Raises `UsageError`."""
     kept = list_undoable_checkpoint_rows(db, session)
     if checkpoint_id is None:
-        newest = db.row(
+        checkpoint_id = db.value(
             f"SELECT id FROM checkpoints WHERE session_id = ? AND generation = ? AND {IS_COMMITTED}"
             " ORDER BY checkpoint_num DESC LIMIT 1",
-            (session.key, session.generation),
+            session.row_key,
         )
-        if newest is None:
+        if checkpoint_id is None:
             raise UsageError(f"Nothing in {session.key!r} is compacted. Nothing was changed.")
-        checkpoint_id = newest["id"]
     at = next((number for number, row in enumerate(kept) if row["id"] == checkpoint_id), None)
     if at is not None:
         return kept[: at + 1]
     row = find_checkpoint_row(db, checkpoint_id)
-    if row is None or (row["session_id"], row["generation"]) != (session.key, session.generation):
+    if row is None or (row["session_id"], row["generation"]) != session.row_key:
         raise UsageError(f"{session.key!r} has no compaction {checkpoint_id}. Nothing was changed.")
     if row["state"] in ("started", "undone", "failed"):
         raise UsageError(f"Compaction {checkpoint_id} is not in effect ({row['state']}). Nothing was changed.")
@@ -249,7 +249,7 @@ def _undo_one(db: Database, views: Views, session: Session, row: Row) -> list[in
         )
     if row["state"] != "masked":
         views.remove_prefix(session)
-        session_rows.set_view_floor(db, session, row["kept_from"])
+        session_rows.update_session(db, session, view_floor=row["kept_from"])
     set_checkpoint_state(db, [row["id"]], "undone")
     set_checkpoint_state(db, json.loads(row["absorbs"]), "live")
     return restore_original_rows(db, session, row["id"])

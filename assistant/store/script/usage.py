@@ -8,6 +8,7 @@ Of a repeated request a short digest is kept, for a day at most.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -20,8 +21,8 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import SpendTotals, UsageKey
 from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
-from assistant.store.encoding import format_time, parse_time
-from assistant.store.script import sessions as session_rows
+from assistant.store.encoding import parse_time
+from assistant.store.rows import class_row
 from assistant.store.script.outbox import insert_outgoing
 
 _COLUMNS: dict[str, str] = {"model": "model", "kind": "purpose", "session": "coalesce(session, '')"}
@@ -35,41 +36,33 @@ _SUMS = """
 """
 
 
-class UsageSums:
-    """`zone` is the home's: its days are those that are told."""
+def total_spent(db: Database, since: datetime, until: datetime, session: str | None) -> SpendTotals:
+    """What was spent from `since` until before `until`."""
+    of_session = "" if session is None else " AND session = ?"
+    values = [since, until, *([] if session is None else [session])]
+    return _add_up(db.rows(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND ts < ?{of_session}", values))
 
-    def __init__(self, db: Database, zone: ZoneInfo) -> None:
-        self._db = db
-        self._zone = zone
 
-    def spent(self, since: datetime, until: datetime, session: str | None) -> SpendTotals:
-        """What was spent from `since` until before `until`."""
-        of_session = "" if session is None else " AND session = ?"
-        values = [format_time(since), format_time(until), *([] if session is None else [session])]
-        row = self._db.row(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND ts < ?{of_session}", values)
-        return _add_up([] if row is None else [row])
+def spent_by(db: Database, zone: ZoneInfo, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
+    """Sums since a moment: days of the zone in order, the rest by name."""
+    if key == "day":
+        return list(_spent_by_day(db, zone, since))
+    rows = db.rows(
+        f"SELECT {_COLUMNS[key]} AS name, {_SUMS} FROM usage WHERE ts >= ? GROUP BY name ORDER BY name", (since,)
+    )
+    return [(row["name"], _add_up([row])) for row in rows]
 
-    def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
-        """Sums since a moment: days in order, the rest by name."""
-        if key == "day":
-            return list(self._days(since))
-        column = _COLUMNS[key]
-        rows = self._db.rows(
-            f"SELECT {column} AS name, {_SUMS} FROM usage WHERE ts >= ? GROUP BY name ORDER BY name",
-            (format_time(since),),
-        )
-        return [(row["name"], _add_up([row])) for row in rows]
 
-    def _days(self, since: datetime) -> Iterator[tuple[str, SpendTotals]]:
-        # Zones are offset by whole quarters of an hour, so a quarter lies within one day of any zone.
-        quarters = self._db.rows(
-            "SELECT substr(ts, 1, 14) || printf('%02d', substr(ts, 15, 2) / 15 * 15) || ':00Z' AS quarter,"
-            f" {_SUMS} FROM usage WHERE ts >= ? GROUP BY quarter ORDER BY quarter",
-            (format_time(since),),
-        )
-        dated = [(parse_time(row["quarter"]).astimezone(self._zone).date().isoformat(), row) for row in quarters]
-        for day, rows in groupby(dated, key=itemgetter(0)):
-            yield day, _add_up(row for _, row in rows)
+def _spent_by_day(db: Database, zone: ZoneInfo, since: datetime) -> Iterator[tuple[str, SpendTotals]]:
+    # Zones are offset by whole quarters of an hour, so a quarter lies within one day of any zone.
+    quarters = db.rows(
+        "SELECT substr(ts, 1, 14) || printf('%02d', substr(ts, 15, 2) / 15 * 15) || ':00Z' AS quarter,"
+        f" {_SUMS} FROM usage WHERE ts >= ? GROUP BY quarter ORDER BY quarter",
+        (since,),
+    )
+    dated = [(parse_time(row["quarter"]).astimezone(zone).date().isoformat(), row) for row in quarters]
+    for day, rows in groupby(dated, key=itemgetter(0)):
+        yield day, _add_up(row for _, row in rows)
 
 
 def _add_up(rows: Iterable[Row]) -> SpendTotals:
@@ -83,8 +76,7 @@ def _add_up(rows: Iterable[Row]) -> SpendTotals:
             priced += row["priced"]
             usd += row["usd"] or 0.0
             usage += Usage(row["input"], row["output"], row["cache_read"], row["cache_write"])
-    known = Usage(usage.input, usage.output, usage.cache_read, usage.cache_write, usd if priced else None)
-    return SpendTotals(calls, known, usd, tokens, unpriced)
+    return SpendTotals(calls, replace(usage, cost_usd=usd if priced else None), usd, tokens, unpriced)
 
 
 _WITHIN = timedelta(hours=1)
@@ -99,25 +91,20 @@ class SpendingNotices:
         self._db = db
 
     def was_sent(self, name: str) -> bool:
-        return self._db.row("SELECT 1 FROM spending_marks WHERE name = ?", (name,)) is not None
+        return self._db.value("SELECT 1 FROM spending_marks WHERE name = ?", (name,)) is not None
 
     def mark_sent(self, name: str, now: datetime) -> None:
         """On its own; setting it again changes nothing."""
-        with self._db.write():
-            self._insert(name, now)
+        with self._db.write() as db:
+            db.insert_if_new("spending_marks", name=name, at=now)
 
     def send_once(self, name: str, notice: OutgoingMessage, now: datetime) -> None:
         """Inside a transaction: give a notice, unless it was given."""
-        if not self.was_sent(name):
-            self._insert(name, now)
-            session = session_rows.find_session(self._db, notice.session)
-            insert_outgoing(self._db, [notice], 1 if session is None else session.generation, None, now)
+        if self._db.insert_if_new("spending_marks", name=name, at=now):
+            insert_outgoing(self._db, [notice], now)
 
-    def sent_among(self, names: Iterable[str]) -> set[str]:
-        return {name for name in names if self.was_sent(name)}
 
-    def _insert(self, name: str, now: datetime) -> None:
-        self._db.execute("INSERT OR IGNORE INTO spending_marks (name, at) VALUES (?, ?)", (name, format_time(now)))
+_read_blocked = class_row(BlockedRequest, times="sent", until="stopped_until")
 
 
 class RepeatedCalls:
@@ -127,7 +114,8 @@ class RepeatedCalls:
         self._db = db
 
     def count_call(self, fingerprint: str, purpose: str, limit: int, now: datetime) -> None:
-        """Inside a transaction: one more time, or not; raises `RequestRepeated` where it was sent `most` times."""
+        """Inside a transaction: count the request once more. Raises `RepeatedRequestBlocked` where it was sent `limit`
+        times within the hour."""
         row = self._db.row("SELECT * FROM repeated_requests WHERE fingerprint = ?", (fingerprint,))
         until = parse_time(row["stopped_until"]) if row is not None and row["stopped_until"] is not None else None
         if until is not None and now < until <= now + _MAX_BLOCK:
@@ -141,12 +129,9 @@ class RepeatedCalls:
             return
         self._db.execute(
             "DELETE FROM repeated_requests WHERE fingerprint = ? OR coalesce(stopped_until, '') < ? AND first_at < ?",
-            (fingerprint, format_time(now), format_time(now - _WITHIN)),
+            (fingerprint, now, now - _WITHIN),
         )
-        self._db.execute(
-            "INSERT INTO repeated_requests (fingerprint, purpose, first_at, sent) VALUES (?, ?, ?, 1)",
-            (fingerprint, purpose, format_time(now)),
-        )
+        self._db.insert_row("repeated_requests", fingerprint=fingerprint, purpose=purpose, first_at=now, sent=1)
 
     def uncount_call(self, fingerprint: str) -> None:
         """Inside a transaction: what was counted came to nothing that had to be paid for."""
@@ -161,15 +146,13 @@ class RepeatedCalls:
         )
         if row is None:
             return None
-        self._db.execute(
-            "UPDATE repeated_requests SET stopped_until = ? WHERE fingerprint = ?", (format_time(until), fingerprint)
-        )
+        self._db.update_rows("repeated_requests", {"fingerprint": fingerprint}, stopped_until=until)
         return BlockedRequest(row["purpose"], row["sent"], until)
 
     def list_blocked(self, now: datetime) -> list[BlockedRequest]:
-        rows = self._db.rows(
+        return self._db.read_all(
+            _read_blocked,
             "SELECT * FROM repeated_requests WHERE stopped_until > ? AND stopped_until <= ?"
             " ORDER BY stopped_until, purpose",
-            (format_time(now), format_time(now + _MAX_BLOCK)),
+            (now, now + _MAX_BLOCK),
         )
-        return [BlockedRequest(row["purpose"], row["sent"], parse_time(row["stopped_until"])) for row in rows]

@@ -5,8 +5,6 @@ replaced stays below it, untouched, for as long as they can be undone. Messages 
 `STRIDE`, what a compaction puts in front right above the last one that it replaced. Appending touches the tail and the
 totals only. A view is read whole from the database once; after that this process extends what it read by what it
 commits, as long as generation and `prefix_rev` stay. The rows are bounded because compaction bounds them.
-
-Rows of the tables to values and back. Nothing here reads or writes.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from sqlite3 import Row
 from typing import Any
@@ -26,11 +24,9 @@ from assistant.core.messages import (
     tool_call_from_json,
     tool_call_to_json,
 )
-from assistant.core.records import (
-    ContextView,
-)
+from assistant.core.records import ContextView
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json, format_time, parse_time
+from assistant.store.encoding import dump_json, parse_time
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.sessions import Session, ViewSize, sum_sizes
 
@@ -39,26 +35,19 @@ FROM_VIEW = (
     " FROM conversation_history AS h WHERE h.session = ? AND h.generation = ?"
     " AND h.position > (SELECT view_floor FROM sessions WHERE key = ? AND generation = ?)"
 )
-"""The rows `h` of a view; its values are `place(session)`."""
+"""The rows `h` of a view; its values are `view_parameters(session)`."""
 # Left to itself, the planner reads the view for its one row.
 FROM_MESSAGE_IN_VIEW = (
     " FROM conversation_history AS h INDEXED BY history_message WHERE h.message_id = ? AND h.carried_from IS NULL"
     " AND h.session = ? AND h.generation = ?"
     " AND h.position > (SELECT view_floor FROM sessions WHERE key = ? AND generation = ?)"
 )
-"""The row `h` of a message itself in a view; its values are the id and `place(session)`."""
+"""The row `h` of a message itself in a view; its values are the id and `view_parameters(session)`."""
 IS_MESSAGE_ROW = "h.message_id IS NOT NULL AND h.carried_from IS NULL"
 """Which rows `h` stand for the messages themselves: not the prefix, which are summaries and copies."""
 SIZE_COLUMNS = "count(*), coalesce(sum(h.tokens), 0), coalesce(sum(h.bytes), 0), coalesce(sum(h.images), 0)"
 
 _CACHED_VIEWS = 8
-_INSERT = (
-    "INSERT INTO conversation_history (session, generation, scope, position, message_id, carried_from, role, content,"
-    " parts, metadata, ts, tokens, bytes, images) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_REWRITE = (
-    "UPDATE conversation_history SET role = ?, content = ?, parts = ?, metadata = ?, tokens = ?, bytes = ?, images = ?"
-)
 _FROM_ALL_ROWS = " FROM conversation_history WHERE session = ? AND generation = ?"
 
 ViewParameters = tuple[str, int, str, int]
@@ -66,7 +55,7 @@ MessageSizes = tuple[tuple[int, int, int], ...]
 
 
 def view_parameters(session: Session) -> ViewParameters:
-    return (session.key, session.generation, session.key, session.generation)
+    return (*session.row_key, *session.row_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +80,7 @@ class Views:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._known: OrderedDict[str, _CachedView] = OrderedDict()
+        self._cached: OrderedDict[str, _CachedView] = OrderedDict()
 
     # ------------------------------------------------------------------------------------------------------ reading
 
@@ -100,34 +89,34 @@ class Views:
         row = session_rows.find_session_row(self._db, session)
         if row is None:
             return ContextView(session, 1, "", 0, (), 0, 0, 0)
-        known = self._known.get(session)
+        cached = self._cached.get(session)
         if (
-            known is None
-            or (known.generation, known.prefix_rev) != (row["generation"], row["prefix_rev"])
-            or len(known.messages) != row["view_messages"]
+            cached is None
+            or (cached.generation, cached.prefix_rev) != (row["generation"], row["prefix_rev"])
+            or len(cached.messages) != row["view_messages"]
         ):
-            known = self._load(Session(session, row["generation"], row["scope"]), row["prefix_rev"])
-            self._remember(session, known)
-        else:
-            self._known.move_to_end(session)
+            cached = self._load(session_rows.session_of_row(row), row["prefix_rev"])
+        self._remember(session, cached)
         reported = row["reported_rev"], row["reported_tokens"], row["reported_message_id"]
         return ContextView(
             session,
             row["generation"],
             row["scope"],
             row["prefix_rev"],
-            known.messages,
+            cached.messages,
             row["view_tokens"],
             row["view_bytes"],
             row["view_images"],
             None if reported[0] is None else reported,
-            known.sizes,
+            cached.sizes,
         )
 
     def position_of(self, session: Session, message_id: int) -> int | None:
-        """Where the message itself stands (not a carried copy)."""
-        row = self._db.row(f"SELECT h.position{FROM_MESSAGE_IN_VIEW}", (message_id, *view_parameters(session)))
-        return None if row is None else int(row["position"])
+        """Where the message itself is (not a carried copy); None where the view does not have it."""
+        position: int | None = self._db.value(
+            f"SELECT h.position{FROM_MESSAGE_IN_VIEW}", (message_id, *view_parameters(session))
+        )
+        return position
 
     def messages_in_view(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
         """Those of the messages that stand in the view, by id."""
@@ -136,14 +125,15 @@ class Views:
     def rows_in_view(self, session: Session, message_ids: Sequence[int]) -> list[Row]:
         """The rows of those of the messages that stand in the view."""
         rows = [
-            self._db.row(f"SELECT h.*{FROM_MESSAGE_IN_VIEW}", (one, *view_parameters(session))) for one in message_ids
+            self._db.row(f"SELECT h.*{FROM_MESSAGE_IN_VIEW}", (message_id, *view_parameters(session)))
+            for message_id in message_ids
         ]
         return [row for row in rows if row is not None]
 
     def prefix_end(self, session: Session) -> int:
         """The position of the last row before the messages themselves, or the floor."""
-        row = self._db.row(f"SELECT max(h.position){FROM_VIEW} AND NOT ({IS_MESSAGE_ROW})", view_parameters(session))
-        return session_rows.read_view_floor(self._db, session) if row is None or row[0] is None else int(row[0])
+        last = self._db.value(f"SELECT max(h.position){FROM_VIEW} AND NOT ({IS_MESSAGE_ROW})", view_parameters(session))
+        return session_rows.read_view_floor(self._db, session) if last is None else int(last)
 
     # ------------------------------------------------------------------------------------------------------ writing
 
@@ -160,54 +150,42 @@ class Views:
     ) -> list[ViewSize]:
         """Write rows from `position` on, `step` apart, which must be free."""
         sizes: list[ViewSize] = []
-        rows = []
-        for offset, row in enumerate(shown):
-            message, parts = row.message, encode_message_parts(row.message)
+        for place, row in enumerate(shown):
+            message = row.message
             if message.ts is None:
                 raise ValueError("a message in a view has a time")
-            size = _size(row, parts)
+            size, columns = encode_view_row(row)
             sizes.append(size)
-            rows.append(
-                (
-                    session.key,
-                    session.generation,
-                    session.scope,
-                    position + offset * step,
-                    message.id,
-                    message.metadata.get("carried_from"),
-                    message.role,
-                    message.content,
-                    parts,
-                    dump_json(dict(message.metadata)),
-                    format_time(message.ts),
-                    row.tokens,
-                    size.bytes,
-                    size.images,
-                )
+            self._db.insert_row(
+                "conversation_history",
+                **session.columns,
+                position=position + place * step,
+                message_id=message.id,
+                carried_from=message.metadata.get("carried_from"),
+                ts=message.ts,
+                **columns,
             )
-        self._db.execute_many(_INSERT, rows)
         return sizes
 
     def rewrite_rows(self, session: Session, shown: Sequence[CountedMessage]) -> ViewSize:
         """Put other forms of messages in their rows, which must be there; what all of them add up to."""
-        forms = [encode_view_row(row) for row in shown]
-        self._db.execute_many(
-            f"{_REWRITE} WHERE id = (SELECT h.id{FROM_MESSAGE_IN_VIEW})",
-            [(*form, row.message.id, *view_parameters(session)) for row, (_, form) in zip(shown, forms, strict=True)],
-        )
-        return sum_sizes(size for size, _ in forms)
+        sizes = []
+        for row in shown:
+            size, columns = encode_view_row(row)
+            sizes.append(size)
+            row_id = self._db.value(f"SELECT h.id{FROM_MESSAGE_IN_VIEW}", (row.message.id, *view_parameters(session)))
+            self._db.update_rows("conversation_history", {"id": row_id}, **columns)
+        return sum_sizes(sizes)
 
     def replace_row(self, row_id: int, shown: CountedMessage) -> None:
         """Put another message in a row."""
-        _, form = encode_view_row(shown)
-        self._db.execute(f"{_REWRITE} WHERE id = ?", (*form, row_id))
+        _, columns = encode_view_row(shown)
+        self._db.update_rows("conversation_history", {"id": row_id}, **columns)
 
     def remove(self, session: Session, message_ids: Sequence[int]) -> ViewSize:
         """Take out the rows of messages, copies that were carried included."""
-        gone = ViewSize()
-        for message_id in message_ids:
-            gone += self._delete(session, "(h.message_id = ? OR h.carried_from = ?)", (message_id, message_id))
-        return gone
+        is_message = "(h.message_id = ? OR h.carried_from = ?)"
+        return sum_sizes(self._delete(session, is_message, (one, one)) for one in message_ids)
 
     def remove_prefix(self, session: Session) -> None:
         """Take out what a compaction put in front."""
@@ -219,40 +197,39 @@ class Views:
 
     def remove_unindexed(self) -> None:
         """Take out rows whose message the index does not know."""
-        known = "IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id ="
+        unknown = "IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id ="
         self._db.execute(
-            f"DELETE FROM conversation_history WHERE (message_id {known} message_id))"
-            f" OR (carried_from {known} carried_from))"
+            f"DELETE FROM conversation_history WHERE (message_id {unknown} message_id))"
+            f" OR (carried_from {unknown} carried_from))"
         )
 
     def remove_below(self, session: Session, position: int, limit: int) -> bool:
-        """Take out rows up to `position`, which is not above the floor, the lowest `most` of them; whether some are
+        """Take out rows up to `position`, which is not above the floor, the lowest `limit` of them; whether some are
         left."""
-        of = f"{_FROM_ALL_ROWS} AND position <= ?"
-        values = (session.key, session.generation, position)
-        left = self._db.row(f"SELECT position{of} ORDER BY position LIMIT 1 OFFSET ?", (*values, limit))
-        self._db.execute(f"DELETE{of}", values if left is None else (*values[:2], left["position"] - 1))
-        return left is not None
+        rows = f"{_FROM_ALL_ROWS} AND position <= ?"
+        sql = f"SELECT position{rows} ORDER BY position LIMIT 1 OFFSET ?"
+        next_position = self._db.value(sql, (*session.row_key, position, limit))
+        last = position if next_position is None else next_position - 1
+        self._db.execute(f"DELETE{rows}", (*session.row_key, last))
+        return next_position is not None
 
     def _delete(self, session: Session, condition: str, values: Sequence[int]) -> ViewSize:
-        where = (*view_parameters(session), *values)
-        row = self._db.row(f"SELECT {SIZE_COLUMNS}{FROM_VIEW} AND {condition}", where)
-        if row is None or not row[0]:
-            return ViewSize()
-        self._db.execute(f"DELETE{FROM_VIEW} AND {condition}", where)
-        return ViewSize(*row)
+        where = f"{FROM_VIEW} AND {condition}", (*view_parameters(session), *values)
+        (size,) = self._db.read_all(lambda row: ViewSize(*row), f"SELECT {SIZE_COLUMNS}{where[0]}", where[1])
+        if size.messages:
+            self._db.execute(f"DELETE{where[0]}", where[1])
+        return size
 
     def _next_position(self, session: Session) -> int:
         """The first place after all rows, those below the floor included: they may come back."""
-        row = self._db.row(
-            f"SELECT max(view_floor, coalesce((SELECT position{_FROM_ALL_ROWS} ORDER BY position DESC LIMIT 1), 0)) "
-            f"AS last"
+        last = self._db.value(
+            f"SELECT max(view_floor, coalesce((SELECT position{_FROM_ALL_ROWS} ORDER BY position DESC LIMIT 1), 0))"
             " FROM sessions WHERE key = ? AND generation = ?",
             view_parameters(session),
         )
-        return (int(row["last"]) // POSITION_STRIDE + 1) * POSITION_STRIDE if row is not None else POSITION_STRIDE
+        return ((last or 0) // POSITION_STRIDE + 1) * POSITION_STRIDE
 
-    # -------------------------------------------------------------------------------------------------------- known
+    # ------------------------------------------------------------------------------------------------------- caching
 
     def _load(self, session: Session, prefix_rev: int) -> _CachedView:
         rows = self._db.rows(f"SELECT h.*{FROM_VIEW} ORDER BY h.position", view_parameters(session))
@@ -261,30 +238,32 @@ class Views:
         return _CachedView(session.generation, prefix_rev, messages, sizes)
 
     def _extend(self, session: Session, messages: tuple[Message, ...], sizes: MessageSizes) -> None:
-        known = self._known.get(session.key)
-        if known is not None and known.generation == session.generation:
-            longer = _CachedView(known.generation, known.prefix_rev, known.messages + messages, known.sizes + sizes)
+        view = self._cached.get(session.key)
+        if view is not None and view.generation == session.generation:
+            longer = replace(view, messages=view.messages + messages, sizes=view.sizes + sizes)
             self._remember(session.key, longer)
 
-    def _remember(self, session: str, known: _CachedView) -> None:
-        self._known[session] = known
-        self._known.move_to_end(session)
-        while len(self._known) > _CACHED_VIEWS:
-            self._known.popitem(last=False)
+    def _remember(self, session: str, view: _CachedView) -> None:
+        self._cached[session] = view
+        self._cached.move_to_end(session)
+        while len(self._cached) > _CACHED_VIEWS:
+            self._cached.popitem(last=False)
 
 
-def encode_view_row(row: CountedMessage) -> tuple[ViewSize, Sequence[str | int]]:
-    """What a message takes, and what its row has: role, content, parts, metadata, tokens, bytes, images."""
+def encode_view_row(row: CountedMessage) -> tuple[ViewSize, dict[str, str | int]]:
+    """What a message takes, and the columns that say it."""
     message, parts = row.message, encode_message_parts(row.message)
-    size = _size(row, parts)
-    about = dump_json(dict(message.metadata))
-    return size, (message.role, message.content, parts, about, row.tokens, size.bytes, size.images)
-
-
-def _size(row: CountedMessage, parts: str) -> ViewSize:
-    message = row.message
     images = sum(media.kind == "image" and media.data is not None for media in message.media)
-    return ViewSize(1, row.tokens, len(message.content.encode()) + len(parts.encode()), images)
+    size = ViewSize(1, row.tokens, len(message.content.encode()) + len(parts.encode()), images)
+    return size, {
+        "role": message.role,
+        "content": message.content,
+        "parts": parts,
+        "metadata": dump_json(dict(message.metadata)),
+        "tokens": size.tokens,
+        "bytes": size.bytes,
+        "images": size.images,
+    }
 
 
 def encode_message_parts(message: Message) -> str:

@@ -74,7 +74,7 @@ class SqliteIndexStore(_CollectionReader):
         row = db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,))
         if row is None:
             with db.write():
-                number = db.insert("INSERT INTO collections (name, made_by, total) VALUES (?, ?, x'')", (name, made_by))
+                number = db.insert_row("collections", name=name, made_by=made_by, total=b"")
             super().__init__(db, number)
             return
         super().__init__(db, int(row["id"]))

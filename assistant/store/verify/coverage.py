@@ -11,9 +11,8 @@ from sqlite3 import Row
 
 from assistant.store.database import Database
 from assistant.store.script import sessions as session_rows
-from assistant.store.script import unread as extraction
-from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq
-from assistant.store.script.sessions import Session
+from assistant.store.script.checkpoints import BELONGS_IN_VIEW, find_unqueued_ranges, first_uncovered_seq
+from assistant.store.script.sessions import Session, session_of_row
 from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows
 from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, SIZE_COLUMNS, view_parameters
 from assistant.store.verify.chain import Findings
@@ -22,7 +21,7 @@ from assistant.store.verify.chain import Findings
 def check_coverage(db: Database, findings: Findings) -> None:
     """Check ranges of every generation, and the views of current ones."""
     for row in db.rows("SELECT * FROM sessions ORDER BY key, generation"):
-        session = Session(row["key"], row["generation"], row["scope"])
+        session = session_of_row(row)
         for text in _find_range_problems(db, session):
             findings.add("coverage", session_label(session), text)
         if row["ended_at"] is None:
@@ -111,7 +110,7 @@ def _find_wrong_totals(db: Database, session: Session, stored: Row) -> Iterator[
 
 def check_checkpoints(db: Database, findings: Findings) -> None:
     for row in db.rows("SELECT * FROM sessions ORDER BY key, generation"):
-        session = Session(row["key"], row["generation"], row["scope"])
+        session = session_of_row(row)
         for text in _find_absorbed_problems(db, session):
             findings.add("compaction", session_label(session), text)
         for checkpoint in find_broken_undo(db, session):
@@ -119,7 +118,7 @@ def check_checkpoints(db: Database, findings: Findings) -> None:
             findings.add("compaction", session_label(session), text, repairable=True)
         if has_stray_lease(db, session):
             findings.add("compaction", session_label(session), "a lease without a compaction", repairable=True)
-        for first, last in extraction.find_unqueued_ranges(db, session):
+        for first, last in find_unqueued_ranges(db, session):
             text = f"messages between seq {first} and {last} left the view and are not queued for the journal"
             findings.add("compaction", session_label(session), text, repairable=True)
 
@@ -135,7 +134,7 @@ def has_stray_lease(db: Database, session: Session) -> bool:
         "SELECT 1 FROM sessions s WHERE s.key = ? AND s.generation = ? AND s.lease_holder IS NOT NULL AND NOT EXISTS"
         " (SELECT 1 FROM checkpoints c WHERE c.session_id = s.key AND c.generation = s.generation"
         " AND c.state = 'started')",
-        (session.key, session.generation),
+        session.row_key,
     )
     return row is not None
 
@@ -147,6 +146,6 @@ def _find_absorbed_problems(db: Database, session: Session) -> Iterator[str]:
         " AND a.state = 'absorbed' AND NOT EXISTS (SELECT 1 FROM checkpoints c, json_each(c.absorbs) e"
         " WHERE c.session_id = a.session_id AND c.state IN ('live', 'absorbed') AND e.value = a.id"
         " AND c.from_seq <= a.from_seq AND c.to_seq >= a.to_seq)",
-        (session.key, session.generation),
+        session.row_key,
     ):
         yield f"checkpoint {row['checkpoint_num']} was taken over by none that covers its range"

@@ -17,19 +17,22 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from assistant.core.messages import LogByteRange
 from assistant.core.records import IntegrityProblem, IntegrityReport, LogRecord
 from assistant.store.database import Database
 from assistant.store.log.format import decode_record
 from assistant.store.log.writer import MessageLog
 from assistant.store.script import sessions as session_rows
-from assistant.store.script import unread as extraction
 from assistant.store.script.append import BULK_MAX_ROWS, BULK_TAIL_ROWS, batch_records, inbox_item_origin
-from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq, release_lease
+from assistant.store.script.checkpoints import (
+    BELONGS_IN_VIEW,
+    first_uncovered_seq,
+    queue_unqueued_ranges,
+    release_lease,
+)
 from assistant.store.script.compact import find_tail_start, insert_reference_checkpoint
 from assistant.store.script.conversation import StoredConversation, sort_parents_first
-from assistant.store.script.inbox import inbox_item_of_row, message_of_inbox_item
-from assistant.store.script.index import clear_index, hide_messages, insert_records, withdrawn_ids
+from assistant.store.script.inbox import message_of_inbox_item, read_inbox_item
+from assistant.store.script.index import clear_index, hide_messages, insert_records, span_of_row, withdrawn_ids
 from assistant.store.script.rollover import (
     ROLLOVER_KINDS,
     begin_next_generation,
@@ -163,21 +166,22 @@ class IndexRepair:
             discard_undo(self._db, session, num)
         if has_stray_lease(self._db, session):
             release_lease(self._db, session)
-        extraction.queue_unqueued_ranges(self._db, session, now)
+        queue_unqueued_ranges(self._db, session, now)
 
     def _inherit(self, session: Session) -> None:
         """A branch, or a generation that goes on from an earlier one, which lost its row has its copies again, where
         the messages can still be shown."""
-        row = self._db.row(
+        span = self._db.read_one(
+            span_of_row,
             "SELECT m.byte_start, m.byte_end FROM messages m"
             " JOIN sessions s ON s.key = m.session AND s.generation = m.generation"
             " WHERE m.session = ? AND m.generation = ? AND (m.kind = 'branch' AND s.parent_session IS NULL"
             " OR m.kind = 'resume' AND s.resumed IS NULL)",
-            (session.key, session.generation),
+            session.row_key,
         )
-        if row is None:
+        if span is None:
             return
-        record = self._log.read(session.key, LogByteRange(row["byte_start"], row["byte_end"]))
+        record = self._log.read(session.key, span)
         if record.kind == "branch":
             copy_parent_view(self._db, self._views, record)
         else:
@@ -216,22 +220,23 @@ class IndexRepair:
         cut = find_tail_start(self._db, session, start, BULK_MAX_ROWS, BULK_TAIL_ROWS)
         if cut is not None:
             insert_reference_checkpoint(self._db, session, start, cut - 1, "repair", now)
-        rows = self._db.rows(
+        spans = self._db.read_all(
+            span_of_row,
             "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.generation = ?"
             f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",
             (session.key, start if cut is None else cut, session.generation),
         )
-        records = (self._log.read(session.key, LogByteRange(row["byte_start"], row["byte_end"])) for row in rows)
-        viewed = [self._appender.view_message_of(record) for record in records]
-        self._views.append(session, [self._appender.with_tokens(message) for message in viewed if message is not None])
+        messages = [self._appender.view_message_of(self._log.read(session.key, span)) for span in spans]
+        self._views.append(session, [self._appender.with_tokens(one) for one in messages if one is not None])
 
     def _log_again(self, now: datetime) -> None:
         """Messages that were accepted and taken up, and that their log no longer has: the inbox still has them."""
-        rows = self._db.rows(
+        items = self._db.read_all(
+            read_inbox_item,
             "SELECT * FROM inbox WHERE state <> 'accepted'"
-            " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id) ORDER BY id"
+            " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id) ORDER BY id",
         )
-        for item in (inbox_item_of_row(row) for row in rows):
+        for item in items:
             session = session_rows.require_session(self._db, item.incoming.session)
             draft = self._appender.draft_record(
                 session, message_of_inbox_item(item), inbox_item_origin(item, item.turn), now
