@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -30,11 +30,9 @@ from assistant.core.store_ports import Conversation, Journal
 from assistant.health.gauges import VitalsPort
 from assistant.memory.service import MemoryService
 from assistant.runtime.runtime import Runtime
-from assistant.sessions.listing import SessionReader as LookingAtSessions
-from assistant.sessions.listing import SessionRow
+from assistant.sessions.listing import SessionReader, SessionRow
 from assistant.store.script.ledger import Ledger
 from assistant.store.search.history import StoredHistory
-from assistant.web.read_values import GenerationDetails, TimeRange
 
 
 class DaemonControl:
@@ -97,7 +95,7 @@ class ReadApiSources:
     history: StoredHistory
     journal: Journal
     ledger: Ledger
-    sessions: LookingAtSessions
+    sessions: SessionReader
     memory: MemoryService
 
 
@@ -112,22 +110,25 @@ class OwnerReadApi:
 
     # ---------------------------------------------------------------------------------------------------- conversations
 
-    def sessions(self, most: int) -> Sequence[GenerationDetails]:
+    def sessions(self, limit: int) -> Sequence[SessionRow]:
         """The latest spoken in first; of each at most so many generations, newest first."""
-        looking = self._sources.sessions
+        sessions = self._sources.sessions
         keys = [info.key for info in self._sources.conversation.list_sessions() if session_role(info.key) == "owner"]
-        return [_conversed(one) for key in keys for one in islice(looking.list_generations_of(key), most)]
+        return [row for key in keys for row in islice(sessions.list_generations_of(key), limit)]
 
-    def session(self, session: str, number: int | None) -> GenerationDetails:
-        """A generation, the current one unless numbered."""
-        looking = self._sources.sessions
-        one = looking.get_generation(session, number)
-        known = one.generation
-        if session_role(known.session) != "owner":
+    def session(self, session: str, number: int | None) -> tuple[SessionRow, str, str]:
+        """A generation, the current one unless numbered, with the note it began with and its newest summary; "" where
+        there is none."""
+        row = self._sources.sessions.get_generation(session, number)
+        generation = row.generation
+        if session_role(generation.session) != "owner":
             raise UsageError(f"There is no session {session!r} of yours.")
-        made = [c for c in self._sources.conversation.checkpoints(known.session) if c.generation == known.number]
-        live = [c.summary for c in made if c.state == "live" and c.summary]
-        return replace(_conversed(one), handover=looking.handover_note(known), summary=live[-1] if live else "")
+        summaries = [
+            checkpoint.summary
+            for checkpoint in self._sources.conversation.checkpoints(generation.session)
+            if checkpoint.generation == generation.number and checkpoint.state == "live" and checkpoint.summary
+        ]
+        return row, self._sources.sessions.handover_note(generation), summaries[-1] if summaries else ""
 
     # ------------------------------------------------------------------------------------------------------------- said
 
@@ -136,17 +137,19 @@ class OwnerReadApi:
         recent = partial(self._sources.history.recent, OWNER_SCOPE, session=session)
         return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
 
-    async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
-        """Best first."""
-        look = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
-        return await asyncio.to_thread(look, after=period.after, before=period.before)
+    async def search(
+        self, text: str, after: datetime | None, before: datetime | None, *, session: str | None, limit: int
+    ) -> Sequence[SearchHit]:
+        """Best first; from `after` until, and without, `before`."""
+        search = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
+        return await asyncio.to_thread(search, after=after, before=before)
 
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         """A message with those around it, oldest first."""
-        found = await asyncio.to_thread(self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
-        if not found:
+        records = await asyncio.to_thread(self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
+        if not records:
             raise UsageError(f"There is no message {message_id} in your conversations.")
-        return found
+        return records
 
     # ------------------------------------------------------------------------------------------------------- remembered
 
@@ -154,11 +157,11 @@ class OwnerReadApi:
         return await self._sources.memory.list_all(OWNER_SCOPE)
 
     async def recall(
-        self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
+        self, text: str, after: datetime | None, before: datetime | None, *, limit: int, as_of: datetime | None = None
     ) -> Sequence[MemoryHit]:
         """Best first; with `as_of` as it was known then."""
-        look = partial(self._sources.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
-        return await asyncio.to_thread(look, after=period.after, before=period.before)
+        search = partial(self._sources.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
+        return await asyncio.to_thread(search, after=after, before=before)
 
     # ------------------------------------------------------------------------------------------------------------- done
 
@@ -179,10 +182,6 @@ class OwnerReadApi:
         return usage_json(load_usage(self._sources.ledger, by, days, self._clock()))
 
 
-def _conversed(one: SessionRow) -> GenerationDetails:
-    return GenerationDetails(one.generation, one.info, one.archive.url if one.archive else "")
-
-
 @dataclass(frozen=True, slots=True)
 class ApiDeps:
     """One running daemon."""
@@ -195,10 +194,8 @@ class ApiDeps:
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """Who is let in over TCP: `token` gives what a caller shows at this moment, "" lets nobody in; `hosts` are names of
-    this assistant beside the loopback ones. `behind_proxy`: who asks is told by the last X-Forwarded-For, which the
-    proxy wrote."""
+    """Who is let in over TCP."""
 
-    token: Callable[[], str]
-    hosts: frozenset[str] = frozenset()
-    behind_proxy: bool = False
+    token: Callable[[], str]  # what a caller has to show at this moment; "" lets nobody in
+    hosts: frozenset[str] = frozenset()  # names of this assistant beside the loopback ones
+    behind_proxy: bool = False  # the last X-Forwarded-For says who asks: the proxy wrote it

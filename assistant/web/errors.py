@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assistant.core.errors import AssistantError, StoreError, UsageError
-from assistant.web.schemas_chat import Failure
+from assistant.web.schemas_chat import ErrorAnswer
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 # What is told of one request: the first few, not what somebody sent back to them.
@@ -43,7 +43,7 @@ _MEANS: Mapping[int, str] = {
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What routes may answer beside their success: what every one may, and these."""
     told = sorted({400, 401, 403, 405, 429, 500, 503, *statuses})
-    return {status: {"model": Failure, "description": _MEANS[status]} for status in told}
+    return {status: {"model": ErrorAnswer, "description": _MEANS[status]} for status in told}
 
 
 def add_error_handlers(app: FastAPI) -> None:

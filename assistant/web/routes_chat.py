@@ -18,17 +18,17 @@ from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
 from assistant.web.schemas_chat import (
-    Acknowledged,
     CommandAnswer,
     ConfirmationNeeded,
-    Kept,
+    DeliveryAcknowledged,
+    DeliveryKey,
+    MessageAccepted,
+    MessageResult,
     NewMessage,
-    OneSession,
     OwnerSession,
-    Result,
     RowId,
-    Shown,
-    Stopped,
+    SessionChoice,
+    TurnStopped,
     Typed,
 )
 
@@ -52,22 +52,22 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-def chat_routes(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
+def chat_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(tags=["conversation"])
-    routes.include_router(_talking(control, looking, terminal))
+    routes.include_router(_talking(control, reader, terminal))
     routes.include_router(_following(terminal))
     return routes
 
 
-def _talking(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
+def _talking(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/messages", status_code=202, responses=error_responses(409, 413), summary="Say something")
-    async def say(body: NewMessage) -> Kept:
+    async def say(body: NewMessage) -> MessageAccepted:
         """Answers once the message is durable. Its answer comes with the events of its session."""
         if body.session.startswith(BRANCH_PREFIX):
             # Branches are made of a conversation, by a command; a thread begins with what is said in it.
-            looking.session(body.session, None)
+            reader.session(body.session, None)
         accepted = await control.accept(body.incoming(terminal.name))
         if accepted.conflicts:
             raise HTTPException(
@@ -75,7 +75,7 @@ def _talking(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBr
                 f"The external_id {body.external_id!r} belongs to another message, which is kept (inbox_id "
                 f"{accepted.inbox_id}). This one was not accepted; send it with an external_id of its own.",
             )
-        return Kept.of(accepted)
+        return MessageAccepted.model_validate(accepted, from_attributes=True)
 
     @routes.post("/commands", responses=error_responses(413), summary="Run a command")
     async def command(body: Typed) -> CommandAnswer:
@@ -91,13 +91,13 @@ def _talking(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBr
         )
 
     @routes.post("/stop", responses=error_responses(413), summary="Stop the turn that runs in a session")
-    async def stop(body: OneSession) -> Stopped:
-        return Stopped(stopped=await control.stop_turn(body.session))
+    async def stop(body: SessionChoice) -> TurnStopped:
+        return TurnStopped(stopped=await control.stop_turn(body.session))
 
     @routes.get("/results/{inbox_id}", responses=error_responses(404), summary="What became of a message")
-    async def result(inbox_id: Annotated[RowId, Path()]) -> Result:
+    async def result(inbox_id: Annotated[RowId, Path()]) -> MessageResult:
         try:
-            return Result.model_validate(await control.result(inbox_id))
+            return MessageResult.model_validate(await control.result(inbox_id))
         except UsageError as error:
             raise HTTPException(404, str(error)) from None
 
@@ -132,9 +132,9 @@ def _following(terminal: TerminalBridge) -> APIRouter:
         return StreamingResponse(frames, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     @routes.post("/deliveries/ack", responses=error_responses(404, 413), summary="Confirm a delivery")
-    async def shown(body: Shown) -> Acknowledged:
+    async def shown(body: DeliveryKey) -> DeliveryAcknowledged:
         try:
-            return Acknowledged(acknowledged=terminal.acknowledge(body.key))
+            return DeliveryAcknowledged(acknowledged=terminal.acknowledge(body.key))
         except UsageError as error:
             raise HTTPException(404, str(error)) from None
 

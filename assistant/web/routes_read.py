@@ -1,4 +1,4 @@
-"""Looking over the web API: conversations, what was said, what is remembered, sleeps, compactions, costs, status."""
+"""Reading over the web API: conversations, messages, memories, sleeps, compactions, costs, status."""
 
 from __future__ import annotations
 
@@ -16,25 +16,20 @@ from assistant.core.model_api import UsageKey
 from assistant.core.sessions import MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
-from assistant.web.read_values import TimeRange
 from assistant.web.schemas_chat import CommandAnswer, OwnerSession, RowId, UnicodeText, to_utc
 from assistant.web.schemas_read import (
-    Compacted,
-    Compactions,
-    Conversation,
-    Conversations,
-    Costs,
-    Found,
-    Hits,
-    Memories,
-    Messages,
-    RecalledMemories,
-    RecalledMemory,
-    Said,
-    Sleeps,
-    Slept,
-    Status,
-    WholeConversation,
+    CompactionList,
+    ConversationDetails,
+    ConversationEntry,
+    ConversationList,
+    FoundMemories,
+    FoundMessages,
+    MemoryPage,
+    MessagePage,
+    SleepEntry,
+    SleepList,
+    StatusAnswer,
+    UsageAnswer,
 )
 
 MaxResults = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
@@ -46,40 +41,40 @@ After = Annotated[UtcTime | None, Query(description="From this time on; with its
 Before = Annotated[UtcTime | None, Query(description="Up to, and without, this time.")]
 
 
-def read_routes(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
+def read_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(responses=error_responses())
-    routes.include_router(_conversations(control, looking, terminal))
-    routes.include_router(_said(looking))
-    routes.include_router(_remembered(looking))
-    routes.include_router(_running(control, looking))
+    routes.include_router(_conversations(control, reader, terminal))
+    routes.include_router(_history(reader))
+    routes.include_router(_memories(reader))
+    routes.include_router(_running(control, reader))
     return routes
 
 
-def _conversations(control: DaemonControl, looking: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
+def _conversations(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(prefix="/sessions", tags=["sessions"])
 
     @routes.get("", summary="Your conversations")
-    async def sessions(limit: MaxResults = 10) -> Conversations:
+    async def sessions(limit: MaxResults = 10) -> ConversationList:
         """The ended ones too; `limit` is how many of each session."""
-        return Conversations(sessions=[Conversation.of(one) for one in looking.sessions(limit)])
+        return ConversationList(sessions=[ConversationEntry.of(row) for row in reader.sessions(limit)])
 
     @routes.get("/{session}", responses=error_responses(404), summary="One conversation")
-    async def session(session: OwnerSession, number: Annotated[RowId | None, Query()] = None) -> WholeConversation:
+    async def session(session: OwnerSession, number: Annotated[RowId | None, Query()] = None) -> ConversationDetails:
         """The current one of a session, or an earlier one by its number."""
         with _or_not_found():
-            return WholeConversation.of(looking.session(session, number))
+            return ConversationDetails.with_notes(*reader.session(session, number))
 
     @routes.post("/{session}/end", responses=error_responses(404), summary="Put a conversation away")
     async def end(session: OwnerSession) -> CommandAnswer:
         """Learns from it and archives it; the next message in it begins a new one."""
         with _or_not_found():
-            looking.session(session, None)
+            reader.session(session, None)
         return CommandAnswer(text=await control.command(f"/sessions end {session}", MAIN_SESSION, bridge=terminal.name))
 
     return routes
 
 
-def _said(looking: OwnerReadApi) -> APIRouter:
+def _history(reader: OwnerReadApi) -> APIRouter:
     routes = APIRouter(tags=["history"])
 
     @routes.get("/messages", summary="What was said in a session")
@@ -89,10 +84,10 @@ def _said(looking: OwnerReadApi) -> APIRouter:
             RowId | None, Query(description="Only messages with smaller ids: for the page before.")
         ] = None,
         limit: MaxResults = 50,
-    ) -> Messages:
+    ) -> MessagePage:
         """The newest messages, oldest of them first."""
-        said = await looking.recent_messages(session, limit=limit, before_id=before)
-        return Messages(messages=[Said.of(record) for record in said])
+        records = await reader.recent_messages(session, limit=limit, before_id=before)
+        return MessagePage.model_validate({"messages": records})
 
     @routes.get("/history", summary="Search what was said")
     async def history(
@@ -101,29 +96,29 @@ def _said(looking: OwnerReadApi) -> APIRouter:
         after: After = None,
         before: Before = None,
         limit: MaxResults = 10,
-    ) -> Hits:
-        hits = await looking.search(q, TimeRange(after, before), session=session, limit=limit)
-        return Hits(hits=[Found.of(hit) for hit in hits])
+    ) -> FoundMessages:
+        hits = await reader.search(q, after, before, session=session, limit=limit)
+        return FoundMessages.model_validate({"hits": hits})
 
     @routes.get("/history/{message_id}", responses=error_responses(404), summary="Read one message")
     async def message(
         message_id: Annotated[RowId, Path()], neighbours: Annotated[int, Query(ge=0, le=100)] = 0
-    ) -> Messages:
+    ) -> MessagePage:
         """Whole, with so many on each side of it."""
         with _or_not_found():
-            said = await looking.read_around(message_id, neighbours)
-        return Messages(messages=[Said.of(record) for record in said])
+            records = await reader.read_around(message_id, neighbours)
+        return MessagePage.model_validate({"messages": records})
 
     return routes
 
 
-def _remembered(looking: OwnerReadApi) -> APIRouter:
+def _memories(reader: OwnerReadApi) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["memory"])
 
     @routes.get("", summary="What is remembered")
-    async def memories(former: bool = False, limit: MaxResults = 100) -> Memories:
-        """With `former` what no longer holds too. `/forget` is a command (`POST /v1/commands`)."""
-        return Memories.of(await looking.memories(), former=former, limit=limit)
+    async def memories(former: bool = False, limit: MaxResults = 100) -> MemoryPage:
+        """With `former` what is no longer true, too. `/forget` is a command (`POST /v1/commands`)."""
+        return MemoryPage.of(await reader.memories(), former=former, limit=limit)
 
     @routes.get("/search", summary="Search what is remembered")
     async def search(
@@ -132,33 +127,34 @@ def _remembered(looking: OwnerReadApi) -> APIRouter:
         before: Before = None,
         as_of: Annotated[UtcTime | None, Query(description="What was known at this time.")] = None,
         limit: MaxResults = 10,
-    ) -> RecalledMemories:
-        found = await looking.recall(q, TimeRange(after, before), limit=limit, as_of=as_of)
-        return RecalledMemories(memories=[RecalledMemory.found(one) for one in found])
+    ) -> FoundMemories:
+        hits = await reader.recall(q, after, before, limit=limit, as_of=as_of)
+        return FoundMemories.model_validate({"memories": hits})
 
     return routes
 
 
-def _running(control: DaemonControl, looking: OwnerReadApi) -> APIRouter:
+def _running(control: DaemonControl, reader: OwnerReadApi) -> APIRouter:
     routes = APIRouter(tags=["running"])
 
     @routes.get("/sleeps", summary="Reports of sleeps")
-    async def sleeps(limit: MaxResults = 10) -> Sleeps:
-        return Sleeps(sleeps=[Slept.of(one, looking.render_cycle_report(one)) for one in looking.list_sleeps(limit)])
+    async def sleeps(limit: MaxResults = 10) -> SleepList:
+        reports = reader.list_sleeps(limit)
+        return SleepList(sleeps=[SleepEntry.of(report, reader.render_cycle_report(report)) for report in reports])
 
     @routes.get("/compactions", summary="What was compacted in a session")
-    async def compactions(session: OwnerSession = MAIN_SESSION, limit: MaxResults = 100) -> Compactions:
-        return Compactions(compactions=[Compacted.of(one) for one in looking.compactions(session)[:limit]])
+    async def compactions(session: OwnerSession = MAIN_SESSION, limit: MaxResults = 100) -> CompactionList:
+        return CompactionList.model_validate({"compactions": reader.compactions(session)[:limit]})
 
     @routes.get("/usage", summary="What models cost, and may", response_model_exclude_unset=True)
     async def usage(
         by: UsageKey = "day", days: Annotated[int, Query(ge=1, le=36_500, description="How far back.")] = 31
-    ) -> Costs:
-        return Costs.model_validate(looking.usage(by, days))
+    ) -> UsageAnswer:
+        return UsageAnswer.model_validate(reader.usage(by, days))
 
     @routes.get("/status", summary="How the assistant is")
-    async def status() -> Status:
-        return Status.model_validate(control.status())
+    async def status() -> StatusAnswer:
+        return StatusAnswer.model_validate(control.status())
 
     return routes
 

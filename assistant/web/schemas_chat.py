@@ -18,7 +18,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from assistant.core.messages import Media
-from assistant.core.records import InboxReceipt, IncomingMessage
+from assistant.core.records import IncomingMessage
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_scope
 
 _LONGEST_NAME = 100
@@ -137,11 +137,11 @@ class Typed(_Body):
         return self
 
 
-class OneSession(_Body):
+class SessionChoice(_Body):
     session: OwnerSession = MAIN_SESSION
 
 
-class Shown(_Body):
+class DeliveryKey(_Body):
     """The key of a delivery that a terminal has shown."""
 
     key: Annotated[UnicodeText, Field(min_length=1, max_length=1000)]
@@ -151,25 +151,21 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Failure(Answer):
+class ErrorAnswer(Answer):
     """What went wrong, in one line, and what was kept."""
 
     error: str
 
 
-class Kept(Answer):
+class MessageAccepted(Answer):
     """The message is durable. `duplicate`: it was before, under the same `external_id`."""
 
     inbox_id: int
     message_id: int
     duplicate: bool
 
-    @classmethod
-    def of(cls, accepted: InboxReceipt) -> Kept:
-        return cls(inbox_id=accepted.inbox_id, message_id=accepted.message_id, duplicate=accepted.duplicate)
 
-
-class Acknowledged(Answer):
+class DeliveryAcknowledged(Answer):
     """Whether the delivery waited for that; it does not where it was confirmed before, or nobody was given it now."""
 
     acknowledged: bool
@@ -191,13 +187,13 @@ class CommandAnswer(Answer):
     confirmation: ConfirmationNeeded | None = None
 
 
-class Stopped(Answer):
+class TurnStopped(Answer):
     """Whether a turn ran."""
 
     stopped: bool
 
 
-class Billed(Answer):
+class MessageUsage(Answer):
     """What one answer cost; no `cost_usd` where no price is known."""
 
     input: int
@@ -207,7 +203,7 @@ class Billed(Answer):
     cost_usd: float | None
 
 
-class Result(Answer):
+class MessageResult(Answer):
     """What became of a message: accepted, running, answered, failed or superseded."""
 
     state: str
@@ -217,5 +213,5 @@ class Result(Answer):
     session: str
     turn: str | None
     model: str | None
-    usage: Billed | None
+    usage: MessageUsage | None
     pressure: float | None

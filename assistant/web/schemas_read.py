@@ -1,34 +1,35 @@
-"""What the web API answers to whoever looks into a home, as pydantic models: the shapes that `/openapi.json` describes.
-Times are UTC.
+"""What the web API answers to those who read a data folder, as pydantic models: the shapes that `/openapi.json`
+describes. Each is made of the value of `assistant.core` whose attributes it names. Times are UTC.
 
 Words of people, models and tools are given as they were said; whoever shows them escapes them.
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
 
-from assistant.core.checkpoints import Checkpoint
-from assistant.core.memories import Memory, MemoryHit, MemoryList, MemoryState, SleepReport
-from assistant.core.messages import Media
-from assistant.core.records import LogRecord, SearchHit
-from assistant.core.sessions import session_kind
-from assistant.web.read_values import GenerationDetails
+from assistant.core.memories import MemoryList, SleepReport
+from assistant.sessions.listing import SessionRow, session_json
 from assistant.web.schemas_chat import Answer
 
 
-class Called(Answer):
-    """A tool that the model asked for."""
+class ReadAnswer(Answer):
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class LoggedToolCall(ReadAnswer):
+    """A tool that the model called."""
 
     id: str
     name: str
     arguments: dict[str, Any]
 
 
-class Attached(Answer):
+class LoggedFile(ReadAnswer):
     """A picture or file that came with a message; its bytes are not given here."""
 
     kind: str
@@ -36,91 +37,55 @@ class Attached(Answer):
     name: str
     size: int
 
-    @classmethod
-    def of(cls, media: Media) -> Attached:
-        return cls(kind=media.kind, mime=media.mime, name=media.name, size=media.size)
 
-
-class Said(Answer):
+class LoggedMessage(ReadAnswer):
     """One record of a conversation. `kind` is "message", or what was noted of one ("edit", "undo", ...)."""
 
     id: int
     session: str
     generation: int
-    at: datetime
+    at: datetime = Field(validation_alias="ts")
     kind: str
     role: str
-    text: str
+    text: str = Field(validation_alias="content")
     name: str | None
     bridge: str | None
     model: str | None
     turn: str | None
-    tool_calls: list[Called]
+    tool_calls: list[LoggedToolCall]
     tool_call_id: str | None
-    media: list[Attached]
-
-    @classmethod
-    def of(cls, record: LogRecord) -> Said:
-        calls = [Called(id=call.id, name=call.name, arguments=dict(call.arguments)) for call in record.tool_calls]
-        return cls(
-            id=record.id,
-            session=record.session,
-            generation=record.generation,
-            at=record.ts,
-            kind=record.kind,
-            role=record.role,
-            text=record.content,
-            name=record.name,
-            bridge=record.bridge,
-            model=record.model,
-            turn=record.turn,
-            tool_calls=calls,
-            tool_call_id=record.tool_call_id,
-            media=[Attached.of(one) for one in record.media],
-        )
+    media: list[LoggedFile]
 
 
-class Messages(Answer):
+class MessagePage(ReadAnswer):
     """Oldest first."""
 
-    messages: list[Said]
+    messages: list[LoggedMessage]
 
 
-class Found(Answer):
+class FoundMessage(ReadAnswer):
     """A message that was found; `text` is an excerpt. A larger `score` is better, within one search."""
 
-    id: int
+    id: int = Field(validation_alias="message_id")
     session: str
     generation: int
-    at: datetime
+    at: datetime = Field(validation_alias="ts")
     role: str
     text: str
     score: float
 
-    @classmethod
-    def of(cls, hit: SearchHit) -> Found:
-        return cls(
-            id=hit.message_id,
-            session=hit.session,
-            generation=hit.generation,
-            at=hit.ts,
-            role=hit.role,
-            text=hit.text,
-            score=hit.score,
-        )
 
-
-class Hits(Answer):
+class FoundMessages(ReadAnswer):
     """Best first."""
 
-    hits: list[Found]
+    hits: list[FoundMessage]
 
 
-class Conversation(Answer):
+class ConversationEntry(ReadAnswer):
     """One generation of a session: a conversation until it was reset. `ended` says why it ended."""
 
     session: str
-    number: int
+    number: int = Field(validation_alias="generation")
     kind: str
     current: bool
     started_at: datetime
@@ -133,78 +98,79 @@ class Conversation(Answer):
     archive: str | None
 
     @classmethod
-    def of(cls, one: GenerationDetails) -> Conversation:
-        return cls(**_listed(one))
+    def of(cls, row: SessionRow) -> ConversationEntry:
+        return cls.model_validate({**session_json(row), "current": row.info is not None})
 
 
-class WholeConversation(Conversation):
+class ConversationDetails(ConversationEntry):
     """With the note it began with and its newest summary; "" where there is none."""
 
     handover: str
     summary: str
 
     @classmethod
-    def of(cls, one: GenerationDetails) -> WholeConversation:
-        return cls(**_listed(one), handover=one.handover, summary=one.summary)
+    def with_notes(cls, row: SessionRow, handover: str, summary: str) -> ConversationDetails:
+        notes = {"handover": handover, "summary": summary}
+        return cls.model_validate({**session_json(row), "current": row.info is not None, **notes})
 
 
-class Conversations(Answer):
+class ConversationList(ReadAnswer):
     """The session spoken in last first; of each the newest conversation first."""
 
-    sessions: list[Conversation]
+    sessions: list[ConversationEntry]
 
 
-class Remembered(Answer):
-    """A memory, or something noted that no memory was made of yet. `until`: it no longer holds since then, and
-    `superseded_by` does in its place."""
-
-    id: str
-    kind: str
-    text: str
-    said_at: datetime
-    until: datetime | None
-    superseded_by: str | None
-    importance: float
-
-    @classmethod
-    def of(cls, known: MemoryState) -> Remembered:
-        return cls(**_remembered(known.memory, known.replaced_by))
+def _short_id(memory: str) -> str | None:
+    return memory[:8] or None
 
 
-class RecalledMemory(Remembered):
+class MemoryEntry(ReadAnswer):
+    """A memory, or something noted that no memory was made of yet. `until`: it is no longer true since then, and
+    `superseded_by` is in its place."""
+
+    id: str = Field(validation_alias=AliasPath("memory", "reference"))
+    kind: str = Field(validation_alias=AliasPath("memory", "kind"))
+    text: str = Field(validation_alias=AliasPath("memory", "text"))
+    said_at: datetime = Field(validation_alias=AliasPath("memory", "said_at"))
+    until: datetime | None = Field(validation_alias=AliasPath("memory", "until"))
+    superseded_by: Annotated[str | None, BeforeValidator(lambda text: text or None)] = Field(
+        validation_alias="replaced_by"
+    )
+    importance: float = Field(validation_alias=AliasPath("memory", "importance"))
+
+
+class FoundMemory(MemoryEntry):
     """A memory that was found. `sources` are the messages it was learned from."""
 
+    superseded_by: Annotated[str | None, BeforeValidator(_short_id)] = Field(
+        validation_alias=AliasPath("memory", "superseded_by")
+    )
     score: float
     sources: list[int]
 
-    @classmethod
-    def found(cls, one: MemoryHit) -> RecalledMemory:
-        said = _remembered(one.memory, one.memory.superseded_by[:8])
-        return cls(**said, score=one.score, sources=list(one.sources))
 
-
-class Memories(Answer):
+class MemoryPage(ReadAnswer):
     """Newest first. `left_out` are older ones beyond the limit; `note` says why it may not be all, "" where it is."""
 
-    memories: list[Remembered]
+    memories: list[MemoryEntry]
     left_out: int
     note: str
 
     @classmethod
-    def of(cls, held: MemoryList, *, former: bool, limit: int) -> Memories:
-        wanted = [one for one in reversed(held.memories) if former or one.memory.is_current]
-        shown = [Remembered.of(one) for one in wanted[:limit]]
-        return cls(memories=shown, left_out=max(0, len(wanted) - limit), note=held.note)
+    def of(cls, found: MemoryList, *, former: bool, limit: int) -> MemoryPage:
+        states = [state for state in reversed(found.memories) if former or state.memory.is_current]
+        left_out = max(0, len(states) - limit)
+        return cls.model_validate({"memories": states[:limit], "left_out": left_out, "note": found.note})
 
 
-class RecalledMemories(Answer):
+class FoundMemories(ReadAnswer):
     """Best first."""
 
-    memories: list[RecalledMemory]
+    memories: list[FoundMemory]
 
 
-class Slept(Answer):
-    """One sleep. `phases` has by name what each read, wrote and spent; `text` tells it, Markdown."""
+class SleepEntry(ReadAnswer):
+    """One sleep. `phases` has by name what each read, wrote and spent; `text` is its report, Markdown."""
 
     id: int
     trigger: str
@@ -215,67 +181,41 @@ class Slept(Answer):
     text: str
 
     @classmethod
-    def of(cls, report: SleepReport, text: str) -> Slept:
-        return cls(
-            id=report.id,
-            trigger=report.trigger,
-            state=report.state,
-            started_at=report.started_at,
-            ended_at=report.ended_at,
-            phases=report.phases,
-            text=text,
-        )
+    def of(cls, report: SleepReport, text: str) -> SleepEntry:
+        return cls(**asdict(report), text=text)
 
 
-class Sleeps(Answer):
+class SleepList(ReadAnswer):
     """Newest first."""
 
-    sleeps: list[Slept]
+    sleeps: list[SleepEntry]
 
 
-class Compacted(Answer):
-    """One compaction: the messages from one id to another stand as a summary since."""
+class CompactionEntry(ReadAnswer):
+    """One compaction: since then a summary is in the place of the messages from one id to another."""
 
     id: int
     session: str
-    at: datetime
+    at: datetime = Field(validation_alias="created_at")
     trigger: str
     tier: str
     state: str
     from_message_id: int
     to_message_id: int
-    messages: int
+    messages: int = Field(validation_alias="messages_compressed")
     original_tokens: int
-    summary_tokens: int
+    summary_tokens: int = Field(validation_alias="compressed_tokens")
     cost_usd: float | None
     summary: str
 
-    @classmethod
-    def of(cls, one: Checkpoint) -> Compacted:
-        return cls(
-            id=one.id,
-            session=one.session,
-            at=one.created_at,
-            trigger=one.trigger,
-            tier=one.tier,
-            state=one.state,
-            from_message_id=one.from_message_id,
-            to_message_id=one.to_message_id,
-            messages=one.messages_compressed,
-            original_tokens=one.original_tokens,
-            summary_tokens=one.compressed_tokens,
-            cost_usd=one.cost_usd,
-            summary=one.summary,
-        )
 
-
-class Compactions(Answer):
+class CompactionList(ReadAnswer):
     """Newest first."""
 
-    compactions: list[Compacted]
+    compactions: list[CompactionEntry]
 
 
-class Sums(Answer):
+class SpendSums(Answer):
     """What calls of models cost in US dollars; `unpriced_tokens` are of calls whose price is not known."""
 
     calls: int
@@ -284,7 +224,7 @@ class Sums(Answer):
     unpriced_tokens: int
 
 
-class Cost(Sums):
+class SpendDetails(SpendSums):
     """With what the tokens were for."""
 
     input: int
@@ -293,7 +233,7 @@ class Cost(Sums):
     cache_write: int
 
 
-class CostRow(Cost):
+class SpendRow(SpendDetails):
     """Of a day, a model, a kind or a session, whichever was asked for; calls without a session have an empty one."""
 
     day: str | None = None
@@ -302,14 +242,14 @@ class CostRow(Cost):
     session: str | None = None
 
 
-class Split(Answer):
+class SpendSplit(Answer):
     """Calls that somebody waits for, and those that nobody does."""
 
-    answering: Cost
-    background: Cost
+    answering: SpendDetails
+    background: SpendDetails
 
 
-class Cap(Answer):
+class BudgetCap(Answer):
     """A limit of the budget, and how much of it is used, in US dollars or tokens. `setting` is its key in `[budget]`,
     `period` the day or month it is of."""
 
@@ -321,7 +261,7 @@ class Cap(Answer):
     used_up: bool
 
 
-class StoppedRequest(Answer):
+class BlockedRequest(Answer):
     """A request of the background that was sent again and again, and is not sent any more until then."""
 
     kind: str
@@ -329,57 +269,27 @@ class StoppedRequest(Answer):
     until: datetime
 
 
-class Costs(Answer):
+class UsageAnswer(Answer):
     """What `assistant usage --json` prints: rows of the last `days`, and how the budget stands. Of each cap,
     `background_caps` has the part that work in the background may use; `forecast_usd` is what the month comes to if it
     goes on as it did."""
 
     by: str
     days: int
-    rows: list[CostRow]
-    split: Split
-    today: Sums
-    month: Sums
+    rows: list[SpendRow]
+    split: SpendSplit
+    today: SpendSums
+    month: SpendSums
     forecast_usd: float | None
-    caps: list[Cap]
-    background_caps: list[Cap]
-    stopped: list[StoppedRequest]
+    caps: list[BudgetCap]
+    background_caps: list[BudgetCap]
+    stopped: list[BlockedRequest]
 
 
-class Status(Answer):
-    """How the assistant is; whatever else `assistant status --json` tells stands beside these."""
+class StatusAnswer(Answer):
+    """How the assistant is; with everything else that `assistant status --json` prints."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     ok: bool = Field(description="False when anything needs a person.")
     problems: list[str] = Field(description="A line each, ending with what to do.")
-
-
-def _listed(one: GenerationDetails) -> dict[str, Any]:
-    known, info = one.generation, one.info
-    return {
-        "session": known.session,
-        "number": known.number,
-        "kind": session_kind(known.session),
-        "current": info is not None,
-        "started_at": known.started_at,
-        "last_at": known.last_at,
-        "ended_at": known.ended_at,
-        "ended": known.end_reason or None,
-        "messages": known.messages,
-        "view_messages": info.view_messages if info else 0,
-        "view_tokens": info.view_tokens if info else 0,
-        "archive": one.archive or None,
-    }
-
-
-def _remembered(memory: Memory, by: str) -> dict[str, Any]:
-    return {
-        "id": memory.reference,
-        "kind": memory.kind,
-        "text": memory.text,
-        "said_at": memory.said_at,
-        "until": memory.until,
-        "superseded_by": by or None,
-        "importance": memory.importance,
-    }

@@ -21,12 +21,12 @@ from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, Sea
 from assistant.core.telemetry import Metrics
 from assistant.health.gauges import Gauges
 from assistant.service.unix_socket import short_address
+from assistant.sessions.listing import SessionRow
 from assistant.store.database import Database
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.outbox import StoredOutbox
 from assistant.web.deps import ApiDeps
 from assistant.web.listeners import serve_control
-from assistant.web.read_values import GenerationDetails, TimeRange
 from assistant.web.server import build_control_server
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -81,16 +81,18 @@ class ScriptedControl:
 class EmptyReadApi:
     """An `OwnerReadApi` of a home in which nothing was said yet."""
 
-    def sessions(self, most: int) -> Sequence[GenerationDetails]:
+    def sessions(self, limit: int) -> Sequence[SessionRow]:
         return []
 
-    def session(self, session: str, number: int | None) -> GenerationDetails:
+    def session(self, session: str, number: int | None) -> tuple[SessionRow, str, str]:
         raise UsageError(f"There is no session {session!r}. Sessions: none yet.")
 
     async def recent_messages(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
         return []
 
-    async def search(self, text: str, period: TimeRange, *, session: str | None, limit: int) -> Sequence[SearchHit]:
+    async def search(
+        self, text: str, after: datetime | None, before: datetime | None, *, session: str | None, limit: int
+    ) -> Sequence[SearchHit]:
         return []
 
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
@@ -100,7 +102,7 @@ class EmptyReadApi:
         return MemoryList(())
 
     async def recall(
-        self, text: str, period: TimeRange, *, limit: int, as_of: datetime | None = None
+        self, text: str, after: datetime | None, before: datetime | None, *, limit: int, as_of: datetime | None = None
     ) -> Sequence[MemoryHit]:
         return []
 
