@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sleep.rules.corrections import find_corrected
 from sleep.rules.extract_statements import extract_statements
 from sleep.rules.statements import parse_statement
 from sleep.rules.supersede import compare_statements, parse_entry
+from tests.support.sentence_tables import every_case
 
 KNOWN = (
     "Choir is at half past seven on a Tuesday.",
@@ -27,8 +26,7 @@ def over(said: str, *, only_over: bool = False) -> list[str]:
     return find_corrected(parse_statement(said), known, only_ended=only_over)
 
 
-@pytest.mark.parametrize(
-    ("said", "gone"),
+@every_case(
     [
         ("Scratch what I told you about choir, it's moving to Thursdays.", KNOWN[0]),
         ("Gwilym has had a fall, so I'm playing with Beryl instead.", KNOWN[1]),
@@ -36,14 +34,13 @@ def over(said: str, *, only_over: bool = False) -> list[str]:
         ("The window cleaner has gone up to twenty-five pounds.", KNOWN[3]),
         ("Mrs Okonkwo moved Nora's library day to Monday.", KNOWN[5]),
         ("Dad's room isn't 214, they gave me the wrong number, it's 241.", KNOWN[7]),
-    ],
+    ]
 )
 def test_what_shares_most_with_a_change_is_put_right(said: str, gone: str) -> None:
     assert over(said) == [gone]
 
 
-@pytest.mark.parametrize(
-    "said",
+@every_case(
     [
         "The window cleaner has three ladders.",  # nothing has changed
         "Our boiler was replaced in 2019.",  # nobody said anything of a boiler
@@ -51,14 +48,13 @@ def test_what_shares_most_with_a_change_is_put_right(said: str, gone: str) -> No
         "Ada's party is at the barn instead.",  # another thing of hers
         "There's another choir on Thursdays from now on.",  # beside the first
         "Scrap that.",
-    ],
+    ]
 )
 def test_what_says_nothing_against_it_puts_nothing_right(said: str) -> None:
     assert over(said) == []
 
 
-@pytest.mark.parametrize(
-    ("known", "said"),
+@every_case(
     [
         ("The spare key is with Ines.", "My sister Ines moved to Bergen in March."),
         ("The ladder is with Otto.", "Otto moved to Oslo in May."),
@@ -68,35 +64,33 @@ def test_what_says_nothing_against_it_puts_nothing_right(said: str) -> None:
         ("I lent Ines 200 euros.", "Ines has just moved to Bergen."),
         ("My flight to Bergen is on 3 May.", "My sister Ines moved to Bergen in March."),
         ("The keys are with Anna.", "Anna moved the bike to the cellar."),
-    ],
+    ]
 )
 def test_who_moves_ends_nothing_else_that_is_known_of_them(known: str, said: str) -> None:
     assert find_corrected(parse_statement(said), [("known", parse_statement(known))]) == []
 
 
-@pytest.mark.parametrize(
-    "said",
+@every_case(
     [
         "I changed the boiler filter on 3 May.",
         "We have changed the boiler filter.",
         "The boiler filter was replaced on 3 May.",
         "I changed our boiler's filter on 3 May.",
-    ],
+    ]
 )
 def test_things_that_share_only_the_thing_that_they_are_of_are_two(said: str) -> None:
     known = parse_statement("Remember that the boiler code is 4417.")
     assert find_corrected(parse_statement(said), [("known", known)]) == []
 
 
-@pytest.mark.parametrize(
-    ("known", "said"),
+@every_case(
     [
         ("The boiler code is 4417.", "They changed the boiler code to 4418."),
         ("The boiler codes are 4417 and 12.", "The boiler code was changed to 4418."),
         ("Dad is in room 214 at Maple Court.", "Dad moved to room 12."),
         ("Choir sings in the church hall.", "Choir moved to the library hall."),
         ("Nora's library day is Friday.", "Mrs Okonkwo moved Nora's library day to Monday."),
-    ],
+    ]
 )
 def test_what_is_moved_is_put_right(known: str, said: str) -> None:
     assert find_corrected(parse_statement(said), [("known", parse_statement(known))]) == ["known"]
@@ -113,13 +107,12 @@ def test_how_somebody_is_names_nobody() -> None:
     assert compare_statements(parse_entry("My boss is Helene now."), parse_entry("My boss is Raj.")) == "supersedes"
 
 
-@pytest.mark.parametrize(
-    "said",
+@every_case(
     [
         "I was wrong about the lab meeting, it is ten fifteen.",
         "Scrap what I said of Brunner, he retired.",
         "Not Limmatplatz, that was for a week.",
-    ],
+    ]
 )
 def test_what_is_plainly_put_right_is_learned_as_a_correction(said: str) -> None:
     assert [found.is_correction for found in extract_statements(said)] == [True]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sleep.rules.extract_statements import extract_statements
 from sleep.rules.importance import score_importance
 from sleep.rules.sentences import split_sentences
+from tests.support.sentence_tables import every_case
 
 TOLD = (
     ("I work as a nurse at Haukeland hospital.", "fact"),
@@ -84,7 +83,7 @@ CHATTER = (
 )
 
 
-@pytest.mark.parametrize(("text", "kind"), TOLD)
+@every_case(TOLD)
 def test_what_people_say_of_themselves_is_kept_as_they_said_it(text: str, kind: str) -> None:
     assert [(found.kind, found.content) for found in extract_statements(text)] == [(kind, text)]
 
@@ -93,8 +92,7 @@ def test_f29_greetings_and_chat_are_not_kept() -> None:
     assert [(text, found) for text in CHATTER for found in extract_statements(text)] == []
 
 
-@pytest.mark.parametrize(
-    "text",
+@every_case(
     [
         'Anna says: "I live in Oslo and my dog is Rex."',
         "Anna wrote “I live in Oslo, and my dog is Rex”",
@@ -103,7 +101,7 @@ def test_f29_greetings_and_chat_are_not_kept() -> None:
         "    I live in Oslo as indented code",
         "The string is `I live in Oslo`",
         "彼は「私は大阪に住んでいます」と言った。",
-    ],
+    ]
 )
 def test_f29_what_others_said_and_code_are_nobodys_facts(text: str) -> None:
     assert extract_statements(text) == []
@@ -130,8 +128,7 @@ def test_importance_grows_with_names_numbers_and_weighty_matters() -> None:
     assert score_importance("decision", "we go") > score_importance("fact", "we go")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@every_case(
     [
         ("Dr. Berg lives here. She is nice.", ["Dr. Berg lives here.", "She is nice."]),
         ("Am 3. Mai fahre ich. Dann nicht.", ["Am 3. Mai fahre ich.", "Dann nicht."]),
@@ -141,7 +138,7 @@ def test_importance_grows_with_names_numbers_and_weighty_matters() -> None:
         ("one\n\n\n two ", ["one", "two"]),
         ("He said “no.” Then he left.", ["He said “no.”", "Then he left."]),
         ("... ?! 42", []),
-    ],
+    ]
 )
 def test_sentences_end_where_they_end(text: str, expected: list[str]) -> None:
     assert [sentence.text for sentence in split_sentences(text)] == expected

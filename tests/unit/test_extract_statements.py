@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
-import pytest
-
 from assistant.core.records import LogRecord
 from sleep.rules.corrections import is_correction
 from sleep.rules.extract_statements import extract_from_conversation
 from sleep.rules.resolve_dates import append_dates
+from tests.support.sentence_tables import every_case
 from tests.support.store_home import NOW
 
 SAID = date(2026, 3, 5)  # a Thursday
@@ -32,8 +31,7 @@ def texts(*said: str) -> list[str]:
 # ------------------------------------------------------------------------------------------------------------- answers
 
 
-@pytest.mark.parametrize(
-    ("question", "answer", "learned"),
+@every_case(
     [
         ("Sure. What's your landlord called?", "Henrik Dahl.", "What's your landlord called? Henrik Dahl."),
         ("Noted! When is Ada's birthday?", "the 4th of june", "When is Ada's birthday? the 4th of june"),
@@ -42,7 +40,7 @@ def texts(*said: str) -> list[str]:
         ("Which airport do you usually fly from?", "Leeds Bradford", "Which airport do you usually fly from? Leeds"),
         ("Good morning. What shall I call you?", "juha", "What shall I call you? juha"),
         ("Nice. Shall I watch flights?", "only direct ones", "Shall I watch flights? only direct ones"),
-    ],
+    ]
 )
 def test_an_answer_is_learned_behind_its_question_from_both_messages(question: str, answer: str, learned: str) -> None:
     (one,) = extract_from_conversation(talk("hi", question, answer))
@@ -50,8 +48,7 @@ def test_an_answer_is_learned_behind_its_question_from_both_messages(question: s
     assert one.sources == (2, 1)
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
+@every_case(
     [
         ("Would you like me to make it shorter?", "yes please"),
         ("Shall I book the dentist?", "go ahead"),
@@ -64,7 +61,7 @@ def test_an_answer_is_learned_behind_its_question_from_both_messages(question: s
         ("How was the interview?", "awful"),
         ("Your landlord is called Henrik.", "great"),
         ("What's the capital of Chad? It is N'Djamena.", "lovely"),
-    ],
+    ]
 )
 def test_f29_offers_and_empty_answers_are_not_learned(question: str, answer: str) -> None:
     assert texts("hi", question, answer) == []
@@ -83,8 +80,7 @@ def test_f29_what_the_assistant_says_is_never_learned() -> None:
 # --------------------------------------------------------------------------------------------------------- corrections
 
 
-@pytest.mark.parametrize(
-    "text",
+@every_case(
     [
         "scrap that, the budget is 900 not 750",
         "choir is on thursdays now",
@@ -97,7 +93,7 @@ def test_f29_what_the_assistant_says_is_never_learned() -> None:
         "turns out Nils isn't coeliac after all",
         "yoga is on Thursdays instead of Mondays",
         "ich wohne nicht mehr in Bonn",
-    ],
+    ]
 )
 def test_what_changes_something_is_a_correction(text: str) -> None:
     found = extract_from_conversation(talk(text))
@@ -105,9 +101,7 @@ def test_what_changes_something_is_a_correction(text: str) -> None:
     assert is_correction(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["I live in Oslo.", "choir is on thursdays", "Our cat is called Mio.", "the gate code is 4711"]
-)
+@every_case(["I live in Oslo.", "choir is on thursdays", "Our cat is called Mio.", "the gate code is 4711"])
 def test_what_is_merely_told_is_none(text: str) -> None:
     assert [one.statement.is_correction for one in extract_from_conversation(talk(text))] == [False]
 
@@ -143,8 +137,7 @@ def test_who_she_is_stands_in_the_sentence_before() -> None:
 # ---------------------------------------------------------------------------------------------------------------- days
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@every_case(
     [
         ("dad's operation is on the 14th", "14 March 2026"),
         ("the lease ends on the 2nd", "2 April 2026"),
@@ -163,14 +156,13 @@ def test_who_she_is_stands_in_the_sentence_before() -> None:
         ("we get the keys sat the 28th", "28 March 2026"),
         ("they have moved it, and it's on the 21st", "21 March 2026"),
         ("It's Friday the 29th now", "29 May 2026"),
-    ],
+    ]
 )
 def test_a_day_that_hangs_on_when_it_was_named_has_its_date_in_brackets(text: str, shown: str) -> None:
     assert append_dates(text, SAID) == f"{text} ({shown})"
 
 
-@pytest.mark.parametrize(
-    "text",
+@every_case(
     [
         "choir is on thursdays",
         "the boiler man comes every march",
@@ -180,7 +172,7 @@ def test_a_day_that_hangs_on_when_it_was_named_has_its_date_in_brackets(text: st
         "the 3rd floor is ours",
         "I like tea",
         "the 31st of february",
-    ],
+    ]
 )
 def test_a_day_that_comes_again_or_stands_by_itself_has_none(text: str) -> None:
     assert append_dates(text, SAID) == text

@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from assistant.core.errors import ModelError
 from assistant.core.messages import Media, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply
@@ -17,6 +15,7 @@ from assistant.models.offline.model import OfflineModel
 from sleep.cycle.extract import ExtractionResult, Extractor, extract_by_rules, parse_entries
 from sleep.cycle.validate import is_readable
 from tests.support.scripted import ScriptedModel, ScriptStep
+from tests.support.sentence_tables import every_case
 from tests.support.sleep_home import memories_answer
 from tests.support.store_home import NOW
 
@@ -59,8 +58,7 @@ async def test_entries_have_the_place_and_time_of_their_first_source() -> None:
     assert entry.key.startswith("extract:5:") and entry.source_type == "extraction"
 
 
-@pytest.mark.parametrize(
-    "answer",
+@every_case(
     [
         '<memories>\n{"content": "a", "sources": [3]}\n{"content": "b", "sources": [5]}\n</memories>',
         '<memories>[{"content": "a", "sources": [3]}, {"content": "b", "sources": [5]}]</memories>',
@@ -68,7 +66,7 @@ async def test_entries_have_the_place_and_time_of_their_first_source() -> None:
         '<memories>\n[\n{"content": "a", "sources": [3]},\n{"content": "b", "sources": [5]},\n]\n</memories>',
         '<memories>\n```json\n{"content": "a", "sources": [3]}\n{"content": "b", "sources": [5]}\n```\n</memories>',
         'I fill <memories> now.\n<MEMORIES>{"content": "a", "sources": [3]}\n{"content": "b", "sources": [5]}',
-    ],
+    ]
 )
 async def test_lists_are_read_however_they_are_written(answer: str) -> None:
     found = await extract(answer)
@@ -80,7 +78,7 @@ async def test_nothing_to_keep_is_an_answer() -> None:
     assert (found.entries, found.rejected, found.failed, found.read_count) == ((), (), False, 3)
 
 
-@pytest.mark.parametrize("sources", [[], [99], "3", None, [True], ["3"], {"id": 3}])
+@every_case([[], [99], "3", None, [True], ["3"], {"id": 3}])
 def test_an_entry_that_names_none_of_the_messages_is_not_taken(sources: object) -> None:
     records = (said(1, "Hello."), *TALK)
     entries, rejected = parse_entries(memories_answer({"content": "x", "sources": sources}, ("kept", 3)), records)
@@ -93,7 +91,7 @@ def test_a_message_that_was_not_shown_is_no_source() -> None:
     assert entries is not None and entries[0].sources == (5,)
 
 
-@pytest.mark.parametrize("given", [None, "0.9", -1, 7, True, float("nan"), [1]])
+@every_case([None, "0.9", -1, 7, True, float("nan"), [1]])
 def test_where_importance_is_no_share_it_is_estimated(given: object) -> None:
     entries, _ = parse_entries(
         memories_answer({"content": "Born 1985.", "importance": given, "kind": ["x"], "sources": [3]}), TALK
@@ -131,8 +129,7 @@ HEARD = (
 )
 
 
-@pytest.mark.parametrize(
-    ("content", "source", "why"),
+@every_case(
     [
         ("Loves Paris in spring.", 4, "said by nobody but the assistant"),
         ("Good morning!", 6, "of no importance"),
@@ -143,7 +140,7 @@ HEARD = (
         ("Has a cousin named Zebulon.", 3, "named in no message"),
         ("Pays 4455 for honey.", 3, "named in no message"),
         ("keeps eleven hives", 3, "known already"),
-    ],
+    ]
 )
 def test_f29_what_a_model_makes_up_or_repeats_is_not_taken(content: str, source: int, why: str) -> None:
     row = {"content": content, "sources": [source], "importance": 0.8}
@@ -153,9 +150,7 @@ def test_f29_what_a_model_makes_up_or_repeats_is_not_taken(content: str, source:
     assert ([entry.content for entry in entries], rejected) == (["Has a brother named Tom."], (why,))
 
 
-@pytest.mark.parametrize(
-    "content", ["Keeps twelve hives.", "Does not keep eleven hives.", "Hives: eleven, and a shed."]
-)
+@every_case(["Keeps twelve hives.", "Does not keep eleven hives.", "Hives: eleven, and a shed."])
 def test_what_says_more_or_something_else_than_is_known_is_new(content: str) -> None:
     entries, _ = parse_entries(memories_answer((content, 3)), HEARD, ("The user keeps eleven hives of bees.",))
     assert entries is not None and [entry.content for entry in entries] == [content]
@@ -168,8 +163,7 @@ def _cut(text: str) -> ModelReply:
     return ModelReply(Message("assistant", text), Usage(output=9, cost_usd=0.01), "max_tokens")
 
 
-@pytest.mark.parametrize(
-    "answer",
+@every_case(
     [
         "",
         "I can't help with that.",
@@ -183,7 +177,7 @@ def _cut(text: str) -> ModelReply:
             "tool_calls",
         ),
         ModelReply(Message("assistant", memories_answer(("x", 3))), Usage(cost_usd=0.0), "refusal"),
-    ],
+    ]
 )
 async def test_f28_where_the_answer_is_no_list_the_rules_read(answer: ScriptStep) -> None:
     found = await extract(answer)
@@ -191,8 +185,7 @@ async def test_f28_where_the_answer_is_no_list_the_rules_read(answer: ScriptStep
     assert found.rejected
 
 
-@pytest.mark.parametrize(
-    ("kind", "passing"),
+@every_case(
     [
         ("network", True),
         ("overload", True),
@@ -202,7 +195,7 @@ async def test_f28_where_the_answer_is_no_list_the_rules_read(answer: ScriptStep
         ("overflow", False),
         ("bad_request", False),
         ("refusal", False),
-    ],
+    ]
 )
 async def test_f28_where_the_model_fails_the_rules_read(kind: str, passing: bool) -> None:
     found = await extract(ModelError("gone", kind=kind))  # type: ignore[arg-type]
@@ -311,7 +304,7 @@ async def test_a_long_message_is_shown_by_both_its_ends() -> None:
     assert "I am Ola." in words and "I live in Oslo." in words and len(words) < 8_000
 
 
-@pytest.mark.parametrize(("tokens", "window", "taken"), [(8_000, 100_000, 10), (400, 100_000, 3), (8_000, 1_200, 3)])
+@every_case([(8_000, 100_000, 10), (400, 100_000, 3), (8_000, 1_200, 3)])
 async def test_a_batch_fits_the_call_and_the_models_window(tokens: int, window: int, taken: int) -> None:
     records = [said(number, "word " * 60) for number in range(10)]
     assert len(await extractor(ScriptedModel(window=window), tokens).next_batch(records)) == taken

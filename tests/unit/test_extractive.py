@@ -11,6 +11,7 @@ from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogLocation
 from sleep.compaction.extractive import collect_key_facts, keep_both_ends, select_sentences, summarise_without_model
 from sleep.compaction.validate import restore_missing_values
+from tests.support.sentence_tables import every_case
 from tests.support.summaries import (
     COUNTER,
     START,
@@ -43,13 +44,11 @@ def test_what_tells_most_is_chosen_and_stands_in_the_order_it_was_said(told: tup
     assert chosen == [f"- #21 2026-03-04 user: {told[0]}", f"- #23 2026-03-04 user: {told[1]}"]
 
 
-@pytest.mark.parametrize(
-    ("more", "less"),
+@every_case(
     [
         ("Somebody had left ferry code K4-99 by the quay.", "Somebody had left a bag of nuts by the quay."),
         ("My sister lives in that town by the water.", "Some people walk in that town by the water."),
-    ],
-    ids=["what names something", "what a person tells of themselves"],
+    ]
 )
 def test_one_thing_makes_a_line_tell_more(more: str, less: str) -> None:
     assert lines_of((*alternating_messages(more), *alternating_messages(less, first=3)), 25) == [
@@ -71,8 +70,7 @@ def test_rare_words_tell_more_than_common_ones() -> None:
     assert lines_of(rows, count_text_tokens(rare) + 12) == [f"- #1 2026-03-04 user: {rare}"]
 
 
-@pytest.mark.parametrize(
-    "greeting",
+@every_case(
     [
         "Hello, how are you today?",
         "Thanks a lot for that!",
@@ -84,7 +82,7 @@ def test_rare_words_tell_more_than_common_ones() -> None:
         "Привет, как дела?",
         "ok",
         "Merci beaucoup mon ami",
-    ],
+    ]
 )
 def test_greetings_are_never_chosen(greeting: str) -> None:
     assert lines_of(alternating_messages(greeting, greeting)) == []
@@ -111,14 +109,13 @@ def test_what_is_said_again_is_told_once() -> None:
     assert lines_of(alternating_messages(TOLD, "Noted.", TOLD.upper())) == [f"- #1 2026-03-04 user: {TOLD}"]
 
 
-@pytest.mark.parametrize(
-    "said",
+@every_case(
     [
         "我的护照号码是P4471，五月到期。",
         "私は五月にベルゲンへ行くことに決めました。",
         "Моя сестра Анна живёт в Бергене.",
         "제 여권은 5월에 만료됩니다.",
-    ],
+    ]
 )
 def test_any_language_is_read(said: str) -> None:
     assert lines_of(alternating_messages(said, "好", said)) == [f"- #1 2026-03-04 user: {said}"]
@@ -132,7 +129,7 @@ def test_unspaced_scripts_are_scored_by_what_is_rare_too() -> None:
     ]
 
 
-@pytest.mark.parametrize("budget", [0, 5, 40, 200, 5000])
+@every_case([0, 5, 40, 200, 5000])
 def test_it_keeps_its_budget(budget: int) -> None:
     assert (
         count_text_tokens(select_sentences(summary_material(long_conversation()), budget, count_text_tokens)) <= budget

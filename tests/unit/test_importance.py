@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sleep.rules.importance import is_small_talk, is_uncertain, score_importance
+from tests.support.sentence_tables import every_case
 
 VITAL = (
     "My son Jonas has a peanut allergy.",
@@ -70,28 +69,28 @@ NOTHING = (
 )
 
 
-@pytest.mark.parametrize("text", VITAL)
+@every_case(VITAL)
 def test_health_safety_and_what_happens_in_a_family_weigh_most(text: str) -> None:
     assert 0.8 <= score_importance("fact", text) <= 0.9
 
 
-@pytest.mark.parametrize("text", GROUND)
+@every_case(GROUND)
 def test_identity_home_and_work_weigh_much(text: str) -> None:
     assert 0.6 <= score_importance("fact", text) <= 0.7
 
 
-@pytest.mark.parametrize(("kind", "text"), MIDDLE)
+@every_case(MIDDLE)
 def test_preferences_and_plans_lie_in_the_uncertain_middle(kind: str, text: str) -> None:
     weight = score_importance(kind, text)
     assert 0.4 <= weight <= 0.5 and is_uncertain(weight)
 
 
-@pytest.mark.parametrize("text", TRIVIA)
+@every_case(TRIVIA)
 def test_f29_what_is_over_with_the_day_weighs_little(text: str) -> None:
     assert score_importance("fact", text) == 0.2
 
 
-@pytest.mark.parametrize("text", NOTHING)
+@every_case(NOTHING)
 def test_f29_small_talk_weighs_nothing_whatever_its_kind(text: str) -> None:
     assert is_small_talk(text)
     assert score_importance("decision", text) == 0.1

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import pytest
-
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelReply, ModelRequest, ToolSpec
 from assistant.models.offline.model import OfflineModel
+from tests.support.sentence_tables import every_case
 
 Expectation = Callable[[Message], None]
 TOOLS = tuple(
@@ -266,14 +265,14 @@ async def first_reply(text: str, *, tools: tuple[ToolSpec, ...] = TOOLS) -> Mess
     return events[-1].message
 
 
-@pytest.mark.parametrize(("text", "expectation"), TABLE, ids=[text[:60] for text, _ in TABLE])
+@every_case(TABLE)
 async def test_an_everyday_utterance_is_understood(text: str, expectation: Expectation) -> None:
     reply = await first_reply(text)
     assert reply.role == "assistant"
     expectation(reply)
 
 
-@pytest.mark.parametrize("text", [text for text, _ in TABLE], ids=[text[:60] for text, _ in TABLE])
+@every_case([text for text, _ in TABLE])
 async def test_without_tools_every_utterance_gets_words_and_no_call(text: str) -> None:
     reply = await first_reply(text, tools=())
     assert reply.content.strip()

@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from assistant.context.build import build_request
 from assistant.context.normalise import RETAINED_WORDS_START
 from assistant.context.pressure import PromptSize, RequestBudgets, measure_pressure
@@ -31,6 +29,7 @@ from tests.support.conversation_strategies import (
     places_of,
     view_of,
 )
+from tests.support.sentence_tables import every_case
 from tests.unit.test_fallback import says, user, uses, words
 
 NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
@@ -297,7 +296,7 @@ def test_nothing_is_planned_for_a_short_conversation() -> None:
     assert not found.has_changes and found.after == found.before
 
 
-@pytest.mark.parametrize("trigger", ["manual", "emergency"])
+@every_case(["manual", "emergency"])
 def test_nothing_is_planned_where_the_view_would_grow(trigger: str) -> None:
     """What a person said stays word for word: beside a summary it is more than before."""
     rows = [row for n in range(4) for row in (user(500, f"request {n} "), says(20))]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from assistant.core.checkpoints import RequestKind
 from sleep.rules.intents import classify_request
+from tests.support.sentence_tables import every_case
 
 TASKS = (
     "Book a table for two at the Fjord restaurant on Friday.",
@@ -86,20 +85,17 @@ def test_f18_a_question_is_rarely_taken_for_a_task() -> None:
     assert [text for text in NO_TASKS if classify_request(text)] == []
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 6_000 + "\nPlease fix it.", "Fix the import in this file:\n" + "import os\n" * 2_000]
-)
+@every_case(["x" * 6_000 + "\nPlease fix it.", "Fix the import in this file:\n" + "import os\n" * 2_000])
 def test_what_is_asked_about_a_long_paste_is_found_before_and_after_it(text: str) -> None:
     assert classify_request(text)
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\n", "?", "😀", "...", "\ud83d", "```", '"', "· · ·"])
+@every_case(["", "   ", "\n\n", "?", "😀", "...", "\ud83d", "```", '"', "· · ·"])
 def test_what_has_no_words_asks_nothing(text: str) -> None:
     assert not classify_request(text)
 
 
-@pytest.mark.parametrize(
-    "text",
+@every_case(
     [
         "Remind me at 18:00 to call Mum",
         "Hi! Please remind me to call the dentist tomorrow at nine.",
@@ -112,14 +108,13 @@ def test_what_has_no_words_asks_nothing(text: str) -> None:
         "Recuérdame llamar al médico mañana.",
         "提醒我明天给妈妈打电话。",
         "Напомни мне завтра позвонить врачу.",
-    ],
+    ]
 )
 def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
     assert classify_request(text) is RequestKind.REMINDER
 
 
-@pytest.mark.parametrize(
-    "text",
+@every_case(
     [
         "Remind me at six to call Mum. Book a table for two, too.",
         "Book a table for two and remind me of it.",
@@ -127,7 +122,7 @@ def test_f18_what_asks_for_a_reminder_alone_is_told_apart(text: str) -> None:
         "Write to Karin that she is to remind me.",
         "Remind me of the list and then send it to Karin; pay the rent.",
         "Don't forget to water the plants.",
-    ],
+    ]
 )
 def test_f18_a_reminder_beside_something_to_be_done_is_a_task(text: str) -> None:
     assert classify_request(text) is RequestKind.TASK

@@ -4,39 +4,36 @@ belong to, and what people type for short is read as what it stands for.
 
 from __future__ import annotations
 
-import pytest
-
 from sleep.rules.clauses import join_fragments
 from sleep.rules.extract_statements import extract_statements
 from sleep.rules.sentences import expand_shorthand, split_sentences
+from tests.support.sentence_tables import every_case
 
 
 def texts(said: str) -> list[str]:
     return [one.text for one in join_fragments(split_sentences(said))]
 
 
-@pytest.mark.parametrize(
-    "said",
+@every_case(
     [
         "The clinic has moved me to a Friday. The 29th, half past nine.",
         "My sister had the baby! A girl. Aino.",
         "The dentist! That's Mr Sandhu in Corve Street.",
         "emacs. been on it since uni",
-    ],
+    ]
 )
 def test_a_fragment_belongs_to_the_sentence_beside_it(said: str) -> None:
     assert texts(said) == [said]
 
 
-@pytest.mark.parametrize(
-    "said",
+@every_case(
     [
         "We moved in May. The flat has two rooms.",
         "Can you find a train? Tuesday, before noon.",
         "We came last. Goodness me.",
         "I live in Bath. What a day!",
         "She lives in Bonn. Thanks!",
-    ],
+    ]
 )
 def test_a_sentence_a_question_and_an_outcry_stand_by_themselves(said: str) -> None:
     assert len(texts(said)) == 2
@@ -53,8 +50,7 @@ def test_what_is_learned_has_its_fragment_with_it() -> None:
     assert found.content.endswith("The 29th, half past nine.")
 
 
-@pytest.mark.parametrize(
-    ("typed", "read"),
+@every_case(
     [
         ("im w/ u til 5", "i'm with you until 5"),
         ("dont n cant", "don't and can't"),
@@ -65,26 +61,25 @@ def test_what_is_learned_has_its_fragment_with_it() -> None:
         ("R2 and n+1 and x.r", "R2 and n+1 and x.r"),
         ("bday's the 9th", "birthday's the 9th"),
         ("they’re in", "they're in"),
-    ],
+    ]
 )
 def test_what_is_typed_for_short_is_spelled_out(typed: str, read: str) -> None:
     assert expand_shorthand(typed) == read
 
 
-@pytest.mark.parametrize(
-    "told",
+@every_case(
     [
         "im a vet n i work nights",
         "my sis n her bf live in ghent",
         "bday's 9 nov if u ever need it",
         "dont ping me after 6 unless prod is on fire",
         "havent been to the dentist in 3 yrs",
-    ],
+    ]
 )
 def test_what_is_told_for_short_is_kept_as_it_was_typed(told: str) -> None:
     assert [found.content for found in extract_statements(told)] == [told]
 
 
-@pytest.mark.parametrize("asked", ["whats the diff between ssd n hdd", "can u fix this pls", "thx u r the best"])
+@every_case(["whats the diff between ssd n hdd", "can u fix this pls", "thx u r the best"])
 def test_f29_what_is_asked_for_short_is_not_learned(asked: str) -> None:
     assert extract_statements(asked) == []

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.core.memories import JournalEntry, UndoableEdit
 from sleep.cycle.curate import build_day_notes, propose_memory_md
 from sleep.cycle.memory_md import choose_section
+from tests.support.sentence_tables import every_case
 
 NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)
 OSLO = ZoneInfo("Europe/Oslo")
@@ -111,8 +111,7 @@ def test_what_is_superseded_goes_and_what_replaces_it_comes() -> None:
     assert proposed(moved[:1], stood, [by("sleep", "", stood)]) == ""
 
 
-@pytest.mark.parametrize(
-    "left_out",
+@every_case(
     [
         entry("Buy milk.", 0.9, "task"),
         entry("We spoke of boats.", 0.9, "summary"),
@@ -121,7 +120,7 @@ def test_what_is_superseded_goes_and_what_replaces_it_comes() -> None:
         entry("x", 0.9, scope="peer:x:ann"),
         entry("x", 0.9, source_type="context_synthesis"),
         entry(" ", 0.9),
-    ],
+    ]
 )
 def test_f26_only_what_the_owner_said_and_what_stands_is_written(left_out: JournalEntry) -> None:
     assert proposed([left_out]) == ""
@@ -217,8 +216,7 @@ def _in_order(lines: Sequence[str], text: str) -> bool:
     return all(any(line.rstrip("\r") == one.rstrip("\r") for one in left) for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("content", "tags", "wanted"),
+@every_case(
     [
         ("My brother works in Oslo.", ("fact",), "People"),
         ("I live in Bergen.", ("fact",), "Home"),
@@ -230,7 +228,7 @@ def _in_order(lines: Sequence[str], text: str) -> bool:
         ("Mein Bruder heißt Paul.", ("fact",), "People"),
         ("私は京都に住んでいます。", ("fact",), "Home"),
         ("我对花生过敏。", ("fact",), "Health"),
-    ],
+    ]
 )
 def test_a_section_is_found_by_kind_and_words(content: str, tags: tuple[str, ...], wanted: str) -> None:
     assert choose_section(content, tags) == wanted

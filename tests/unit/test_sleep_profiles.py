@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from assistant.core.memories import JournalEntry
 from assistant.core.profiles import Profile, add_attribute
 from sleep.cycle.profiles import find_profile_changes
+from tests.support.sentence_tables import every_case
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
@@ -32,8 +33,7 @@ def values(profile: Profile, *, former: bool = False) -> dict[str, str]:
     return {one.name: one.value for one in profile.attributes if (one.until is not None) == former}
 
 
-@pytest.mark.parametrize(
-    ("said", "name", "kind", "attributes"),
+@every_case(
     [
         ("My sister Marta lives in Bergen.", "Marta", "person", {"relation": "sister", "lives in": "Bergen"}),
         ("Henrik Dahl is our landlord.", "Henrik Dahl", "person", {"relation": "landlord"}),
@@ -53,7 +53,7 @@ def values(profile: Profile, *, former: bool = False) -> dict[str, str]:
         ),
         ("私の妹の名前は花子です。", "花子", "person", {"relation": "妹"}),
         ("我妹妹叫李娜。", "李娜", "person", {"relation": "妹妹"}),
-    ],
+    ]
 )
 def test_who_is_named_gets_a_profile(said: str, name: str, kind: str, attributes: dict[str, str]) -> None:
     found = profiles(told(said))
@@ -111,8 +111,7 @@ def test_of_two_sisters_neither_is_my_sister() -> None:
     assert three["Ada"].aliases == ()
 
 
-@pytest.mark.parametrize(
-    "said",
+@every_case(
     [
         "I live in Bergen.",
         "Tomorrow is a holiday.",
@@ -128,7 +127,7 @@ def test_of_two_sisters_neither_is_my_sister() -> None:
         "My sister Jo lives in Rome?",
         "My sister Is",
         "",
-    ],
+    ]
 )
 def test_better_few_and_true(said: str) -> None:
     assert find_profile_changes(told(said), []) == []

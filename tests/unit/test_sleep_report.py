@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from assistant.commands.sleep import (
     render_forecast,
     render_phase,
@@ -24,6 +22,7 @@ from sleep.compaction.values import SummaryEstimate
 from sleep.cycle.dry_run import FullSession, SleepForecast, UnreadSession
 from sleep.cycle.phase_result import PhaseResult
 from sleep.cycle.undo import SleepUndoResult
+from tests.support.sentence_tables import every_case
 
 OSLO = ZoneInfo("Europe/Oslo")
 BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
@@ -107,20 +106,19 @@ def test_there_was_none_yet() -> None:
     assert say(None) == "No sleep yet." and sleep_report_json(None) is None
 
 
-@pytest.mark.parametrize(
-    ("state", "trigger", "words"),
+@every_case(
     [
         ("running", "manual", "(by hand), 2026-11-20 03:30, 1 h 0 min: it is still under way"),
         ("interrupted", "late", "(night, slept late), 2026-11-20 03:30, cut off: it was cut off; the next one goes on"),
         ("undone", "nap", "(nap), 2026-11-20 03:30, cut off: it was taken back"),
         ("failed", "phase", "(one phase), 2026-11-20 03:30, cut off: not all went well"),
-    ],
+    ]
 )
 def test_how_it_began_and_how_it_ended_is_told(state: Any, trigger: str, words: str) -> None:
     assert words in say(replace(NIGHT, ended_at=None, state=state, trigger=trigger))
 
 
-@pytest.mark.parametrize("key", ["error", "warning", "model", "budget"])
+@every_case(["error", "warning", "model", "budget"])
 def test_whatever_went_wrong_is_told(key: str) -> None:
     assert say(only("extract", **{key: "no route to host"})).splitlines()[-1] == "- ! reading: no route to host"
 
@@ -132,14 +130,13 @@ def test_where_nothing_was_done_that_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("costs", "words"),
+@every_case(
     [
         ([None], "no known price in 2 calls."),
         ([0.5, None], "$0.5000 and what has no known price in 2 calls."),
         ([0.0, 0.0], "$0.0000 in 2 calls."),
         ([0.25, 0.25], "$0.5000 in 2 calls."),
-    ],
+    ]
 )
 def test_a_cost_that_is_not_known_is_not_told_as_nothing(costs: list[float | None], words: str) -> None:
     phases = {str(number): {"state": "done", "cost_usd": cost} for number, cost in enumerate(costs)}
@@ -172,7 +169,7 @@ def test_the_same_as_json_is_what_is_kept() -> None:
     )
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (7260, "2 h 1 min")])
+@every_case([(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (7260, "2 h 1 min")])
 def test_durations(seconds: float, words: str) -> None:
     assert format_duration(seconds) == words
 

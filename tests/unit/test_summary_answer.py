@@ -23,6 +23,7 @@ from sleep.compaction.answer import (
     merge_answers,
     parse_summary_answer,
 )
+from tests.support.sentence_tables import every_case
 from tests.support.summaries import SUMMARY_TEXT, count_text_tokens, model_reply, summary_answer
 
 
@@ -44,15 +45,14 @@ def test_an_answer_has_a_summary_memories_and_facts_by_kind() -> None:
     assert found.facts == {"decisions": ("take the ferry", "no car"), "identifiers": ("TK-4471", "#12")}
 
 
-@pytest.mark.parametrize(
-    "written",
+@every_case(
     [
         f"Here it is.\n<summary>{SUMMARY_TEXT}",
         f"<summary>{SUMMARY_TEXT}\n<memories>\n- one\n</memories>",
         f"```xml\n<summary>\n{SUMMARY_TEXT}\n</summary>\n```",
         f"<summary>\n```\n{SUMMARY_TEXT}\n```\n</summary>",
         f"<think>They want <b>brevity</b>.</think><SUMMARY>{SUMMARY_TEXT}</SUMMARY >",
-    ],
+    ]
 )
 def test_what_is_around_a_summary_and_what_is_not_closed_does_not_matter(written: str) -> None:
     assert usable(written).text == SUMMARY_TEXT
@@ -65,8 +65,7 @@ def test_memories_are_found_where_their_list_is_not_closed() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("came", "why"),
+@every_case(
     [
         (model_reply(""), EMPTY),
         (model_reply(" \n"), EMPTY),
@@ -84,8 +83,7 @@ def test_memories_are_found_where_their_list_is_not_closed() -> None:
         (model_reply(summary_answer("ha " * 12)), NOISE),
         (model_reply(summary_answer("0101 1101 / 22 -- 9" * 3)), NOISE),
         (model_reply(summary_answer(base64.encodebytes(SUMMARY_TEXT.encode() * 2).decode())), NOISE),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ]
 )
 def test_f12_an_answer_that_is_no_summary_says_why(came: ModelReply, why: str) -> None:
     assert parse_summary_answer(came) == why
@@ -97,15 +95,14 @@ def test_an_answer_that_was_cut_off_behind_its_summary_is_whole_enough() -> None
     assert found.text == SUMMARY_TEXT
 
 
-@pytest.mark.parametrize(
-    "text",
+@every_case(
     [
         "我们决定五月去卑尔根，坐渡轮，带安娜。",
         "ベルゲンへの旅行を計画している。フェリーは予約済み。",
         "เราตัดสินใจไปเบอร์เกนในเดือนพฤษภาคม",
         "Мы решили ехать в Берген на пароме вместе с Анной.",
         "- paths: /srv/anna/trip/plan.md, https://example.org/ferries/2027/bergen?cabin=window&children=2 and so on",
-    ],
+    ]
 )
 def test_prose_of_any_language_is_no_noise(text: str) -> None:
     assert not is_noise(text)

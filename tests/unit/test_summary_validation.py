@@ -14,6 +14,7 @@ from sleep.compaction.validate import (
     is_same_language,
     restore_missing_values,
 )
+from tests.support.sentence_tables import every_case
 from tests.support.summaries import (
     START,
     SUMMARY_TEXT,
@@ -34,8 +35,7 @@ def restored(*texts: str, summary: str = NOTHING, most: int = 800, tasks: tuple[
     ).restored
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "value"),
+@every_case(
     [
         ("the ticket is TK-4471-Q.", "identifiers", "TK-4471-Q"),
         ("see https://example.org/a?b=1, it says", "identifiers", "https://example.org/a?b=1"),
@@ -47,19 +47,19 @@ def restored(*texts: str, summary: str = NOTHING, most: int = 800, tasks: tuple[
         ("потом спроси Анну", "names", "Анну"),
         ("Please water the plants", "tasks", "Please water the plants"),
         ("- [ ] order boots", "tasks", "- [ ] order boots"),
-    ],
+    ]
 )
 def test_what_a_text_names_is_found_by_its_form(text: str, kind: str, value: str) -> None:
     assert find_missing_values([text, text], "Nothing of it.") == {kind: [value]}
     assert find_missing_values([text], f"It has {value.upper()} in it.") == {}
 
 
-@pytest.mark.parametrize("summary", ["in 2012", "at 12:30", "for 12.50", "on 12-04", "0.12", "5/12"])
+@every_case(["in 2012", "at 12:30", "for 12.50", "on 12-04", "0.12", "5/12"])
 def test_a_number_within_another_one_is_missing(summary: str) -> None:
     assert find_missing_values(["it was 12 of them"], summary) == {"numbers": ["12"]}
 
 
-@pytest.mark.parametrize("summary", ["12 of them", "all 12.", "€12", "12%", "12km", "(12)", "x=12, y", "１２"])
+@every_case(["12 of them", "all 12.", "€12", "12%", "12km", "(12)", "x=12, y", "１２"])
 def test_a_number_by_itself_is_there(summary: str) -> None:
     assert find_missing_values(["it was 12 of them"], summary) == {}
 
@@ -154,7 +154,7 @@ def test_f26_what_is_restored_cannot_close_a_boundary() -> None:
     assert "TK-4471" in line
 
 
-@pytest.mark.parametrize("unspaced", ["说", "aB3", "a@"])
+@every_case(["说", "aB3", "a@"])
 def test_a_text_without_spaces_takes_no_square_of_its_length(unspaced: str) -> None:
     text = f"{unspaced * 1_000_000} then, the code is TK-4471"
     assert "TK-4471" in " ".join(restored(text))
@@ -200,8 +200,7 @@ def test_f24_the_persons_language_holds_whatever_texts_they_show() -> None:
     assert not is_same_language(TEXT_BY_LANGUAGE["fr"], rows)
 
 
-@pytest.mark.parametrize(
-    ("said", "summary"),
+@every_case(
     [
         (
             f"{TEXT_BY_LANGUAGE['zh']} `docker compose up` API",
@@ -213,7 +212,7 @@ def test_f24_the_persons_language_holds_whatever_texts_they_show() -> None:
         (TEXT_BY_LANGUAGE["en"], "12 / 13 / 14"),
         ("def f(x): return x\n" * 5, TEXT_BY_LANGUAGE["de"]),
         ("Vi må kjøpe billetter.", TEXT_BY_LANGUAGE["no"]),
-    ],
+    ]
 )
 def test_where_it_cannot_be_told_a_summary_is_taken(said: str, summary: str) -> None:
     assert is_same_language(summary, summary_material(alternating_messages(said)))
@@ -224,8 +223,7 @@ def test_danish_and_norwegian_are_not_told_apart() -> None:
     assert is_same_language(danish, summary_material(alternating_messages(TEXT_BY_LANGUAGE["no"])))
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@every_case(
     [
         ("私の予約番号はAB-1234です。部屋は12号室、電話は090-1234-5678です。", ["AB-1234", "12", "090-1234-5678"]),
         ("我的订单号是XK47291,密码4711。", ["XK47291", "4711"]),
@@ -234,7 +232,7 @@ def test_danish_and_norwegian_are_not_told_apart() -> None:
         ("ירושלים דירה 17ב", ["17ב"]),
         ("Σύμβουλος 12Β", ["12Β"]),
         ("номер ЗК-4471-Ж", ["ЗК-4471-Ж"]),
-    ],
+    ]
 )
 def test_identifiers_and_numbers_are_found_in_any_script(text: str, found: list[str]) -> None:
     assert [value for kind, value in find_named_values(text) if kind in ("identifiers", "numbers")] == found

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from sleep.rules.supersede import (
     EntryDecision,
     MemoryCandidate,
@@ -14,6 +12,7 @@ from sleep.rules.supersede import (
     parse_entry,
     restate_correction,
 )
+from tests.support.sentence_tables import every_case
 
 THEN = datetime(2026, 1, 10, tzinfo=UTC)
 LATER = THEN + timedelta(days=90)
@@ -154,18 +153,18 @@ SAME = (
 )
 
 
-@pytest.mark.parametrize(("earlier", "later"), SUPERSEDES)
+@every_case(SUPERSEDES)
 def test_what_puts_something_right_takes_its_place(earlier: str, later: str) -> None:
     assert compare_statements(parse_entry(later), parse_entry(earlier)) == "supersedes"
 
 
-@pytest.mark.parametrize(("earlier", "later"), SEPARATE)
+@every_case(SEPARATE)
 def test_what_is_only_alike_stands_beside_it(earlier: str, later: str) -> None:
     assert compare_statements(parse_entry(later), parse_entry(earlier)) == "separate"
     assert compare_statements(parse_entry(earlier), parse_entry(later)) == "separate"
 
 
-@pytest.mark.parametrize(("earlier", "later"), SAME)
+@every_case(SAME)
 def test_what_is_said_twice_is_the_same(earlier: str, later: str) -> None:
     assert compare_statements(parse_entry(later), parse_entry(earlier)) == "same"
 
@@ -212,21 +211,18 @@ def test_it_means_what_was_just_said_and_nothing_older() -> None:
     assert decide_entry(entry, LATER, [budget]) == EntryDecision("new")
 
 
-@pytest.mark.parametrize(
-    ("said", "about", "expected"),
+@every_case(
     [
         ("no, make it Friday, not Monday", "Tea is on Monday.", "Tea is on Friday. (no, make it Friday, not Monday)"),
         ("it's 900, not 750", "The budget is 750.", "The budget is 900. (it's 900, not 750)"),
         ("the rent is 900, not 750", "The rent is 750.", "the rent is 900, not 750"),
         ("it's 900, not 750", "The budget is 17500.", "it's 900, not 750"),
-    ],
+    ]
 )
 def test_what_says_it_only_is_restated_in_full(said: str, about: str, expected: str) -> None:
     assert restate_correction(said, about) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "…", "x" * 1_000_000, "not " * 2_000, "a, " * 1_000_000, "was " * 9_000 + "now", "的" * 5_000]
-)
+@every_case(["", "…", "x" * 1_000_000, "not " * 2_000, "a, " * 1_000_000, "was " * 9_000 + "now", "的" * 5_000])
 def test_any_text_is_read_soon(text: str) -> None:
     assert compare_statements(parse_entry(text), parse_entry("I live in Oslo.")) == "separate"
