@@ -1,0 +1,19 @@
+"""`python -m tests.fit`: fits the weights of the rules and writes them into `sleep/rules/data/signs.toml`."""
+
+from __future__ import annotations
+
+from sleep.rules.pattern_files import DATA_FILES
+from tests.fit.weights import fit_weights, replace_weights, shipped_weights
+
+
+def main() -> None:
+    shipped, fitted = shipped_weights(), fit_weights()
+    for name, weight in fitted.items():
+        if weight != shipped[name]:
+            print(f"{name}: {shipped[name]} -> {weight}")
+    path = DATA_FILES / "signs.toml"
+    path.write_text(replace_weights(path.read_text(encoding="utf-8"), fitted), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
