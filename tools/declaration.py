@@ -26,7 +26,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from assistant.core.errors import ToolError
 from assistant.core.model_api import ToolSpec
 from assistant.core.ports import ToolContext, ToolEffects
-from assistant.core.tool_results import quote_text
+from assistant.core.quoting import quote_text
 
 
 def start_of_day(day: date | None, zone: ZoneInfo) -> datetime | None:

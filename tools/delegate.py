@@ -13,8 +13,8 @@ from pydantic import AfterValidator, StringConstraints
 
 from assistant.core.errors import ToolError
 from assistant.core.ports import Tool, ToolContext
+from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import shorten
-from assistant.core.tool_results import quote_block, quote_text
 from assistant.runtime.delegation import DelegationRunner
 from tools.declaration import OWNER_ONLY, tool
 

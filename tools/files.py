@@ -30,8 +30,8 @@ from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
 from assistant.core.ports import Tool, ToolContext
+from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize
-from assistant.core.tool_results import quote_block, quote_text
 from assistant.gateway.attachments import MAX_SENT_BYTES, SENT_FOLDER, safe_file_name
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.script.outbox import TurnFiles

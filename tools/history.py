@@ -24,9 +24,9 @@ from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media, Role
 from assistant.core.ports import Tool, ToolContext
+from assistant.core.quoting import QuotedMessage, fit_quote_block, format_quote, quote_block, quote_text
 from assistant.core.records import LogRecord, SearchHit
 from assistant.core.text import shorten
-from assistant.core.tool_results import QuotedMessage, fit_quote_block, format_quote, quote_block, quote_text
 from assistant.store.search.history import StoredHistory
 from tools.declaration import ALL_ROLES, StorableInt, start_of_day, tool
 

@@ -28,11 +28,11 @@ from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import JournalEntry, MemoryHit
 from assistant.core.ports import Tool, ToolContext
+from assistant.core.quoting import quote_block, quote_text
 from assistant.core.records import LogRecord
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Journal
 from assistant.core.text import shorten
-from assistant.core.tool_results import quote_block, quote_text
 from assistant.erasure.service import ErasureService
 from assistant.memory.service import MemoryService
 from assistant.store.memory.search import StoredMemorySearch

@@ -23,8 +23,8 @@ from assistant.core.errors import ToolError
 from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.profiles import Profile, add_alias, add_attribute
+from assistant.core.quoting import quote_block, quote_text
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.core.tool_results import quote_block, quote_text
 from tools.declaration import ALL_ROLES, OWNER_ONLY, tool
 
 

@@ -16,7 +16,7 @@ from assistant.agenda.service import AgendaService
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.jobs import MAX_REMINDER_CHARACTERS
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.tool_results import quote_text
+from assistant.core.quoting import quote_text
 from tools.declaration import ALL_ROLES, StorableInt, tool
 
 

@@ -20,9 +20,9 @@ from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import ToolError
 from assistant.core.ports import Tool, ToolContext
+from assistant.core.quoting import QuotedMessage, format_quote, format_todos
 from assistant.core.records import TodoItem
 from assistant.core.text import shorten_line
-from assistant.core.tool_results import QuotedMessage, format_quote, format_todos
 from assistant.store.character.todos import StoredTodos
 from assistant.store.script.requests import UserRequests
 from tools.declaration import ALL_ROLES, StorableInt, tool

@@ -12,17 +12,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.core.calendar import MONTHS, NUMBER_WORDS, format_moment, local_to_utc, utc_to_local
+from assistant.core.calendar import MONTHS, NUMBER_WORDS, format_moment, local_to_utc, read_date_phrase, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex, shorten
 
 MAX_PHRASE_CHARACTERS = 200
 DEFAULT_HOUR = 9
 _LANGUAGES = ["en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "nb", "pl"]
-_SETTINGS = {"PREFER_DATES_FROM": "future", "RETURN_TIME_AS_PERIOD": True, "RETURN_AS_TIMEZONE_AWARE": False}
 _MOST_NUMBERS = 8
 _FARTHEST = timedelta(days=36_525)
 # By how much the clock is moved to see whether a text counts from now.
@@ -152,9 +150,8 @@ def _natural_language(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     alone = _next_clock(written, base)
     if alone is not None:
         return _by_the_clock(alone, zone)
-    data = _read(written, base)
-    local, period = data.date_obj, data.period
-    if local is None or not _all_of_it_counts(written, base, data):
+    local, period = _read(written, base)
+    if local is None or not _all_of_it_counts(written, base, local):
         raise _not_understood(text)
     try:
         if period in ("day", "week") and not _HAS_CLOCK.search(written):
@@ -165,7 +162,7 @@ def _natural_language(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
                 f"{text!r} was understood as {local:%B %Y} or so. Nothing was set; name a day and a time, such as "
                 f"{_EXAMPLES}."
             )
-        if period == "time" and _read(written, base + _NUDGE).date_obj == local + _NUDGE:
+        if period == "time" and _read(written, base + _NUDGE)[0] == local + _NUDGE:
             # So many hours from now are as many hours in a night in which the clocks change.
             at = _whole(now + (local - base))
             return ParsedMoment(at, utc_to_local(at, zone))
@@ -209,11 +206,11 @@ def _dated(text: str) -> str:
     return _DOTTED.sub(_dotted, text)
 
 
-def _all_of_it_counts(text: str, base: datetime, data: Any) -> bool:
+def _all_of_it_counts(text: str, base: datetime, local: datetime) -> bool:
     """dateparser passes over numbers that it has no place for: each of them must make a difference."""
     numbers = list(re.finditer(r"\d+", text))
     others = (f"{text[: one.start()]}{_other(one[0])}{text[one.end() :]}" for one in numbers)
-    return len(numbers) <= _MOST_NUMBERS and all(_read(other, base).date_obj != data.date_obj for other in others)
+    return len(numbers) <= _MOST_NUMBERS and all(_read(other, base)[0] != local for other in others)
 
 
 def _other(number: str) -> str:
@@ -231,20 +228,11 @@ def _dotted(found: re.Match[str]) -> str:
 
 def _names_no_day(text: str, base: datetime) -> bool:
     """Whether a text names a month without a day of it, for which dateparser takes today's."""
-    return _read(text, base, "month").date_obj is not None and _read(text, base, "day").date_obj is None
+    return _read(text, base, "month")[0] is not None and _read(text, base, "day")[0] is None
 
 
-def _read(text: str, base: datetime, *parts: str) -> Any:
-    """What dateparser reads (`date_obj`, None where one of `parts` is not named; and `period`)."""
-    from dateparser.date import DateDataParser  # takes a while to import
-
-    settings = {**_SETTINGS, "RELATIVE_BASE": base, "REQUIRE_PARTS": list(parts)}
-    parser = DateDataParser(languages=_LANGUAGES, settings=settings)
-    try:
-        return parser.get_date_data(text)
-    except (ValueError, OverflowError, TypeError, KeyError, AttributeError, re.error):
-        # Some texts that are no dates make it stumble.
-        raise _not_understood(text) from None
+def _read(text: str, base: datetime, *parts: str) -> tuple[datetime | None, str]:
+    return read_date_phrase(text, base, _LANGUAGES, prefer="future", parts=parts)
 
 
 def _not_understood(text: str) -> UsageError:

@@ -22,9 +22,9 @@ from typing import Any, Protocol
 import structlog
 
 from assistant.core.backups import Backup, BackupKind, BackupResult, backup_to_json, format_megabytes
+from assistant.core.calendar import SleepSchedule
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.slash_commands import Command, CommandInvocation
-from assistant.core.sleep_schedule import SleepSchedule
 from assistant.core.text import pluralize
 
 RETRY_AFTER = timedelta(hours=1)

@@ -20,7 +20,7 @@ from assistant.core.errors import UsageError
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize
 from assistant.service.home_lock import home_lock
-from assistant.sessions.archive_search import (
+from assistant.sessions.listing import (
     HITS_PER_RESULT,
     ArchiveHit,
     hits_in_log,

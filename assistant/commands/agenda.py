@@ -19,11 +19,11 @@ from assistant.core.calendar import format_moment as as_people_read
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CatchUpPolicy, DeliveryTarget, EndedSlot, Job, JobKind, JobRequest
 from assistant.core.people import ALL_ROLES
+from assistant.core.quoting import quote_text
 from assistant.core.sessions import OWNER_SCOPE, session_scope
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.split_reminder import split_reminder
 from assistant.core.text import lazy_regex, pluralize
-from assistant.core.tool_results import quote_text
 
 REMIND_USAGE = "/remind [TEXT --at WHEN [--every HOW OFTEN] | list | cancel N | again N WHEN | done N | history]"
 SCHEDULE_USAGE = (

@@ -30,13 +30,12 @@ from assistant.core.memories import (
     MemoryState,
     RebuildResult,
 )
-from assistant.core.quoting import RECORD_TAG
+from assistant.core.quoting import RECORD_TAG, quote_block, quote_text
 from assistant.core.records import LogRecord
 from assistant.core.sessions import session_scope
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Conversation
 from assistant.core.text import lazy_regex, pluralize
-from assistant.core.tool_results import quote_block, quote_text
 from assistant.memory.as_of import split_as_of
 from assistant.memory.exchange import export_memory
 from assistant.memory.service import MemoryService

@@ -17,20 +17,18 @@ from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_ki
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
-from assistant.sessions.archive_search import (
+from assistant.sessions.listing import (
     HITS_PER_RESULT,
     ArchiveHit,
-    hits_in_log,
-    search_archived_records,
-    visible_records,
-)
-from assistant.sessions.listing import (
     SessionReader,
     SessionRow,
     can_resume,
     describe_generation,
+    hits_in_log,
     reset_done_text,
+    search_archived_records,
     sessions_markdown,
+    visible_records,
 )
 from assistant.sessions.reset import ResetRequest
 from assistant.sessions.scheduler import ResetScheduler

@@ -1,13 +1,24 @@
-"""Text that is shown to the model as a record, between boundaries that the text itself cannot forge (I10).
+"""Text of somebody else's in a prompt or a tool's result: between boundaries and in forms that it cannot leave (I10).
 
 Whoever wrote a text can write our closing tag into it as well. So every text that is not ours loses the power to open
 or close one of our boundaries before it is sent: `<` of such a tag becomes `&lt;`, everything else stays as it was.
+
+What always holds for tool results:
+- Stored words are data. On a line they stand as one JSON string, in a block every line begins with "> "; neither form
+  can be left from inside, whatever the words say. Control characters and direction overrides are escaped or replaced,
+  so that a quotation looks the same to a model and on a terminal.
+- Whatever a `format_...` function writes, the parser beside it reads back, for the offline model; anything else in a
+  result is ignored by it.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
+from assistant.core.records import TodoItem
 from assistant.core.text import lazy_regex
 
 NOTE_TAG = "runtime-note"
@@ -52,3 +63,117 @@ def replace_unsendable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+FAILURE_PREFIX = "Error: "
+_NO_RESULT = lazy_regex(rf"{FAILURE_PREFIX}|\[?(?:aborted|interrupted|failed)\b")
+
+_UNSAFE = lazy_regex("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_UNSAFE_IN_BLOCK = lazy_regex("[\x00-\x08\x0e-\x1b\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_QUOTE_LINE = lazy_regex(rf"#(\d+) (\w+ \d{{4}}-\d\d-\d\d \d\d:\d\d) (\w+|(?=\"))(?: ?({_STRING}))?: ({_STRING})")
+_TODO_LINE = lazy_regex(rf"- \[([ x])\] (\d+): ({_STRING})")
+_CHANGE_LINE = lazy_regex(r"(Added|Completed|Removed): (\d+(?:, \d+)*)")
+_LIST_HEADING = lazy_regex(r"To-do list: (\d+) open")
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedMessage:
+    """Words somebody said. `when` is local time as `local_time` writes it; `who` is the role, `name` the person in a
+    room or the tool; `text` may be an excerpt, with "…" where something was left out."""
+
+    message_id: int
+    when: str
+    speaker: str
+    text: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TodoLine:
+    id: int
+    text: str
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TodoListResult:
+    """What a to-do result says. `change` is "Added", "Completed", "Removed", or "" for a mere look; `open` counts
+    the open to-dos, also those that a long list does not show."""
+
+    lines: tuple[TodoLine, ...]
+    change: str = ""
+    changed: tuple[int, ...] = ()
+    open: int = 0
+
+
+def is_failed_result(result: str) -> bool:
+    """Whether a tool's result says that there is none: it failed, or was interrupted."""
+    return _NO_RESULT.match(result) is not None
+
+
+def quote_text(text: str) -> str:
+    """`text` as one JSON string on one line."""
+    whole = text.encode("utf-8", "replace").decode()
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(whole, ensure_ascii=False))
+
+
+def quote_block(text: str) -> str:
+    """`text` with "> " before every line; every kind of line end counts as one."""
+    lines = text.encode("utf-8", "replace").decode().splitlines() or [""]
+    return "\n".join("> " + _UNSAFE_IN_BLOCK.sub("\N{REPLACEMENT CHARACTER}", line) for line in lines)
+
+
+def fit_quote_block(text: str, max_bytes: int) -> str:
+    """A start of `text`, one character at least, whose block takes at most about `room` bytes of UTF-8."""
+    piece = text[:max_bytes]
+    while (size := len(quote_block(piece).encode())) > max_bytes and len(piece) > 1:
+        piece = piece[: max(1, len(piece) * max_bytes // size)]
+    return piece
+
+
+def format_quote(quote: QuotedMessage) -> str:
+    """A user with a name is told by the name alone."""
+    who = [quote.speaker] if quote.speaker != "user" or not quote.name else []
+    speaker = " ".join([*who, *([quote_text(quote.name)] if quote.name else [])])
+    return f"#{quote.message_id} {quote.when} {speaker}: {quote_text(quote.text)}"
+
+
+def parse_quotes(result: str) -> list[QuotedMessage]:
+    """The quote lines of a result, in their order."""
+    found = (_QUOTE_LINE.fullmatch(line) for line in result.split("\n"))
+    return [
+        QuotedMessage(int(m[1]), m[2], m[3] or "user", json.loads(m[5]), json.loads(m[4]) if m[4] else None)
+        for m in found
+        if m
+    ]
+
+
+def format_todos(
+    open_todos: Iterable[TodoItem], *, change: str = "", changed: Iterable[TodoItem] = (), limit: int = 100
+) -> str:
+    """The to-do list as text, after a change if there was one; at most `most` lines of it."""
+    todos = list(open_todos)
+    ids = ", ".join(str(todo.id) for todo in changed)
+    lines = [f"{change}: {ids}"] if change and ids else []
+    lines.append(f"To-do list: {len([todo for todo in todos if not todo.done])} open")
+    lines += [f"- [{'x' if todo.done else ' '}] {todo.id}: {quote_text(todo.text)}" for todo in todos[:limit]]
+    if len(todos) > limit:
+        lines.append(f"(… {len(todos) - limit} more, not shown)")
+    return "\n".join(lines)
+
+
+def parse_todos(result: str) -> TodoListResult | None:
+    """What a to-do result says; None if it is none (a failure, an aborted call)."""
+    lines = result.split("\n")
+    heading = next((m for line in lines if (m := _LIST_HEADING.fullmatch(line))), None)
+    if heading is None:
+        return None
+    change = _CHANGE_LINE.fullmatch(lines[0])
+    found = (_TODO_LINE.fullmatch(line) for line in lines)
+    return TodoListResult(
+        lines=tuple(TodoLine(int(m[2]), json.loads(m[3]), m[1] == "x") for m in found if m),
+        change=change[1] if change else "",
+        changed=tuple(int(number) for number in change[2].split(", ")) if change else (),
+        open=int(heading[1]),
+    )

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from assistant.backup.scheduler import first_missed_backup
 from assistant.core.backups import Backup
+from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.memory_api import ConsolidationsPort
-from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.core.store_ports import Conversation, Journal, Outbox
 from assistant.core.text import pluralize, shorten_line
 from assistant.settings.settings import Settings

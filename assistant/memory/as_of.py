@@ -7,9 +7,9 @@ and loaded by the first text that needs it.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from assistant.core.calendar import read_date_phrase
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex, shorten
 
@@ -18,7 +18,6 @@ _LONGEST = 60
 _MOST_WORDS = 6
 _ISO = lazy_regex(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?(?=$|\s)")
 _EITHER = lazy_regex(r"(?<![\d/.-])(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
-_SETTINGS = {"PREFER_DATES_FROM": "past", "RETURN_TIME_AS_PERIOD": True, "RETURN_AS_TIMEZONE_AWARE": False}
 # By how much the clock is moved to see whether a text counts from now.
 _NUDGE = timedelta(minutes=7)
 _Span = tuple[datetime, datetime]
@@ -67,10 +66,10 @@ def _read_phrase(text: str, now: datetime, zone: tzinfo) -> _Span | None:
     if not text or len(text) > _LONGEST:
         return None
     local = now.astimezone(zone).replace(tzinfo=None)
-    at, period = _run_dateparser(text, local)
+    at, period = read_date_phrase(text, local, ["en"], prefer="past")
     if at is None:
         return None
-    counted_back = _run_dateparser(text, local + _NUDGE)[0] == at + _NUDGE
+    counted_back = read_date_phrase(text, local + _NUDGE, ["en"], prefer="past")[0] == at + _NUDGE
     if counted_back and period == "time":
         # So many hours ago are as many hours in a night in which the clocks change.
         moment = now + (at - local)
@@ -95,15 +94,3 @@ def _first_and_last(at: datetime, period: str, zone: tzinfo) -> _Span:
         first = first.replace(month=1, day=1)
         after = first.replace(year=at.year + 1)
     return first.astimezone(UTC), after.astimezone(UTC) - timedelta(microseconds=1)
-
-
-def _run_dateparser(text: str, base: datetime) -> tuple[datetime | None, str]:
-    """As dateparser reads it, and how exactly."""
-    from dateparser.date import DateDataParser  # takes a while to import
-
-    try:
-        found = DateDataParser(languages=["en"], settings={**_SETTINGS, "RELATIVE_BASE": base}).get_date_data(text)
-    except (ValueError, OverflowError, TypeError, KeyError, AttributeError, re.error):
-        # Some texts that are no dates make it stumble.
-        return None, "day"
-    return found.date_obj, str(found.period)

@@ -3,7 +3,8 @@ sends from another bridge.
 
 A stranger's code gives nothing to anybody who knows it, since only the owner can approve it; whoever sends the
 owner's code in time becomes the owner there, which is why it is shown to the owner alone, works once, on one
-bridge, and is locked after a few wrong ones. Strangers learn one line, whatever they try.
+bridge, and is locked after a few wrong ones. Strangers learn one line, whatever they try. What people wrote before they
+were denied was accepted, so the log has it; no turn takes it up (`DeniedMessages`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from assistant.core.people import (
     new_pairing_code,
     parse_pairing_code,
 )
-from assistant.core.records import OutgoingMessage
-from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, peer_session_key, room_session_key
+from assistant.core.records import InboxItem, OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, peer_session_key, room_session_key, session_role
+from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.people.report import access_request_notice
 from assistant.store.script.people import ConversationRoutes, Pairings, People
@@ -240,3 +242,28 @@ def _let_in_text(pairing: Pairing, name: str, *, as_owner: bool) -> str:
     if as_owner:
         return f"{pairing.sender} on {pairing.bridge} is you from now on."
     return f"{name or pairing.sender} on {pairing.bridge} is let in, as a guest."
+
+
+_AT_A_TIME = 100_000
+
+
+class DeniedMessages:
+    def __init__(self, conversation: Conversation, people: People) -> None:
+        self._conversation = conversation
+        self._people = people
+
+    def supersede_denied(self, now: datetime) -> None:
+        """After the owner decided on somebody, and at start: nothing of whoever is denied waits any more. Raises
+        `StoreError`."""
+        denied = {room_session_key(one.bridge, one.room) for one in self._people.list_rooms() if one.state == "denied"}
+        for session in self._conversation.sessions_waiting():
+            if session_role(session) == "owner":
+                continue
+            items = self._conversation.list_accepted(session, limit=_AT_A_TIME)
+            away = [item for item in items if session in denied or self._is_denied(item)]
+            if away:
+                self._conversation.supersede_items(away, [], now)
+
+    def _is_denied(self, item: InboxItem) -> bool:
+        person = self._people.find_by_identity(Identity(item.incoming.bridge, item.incoming.sender))
+        return person is not None and person.state == "denied"

@@ -30,11 +30,10 @@ from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import Model, ToolContext
-from assistant.core.quoting import NOTE_TAG, quote_in_tag
+from assistant.core.quoting import FAILURE_PREFIX, NOTE_TAG, quote_in_tag
+from assistant.core.quoting import quote_text as string
 from assistant.core.sessions import session_role
 from assistant.core.text import pluralize, shorten
-from assistant.core.tool_results import FAILURE_PREFIX
-from assistant.core.tool_results import quote_text as string
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import DelegationSettings
 from assistant.store.script.turns import Delegations

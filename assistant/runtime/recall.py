@@ -27,12 +27,11 @@ from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
-from assistant.core.quoting import RECORD_TAG, quote_in_tag
+from assistant.core.quoting import RECORD_TAG, QuotedMessage, format_quote, quote_in_tag
+from assistant.core.quoting import quote_text as string
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
 from assistant.core.text import STOP_WORDS, lazy_regex, shorten_line
 from assistant.core.text import distinct_words as words_of
-from assistant.core.tool_results import QuotedMessage, format_quote
-from assistant.core.tool_results import quote_text as string
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.search.history import StoredHistory
 

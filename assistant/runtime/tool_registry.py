@@ -21,9 +21,8 @@ from assistant.core.messages import ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool, ToolContext, ToolEffects
-from assistant.core.quoting import replace_unsendable
+from assistant.core.quoting import FAILURE_PREFIX, quote_text, replace_unsendable
 from assistant.core.telemetry import NULL_TRACER, Tracer
-from assistant.core.tool_results import FAILURE_PREFIX, quote_text
 
 log = structlog.get_logger(__name__)
 

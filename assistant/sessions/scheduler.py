@@ -1,23 +1,26 @@
-"""Resets as they become due, and by hand: one at a time.
+"""When conversations end: daily at an hour, after nobody spoke for a while, or now; one at a time.
 
-A reset that a crash cut off, or that waits for the archive, is taken up again until it is done or withdrawn; a
-daily one comes after the sleep of its night; what was due and did not happen is reported by `find_reset_problems`
-(I11).
+What always holds: only a conversation in which something was said ends by a policy, so that none ends twice for one
+night or one silence. A clock that was set back makes a reset due later, never again. A reset that a crash cut off, or
+that waits for the archive, is taken up again until it is done or withdrawn; a daily one comes after the sleep of its
+night; what was due and did not happen is reported by `find_reset_problems` (I11).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import Literal
 
 import structlog
 
+from assistant.core.calendar import SleepSchedule, is_late_start
 from assistant.core.errors import ArchiveUnavailable, AssistantError, UsageError
-from assistant.core.sessions import SessionReset
+from assistant.core.sessions import EndReason, GenerationActivity, SessionKind, SessionReset, session_kind
 from assistant.core.store_ports import Conversation
-from assistant.sessions.policies import DueReset, ResetPolicies, waits_for_sleep
 from assistant.sessions.reset import (
     MAX_RETRY_PAUSE,
     ResetContext,
@@ -34,6 +37,70 @@ _BY_ITSELF = {
     "daily": "A new conversation began here at its daily hour{late}",
     "idle": "A new conversation began here, since nobody had spoken for a while",
 }
+
+
+SessionResetPolicy = Literal["manual", "daily", "idle"]
+
+# A sleep of the same night that does not come to its end is not waited for all day.
+_LONGEST_WAIT_FOR_SLEEP = timedelta(hours=2)
+# So long after its hour a daily reset that did not happen is told of.
+_OVERDUE = timedelta(hours=3)
+
+
+@dataclass(frozen=True, slots=True)
+class DueReset:
+    """A generation that is to end now, and why. `slot` is when it was due; `late`: a good while ago, as where nobody
+    was up then."""
+
+    session: str
+    generation: int
+    reason: EndReason
+    slot: datetime
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ResetPolicies:
+    """What holds in a home: a policy for each kind of session, the hour of daily resets in the home's zone, the minutes
+    of an idle one."""
+
+    by_kind: Mapping[SessionKind, SessionResetPolicy]
+    at: str
+    idle: timedelta
+    zone: tzinfo
+
+    @property
+    def has_automatic(self) -> bool:
+        """Whether any conversation ends by itself."""
+        return any(policy != "manual" for policy in self.by_kind.values())
+
+    def policy_of_session(self, session: str) -> SessionResetPolicy:
+        return self.by_kind[session_kind(session)]
+
+    def due_reset(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
+        """Whether the current generation is to end now."""
+        if spoken.first_at is None or spoken.last_at is None:
+            return None
+        slot: datetime | None = None
+        reason: EndReason = "idle"
+        match self.policy_of_session(spoken.session):
+            case "daily":
+                reason, slot = "daily", SleepSchedule(self.at, self.zone).find_due_night(None, spoken.first_at, now)
+            case "idle" if now - spoken.last_at >= self.idle:
+                slot = spoken.last_at + self.idle
+        if slot is None:
+            return None
+        return DueReset(spoken.session, spoken.generation, reason, slot, is_late_start(slot, now))
+
+    def overdue_reset(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
+        """A daily reset that should have happened long ago."""
+        due = self.due_reset(spoken, now)
+        return due if due is not None and due.reason == "daily" and now - due.slot > _OVERDUE else None
+
+
+def waits_for_sleep(reset: DueReset, night_is_due: bool, since: datetime, now: datetime) -> bool:
+    """Whether a daily reset, known to be due `since`, comes after a sleep that is due as well."""
+    return reset.reason == "daily" and night_is_due and now - since < _LONGEST_WAIT_FOR_SLEEP
 
 
 class ResetScheduler:

@@ -29,7 +29,7 @@ from assistant.models.factory import ModelDeps, build_model_chain, build_summary
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.runtime import Runtime
-from assistant.runtime.sleep_lock import SleepLock
+from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.runtime.turn import TurnRunner
 from assistant.service.heartbeat import StallDetector
 from assistant.service.malloc import trim_heap

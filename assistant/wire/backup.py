@@ -21,8 +21,8 @@ from pathlib import Path
 
 from assistant.backup.scheduler import BackupCommands, BackupScheduler, MakeBackup
 from assistant.core.backups import Backup, BackupKind, BackupResult
+from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.errors import AssistantError, StoreError, UsageError
-from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.core.store_ports import Conversation as ConversationPort
 from assistant.erasure.backups import BackupErasure
 from assistant.settings.settings import Settings

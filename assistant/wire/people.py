@@ -15,8 +15,7 @@ from assistant.core.slash_commands import PendingCommand
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler, InboundStores
 from assistant.gateway.routing import Destination, OutgoingRouter
-from assistant.people.denied import DeniedMessages
-from assistant.people.pairing import PairingRules, PairingService
+from assistant.people.pairing import DeniedMessages, PairingRules, PairingService
 from assistant.settings.sections import RoleSettings
 from assistant.settings.settings import Settings
 from assistant.wire.stores import Stores

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from assistant.commands.sessions import SessionCommands
+from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.sessions import SessionKind
-from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
-from assistant.runtime.sleep_lock import SleepLock
+from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.sessions.listing import SessionReader
-from assistant.sessions.policies import ResetPolicies, SessionResetPolicy
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
-from assistant.sessions.scheduler import ResetScheduler, find_reset_problems
+from assistant.sessions.scheduler import ResetPolicies, ResetScheduler, SessionResetPolicy, find_reset_problems
 from assistant.settings.settings import Settings
 from assistant.wire.sleep import SleepSetup
 from assistant.wire.stores import Stores, token_counter_for

@@ -12,12 +12,12 @@ from functools import partial
 
 from assistant.context.memory_block import profiles_block
 from assistant.context.tokens import TokenCounter
+from assistant.core.calendar import SleepSchedule
 from assistant.core.memories import SleepReport
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.records import ContextView, InboxItem
-from assistant.core.sleep_schedule import SleepSchedule
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import Prices, load_prices
@@ -26,8 +26,7 @@ from assistant.runtime.context_meter import ContextMeter
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, recall_budget
-from assistant.runtime.sleep_lock import SleepLock
-from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
+from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepLock, SleepRequest, SleepScheduler
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.settings.settings import Settings, shipped_config_dir

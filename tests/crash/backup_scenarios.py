@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from assistant.backup.scheduler import BackupScheduler
+from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.records import SessionInfo
-from assistant.core.sleep_schedule import SleepSchedule, find_first_message_time
 from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
 from assistant.store.backup.tarball import unpack_backup_file

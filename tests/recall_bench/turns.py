@@ -17,9 +17,9 @@ from pathlib import Path
 
 from assistant.context.tokens import estimate_tokens
 from assistant.core.calendar import format_local_time
+from assistant.core.quoting import QuotedMessage, format_quote
 from assistant.core.records import SearchHit
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.core.tool_results import QuotedMessage, format_quote
 from tests.recall_bench.dataset import DatasetQuestion, read_talks
 from tests.recall_bench.homes import DatasetHome, SessionOf, make_dataset_home, one_session, session_each
 

@@ -17,9 +17,9 @@ import pytest
 
 from assistant.backup.scheduler import BackupScheduler
 from assistant.core.backups import parse_backup_name
+from assistant.core.calendar import SleepSchedule
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
-from assistant.core.sleep_schedule import SleepSchedule
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings

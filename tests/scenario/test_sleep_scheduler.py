@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from assistant.core.calendar import SleepSchedule
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import SleepReport
-from assistant.core.sleep_schedule import SleepSchedule
-from assistant.runtime.sleep_lock import SleepLock
-from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepRequest, SleepScheduler
+from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepLock, SleepRequest, SleepScheduler
 from tests.support.sleep_home import JournalHome, say_facts
 from tests.support.store_home import NOW
 

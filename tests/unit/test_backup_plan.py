@@ -9,7 +9,7 @@ import pytest
 
 from assistant.backup.scheduler import backups_to_remove, first_missed_backup, is_backup_due
 from assistant.core.backups import Backup, BackupKind, backup_name, parse_backup_name
-from assistant.core.sleep_schedule import SleepSchedule
+from assistant.core.calendar import SleepSchedule
 
 OSLO = ZoneInfo("Europe/Oslo")
 DAYS = SleepSchedule("05:00", OSLO)

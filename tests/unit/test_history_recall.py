@@ -14,9 +14,8 @@ import pytest
 
 from assistant.context.tokens import estimate_tokens
 from assistant.core.messages import Message
-from assistant.core.quoting import RECORD_TAG
+from assistant.core.quoting import RECORD_TAG, parse_quotes
 from assistant.core.records import ContextView, SearchHit
-from assistant.core.tool_results import parse_quotes
 from assistant.runtime.recall import HISTORY_MARK, HistoryRecall, recall_budget
 from assistant.search.fulltext import query_words
 from assistant.search.match import Significance

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from assistant.core.sleep_schedule import is_nap_due
+from assistant.core.calendar import is_nap_due
 from tests.support.store_home import NOW
 
 

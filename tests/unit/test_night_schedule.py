@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.core.sleep_schedule import SleepSchedule, is_late_start
+from assistant.core.calendar import SleepSchedule, is_late_start
 
 OSLO = ZoneInfo("Europe/Oslo")
 NIGHTS = SleepSchedule("03:30", OSLO)

@@ -13,8 +13,8 @@ from assistant.context.truncate import truncate_to_reference
 from assistant.core.errors import ModelError
 from assistant.core.messages import ABORTED_MARKER, LogByteRange, Media, Message, ToolCall
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock, TextDelta, ToolSpec
+from assistant.core.quoting import QuotedMessage, format_quote
 from assistant.core.records import LogLocation
-from assistant.core.tool_results import QuotedMessage, format_quote
 from assistant.models.offline.model import LIMITS, OfflineModel
 from assistant.models.offline.ranking import content_words
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.core.sessions import GenerationActivity, SessionKind
-from assistant.sessions.policies import DueReset, ResetPolicies, SessionResetPolicy, waits_for_sleep
+from assistant.sessions.scheduler import DueReset, ResetPolicies, SessionResetPolicy, waits_for_sleep
 
 ZONES = ("Europe/Oslo", "America/New_York")
 KINDS: tuple[SessionKind, ...] = ("main", "thread", "guest", "room")

@@ -12,7 +12,7 @@ import pytest
 from assistant.core.errors import ToolError
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.tool_results import is_failed_result
+from assistant.core.quoting import is_failed_result
 from assistant.runtime.tool_registry import ToolRegistry
 from tests.support.in_memory import InMemoryHistory, InMemoryTodos
 from tools.toolbox import build_toolbox

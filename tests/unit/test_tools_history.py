@@ -10,8 +10,8 @@ import pytest
 
 from assistant.core.messages import Media, ToolCall
 from assistant.core.ports import ToolContext
+from assistant.core.quoting import is_failed_result, parse_quotes
 from assistant.core.records import LogRecord
-from assistant.core.tool_results import is_failed_result, parse_quotes
 from tests.support.in_memory import InMemoryHistory, InMemoryTodos
 from tools.toolbox import build_toolbox
 

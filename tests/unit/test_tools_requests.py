@@ -13,7 +13,7 @@ from assistant.core.checkpoints import RequestState, UserRequest
 from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.tool_results import is_failed_result, parse_quotes
+from assistant.core.quoting import is_failed_result, parse_quotes
 from assistant.runtime.tool_registry import ToolRegistry
 from tests.support.in_memory import InMemoryHistory, InMemoryTodos
 from tools.toolbox import build_toolbox

@@ -14,8 +14,8 @@ import pytest
 from assistant.core.memories import Memory, MemoryHit
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
+from assistant.core.quoting import is_failed_result
 from assistant.core.sessions import session_role
-from assistant.core.tool_results import is_failed_result
 from assistant.runtime.tool_registry import ToolRegistry
 from tests.support.in_memory import grant_all_tools
 from tests.support.memories_home import GUEST, MemoriesHome

@@ -11,7 +11,7 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from assistant.core.tool_results import is_failed_result, parse_todos
+from assistant.core.quoting import is_failed_result, parse_todos
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database

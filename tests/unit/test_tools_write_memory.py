@@ -12,8 +12,8 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
+from assistant.core.quoting import is_failed_result
 from assistant.core.records import LogRecord, SearchHit
-from assistant.core.tool_results import is_failed_result
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.journal import StoredJournal
 from sleep.rules.importance import score_importance

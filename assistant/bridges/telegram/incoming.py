@@ -13,8 +13,8 @@ from typing import Literal
 from telegram import Chat, Message, MessageEntity, MessageOrigin, User, VideoNote, Voice
 
 from assistant.core.people import clean_display_name
+from assistant.core.quoting import quote_block
 from assistant.core.text import shorten
-from assistant.core.tool_results import quote_block
 
 # What Telegram hands to bots at most.
 MAX_DOWNLOAD_BYTES = 20_000_000

@@ -25,9 +25,8 @@ from assistant.core.model_api import (
     StopReason,
     TextDelta,
 )
-from assistant.core.quoting import NOTE_TAG, SPEAKER_TAG
+from assistant.core.quoting import NOTE_TAG, SPEAKER_TAG, QuotedMessage
 from assistant.core.text import lazy_regex
-from assistant.core.tool_results import QuotedMessage
 from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.offline.parse import parse_message
 from assistant.models.offline.steps import (

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from assistant.core.quoting import QuotedMessage
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
-from assistant.core.tool_results import QuotedMessage
 from assistant.models.offline.parse import AddTodos, Correction, Note, parse_clause, read_phrases
 from assistant.search.fulltext import base_form
 from sleep.rules.corrections import is_correction

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.messages import Message
-from assistant.core.text import pluralize, shorten
-from assistant.core.tool_results import (
+from assistant.core.quoting import (
     FAILURE_PREFIX,
     QuotedMessage,
     TodoLine,
@@ -23,6 +22,7 @@ from assistant.core.tool_results import (
     parse_todos,
     quote_block,
 )
+from assistant.core.text import pluralize, shorten
 from assistant.models.offline.parse import (
     AboutMe,
     AddTodos,
