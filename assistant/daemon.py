@@ -1,6 +1,6 @@
 """The daemon: one process serves one home.
 
-It holds the home's lock, opens the house that `wire` built, serves the control socket, and wakes the runtime for a
+It holds the lock of the data folder, builds the app, serves the control socket, and wakes the runtime for a
 message, for due work, and at least every `daemon.watch_seconds` by the wall clock: APScheduler's own timer is
 monotonic and stands still while a laptop sleeps. Signals only set a flag; stopping drains running turns first.
 """
@@ -26,6 +26,7 @@ from assistant.core.shutdown import (
     service_manager_timeout,
     shutdown_seconds,
 )
+from assistant.runtime.model_choice import model_label
 from assistant.service import systemd_notify as notify
 from assistant.service.heartbeat import Heartbeat, beat_interval
 from assistant.service.home_lock import home_lock
@@ -34,7 +35,6 @@ from assistant.service.systemd_notify import SystemdNotifier
 from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
 from assistant.wire.app import App, build_app
-from assistant.wire.status import model_label
 
 log = structlog.get_logger()
 
@@ -56,7 +56,7 @@ _NO_SUPERVISION = Supervision()
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """A running daemon: `house` is what `wire` built, `worker` the runtime's loop."""
+    """A running daemon: `app` is what `wire` built, `worker` the runtime's loop."""
 
     app: App
     worker: asyncio.Task[None]
@@ -79,26 +79,26 @@ async def serve_daemon(
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home):
         async with contextlib.AsyncExitStack() as stack:
-            house = build_app(settings, utc_now)
-            stack.callback(house.close)
-            await house.runtime.start()
-            worker = asyncio.create_task(house.runtime.run(), name="runtime")
+            app = build_app(settings, utc_now)
+            stack.callback(app.close)
+            await app.start()
+            worker = asyncio.create_task(app.runtime.run(), name="runtime")
             stack.callback(worker.cancel)
             # Entered before the end is planned, so that terminals are still attached while turns drain.
-            await stack.enter_async_context(house.serve())
-            pulse = _heartbeat(house, settings, supervision)
+            await stack.enter_async_context(app.serve())
+            pulse = _heartbeat(app, settings, supervision)
             drain_seconds = settings.values.daemon.drain_seconds
-            ending = partial(shut_down, house, worker, drain_seconds, force_stop=supervision.force_stop)
+            ending = partial(shut_down, app, worker, drain_seconds, force_stop=supervision.force_stop)
             stack.push_async_callback(lambda: pulse.keep_alive_during(ending(), every))
-            stack.callback(_schedule(house, settings).shutdown, wait=False)
-            house.agenda.alarm.start()
-            warming = asyncio.create_task(_warm(house, warm_after), name="warming")
+            stack.callback(_schedule(app, settings).shutdown, wait=False)
+            app.agenda_scheduler.start()
+            warming = asyncio.create_task(_warm(app, warm_after), name="warming")
             stack.callback(warming.cancel)
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
-            model = house.models.answering
-            counting = house.context_window.describe_token_counting(model.name)
+            model = app.models.answering
+            counting = app.estimates.describe(model.name)
             log.info("ready", home=str(settings.home.path), model=model_label(model), tokens=counting)
-            yield Daemon(house, worker)
+            yield Daemon(app, worker)
 
 
 async def shut_down(
@@ -110,24 +110,24 @@ async def shut_down(
 ) -> None:
     """End what runs, each step within its time (F38); what does not end is told of and left for the next start."""
     unfinished = asyncio.gather(
-        app.sleep_setup.scheduler.stop(),
-        app.sessions.resets.stop(),
+        app.sleep.scheduler.stop(),
+        app.resets.stop(),
         app.backup_scheduler.stop(),
-        app.agenda.alarm.stop(),
+        app.agenda_scheduler.stop(),
     )
     await finish_within(timeouts.sleep, unfinished, "a sleep or a reset")
     await finish_within(timeouts.commands, app.inbound.stop(), "the commands")
     await app.runtime.stop(drain_seconds, timeouts, force_stop)
     await finish_within(timeouts.runtime, asyncio.wait([worker]), "the runtime")
-    await finish_within(timeouts.model, app.close_models(), "the model")
+    await finish_within(timeouts.model, app.models.aclose(), "the model")
 
 
-async def _warm(house: App, after: float) -> None:
+async def _warm(app: App, after: float) -> None:
     await asyncio.sleep(after)
-    await house.warm()
+    await app.warm()
 
 
-def _heartbeat(house: App, settings: Settings, supervision: Supervision) -> Heartbeat:
+def _heartbeat(app: App, settings: Settings, supervision: Supervision) -> Heartbeat:
     manager, watch = supervision.manager, supervision.watchdog
 
     def feed() -> None:
@@ -136,31 +136,31 @@ def _heartbeat(house: App, settings: Settings, supervision: Supervision) -> Hear
             watch(manager.watchdog_seconds)
 
     def serving() -> str:
-        return house.runtime.storage_error or f"Serves {settings.home.path}."
+        return app.runtime.storage_error or f"Serves {settings.home.path}."
 
     return Heartbeat(
-        house.progress,
-        house.runtime.progress_snapshot,
-        house.runtime.wake,
+        app.progress,
+        app.runtime.progress_snapshot,
+        app.running_turns.wake.set,
         SystemdNotifier(manager.address),
         serving,
         feed,
     )
 
 
-def _schedule(house: App, settings: Settings) -> AsyncIOScheduler:
+def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
     """The jobs are coroutines: APScheduler runs anything else in a thread, and neither the runtime nor the stores are
     made for that."""
 
     async def watch() -> None:
         # Whether something was done already, as in an hour that comes twice, is for the home to tell.
-        house.check_due()
+        app.check_due()
 
     async def upkeep() -> None:
-        house.upkeep()
+        app.maintenance.run()
         # The end cuts this off, and the next start goes on with it; APScheduler would tell of that as a failure.
         with contextlib.suppress(asyncio.CancelledError):
-            await house.index_new_messages()
+            await app.maintenance.index_new_messages()
 
     scheduler = AsyncIOScheduler(timezone=UTC)
     scheduler.add_job(watch, "interval", seconds=settings.values.daemon.watch_seconds, id="watch", coalesce=True)

@@ -1,4 +1,4 @@
-"""The tools this house has, built over the ports they need, in the order in which models are told of them."""
+"""The tools, in the order in which models are told of them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from assistant.erasure.service import ErasureService
 from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.tool_registry import ToolRegistry
+from assistant.settings.sections import ToolSettings
 from assistant.store.character.todos import StoredTodos
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.memory.search import StoredMemorySearch
@@ -32,6 +33,8 @@ from tools.reminders import cancel_reminder_tool, current_time_tool, list_remind
 from tools.todo import close_requests_tool, manage_todo_list_tool
 
 MAX_RESULT_BYTES = 12_000
+# Quoted words in most scripts take more bytes a token than this.
+_BYTES_A_TOKEN = 2.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,13 @@ def _reminder_tools(reminders: AgendaService) -> list[Tool]:
     return [set_reminder_tool(reminders), list_reminders_tool(reminders), cancel_reminder_tool(reminders)]
 
 
+def max_page_bytes(settings: ToolSettings) -> int:
+    """How long a page of quoted words may be, in UTF-8, so that it is not cut when it enters the context."""
+    if settings.output_policy == "bytes":
+        return min(MAX_RESULT_BYTES, settings.output_max_bytes // 2)
+    return min(MAX_RESULT_BYTES, int(settings.output_max_tokens * _BYTES_A_TOKEN))
+
+
 def build_toolbox(
     history: StoredHistory,
     todos: StoredTodos,
@@ -77,9 +87,8 @@ def build_toolbox(
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without `requests`, `helpers`, `memory`, `reminders` or `sending` there are no tools over them. `result_bytes` is
-    what a page of quoted words may take, in UTF-8; keep it below half of `tools.output_max_tokens` times four, so that
-    a page is never cut when it is written to the working context."""
+    """Without `requests`, `helpers`, `memory`, `reminders` or `sending` there are no tools over them; `result_bytes` as
+    of `max_page_bytes`."""
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
         read_history_tool(history, zone, result_bytes),

@@ -98,7 +98,6 @@ class BackupScheduler:
         self._again_at: datetime | None = None
         self.trouble = ""
 
-    @property
     def is_running(self) -> bool:
         """Whether one is being made."""
         return self._task is not None and not self._task.done()
@@ -106,7 +105,7 @@ class BackupScheduler:
     def check_due(self) -> None:
         """Called at every wake-up: begin one that is due."""
         now = self._clock()
-        if self.is_running or self._forgetting() or (self._again_at is not None and now < self._again_at):
+        if self.is_running() or self._forgetting() or (self._again_at is not None and now < self._again_at):
             return
         try:
             due = is_backup_due(self._days, self._folder.list_backups(), self._begun(), now)
@@ -119,7 +118,7 @@ class BackupScheduler:
     async def create(self) -> BackupResult:
         """Make one now; it goes on where whoever asked for it goes away. Raises `UsageError` while another is made or
         something is being forgotten, `StoreError` where it was not made."""
-        if self.is_running:
+        if self.is_running():
             raise UsageError("A backup is being made already. Nothing was changed; `assistant backup list` shows it.")
         if self._forgetting():
             raise UsageError("Something is being forgotten just now. Nothing was changed; try again after that.")

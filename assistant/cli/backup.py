@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from assistant.backup.restore import RestoredHome, VerifiedBackup
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_json, print_remark, print_text
@@ -20,9 +21,9 @@ from assistant.core.text import pluralize
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
-from assistant.wire import backup as wire_backup
-from assistant.wire import restore as wire_restore
-from assistant.wire.restore import RestoredHome, VerifiedBackup
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.restore import finish_interrupted_restore
+from assistant.wire.checks import build_restorer
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _NAME = "NAME|PATH"
@@ -64,7 +65,7 @@ def list_(json_out: bool) -> None:
       assistant backup list --json
     """
     settings = load_effective_settings()
-    folder = wire_backup.backup_folder(settings)
+    folder = BackupFolder(settings.home.path, settings.values.backup.folder)
     backups = folder.list_backups()
     if json_out:
         print_json([{**backup_to_json(one), "path": str(folder.path / one.name)} for one in backups])
@@ -93,9 +94,8 @@ def verify(name: str, json_out: bool) -> None:
     """
     settings = load_effective_settings()
     configure_logging("error")
-    proved = wire_restore.verify_backup(
-        settings, wire_restore.find_backup(settings, require_utf8(name, "NAME")), utc_now()
-    )
+    restorer = build_restorer(settings)
+    proved = restorer.verify(restorer.find(require_utf8(name, "NAME")), utc_now())
     if json_out:
         print_json({"ok": True, **_proved_json(proved)})
     else:
@@ -120,15 +120,16 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
     settings = load_effective_settings()
     configure_logging("error")
     home = Home(to.expanduser().absolute()) if to is not None else settings.home
-    path = wire_restore.find_backup(settings, require_utf8(name, "NAME")) if name else None
+    restorer = build_restorer(settings)
+    path = restorer.find(require_utf8(name, "NAME")) if name else None
     with home_lock(home):
-        if told := wire_restore.finish_restore(home.path):
+        if told := finish_interrupted_restore(home.path):
             print_remark(told)
         if path is None:
             if not told:
                 raise UsageError("Name the backup to restore; `assistant backup list` lists them. Nothing was changed.")
             return
-        restored = wire_restore.restore_backup(settings, path, home.path, utc_now(), force=force)
+        restored = restorer.restore(path, home.path, utc_now(), force=force)
     if json_out:
         print_json(_restored_json(restored))
     else:
@@ -144,7 +145,8 @@ def remove(names: tuple[str, ...]) -> None:
     Example:
       assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
     """
-    folder = wire_backup.backup_folder(load_effective_settings())
+    settings = load_effective_settings()
+    folder = BackupFolder(settings.home.path, settings.values.backup.folder)
     with folder.lock():
         for one in [folder.find(require_utf8(name, "NAME")) for name in names]:
             folder.remove(one)

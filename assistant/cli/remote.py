@@ -63,7 +63,7 @@ async def open_home_locally(settings: Settings, *, begins: bool = True) -> Async
             app.stores.conversation.recover_after_crash(utc_now())
             yield InProcessLink(app.control, app.terminal)
         finally:
-            await app.sleep_setup.scheduler.stop()
+            await app.sleep.scheduler.stop()
             await app.backup_scheduler.stop()
-            await app.close_models()
+            await app.models.aclose()
             app.close()

@@ -36,8 +36,7 @@ from assistant.sessions.listing import (
 )
 from assistant.sessions.listing import session_json as listed_json
 from assistant.settings.settings import Settings
-from assistant.wire import sessions as wire_resets
-from assistant.wire.stores import Stores
+from assistant.wire.stores import Stores, session_reader
 
 _MOST_EACH = 10
 _json = shared_option("--json", "Print JSON: an array of conversations, or one object.", is_flag=True)
@@ -95,7 +94,7 @@ def show(context: click.Context, session: str, number: int | None) -> None:
     """
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
-        looking = wire_resets.build_session_reader(settings, stores)
+        looking = session_reader(settings, stores)
         one = looking.get_generation(session, number)
         note, known = looking.handover_note(one.generation), one.generation
         made = [c for c in stores.conversation.checkpoints(known.session) if c.generation == known.number]
@@ -155,7 +154,7 @@ def export(session: str, generation: int | None, form: str, output: Path | None)
     """
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
-        known = wire_resets.build_session_reader(settings, stores).get_generation(session, generation).generation
+        known = session_reader(settings, stores).get_generation(session, generation).generation
         lines = export_lines(
             stores.generations.records_of_generation(known.session, known.number), known, form, settings.zone
         )
@@ -183,7 +182,7 @@ def _list(context: click.Context, most: int) -> None:
 
 
 def _looking(settings: Settings, stores: Stores) -> SessionReader:
-    return wire_resets.build_session_reader(settings, stores)
+    return session_reader(settings, stores)
 
 
 def _write(output: Path, lines: Iterator[str]) -> None:
@@ -229,7 +228,7 @@ def reset(session: str, yes: bool, cancel: bool) -> None:
 def preview_reset(settings: Settings, key: str) -> str:
     """What a reset would do. Raises `UsageError` for a session that there is not."""
     with open_home_stores(settings) as stores:
-        looking = wire_resets.build_session_reader(settings, stores)
+        looking = session_reader(settings, stores)
         known = looking.get_generation(key, None).generation
         where = settings.values.archive.url or str(settings.home.path / "archive")
         requests = pluralize(len(stores.requests.list_open(known.session)), "open request")

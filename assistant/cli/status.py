@@ -90,7 +90,7 @@ def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str,
                 silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
     settings, refused = _settings(home)
     with load_attribute("assistant.cli.home_stores:open_home_stores")(settings) as stores:
-        found = load_attribute("assistant.wire.status:stored_status")(settings, stores, utc_now())
+        found = load_attribute("assistant.wire.stores:stored_status")(settings, stores, utc_now())
     served = is_home_served(home)
     unanswered = [] if served else _unanswered(found["waiting"])
     return {"running": served, **found, **report_verdict([*silent, *refused, *unanswered, *found["problems"]])}

@@ -10,7 +10,7 @@ from assistant.core.errors import UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.home import home_from_environment
 from assistant.settings.secrets import IN_FILE
-from assistant.wire import web as wire_web
+from assistant.web.servers import WEB_TOKEN_KEY, create_web_token
 
 _AT_ONCE = "The assistant that runs takes it from now on, and the former no more."
 _HOW = "The web API is off: `assistant config set web.port 8484` has it listen from the next start."
@@ -40,15 +40,15 @@ def token(new: bool) -> None:
       curl -H "Authorization: Bearer $(assistant web token)" http://127.0.0.1:8484/v1/status
     """
     if new:
-        wire_web.create_web_token(home_from_environment())
+        create_web_token(home_from_environment())
     settings = load_effective_settings()
     found = settings.values.web.token.get_secret_value()
-    if new and settings.origins[wire_web.WEB_TOKEN_KEY] != IN_FILE:
-        print_remark(f"{settings.origins[wire_web.WEB_TOKEN_KEY]} has another web.token, which wins over the new one.")
+    if new and settings.origins[WEB_TOKEN_KEY] != IN_FILE:
+        print_remark(f"{settings.origins[WEB_TOKEN_KEY]} has another web.token, which wins over the new one.")
     if not found:
         raise UsageError("There is no token yet: one is made at the first start with web.port set, or by --new.")
     print_text(found)
     if not settings.values.web.port:
         print_remark(_HOW)
-    elif new and settings.origins[wire_web.WEB_TOKEN_KEY] == IN_FILE and is_home_served(settings.home):
+    elif new and settings.origins[WEB_TOKEN_KEY] == IN_FILE and is_home_served(settings.home):
         print_remark(_AT_ONCE)

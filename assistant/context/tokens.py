@@ -13,6 +13,7 @@ when its file is already there. Counting is cheap: a text of any length costs so
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -86,6 +87,15 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+def counter_for_model(model: str, cache_dir: Path | None) -> TokenCounter:
+    """The best way of counting for a model that this machine has, found without any network; `cache_dir` as in
+    `choose_tier`."""
+    from assistant.context.token_encoders import tiktoken_encoder, toksum_encoder
+
+    tier = choose_tier(model, cache_dir, toksum=importlib.util.find_spec("toksum") is not None)
+    return open_counter(tier, {"tiktoken": tiktoken_encoder, "toksum": toksum_encoder})
 
 
 def open_counter(

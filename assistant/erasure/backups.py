@@ -62,6 +62,12 @@ class BackupErasure:
         self._folder = folder
         self._make = make_backup
 
+    def remove_partial(self) -> None:
+        """At start: remove what a backup or a search that was killed left. Raises `AssistantError`."""
+        if self._folder.path.is_dir():
+            with self._folder.lock(timeout_seconds=_WAIT_SECONDS):
+                self._folder.remove_partial()
+
     async def find_names(self, plan: ErasurePlan) -> tuple[str, ...]:
         """The names of the backups that have the words; of what cannot be read, nothing. Raises `UsageError` while a
         backup is made, `StoreError`."""

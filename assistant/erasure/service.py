@@ -16,13 +16,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
+import structlog
+
 from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
-from assistant.core.errors import MemoryUnavailable, UsageError
+from assistant.core.errors import AssistantError, MemoryUnavailable, UsageError
 from assistant.core.memories import MIN_ID_DIGITS, Memory, resolve_id_prefix
 from assistant.core.memory_api import Memories
 from assistant.erasure.backups import BackupErasure, ErasedBackups, kept_backup
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.erasure.store import ErasureStore
+
+log = structlog.get_logger()
 
 _CODE_LIFETIME = timedelta(minutes=15)
 _MAX_PENDING = 20
@@ -40,8 +44,8 @@ class ErasureService:
     """What a person can do about erasure.
 
     - `memories`: None where the home has no memory layer.
-    - `is_busy`: whether work is running that has read what was said and may still write of it (a sleep, a compaction,
-      a backup).
+    - `is_busy`: whether work is running that has read what was said and may still write of it (a sleep, a compaction);
+      `defer_while` adds more.
     - `backups`: None where there are none.
     """
 
@@ -54,12 +58,18 @@ class ErasureService:
     ) -> None:
         self._store = store
         self._memories = memories
-        self._is_busy = is_busy
+        self._busy_checks = [is_busy]
         self._backups = backups
         self._running = 0
         self._pending: dict[str, _PendingRequest] = {}
 
-    @property
+    def defer_while(self, is_busy: Callable[[], bool]) -> None:
+        """Refuse to erase anything while this work runs, too."""
+        self._busy_checks.append(is_busy)
+
+    def _is_busy(self) -> bool:
+        return any(is_busy() for is_busy in self._busy_checks)
+
     def is_running(self) -> bool:
         """Whether something is being erased, or backups are being searched: no backup may be made meanwhile."""
         return bool(self._running)
@@ -118,6 +128,16 @@ class ErasureService:
         """At start, before anything is answered: finish what was begun. The plan of what could not be done stays, and
         is tried again the next time. Raises `StoreError`."""
         return await self._finish(self._store.unfinished_plans(), None, now)
+
+    async def recover_after_crash(self, now: datetime) -> None:
+        """At start: finish what was begun; what fails is logged, and `status` reports it."""
+        try:
+            if self._backups is not None:
+                self._backups.remove_partial()
+            for result in await self.finish_interrupted(now):
+                log.info("an interrupted erasure was finished", complete=result.complete)
+        except AssistantError as error:
+            log.error("an erasure could not be finished", error=str(error))
 
     async def _finish_quiet(self, scope: str, now: datetime) -> list[ErasureResult]:
         """As `finish_interrupted`, for what no turn may say again meanwhile; the results of the scope."""

@@ -85,6 +85,10 @@ class Dispatcher:
         self._door = None
         await asyncio.gather(*(self._end(line, timeouts) for line in self._lines.values()))
 
+    def show_notice(self, session: str, text: str) -> None:
+        """Show a line to whoever has the session open now."""
+        self.show(TurnEvent("notice", session, "", {"text": text}))
+
     async def put(self, name: str, bridge: Bridge) -> None:
         """Have a bridge from now on, instead of another of its name where there is one."""
         async with self._changing:

@@ -68,7 +68,7 @@ class InboundHandler:
         command_names: Callable[[], Collection[str]],
         run_command: Callable[[PendingCommand], Awaitable[str]],
         dispatcher: Dispatcher,
-        answers_everything_in_rooms: Callable[[], bool],
+        answers_everything_in_rooms: bool,
         clock: Callable[[], datetime],
     ) -> None:
         """What other rooms do:
@@ -153,7 +153,7 @@ class InboundHandler:
     def _listens(self, bridge: str, room: str, *, addressed: bool) -> bool:
         """Whether what is said in a room, to the assistant or not, is to be answered."""
         known = self._people.get_room(bridge, room)
-        return known is not None and known.state == "allowed" and (addressed or self._answers_everything())
+        return known is not None and known.state == "allowed" and (addressed or self._answers_everything)
 
     def _authorize(self, arrival: InboundMessage) -> IncomingMessage | None:
         """What is to be answered, as the message it is; None where nothing of it is kept."""

@@ -5,64 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
+from assistant.agenda.catch_up import LatenessPolicy
+from assistant.agenda.service import find_agenda_problems
 from assistant.backup.scheduler import first_missed_backup
-from assistant.core.backups import Backup
 from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
-from assistant.core.memory_api import ConsolidationsPort
-from assistant.core.store_ports import Conversation, Journal, Outbox
 from assistant.core.text import pluralize, shorten_line
+from assistant.mem0.client import Mem0Client
+from assistant.sessions.scheduler import ResetPolicies, find_reset_problems
 from assistant.settings.settings import Settings
 from assistant.spending.notices import budget_problems
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.journal import StoredJournal
+from assistant.store.erasure.store import ErasureStore
+from assistant.store.script.conversation import StoredConversation
+from assistant.store.script.generations import StoredGenerations, StoredResets
+from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
+from assistant.store.script.outbox import StoredOutbox
 from assistant.store.script.state import CircuitBreakers
-
-
-class ErasureState(Protocol):
-    def unfinished_plans(self) -> Sequence[object]:
-        """What was begun and not finished. Raises `StoreError` where nobody can tell."""
-        ...
-
-
-class LocalMemoryState(Protocol):
-    def read_locally(self, memory_ids: Sequence[str]) -> Mapping[str, object]:
-        """Those that can be read in this process, by their ids."""
-        ...
-
-    def unavailable_reason(self) -> str:
-        """Why none can be read; "" where they can."""
-        ...
-
-
-class BackupListing(Protocol):
-    def list_backups(self) -> Sequence[Backup]:
-        """Oldest first. Raises `StoreError` where nobody can tell."""
-        ...
-
-
-class NextDue(Protocol):
-    def next_due_at(self) -> datetime | None:
-        """When the next reminder or schedule is due; None where nothing waits."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class StatusSources:
-    """Those of one home."""
+    """The stores of one data folder that `status` reads."""
 
-    conversation: Conversation
-    outbox: Outbox
+    conversation: StoredConversation
+    outbox: StoredOutbox
     ledger: Ledger
     breakers: CircuitBreakers
-    journal: Journal
-    consolidations: ConsolidationsPort
-    forgetting: ErasureState
-    memories: LocalMemoryState
-    backups: BackupListing
-    jobs: NextDue
+    journal: StoredJournal
+    consolidations: StoredConsolidations
+    erasure: ErasureStore
+    memories: Mem0Client
+    backups: BackupFolder
+    jobs: Jobs
+    generations: StoredGenerations
+    resets: StoredResets
+    lateness: LatenessPolicy
 
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
@@ -87,6 +71,14 @@ def find_problems(settings: Settings, stores: StatusSources, free: int | None, n
         *_memory_problems(stores, settings),
         *backup_problems(stores.backups, stores.conversation, settings, now),
         *settings.warnings,
+        *find_reset_problems(
+            stores.conversation,
+            stores.generations,
+            stores.resets,
+            ResetPolicies.from_settings(settings.values.reset, settings.zone),
+            now,
+        ),
+        *find_agenda_problems(stores.jobs, stores.lateness, settings.values.daemon.watch_seconds, now),
     ]
 
 
@@ -189,7 +181,7 @@ def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]
 
 
 def backup_problems(
-    backups: BackupListing, conversation: Conversation, settings: Settings, now: datetime
+    backups: BackupFolder, conversation: StoredConversation, settings: Settings, now: datetime
 ) -> Iterator[str]:
     """A day without the backup that it should have had, or a folder of backups that is not there."""
     days = SleepSchedule(settings.values.backup.at, settings.zone)
@@ -217,7 +209,7 @@ def _sample(known: Sequence[str]) -> list[str]:
 
 def _forgetting_problems(stores: StatusSources) -> Iterator[str]:
     try:
-        if stores.forgetting.unfinished_plans():
+        if stores.erasure.unfinished_plans():
             yield (
                 "A forgetting is not finished: its words may still stand in some copies. Starting the assistant again "
                 "goes on with it."

@@ -1,14 +1,15 @@
 """How the assistant is, as plain JSON: what the stores say, and what needs a person (I11).
 
-`stored` needs no running daemon; `with_daemon` adds what only that knows. A report with problems is red: `ok` is False,
-and the command exits with 1.
+`build_stored_report` needs no running daemon; `DaemonStatus` adds what only that knows. A report with problems is red:
+`ok` is False, and the command exits with 1.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,16 @@ from assistant import __version__
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.store_ports import Conversation
+from assistant.gateway.dispatcher import Dispatcher
 from assistant.health.problems import StatusSources, find_problems
+from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.model_choice import model_label
+from assistant.runtime.runtime import Runtime
+from assistant.runtime.token_estimates import TokenEstimates
+from assistant.service.heartbeat import StallDetector
 from assistant.settings.settings import Settings
+from assistant.settings.watch import SettingsWatch
 from assistant.spending.notices import budget_notes
 
 _STALLED_ADVICE = (
@@ -26,8 +35,8 @@ _STALLED_ADVICE = (
 )
 
 
-def build_stored_report(settings: Settings, stores: StatusSources, now: datetime) -> dict[str, Any]:
-    """What the home says of itself."""
+def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, now: datetime) -> dict[str, Any]:
+    """What the stores say; `tokens` says how tokens are counted."""
     free = free_bytes(settings.home.path)
     return {
         "version": __version__,
@@ -44,7 +53,53 @@ def build_stored_report(settings: Settings, stores: StatusSources, now: datetime
         "next_due": _iso(stores.jobs.next_due_at()),
         "backups": _backups(stores),
         "disk_free_bytes": free,
+        "tokens": tokens,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonStatus:
+    """The whole report of a running daemon."""
+
+    watch: SettingsWatch
+    sources: StatusSources
+    runtime: Runtime
+    progress: StallDetector
+    dispatcher: Dispatcher
+    models: CurrentModels
+    estimates: TokenEstimates
+    context_window: ContextWindow
+    problems: Callable[[], list[str]]  # what else needs a person, and no store knows
+    clock: Callable[[], datetime]
+    started_at: datetime
+
+    def report(self) -> dict[str, Any]:
+        """Raises `StoreError`."""
+        self.watch.check_files()
+        now, settings, model = self.clock(), self.watch.settings, self.models.answering
+        report = build_stored_report(settings, self.sources, self.estimates.describe(model.name), now)
+        measured = ((row["session"], self.context_window.pressure(row["session"])) for row in report["sessions"])
+        pressures = {session: pressure for session, pressure in measured if pressure is not None}
+        report["problems"] += [*self.problems(), *_full_contexts(settings, pressures)]
+        report["changed_settings"] = self.watch.keys_for_next_start()
+        runtime = {
+            **self.runtime.status(),
+            **self.progress.status(),
+            "started_at": self.started_at.isoformat(),
+            "uptime_seconds": round((now - self.started_at).total_seconds()),
+        }
+        return add_daemon_report(report, runtime, self.dispatcher.status(), model_label(model), pressures)
+
+
+def _full_contexts(settings: Settings, pressures: Mapping[str, float]) -> list[str]:
+    """Conversations that are full and are not compacted automatically."""
+    if settings.values.compaction.auto:
+        return []
+    return [
+        f"The context of {session} is full, and compaction.auto is off. `/compact` makes room."
+        for session, pressure in pressures.items()
+        if pressure >= settings.values.context.emergency_threshold
+    ]
 
 
 def free_bytes(path: Path) -> int | None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assistant.core.messages import Usage
+from assistant.core.messages import Message, Usage
+from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import LedgerPort, Model, ModelFactsPort
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.failover import FailoverModel, RetryPolicy
@@ -22,6 +24,10 @@ from assistant.models.prices import Prices, is_hosted_by_openai, load_prices
 from assistant.settings.settings import Settings, shipped_config_dir
 
 PRICES_FILE = "prices.toml"
+_GREETER = "You are being set up as somebody's personal assistant."
+_GREETING = "Say hello in one short sentence."
+# Some models think before they greet.
+_MAX_GREETING = 512
 # Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
 DEFAULT_MODEL_NAMES = {"anthropic": "claude-sonnet-5-5"}
 # Who writes summaries where `compaction.summary_model` is empty; elsewhere whoever answers does.
@@ -70,12 +76,38 @@ def build_summary_model(settings: Settings, deps: ModelDeps) -> Model:
     return model if provider == "offline" else _with_failover([model], settings, deps)
 
 
+async def ask_test_question(settings: Settings, deps: ModelDeps) -> str:
+    """What the first configured model answers to a greeting; "" for nothing. Raises `ModelError`."""
+    alone = settings.values.model.model_copy(update={"fallback": (), "retries": 0, "thinking": "off"})
+    values = settings.values.model_copy(update={"model": alone})
+    model = build_model_chain(replace(settings, values=values), deps)
+    request = ModelRequest((SystemBlock(_GREETER),), (Message("user", _GREETING),), max_output_tokens=_MAX_GREETING)
+    answer = ""
+    try:
+        async with aclosing(model.stream(request, "check")) as events:
+            async for event in events:
+                answer = event.message.content if isinstance(event, ModelReply) else answer
+    finally:
+        await model.aclose()
+    return answer
+
+
 def cost_usd_of_call(prices: Mapping[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
     """US dollars for what a call used; None where no price is known. The built-in model costs nothing."""
     if provider == "offline":
         return 0.0
     price = prices.get(provider, Prices()).price_for_model(model)
     return None if price is None else price.cost_of_call(usage)
+
+
+def worst_case_usd(
+    prices: Mapping[str, Prices], estimate_tokens: EstimateTokens, model: Model, request: ModelRequest
+) -> float | None:
+    """US dollars that a call may cost at most; None where no price is known."""
+    price = prices.get(model.provider, Prices()).price_for_model(model.name)
+    if price is None:
+        return None
+    return price.worst_case(estimate_tokens(request, model.name), request.max_output_tokens)
 
 
 def _configured_models(settings: Settings) -> list[tuple[str, str]]:

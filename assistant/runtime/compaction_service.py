@@ -20,6 +20,7 @@ from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
 from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRequest, CompactionResult, SummaryEstimate
+from sleep.cycle.cycle import CompactedSession
 
 Notify = Callable[[str], None]
 
@@ -77,6 +78,22 @@ class CompactionService:
         )
         self._untold[session] += self._news(session, outcome)
         return outcome
+
+    async def compact_for_cycle(
+        self, session: str, trigger: str, budget: SleepBudget | None = None
+    ) -> CompactedSession | None:
+        """As `compact_in_sleep`, for the report of a sleep; None where nothing was compacted."""
+        await self._measures.load_model_limits()
+        earlier = {checkpoint.id for checkpoint in self._conversation.checkpoints(session)}
+        outcome = await self.compact_in_sleep(session, trigger, budget=budget)
+        if outcome is None or not outcome.checkpoints:
+            return None
+        # Those that joined records into one too, which are in no outcome.
+        made = tuple(one.id for one in self._conversation.checkpoints(session) if one.id not in earlier)
+        before, after = outcome.before.prompt_tokens, outcome.after.prompt_tokens
+        return CompactedSession(
+            outcome.message_count, before, after, _known_cost(outcome), outcome.checkpoints[-1].tier, made
+        )
 
     def needs_sleep_compaction(self, session: str) -> bool:
         """Whether a sleep would compact the session."""
@@ -200,8 +217,13 @@ def _report(found: CompactionPlan, estimate: SummaryEstimate | None) -> str:
 
 
 def _cost(outcome: CompactionResult) -> str:
-    costs = [one.cost_usd for one in outcome.checkpoints]
-    if any(cost is None for cost in costs):
+    cost = _known_cost(outcome)
+    if cost is None:
         return " Its cost is not known."
-    total = sum(cost for cost in costs if cost)
-    return f" It cost ${total:.4f}." if total else ""
+    return f" It cost ${cost:.4f}." if cost else ""
+
+
+def _known_cost(outcome: CompactionResult) -> float | None:
+    """In US dollars; None where one checkpoint's is not known."""
+    costs = [checkpoint.cost_usd for checkpoint in outcome.checkpoints]
+    return None if None in costs else sum(cost for cost in costs if cost)

@@ -22,17 +22,17 @@ from assistant.context.pressure import (
     measure_pressure,
     utf8_length,
 )
-from assistant.context.tokens import TokenCounter
 from assistant.core.model_api import ModelLimits
 from assistant.core.ports import Model
 from assistant.core.records import ContextView
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.recall import recall_budget
+from assistant.runtime.token_estimates import TokenEstimates
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import CompactionSettings, ContextSettings
 from assistant.store.script.requests import Pins
-from assistant.store.script.state import ModelFacts
 from sleep.compaction.draft_view import is_compaction_prefix
 from sleep.compaction.values import CompactionLimits
 
@@ -53,30 +53,27 @@ class ContextMeter:
     def __init__(
         self,
         conversation: Conversation,
-        facts: ModelFacts,
         pins: Pins,
-        toolbox: Callable[[], ToolRegistry],
+        toolbox: ToolRegistry,
         models: CurrentModels,
-        counter_for: Callable[[str], TokenCounter],
+        estimates: TokenEstimates,
         context_settings: ContextSettings,
         compaction_settings: CompactionSettings,
         prompts: SystemPrompts,
         standing_memory: Callable[[str], str] = lambda session: "",
         zone: tzinfo = UTC,
     ) -> None:
-        """`memory` gives what stands in the prompts of a session of what is remembered; `zone` is the home's."""
+        """`standing_memory` gives the block of memory in the prompts of a session."""
         self._conversation = conversation
-        self._facts = facts
         self._pins = pins
         self._toolbox = toolbox
         self._models = models
-        self._counter_for = counter_for
+        self._estimates = estimates
         self._prompts = prompts
         self._memory = standing_memory
         self._zone = zone
         self.context_settings = context_settings
         self.compaction_settings = compaction_settings
-        self._counters: dict[str, TokenCounter] = {}
         self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[PromptFrame, PromptSize]] = {}
         self._chosen: tuple[Model, ModelLimits] | None = None
 
@@ -118,7 +115,7 @@ class ContextMeter:
 
     def terms_for(self, session: str, model: str, limits: ModelLimits, volatile: str = "") -> CompactionLimits:
         """What a call of this model is measured by; `volatile` is sent with it and not kept."""
-        counter = self.counter(model)
+        counter = self._estimates.counter(model)
         _, fixed = self.frame(session, model)
         return CompactionLimits(
             budgets=self._budgets(limits),
@@ -127,7 +124,7 @@ class ContextMeter:
             adding=PromptSize(counter.count_text(volatile), utf8_length(volatile)) if volatile else PromptSize(),
             target=self.context_settings.target,
             threshold=self.context_settings.emergency_threshold,
-            protected_tools=self._toolbox().protected | frozenset(self.compaction_settings.protected_tools),
+            protected_tools=self._toolbox.protected | frozenset(self.compaction_settings.protected_tools),
             zone=self._zone,
         )
 
@@ -138,6 +135,11 @@ class ContextMeter:
         """How full the session's context is, 0-1 and above; 0 before a model was asked for its limits."""
         terms = self.terms(session)
         return 0.0 if terms is None else self.pressure(self._conversation.load_view(session), terms).ratio
+
+    async def load_pressure_ratio(self, session: str) -> float:
+        """As `pressure_ratio`, after asking the model for its limits where need be."""
+        await self.load_model_limits()
+        return self.pressure_ratio(session)
 
     def has_too_many_messages(self, view: ContextView) -> bool:
         """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where
@@ -157,22 +159,16 @@ class ContextMeter:
         known = self._frames.get((role, model, pins, memory))
         if known is None:
             frame = PromptFrame(
-                self._prompts.rules, self._prompts.persona, self._toolbox().specs(role), role, pins, memory
+                self._prompts.rules, self._prompts.persona, self._toolbox.specs(role), role, pins, memory
             )
-            known = self._frames[role, model, pins, memory] = (frame, frame.size(self.counter(model)))
+            known = self._frames[role, model, pins, memory] = (frame, frame.size(self._estimates.counter(model)))
             while len(self._frames) > _FRAMES_KEPT:
                 self._frames.pop(next(iter(self._frames)))
         return known
 
-    def counter(self, model: str) -> TokenCounter:
-        if model not in self._counters:
-            counter = self._counter_for(model)
-            known = self._facts.calibration(model)
-            self._counters[model] = counter.with_calibration(known) if known else counter
-        return self._counters[model]
-
-    def set_counter(self, model: str, counter: TokenCounter) -> None:
-        self._counters[model] = counter
+    def recall_budget(self, max_tokens: int) -> int:
+        """Tokens that recalled text may take now, where so many are meant for a full context."""
+        return recall_budget(max_tokens, self.effective_window())
 
     def _budgets(self, limits: ModelLimits) -> RequestBudgets:
         settings = self.context_settings

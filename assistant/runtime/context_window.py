@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 
 from assistant.context.build import build_request
 from assistant.context.pressure import answer_token_limit, estimate_prompt_tokens
-from assistant.context.tokens import update_calibration
 from assistant.core.errors import ModelError
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import Model
@@ -22,14 +21,12 @@ from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter
-from assistant.store.script.state import ModelFacts
+from assistant.runtime.token_estimates import TokenEstimates
 from sleep.compaction.values import CachedPrompt, CompactionLimits
 
 Notify = Callable[[str], None]
 
 _MAX_CALLS_KEPT = 64
-# A factor that moved less than this since the last call is not worth a write.
-_MIN_FACTOR_CHANGE = 0.01
 # Providers keep a prompt for five minutes after it was last read; a summary takes some seconds of that.
 _PROMPT_CACHE_LIFETIME = timedelta(minutes=4, seconds=30)
 
@@ -62,14 +59,14 @@ class ContextWindow:
     def __init__(
         self,
         conversation: Conversation,
-        facts: ModelFacts,
+        estimates: TokenEstimates,
         meter: ContextMeter,
         compaction: CompactionService,
         *,
         max_output_tokens: int,
     ) -> None:
         self._conversation = conversation
-        self._facts = facts
+        self._estimates = estimates
         self._measures = meter
         self._compacting = compaction
         self._max_output = max_output_tokens
@@ -128,15 +125,12 @@ class ContextWindow:
             return
         reported = reply.usage.prompt
         self._conversation.report_usage(turn.session, prepared.prefix_rev, reported, prepared.last_message_id)
-        counter = self._measures.counter(prepared.model.name)
-        known = update_calibration(counter.calibration, prepared.model.name, prepared.estimated, reported)
-        self._measures.set_counter(prepared.model.name, counter.with_calibration(known))
-        if counter.calibration is None or abs(known.factor - counter.factor) > _MIN_FACTOR_CHANGE:
-            self._facts.set_calibration(known, now)
+        self._estimates.calibrate(prepared.model.name, prepared.estimated, reported, now)
 
     def discard_turn(self, turn: str) -> None:
         """The turn has ended: what was kept for its next call is not needed."""
         self._prepared.pop(turn, None)
+        self._estimates.discard_turn(turn)
 
     def pressure(self, session: str) -> float | None:
         """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
@@ -155,21 +149,6 @@ class ContextWindow:
             return None
         same = self._conversation.load_view(session).prefix_rev == sent.prefix_rev
         return sent.live if same else None
-
-    def request_tokens(self, request: ModelRequest, model: str) -> int:
-        """The whole prompt of a request, as this model is expected to bill it; counted where it was not before."""
-        for prepared in self._prepared.values():
-            if prepared.request is request and prepared.model.name == model:
-                return prepared.prompt_tokens
-        counter = self._measures.counter(model)
-        texts = sum(counter.count_text(block.text) for block in request.system)
-        spoken = sum(counter.count_message(message) + counter.count_thinking(message) for message in request.messages)
-        volatile = sum(counter.count_text(str(message.metadata.get("volatile", ""))) for message in request.messages)
-        return counter.corrected(texts + spoken + volatile + counter.count_tools(request.tools))
-
-    def describe_token_counting(self, model: str) -> str:
-        """One line for `status`: how tokens are counted for a model, and why so."""
-        return self._measures.counter(model).describe()
 
     # ---------------------------------------------------------------------------------------------------------- keeping
 
@@ -195,6 +174,7 @@ class ContextWindow:
         last = next((m.id for m in reversed(view.messages) if m.id is not None), 0)
         estimated = estimate_prompt_tokens(view, terms.counter, terms.fixed, terms.adding)
         self._prepared[turn.id] = _Prepared(model, view.prefix_rev, last, estimated, terms, request, prompt_tokens)
+        self._estimates.remember_size(turn.id, request, model.name, prompt_tokens)
         while len(self._prepared) > _MAX_CALLS_KEPT:
             self._prepared.popitem(last=False)
 

@@ -74,7 +74,7 @@ class DelegationRunner:
 
     def __init__(
         self,
-        toolbox: Callable[[], ToolRegistry],
+        toolbox: ToolRegistry,
         last_call: Callable[[str], tuple[Model, ModelRequest] | None],
         delegations: Delegations,
         settings: DelegationSettings,
@@ -172,9 +172,8 @@ class DelegationRunner:
         return f"{self._prompt}\n\n{most}\n\nYour task:\n{task}"
 
     def _tools(self, context: ToolContext) -> list[str]:
-        toolbox = self._toolbox()
-        offered = [spec.name for spec in toolbox.specs(session_role(context.session))]
-        return [name for name in offered if toolbox.effects(name) == "none"]
+        offered = [spec.name for spec in self._toolbox.specs(session_role(context.session))]
+        return [name for name in offered if self._toolbox.effects(name) == "none"]
 
     async def _next_request(self, work: _Work, request: ModelRequest, model: Model) -> ModelRequest:
         """The snapshot as it is and what was said since, with room for an answer that keeps within the limits."""
@@ -208,7 +207,7 @@ class DelegationRunner:
         if call.name in runs:
             key = f"{context.key}:{work.delegation.id}:{call.id}"
             inner = replace(context, key=key, now=self._clock())
-            text, ok = await self._toolbox().run(call, inner, session_role(context.session))
+            text, ok = await self._toolbox.run(call, inner, session_role(context.session))
         else:
             text, ok = (
                 f"{FAILURE_PREFIX}{call.name} does not run for helpers. Tools that do: {', '.join(runs) or 'none'}.",

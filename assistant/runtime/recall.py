@@ -1,7 +1,7 @@
-"""What is recalled unasked for a new message: earlier messages that compactions took out of view (`HistoryRecall`), and
-memories and journal entries (`MemoryRecall`).
+"""What is recalled unasked for a new message: earlier messages that compactions took out of view (`HistoryRecall`),
+memories and journal entries (`MemoryRecall`), and profiles (`ProfileRecall`).
 
-What always holds for both:
+What always holds for all of them:
 - It is text for the volatile block and for nothing else: no view and no log ever has it, so that nothing recalled is
   learned again as if it had been said again.
 - Words come from the scope alone (I10), are quoted as data, dated, and marked as recalled; what the view still shows is
@@ -23,10 +23,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
+from assistant.context.memory_block import profiles_block
 from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
+from assistant.core.memory_api import ProfilesPort
 from assistant.core.quoting import RECORD_TAG, QuotedMessage, format_quote, quote_in_tag
 from assistant.core.quoting import quote_text as string
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
@@ -244,6 +246,22 @@ class MemoryRecall:
 
     def _day(self, at: datetime) -> str:
         return at.astimezone(self._zone).date().isoformat()
+
+
+class ProfileRecall:
+    """What is known of those whom a text names."""
+
+    def __init__(self, profiles: ProfilesPort, count: Callable[[str], int], zone: tzinfo, max_tokens: int) -> None:
+        """`count` gives the tokens of a text; with `max_tokens` 0 nothing is recalled."""
+        self._profiles = profiles
+        self._count = count
+        self._zone = zone
+        self._max_tokens = max_tokens
+
+    def recall(self, text: str, scope: str) -> str:
+        """A block for the volatile block; "" where nobody is named. Raises `StoreError`."""
+        named = self._profiles.find_in_text(text, scope) if self._max_tokens else []
+        return profiles_block(named, self._count, self._max_tokens, self._zone) if named else ""
 
 
 def _block(lines: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from assistant.core.calendar import SleepSchedule, find_first_message_time, is_l
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
 from assistant.core.store_ports import Conversation, Journal
+from sleep.cycle.cycle import SleepCycle
 
 log = structlog.get_logger()
 
@@ -40,7 +41,6 @@ class SleepLock:
         self._alone = asyncio.Lock()
         self._sleeps: set[SleepTask] = set()
 
-    @property
     def is_asleep(self) -> bool:
         """Whether a sleep is under way, or waits for another one."""
         return any(not task.done() for task in self._sleeps)
@@ -48,7 +48,7 @@ class SleepLock:
     @property
     def is_taken(self) -> bool:
         """Whether a sleep, or work that keeps it away, is under way."""
-        return self.is_asleep or self._alone.locked()
+        return self.is_asleep() or self._alone.locked()
 
     def start_sleep(self, sleep: Callable[[], Awaitable[SleepReport | None]], name: str) -> SleepTask:
         """Sleep as a task, once what is under way has ended."""
@@ -95,6 +95,10 @@ RunSleepCycle = Callable[[SleepRequest, datetime], Awaitable[SleepReport]]
 """One sleep cycle, begun now."""
 
 
+async def run_cycle(cycle: SleepCycle, request: SleepRequest, now: datetime) -> SleepReport:
+    return await cycle.run(now, trigger=request.trigger, sessions=request.sessions, phase=request.phase)
+
+
 class NapTrigger:
     """Which conversations nap now."""
 
@@ -133,11 +137,15 @@ class NightTrigger:
         self._journal = journal
         self._tried: tuple[datetime | None, int] = (None, 0)
 
-    def due(self, now: datetime) -> str | None:
-        """The trigger of the night that is to be slept now; each night is tried some times at most."""
-        slot = self._nights.find_due_night(
+    def find_due(self, now: datetime) -> datetime | None:
+        """The night that is due and was not slept."""
+        return self._nights.find_due_night(
             self._journal.last_sleep_at(), find_first_message_time(self._conversation.list_sessions()), now
         )
+
+    def due(self, now: datetime) -> str | None:
+        """The trigger of the night that is to be slept now; each night is tried some times at most."""
+        slot = self.find_due(now)
         if slot is None:
             return None
         known, tries = self._tried
@@ -160,15 +168,18 @@ class SleepScheduler:
         lock: SleepLock,
     ) -> None:
         self._run_cycle = run_cycle
-        self._naps = nap_trigger
-        self._bedtime = night_trigger
+        self._nap_trigger = nap_trigger
+        self._night_trigger = night_trigger
         self._clock = clock
         self._lock = lock
         self._last: tuple[SleepRequest, SleepTask] | None = None
 
-    @property
     def is_asleep(self) -> bool:
-        return self._lock.is_asleep
+        return self._lock.is_asleep()
+
+    def is_night_due(self, now: datetime) -> bool:
+        """Whether it sleeps, or a night is due that was not slept. Raises `StoreError`."""
+        return self.is_asleep() or self._night_trigger.find_due(now) is not None
 
     def check_due(self) -> None:
         """Called at every wake-up: sleep where a night is due, nap where a nap is."""
@@ -176,10 +187,10 @@ class SleepScheduler:
             return
         now = self._clock()
         try:
-            trigger = self._bedtime.due(now)
+            trigger = self._night_trigger.due(now)
             if trigger is not None:
                 self.start(trigger)
-            elif sessions := self._naps.due(now):
+            elif sessions := self._nap_trigger.due(now):
                 self.start("nap", sessions)
         except AssistantError as error:
             log.error("nobody can tell whether a sleep is due", error=str(error))
@@ -193,6 +204,15 @@ class SleepScheduler:
         task = self._lock.start_sleep(partial(self._run, wanted), name=f"sleep ({trigger})")
         self._last = (wanted, task)
         return task
+
+    def start_extraction(self, session: str) -> None:
+        """Read what is new in one session for the journal, beside everything else."""
+        self.start("phase", [session], "extract")
+
+    async def run_now(self, trigger: str, phase: str = "") -> SleepReport | None:
+        """Sleep now, in one phase alone where one is named; what it did, None where it failed. Whoever waits for it may
+        go away."""
+        return await asyncio.shield(self.start(trigger, phase=phase))
 
     async def stop(self) -> None:
         """Wake up: what was not committed is given up."""

@@ -43,13 +43,18 @@ class ToolRegistry:
         bounded by what they do. Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
         for tool in tools:
-            if tool.spec.name in self._tools:
-                raise ValueError(f"two tools are called {tool.spec.name}")
-            self._tools[tool.spec.name] = tool
+            self.add(tool)
         self._longest = timeout_seconds
         self._unhurried = without_timeout_cap
         self._authority = authority
         self._tracer = tracer
+
+    def add(self, tool: Tool) -> None:
+        """One more, behind the others: their order is part of the cached prompt. Raises ValueError where two tools have
+        the same name."""
+        if tool.spec.name in self._tools:
+            raise ValueError(f"two tools are called {tool.spec.name}")
+        self._tools[tool.spec.name] = tool
 
     @property
     def protected(self) -> frozenset[str]:

@@ -24,12 +24,12 @@ from assistant.context.memory_block import memory_block, today_and_yesterday
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.memory_api import MemoryFilesPort
 from assistant.core.quoting import NOTE_TAG, quote_in_tag
-from assistant.core.records import ContextView, InboxItem
+from assistant.core.records import ContextView, InboxItem, IncomingMessage
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation, Journal
 from assistant.core.text import shorten_line
 from assistant.runtime.delegation import interrupted_tasks_note, tasks_of_interrupted_calls
-from assistant.runtime.recall import HistoryRecall
+from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
 from assistant.store.script.requests import UserRequests
 from assistant.store.script.turns import Delegations
 
@@ -109,18 +109,18 @@ class TurnContextBuilder:
         requests: UserRequests,
         delegations: Delegations,
         history_recall: HistoryRecall,
-        profiles_for: Callable[[str, str], str],
-        recall_memories: Callable[[InboxItem, ContextView, datetime], str],
+        memory_recall: MemoryRecall,
+        profile_recall: ProfileRecall,
+        standing_memory: StandingMemory,
         zone: ZoneInfo,
     ) -> None:
-        """`known` gives what is known of those whom a text names, for a (text, scope), `remembered` what memory has
-        that bears on a message; "" for nothing."""
         self._conversation = conversation
         self._requests = requests
         self._delegations = delegations
-        self._recollection = history_recall
-        self._known = profiles_for
-        self._remembered = recall_memories
+        self._history_recall = history_recall
+        self._memory_recall = memory_recall
+        self._profile_recall = profile_recall
+        self._standing_memory = standing_memory
         self._zone = zone
         self._interrupted: dict[str, str] = {}
 
@@ -134,7 +134,7 @@ class TurnContextBuilder:
     async def prepare(self) -> None:
         """Prepare what `of` looks for, beside the loop where that takes long."""
         try:
-            await self._recollection.prepare()
+            await self._history_recall.prepare()
         except StoreError as error:
             log.error("nothing can be recalled", error=str(error))
 
@@ -160,7 +160,7 @@ class TurnContextBuilder:
 
     def _known_of(self, item: InboxItem) -> str:
         try:
-            return self._known(item.incoming.content, item.incoming.scope)
+            return self._profile_recall.recall(item.incoming.content, item.incoming.scope)
         except StoreError as error:
             log.error("no profiles were looked up", session=item.incoming.session, error=str(error))
             return ""
@@ -171,8 +171,8 @@ class TurnContextBuilder:
         asked = item.incoming
         found: list[str] = []
         recalling: tuple[Callable[[], str], ...] = (
-            lambda: self._remembered(item, view, now),
-            lambda: self._recollection.recall(asked.content, asked.session, asked.scope, view, now),
+            lambda: self._recall_memories(asked, view, now),
+            lambda: self._history_recall.recall(asked.content, asked.session, asked.scope, view, now),
         )
         for recall in recalling:
             try:
@@ -180,3 +180,7 @@ class TurnContextBuilder:
             except StoreError as error:
                 log.error("nothing was recalled", session=asked.session, error=str(error))
         return found
+
+    def _recall_memories(self, message: IncomingMessage, view: ContextView, now: datetime) -> str:
+        standing = self._standing_memory.prompt_block(message.session)
+        return self._memory_recall.recall(message.content, message.scope, view, standing, now)

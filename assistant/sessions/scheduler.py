@@ -29,6 +29,7 @@ from assistant.sessions.reset import (
     ResetStores,
     SessionResetter,
 )
+from assistant.settings.sections import ResetSettings
 from assistant.store.script.generations import StoredGenerations, StoredResets
 
 log = structlog.get_logger()
@@ -68,6 +69,16 @@ class ResetPolicies:
     at: str
     idle: timedelta
     zone: tzinfo
+
+    @classmethod
+    def from_settings(cls, settings: ResetSettings, zone: tzinfo) -> ResetPolicies:
+        kinds: dict[SessionKind, SessionResetPolicy] = {
+            "main": settings.main,
+            "thread": settings.thread,
+            "guest": settings.guest,
+            "room": settings.room,
+        }
+        return cls(kinds, settings.at, timedelta(minutes=settings.idle_minutes), zone)
 
     @property
     def has_automatic(self) -> bool:

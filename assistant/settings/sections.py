@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 from pydantic.fields import FieldInfo
 
+from assistant.core.people import Permissions, RoleGrant
 from assistant.settings.network_sections import MatrixSettings, TelegramSettings, TelemetrySettings, WebSettings
 from assistant.settings.validators import (
     SettingsSection,
@@ -168,6 +169,9 @@ class RoleSettings(SettingsSection):
     memory: bool
     budget_share: Annotated[float, Field(ge=0.0, le=1.0)]
 
+    def grant(self) -> RoleGrant:
+        return RoleGrant(frozenset(self.tools), frozenset(self.commands), self.memory, self.budget_share)
+
 
 class RoomSettings(RoleSettings):
     answers: Literal["addressed", "everything"]
@@ -246,6 +250,10 @@ class SettingsValues(SettingsSection):
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings
+
+    def permissions(self) -> Permissions:
+        """What guests and rooms may do."""
+        return Permissions({"guest": self.guest.grant(), "room": self.room.grant()})
 
 
 def _fields_of(section: FieldInfo) -> dict[str, FieldInfo]:

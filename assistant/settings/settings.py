@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import tzlocal
 from pydantic import SecretStr, ValidationError
 
-from assistant.core.errors import SettingsError
+from assistant.core.errors import SettingsError, UsageError
 from assistant.settings.home import FileStamps, Home, home_from_environment, settings_stamps
 from assistant.settings.layers import (
     SettingsLayer,
@@ -92,6 +92,16 @@ class Settings:
         if self.anthropic_key.get_secret_value():
             return "anthropic"
         return "openai" if self.openai_url else "offline"
+
+    def with_model(self, choice: str) -> Settings:
+        """These, with `provider` or `provider:name` answering. Raises `UsageError`."""
+        provider, _, name = choice.partition(":")
+        if provider not in ("anthropic", "openai", "offline"):
+            raise UsageError("Choose anthropic, openai or offline, as in `/model openai:llama3`. Nothing was changed.")
+        if provider == "anthropic" and not self.anthropic_key.get_secret_value():
+            raise UsageError("ANTHROPIC_API_KEY is not set. Nothing was changed.")
+        model = self.values.model.model_copy(update={"provider": provider, "name": name})
+        return replace(self, values=self.values.model_copy(update={"model": model}))
 
 
 @dataclass(frozen=True, slots=True)

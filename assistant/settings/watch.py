@@ -24,7 +24,8 @@ log = structlog.get_logger()
 
 _LIVE_SECTIONS = ("budget.", "telegram.", "matrix.")
 _TOKEN = "web.token"
-_LIVE = ("log.level", _TOKEN)
+_LOG_LEVEL = "log.level"
+_LIVE = (_LOG_LEVEL, _TOKEN)
 
 
 def is_live_setting(key: str) -> bool:
@@ -32,27 +33,41 @@ def is_live_setting(key: str) -> bool:
     return key.startswith(_LIVE_SECTIONS) or key in _LIVE
 
 
-class SettingsWatch:
-    """Looks after the settings that a daemon was started with. `read` reads them again; `take_over` is given those that
-    hold from now on."""
+def set_log_level(settings: Settings) -> None:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(settings.values.log.level))
 
-    def __init__(self, settings: Settings, read: Callable[[], Settings], take_over: Callable[[Settings], None]) -> None:
-        self._running = settings
+
+class SettingsWatch:
+    """The settings of a running daemon: `settings` are those it runs on now."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        read: Callable[[], Settings],
+        take_over: Callable[[Settings], None],
+        on_understood: Callable[[Settings], None] = lambda settings: None,
+    ) -> None:
+        """`read` reads the files again; `take_over` gets settings that apply from now on; `on_understood` whatever was
+        read without an error, now and later."""
+        self.settings = settings
         self._read = read
+        self._on_understood = on_understood
         self._take_over = take_over
         self._seen = settings.file_stamps
         self._kept = _others(settings.home)
         self._refused: tuple[str, ...] = ()
         self._waiting: tuple[str, ...] = ()
+        on_understood(settings)
 
     def check_files(self) -> None:
         """Read config.toml and the secrets again where one of them changed."""
-        seen = settings_stamps(self._running.home)
+        seen = settings_stamps(self.settings.home)
         if seen == self._seen:
             return
         self._seen = seen
         try:
             found = self._read()
+            self._on_understood(found)
         except SettingsError as error:
             self._refused = error.problems
             log.warning("changed settings are not understood; the old ones stay", problems=len(error.problems))
@@ -71,20 +86,22 @@ class SettingsWatch:
 
     def keys_for_next_start(self) -> list[str]:
         """The changed keys, and files, that take effect at the next start."""
-        others = _others(self._running.home)
+        others = _others(self.settings.home)
         return [*self._waiting, *(name for name in others if others[name] != self._kept[name])]
 
     # ----------------------------------------------------------------------------------------------------------- within
 
     def _compare(self, found: Settings) -> None:
-        keys = list(_differing(self._running, found))
+        keys = list(_differing(self.settings, found))
         live = [key for key in keys if is_live_setting(key) and not _is_gone(key, found)]
-        self._waiting = (*(key for key in keys if key not in live), *_changed_keys(self._running, found))
+        self._waiting = (*(key for key in keys if key not in live), *_changed_keys(self.settings, found))
         if live:
             taken = {key: found.origins[key] for key in live}
-            values = _with(self._running.values, {key: _value(found.values, key) for key in live})
-            self._running = replace(self._running, values=values, origins={**self._running.origins, **taken})
-            self._take_over(self._running)
+            values = _with(self.settings.values, {key: _value(found.values, key) for key in live})
+            self.settings = replace(self.settings, values=values, origins={**self.settings.origins, **taken})
+            if _LOG_LEVEL in live:
+                set_log_level(self.settings)
+            self._take_over(self.settings)
             log.info("changed settings hold from now on", keys=", ".join(live))
         if self._waiting:
             log.info("changed settings take effect at the next start", keys=", ".join(self._waiting))

@@ -20,7 +20,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
 
 from assistant import __version__
-from assistant.health.gauges import VitalsPort
+from assistant.health.vitals import Vitals
 from assistant.web.deps import ApiDeps
 from assistant.web.errors import add_error_handlers
 from assistant.web.routes_chat import chat_routes
@@ -30,7 +30,7 @@ from assistant.web.schemas_chat import reject_unknown_parameters
 _NEVER_KEPT = {"Cache-Control": "no-store"}
 
 
-def health_routes(vitals: VitalsPort, *, details: bool) -> APIRouter:
+def health_routes(vitals: Vitals, *, details: bool) -> APIRouter:
     """`details`: whether those who ask may know what is wrong, as on the home's own socket."""
     routes = APIRouter(tags=["health"])
 
@@ -45,7 +45,7 @@ def health_routes(vitals: VitalsPort, *, details: bool) -> APIRouter:
     return routes
 
 
-def metrics_routes(vitals: VitalsPort) -> APIRouter:
+def metrics_routes(vitals: Vitals) -> APIRouter:
     """For those alone who may know how much is done and spent."""
     routes = APIRouter(tags=["health"])
 

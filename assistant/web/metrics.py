@@ -21,7 +21,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from assistant.core.telemetry import DURATION_BUCKETS, Metrics, WorkKind
-from assistant.health.gauges import Gauges, VitalsPort
+from assistant.health.vitals import Gauges, Vitals
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _PREFIX = "nocturne_"
@@ -38,14 +38,14 @@ _COUNTED: dict[WorkKind, tuple[str, str]] = {
 _TOKENS = ("input", "output", "cache_read", "cache_write")
 
 
-def render_metrics(vitals: VitalsPort) -> bytes:
+def render_metrics(vitals: Vitals) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Everything(vitals))
     return generate_latest(registry)
 
 
 class _Everything(Collector):
-    def __init__(self, vitals: VitalsPort) -> None:
+    def __init__(self, vitals: Vitals) -> None:
         self._vitals = vitals
 
     def describe(self) -> list[Metric]:

@@ -1,74 +1,68 @@
-"""The composition root: from settings to a running assistant (`App`). The only package that knows every adapter.
+"""The composition root: from settings to a running assistant (`App`). The only package that knows every room.
 
-What is heavy (provider SDKs, the web framework, vocabularies) is imported by the adapter that needs it, and those
-adapters are loaded when they are first used.
+What is heavy (provider SDKs, the web framework, vocabularies) is imported by the adapter that needs it, when it is
+first used.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
-from typing import Any
 
-import structlog
-
+from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.core.bridge_api import Bridge, TurnEvent
-from assistant.core.errors import AssistantError, StoreError
-from assistant.core.memories import SleepReport
+from assistant.core.bridge_api import Bridge
 from assistant.core.ports import Model
-from assistant.erasure.service import ErasureService
-from assistant.gateway.attachments import AttachmentIntake, load_outgoing_file
+from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher
-from assistant.memory.service import MemoryService
+from assistant.gateway.routing import OutgoingRouter
+from assistant.health.status import DaemonStatus
+from assistant.health.telemetry import open_telemetry
+from assistant.health.vitals import Vitals
 from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
 from assistant.models.offline.model import OfflineModel
+from assistant.people.grants import check_grants
+from assistant.people.pairing import DeniedMessages
 from assistant.runtime.current_models import CurrentModels
-from assistant.runtime.runtime import Runtime
+from assistant.runtime.maintenance import Maintenance
+from assistant.runtime.model_choice import ModelChoice
+from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
-from assistant.runtime.turn import TurnRunner
+from assistant.runtime.token_estimates import TokenEstimates
 from assistant.service.heartbeat import StallDetector
-from assistant.service.malloc import trim_heap
-from assistant.settings.settings import Settings
-from assistant.web.deps import ApiDeps, DaemonControl
-from assistant.wire.agenda import build_agenda
-from assistant.wire.backup import build_backup_erasure, build_backup_scheduler
-from assistant.wire.backup import tidy_backups as settle_backups
-from assistant.wire.bridges import ConfiguredBridges
-from assistant.wire.commands import build_slash_commands, build_tools
-from assistant.wire.people import (
-    build_denied_notices,
-    build_destinations,
+from assistant.settings.settings import Settings, load_settings
+from assistant.settings.watch import SettingsWatch
+from assistant.store.home.config_file import keep_valid_config
+from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi, ReadApiSources
+from assistant.web.servers import WebServers, ensure_web_token
+from assistant.wire.commands import build_slash_commands
+from assistant.wire.services import (
+    build_agenda,
+    build_erasure_and_backups,
     build_inbound,
-    check_grants,
+    build_memory,
+    build_resets,
 )
-from assistant.wire.sessions import SessionHooks, build_sessions
-from assistant.wire.settings import build_settings_watch, build_turn_guard, settings_with_model
-from assistant.wire.sleep import build_sleep, build_turn_context, count_request_tokens
-from assistant.wire.status import AppVitals, model_label, running_status
-from assistant.wire.stores import (
-    Stores,
-    memory_deps,
-    memory_storage_info,
-    open_stores,
+from assistant.wire.sleep import build_learning, build_sleep
+from assistant.wire.stores import Stores, open_stores, session_reader, status_sources, token_counter_for
+from assistant.wire.turns import (
+    build_contexts,
+    build_delegation,
+    build_runtime,
+    build_tools,
+    build_turn_runner,
+    journal_sync,
 )
-from assistant.wire.telemetry import open_telemetry
-from assistant.wire.web import WebServers, build_read_api, ensure_web_token
+from sleep.cycle.rebuild import Reextraction
+from tools.delegate import delegate_tool
 
 Clock = Callable[[], datetime]
 
-log = structlog.get_logger()
-
-# Longest that work nobody waits for gives way to messages between two of its steps.
-_MAX_QUIET_WAIT_SECONDS = 5.0
-
 
 class App:
-    """A home with everybody in it: what the daemon serves and the commands change."""
+    """Everything of one data folder that runs: what the daemon serves and the commands change."""
 
     def __init__(
         self,
@@ -76,256 +70,192 @@ class App:
         stores: Stores,
         clock: Clock,
         bridges: Mapping[str, Bridge],
-        model: Model | None,
-        writer: Model | None,
-        reread: Callable[[], Settings] | None = None,
+        models: tuple[Model, Model] | None,
+        read_settings: Callable[[], Settings],
     ) -> None:
-        self.settings = settings
-        self.stores = stores
-        self._clock = clock
-        self._odd_files: tuple[str, ...] = ()
+        """Each part is built from parts that are there already; `models` answer and write instead of the configured
+        ones."""
+        self.stores, self._clock = stores, clock
         self.started_at = clock()
-        self.telemetry = open_telemetry(settings)
-        self.metrics = self.telemetry.metrics
-        self._watch = build_settings_watch(settings, stores.ledger, self._take_over, reread)
+        self.telemetry = open_telemetry(settings.values.telemetry)
         self.progress = StallDetector(settings.values.turn.max_seconds)
-        self.terminal = TerminalBridge(stores.outbox)
-        self.models = self._current_models(model, writer)
-        self.sleep_lock = SleepLock(self.models.use)
-        self.backup_scheduler = build_backup_scheduler(
-            settings, stores.conversation, lambda: self.erasure.is_running, clock
-        )
-        self.erasure = ErasureService(stores.erasure, stores.memories, self._is_busy, build_backup_erasure(settings))
-        self.memory = self._memory_commands()
-        self.agenda = build_agenda(settings, stores, lambda: self.runtime.wake(), clock)
-        self.toolbox = build_tools(self, clock)
-        self.networks = ConfiguredBridges(settings, stores.people)
-        self._renewing: asyncio.Future[None] | None = None
-        self.dispatcher = self._delivery(bridges)
-        self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
-        self.sleep_setup = build_sleep(
-            settings,
-            stores,
-            lambda: self.toolbox,
-            self.models,
-            self.sleep_lock,
-            self._until_quiet,
-            clock,
-            self._is_running,
-            self.telemetry.tracer,
-        )
-        self.context_window = self.sleep_setup.context_window
-        self.turn_runner = self._turns()
-        self.runtime = self._runtime()
-        live = SessionHooks(self.runtime.pause_session, self._show, self.terminal.name)
-        self.sessions = build_sessions(settings, stores, self.sleep_setup, self.sleep_lock, live, clock)
-        self.commands = build_slash_commands(self, clock)
-        check_grants(settings, self.toolbox.allowed_roles, self.commands.grantable_roles())
-        self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
-        self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
-        self.read_api = build_read_api(settings, stores, self.memory, clock)
-        self.vitals = AppVitals(self, self.status, clock)
-        self.web = WebServers(
-            settings, ApiDeps(self.control, self.read_api, self.terminal, self.vitals), self._web_token
-        )
-        self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
-        self.is_running = self.runtime.is_running
+        self._build_models(settings, models)
+        self._build_bridges(settings, bridges)
+        self.watch = SettingsWatch(settings, read_settings, self._take_over, keep_valid_config)
+        # A cap that was raised applies to the call that it would have refused.
+        stores.ledger.reload_budget = self.watch.check_files
+        self._build_turns(settings)
+        self._build_sleep(settings)
+        self._build_access(settings)
 
-    def _current_models(self, model: Model | None, writer: Model | None) -> CurrentModels:
-        """Those that are handed in; else the configured ones."""
-        if model is not None:
-            return CurrentModels(model, writer or OfflineModel())
-        return CurrentModels(
-            build_model_chain(self.settings, self._means()), build_summary_model(self.settings, self._means())
-        )
-
-    def _delivery(self, bridges: Mapping[str, Bridge]) -> Dispatcher:
-        there = {self.terminal.name: self.terminal, **self.networks.open_all(), **bridges}
-        stores, allowed = self.stores, build_destinations(self.stores, self.terminal.name)
-        return Dispatcher(
-            stores.outbox,
-            there,
+    def _build_models(self, settings: Settings, models: tuple[Model, Model] | None) -> None:
+        stores = self.stores
+        self.estimates = TokenEstimates(stores.model_facts, partial(token_counter_for, settings))
+        deps = ModelDeps(
+            stores.ledger,
+            stores.model_facts,
+            self.estimates.request_tokens,
             self._clock,
-            allowed,
+            OfflineModel,
+            tracer=self.telemetry.tracer,
+        )
+        models = models or (build_model_chain(settings, deps), build_summary_model(settings, deps))
+        self.models = CurrentModels(*models)
+        self.sleep_lock = SleepLock(self.models.use)
+        self.running_turns = RunningTurns(stores.conversation)
+        self.model_choice = ModelChoice(settings, deps, self.models, self.estimates, self.running_turns)
+
+    def _build_bridges(self, settings: Settings, bridges: Mapping[str, Bridge]) -> None:
+        stores = self.stores
+        self.terminal = TerminalBridge(stores.outbox)
+        self.networks = ConfiguredBridges(settings, stores.people)
+        self.dispatcher = Dispatcher(
+            stores.outbox,
+            {self.terminal.name: self.terminal, **self.networks.open_all(), **bridges},
+            self._clock,
+            OutgoingRouter(stores.people, stores.places, self.terminal.name).resolve_destination,
             stores.bridge_states,
             partial(load_outgoing_file, stores.workspace),
             self.telemetry.tracer,
         )
+        self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
 
-    def _turns(self) -> TurnRunner:
-        settings, stores = self.settings, self.stores
-        return TurnRunner(
-            stores.conversation,
-            self.models,
-            self.toolbox,
-            self.context_window,
-            settings.values.turn,
-            self.dispatcher.show,
-            self._clock,
-            self.telemetry.tracer,
-            build_turn_guard(settings, stores.ledger),
+    def _build_turns(self, settings: Settings) -> None:
+        """What a turn works with: a tool may read or change memories, reminders and everything that is erased."""
+        stores, clock, tracer = self.stores, self._clock, self.telemetry.tracer
+        models, estimates, running = self.models, self.estimates, self.running_turns
+        self.learning = build_learning(settings, stores, models, estimates)
+        self.reextraction = Reextraction(
+            stores.conversation, stores.log_reader, stores.journal, self.learning.extractor
+        )
+        self.memory = build_memory(settings, stores, self.sleep_lock, self.reextraction)
+        self.agenda, self.agenda_scheduler = build_agenda(settings, stores, running.wake.set, clock)
+        self.erasure, self.backup_scheduler = build_erasure_and_backups(settings, stores, self.sleep_lock, clock)
+        self.toolbox = build_tools(settings, stores, self.memory, self.erasure, self.agenda, tracer)
+        self.contexts = build_contexts(settings, stores, self.toolbox, models, estimates, running, clock, tracer)
+        window = self.contexts.window
+        self.toolbox.add(delegate_tool(build_delegation(settings, stores, self.toolbox, window, estimates, clock)))
+        self.turn_runner = build_turn_runner(
+            settings, stores, models, self.toolbox, window, self.dispatcher, clock, tracer
+        )
+        self.runtime = build_runtime(settings, stores, self.turn_runner, self.dispatcher, self.contexts, running, clock)
+        indexes = (stores.message_index, stores.journal_index)
+        self.maintenance = Maintenance(stores.conversation, stores.files, indexes, stores.home_guard, running)
+
+    def _build_sleep(self, settings: Settings) -> None:
+        stores, clock, tracer = self.stores, self._clock, self.telemetry.tracer
+        compaction, running = self.contexts.compaction, self.running_turns
+        self.sync_journal = journal_sync(settings, stores)
+        self.sleep = build_sleep(
+            settings, stores, self.models, self.learning, compaction, running, self.sleep_lock, clock, tracer
+        )
+        self.resets = build_resets(
+            settings, stores, self.contexts, self.sleep, self.sleep_lock, running, self.dispatcher, clock
         )
 
-    def _runtime(self) -> Runtime:
-        settings, stores = self.settings, self.stores
-        around = build_turn_context(settings, stores, self.sleep_setup)
-        return Runtime(
-            stores.conversation,
-            self.turn_runner,
+    def _build_access(self, settings: Settings) -> None:
+        """What people and programs see of it."""
+        stores, clock = self.stores, self._clock
+        self.daemon_status = DaemonStatus(
+            self.watch,
+            status_sources(settings, stores),
+            self.runtime,
+            self.progress,
             self.dispatcher,
-            around,
-            self._settle,
-            lambda: self.inbound,
-            self._clock,
-            stores.home_guard.require_present,
-            AttachmentIntake(stores.workspace, settings.zone).store_attachments,
+            self.models,
+            self.estimates,
+            self.contexts.window,
+            self._problems,
+            clock,
+            self.started_at,
         )
-
-    def _memory_commands(self) -> MemoryService:
-        return MemoryService(
-            memory_deps(self.stores),
-            partial(memory_storage_info, self.settings),
-            is_asleep=lambda: self.sleep_lock.is_asleep,
-            keep_awake=self.sleep_lock.keep_awake,
-            reextract=lambda now: self.sleep_setup.reextraction.run(now),
+        self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
+        self.is_running, self.status = self.running_turns.is_running, self.daemon_status.report
+        self.describe_model, self.choose_model = self.model_choice.describe, self.model_choice.choose
+        self.commands = build_slash_commands(self, clock)
+        check_grants(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
+        self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
+        self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
+        sources = ReadApiSources(
+            stores.conversation,
+            stores.history,
+            stores.journal,
+            stores.ledger,
+            session_reader(settings, stores),
+            self.memory,
         )
+        self.read_api = OwnerReadApi(sources, clock, settings.zone)
+        metrics, guard = self.telemetry.metrics, stores.home_guard
+        self.vitals = Vitals(metrics, self.progress, guard, self.runtime, self.status, clock, self.started_at)
+        deps = ApiDeps(self.control, self.read_api, self.terminal, self.vitals)
+        self.web = WebServers(settings.home.socket, settings.values.web, deps, self._web_token)
 
-    async def _settle(self, now: datetime) -> None:
-        """What an earlier process left half done, before anything is answered."""
-        self.stores.message_edits.recover_after_crash(now)
-        self.stores.workspace.remove_partial()
-        build_denied_notices(self.stores).supersede_denied(now)
-        self.agenda.alarm.recover_after_crash(now)
-        self.sleep_setup.sync_journal(now)
-        self._settle_files()
-        self.stores.archive.remove_partial()
-        try:
-            settle_backups(self.settings)
-            for done in await self.erasure.finish_interrupted(now):
-                log.info("forgetting was finished", complete=done.complete)
-        except AssistantError as error:
-            log.error("a forgetting is not finished", error=str(error))
+    # ------------------------------------------------------------------------------------------------------- life cycle
+
+    async def start(self) -> None:
+        """Finish what an earlier process left half done, then receive and answer. Raises `StoreError`."""
+        await self.runtime.start(self.inbound, self._recover)
+
+    async def _recover(self, now: datetime) -> None:
+        stores = self.stores
+        stores.message_edits.recover_after_crash(now)
+        stores.workspace.remove_partial()
+        DeniedMessages(stores.conversation, stores.people).supersede_denied(now)
+        self.agenda_scheduler.recover_after_crash(now)
+        self.sync_journal(now)
+        self.maintenance.recover_files()
+        stores.archive.remove_partial()
+        await self.erasure.recover_after_crash(now)
         self.inbound.recover_after_crash()
 
-    def _settle_files(self) -> None:
-        """What cannot be settled is told by `status` until it can."""
-        self._odd_files = tuple(self.stores.files.recover_after_crash())
-        for told in self._odd_files:
-            log.warning("a memory file needs a look", file=told)
-
-    def _is_busy(self) -> bool:
-        """Whether a sleep or a backup reads what a forgetting would change."""
-        return self.sleep_lock.is_asleep or self.backup_scheduler.is_running
-
-    def _is_running(self, session: str) -> bool:
-        return self.runtime.is_running(session)
-
-    async def _until_quiet(self) -> None:
-        await self.runtime.wait_until_quiet(_MAX_QUIET_WAIT_SECONDS)
-
-    def _show(self, session: str, text: str) -> None:
-        """What goes on, for whoever looks on now."""
-        self.dispatcher.show(TurnEvent("notice", session, "", {"text": text}))
-
-    def people_bridges(self) -> list[str]:
-        """The bridges over which people can be met."""
-        return [name for name in self.dispatcher.bridges if name != self.terminal.name]
-
     def serve(self) -> AbstractAsyncContextManager[None]:
-        """The control socket, and TCP where that is wanted, served while the context is open."""
+        """The control socket, and TCP where the settings ask for it, served while the context is open."""
         return self.web.serve()
 
     def check_due(self) -> None:
         """Something may be due by the wall clock: called at every wake-up."""
-        self._watch.check_files()
-        if self.networks.has_pending and (self._renewing is None or self._renewing.done()):
-            self._renewing = asyncio.ensure_future(self.networks.retry_pending(self.dispatcher))
-        self.runtime.wake()
-        self.agenda.alarm.check_due()
-        self.sleep_setup.scheduler.check_due()
+        self.watch.check_files()
+        self.networks.check_due(self.dispatcher)
+        self.running_turns.wake.set()
+        self.agenda_scheduler.check_due()
+        self.sleep.scheduler.check_due()
         self.backup_scheduler.check_due()
-        self.sessions.resets.check_due()
-
-    def _web_token(self) -> str:
-        """One that was made anew holds for the next request; the former, which somebody may have got, for none."""
-        self._watch.check_files()
-        return self.settings.values.web.token.get_secret_value()
-
-    def _take_over(self, settings: Settings) -> None:
-        """Settings that hold from now on; what they change in others is changed already."""
-        self.settings = settings
-        self._renewing = asyncio.ensure_future(self.networks.apply_settings(settings, self.dispatcher))
-
-    def upkeep(self) -> None:
-        """Small, regular work on the stores; left for later while a turn runs, or when the disk refuses."""
-        if not self.runtime.busy:
-            with contextlib.suppress(StoreError):
-                self.stores.conversation.run_maintenance()
-            if self._odd_files:
-                self._settle_files()
+        self.resets.check_due()
 
     async def warm(self) -> None:
-        """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits."""
+        """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits, the index."""
         await self.models.answering.limits()
-        await self.index_new_messages()
-
-    async def index_new_messages(self) -> None:
-        """Take in what was said and cannot be found yet, a little at a time, beside whatever else is done."""
-        try:
-            self.stores.home_guard.require_present()
-            for finder in (self.stores.message_index, self.stores.journal_index):
-                while await asyncio.to_thread(finder.index_next_batch):
-                    pass
-            await asyncio.to_thread(trim_heap)
-        except StoreError as error:
-            log.error("what was said last is not indexed yet", error=str(error))
-
-    async def close_models(self) -> None:
-        await self.models.aclose()
-
-    async def sleep_now(self, trigger: str, phase: str = "") -> SleepReport | None:
-        """Sleep now (see `Sleeper.begin`), in one phase alone where one is named; what it did, None where it failed.
-        The sleep goes on where whoever asked for it goes away."""
-        return await asyncio.shield(self.sleep_setup.scheduler.start(trigger, phase=phase))
+        await self.maintenance.index_new_messages()
 
     def close(self) -> None:
         self.stores.close()
         self.telemetry.close()
 
-    # ------------------------------------------------------------------------------------------------------------ model
+    # --------------------------------------------------------------------------------------------------------- settings
 
-    def _means(self) -> ModelDeps:
-        """What models are made with."""
-        estimate = partial(count_request_tokens, lambda: self.context_window)
-        return ModelDeps(
-            self.stores.ledger,
-            self.stores.model_facts,
-            estimate,
-            self._clock,
-            OfflineModel,
-            tracer=self.telemetry.tracer,
-        )
+    @property
+    def settings(self) -> Settings:
+        """Those it runs on now."""
+        return self.watch.settings
 
-    def describe_model(self) -> str:
-        model = self.models.answering
-        return f"{model_label(model)}; tokens: {self.context_window.describe_token_counting(model.name)}"
+    def _take_over(self, settings: Settings) -> None:
+        self.stores.ledger.budget = settings.values.budget
+        self.networks.take_over(settings, self.dispatcher)
 
-    def choose_model(self, choice: str) -> str:
-        """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
-        chosen, means = settings_with_model(self.settings, choice), self._means()
-        self.models.replace(build_model_chain(chosen, means), build_summary_model(chosen, means))
-        since = "From the next message on" if self.runtime.busy else "From now on"
-        return f"{since}: {self.describe_model()}"
+    def _web_token(self) -> str:
+        """A new one is valid from the next request on."""
+        self.watch.check_files()
+        return self.settings.values.web.token.get_secret_value()
 
-    # ----------------------------------------------------------------------------------------------------------- status
-
-    def status(self) -> Mapping[str, Any]:
-        self._watch.check_files()
-        problems = [*self._odd_files, *self._watch.problems(), *self.web.problems()]
-        problems += [
-            one for one in (self.backup_scheduler.trouble, self.agenda.alarm.last_error, self.telemetry.problem) if one
+    def _problems(self) -> list[str]:
+        """What needs a person, and no store knows."""
+        errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
+        return [
+            *self.maintenance.file_problems,
+            *self.watch.problems(),
+            *self.web.problems(),
+            *(error for error in errors if error),
         ]
-        return running_status(self, self._clock(), problems, self._watch.keys_for_next_start())
 
 
 def build_app(
@@ -337,14 +267,16 @@ def build_app(
     writer: Model | None = None,
     reread: Callable[[], Settings] | None = None,
 ) -> App:
-    """Open the home and wire everything; `model` answers instead of the configured one, and then `writer` summarises,
-    the built-in model where there is none. `reread` reads the settings again when config.toml has changed; without it
-    they are read from the home and the environment.
+    """Open the data folder and build everything. `model` answers instead of the configured one, and then `writer`
+    summarises, without one the built-in model. `reread` reads changed settings instead of the folder and the
+    environment.
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = open_stores(settings, clock())
+    models = None if model is None else (model, writer or OfflineModel())
+    read_settings = reread or partial(load_settings, settings.home, ring=None)
     try:
-        return App(ensure_web_token(settings), stores, clock, bridges or {}, model, writer, reread)
+        return App(ensure_web_token(settings), stores, clock, bridges or {}, models, read_settings)
     except BaseException:
         stores.close()
         raise

@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 import tzlocal
 
 from assistant import __version__
+from assistant.bridges.configured import ConfiguredBridges
 from assistant.context.tokens import choose_tier
 from assistant.core.errors import MemoryUnavailable, SettingsError, install_hint
 from assistant.core.text import format_duration
@@ -62,8 +63,7 @@ from assistant.store.home.guard import (
     sqlite_version,
 )
 from assistant.web.listeners import listen_tcp
-from assistant.wire.bridges import ConfiguredBridges
-from assistant.wire.settings import ask_test_question
+from assistant.wire.checks import try_model
 from assistant.wire.stores import Stores, memory_store_settings, open_stores, token_counter_for
 
 _EXTRAS = {
@@ -208,7 +208,7 @@ def _check_others(
 ) -> Iterator[Finding]:
     yield check_provider(settings)
     if wish.call_model and settings.provider != "offline":
-        answer = partial(ask_test_question, settings, clock, served=serving.served)
+        answer = partial(try_model, settings, clock, served=serving.served)
 
         def call() -> Iterator[Finding]:
             yield check_provider_answer(answer)

@@ -1,10 +1,14 @@
-"""Search, put together: what was said, the shelf of its index, and the engine (`assistant.wire.search_engine`), which
-is loaded when something is first looked for. One part of the composition root (`assistant.wire.app`).
+"""Opens search: over what was said, and over memories. The engine and its embedder are loaded when something is first
+searched or indexed.
+
+The index always uses the built-in embedder, whatever embeds memories: every message is embedded as it is said, and none
+leaves the machine for that.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +26,11 @@ from assistant.store.search.sources import JournalSearchSource, LogSearchSource
 from assistant.store.search.stemmer import Stemmer
 
 if TYPE_CHECKING:
+    from assistant.mem0.embedders import WordLlamaEmbedder
     from assistant.search.engine import SearchEngine
+
+# An index that another version made is made again.
+_INDEX_VERSION = 2
 
 DEFAULT_SEARCH_LIMITS = SearchLimits()
 
@@ -69,10 +77,10 @@ def _finder(
     patient: bool = False,
 ) -> SourceFinder:
     """A collection of search.db over its source, which is closed with it."""
-    stems = Stemmer()
+    stemmer = Stemmer()
     opened: list[Database] = []
 
-    def shelf(made_by: str) -> IndexStore:
+    def open_index(made_by: str) -> IndexStore:
         path = home / "search.db"
         if reading:
             opened.extend([Database.open_reader(path)] if path.exists() else [])
@@ -80,20 +88,31 @@ def _finder(
         try:
             opened.append(Database.open(path, search_migrations, datetime.now(UTC)))
         except (HomeError, NewerSchema) as error:
-            # What is derived may be missing; whoever asks goes on without it.
+            # What is derived may be missing; the assistant answers without it.
             raise StoreError(str(error)) from error
         return SqliteIndexStore(opened[0], collection, made_by)
 
     def close() -> None:
         source.close()
-        stems.close()
-        for one in opened:
-            one.close()
+        stemmer.close()
+        for database in opened:
+            database.close()
 
     def engine() -> SearchEngine:
         # The embedder and all that scores: a start need not wait for them.
-        from assistant.wire import search_engine
+        from assistant.search.engine import SearchEngine
+        from assistant.search.fulltext import with_irregular_forms
 
-        return search_engine.engine(shelf(search_engine.made_by()), stems.of, bounds)
+        embedder = builtin_embedder()
+        index = open_index(f"{_INDEX_VERSION} {embedder.name}")
+        return SearchEngine(index, with_irregular_forms(stemmer.of), embedder.embed, bounds)
 
     return SourceFinder(engine, source, zone, patient=patient or reading, on_close=close)
+
+
+@cache
+def builtin_embedder() -> WordLlamaEmbedder:
+    """Loaded when the first text is embedded, and shared by all of this process."""
+    from assistant.mem0.embedders import WordLlamaEmbedder
+
+    return WordLlamaEmbedder()

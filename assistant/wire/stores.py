@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,15 +16,16 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from assistant.context.token_encoders import tiktoken_encoder, toksum_encoder
-from assistant.context.tokens import TokenCounter, choose_tier, open_counter
+from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
+from assistant.context.tokens import TokenCounter, counter_for_model
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import LogRestoreResult, ObjectStore
 from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
-from assistant.core.people import Permissions, RoleGrant
 from assistant.core.records import LogLocation
+from assistant.health.problems import StatusSources
+from assistant.health.status import build_stored_report
 from assistant.mem0.client import (
     MEMORY_DB_UNREADABLE,
     LocalMemoryReader,
@@ -39,7 +38,9 @@ from assistant.memory.service import MemoryDeps
 from assistant.models.factory import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.search.finder import SourceFinder
-from assistant.settings.sections import RoleSettings, ToolSettings
+from assistant.sessions.listing import SessionReader
+from assistant.sessions.scheduler import ResetPolicies
+from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.spending.notices import share_notice
 from assistant.store import files
@@ -191,6 +192,7 @@ class Stores:
     typed_commands: SlashCommandQueue
     backups: BackupFolder
     home_guard: HomeGuard
+    counter: TokenCounter  # of the model in the settings, not corrected
     exit_stack: ExitStack
 
     def close(self) -> None:
@@ -209,12 +211,12 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         stack.callback(log.close)
         history, finder = open_history(home, settings.zone, reading=reading)
         stack.callback(history.close)
-        ledger = Ledger(db, settings.values.budget, settings.zone, _shares(settings, db))
+        ledger = Ledger(db, settings.values.budget, settings.zone, _role_budgets(settings, db))
         memories = open_memories(settings, stack, now, ledger, reading=reading)
         memory_search, entry_finder = open_memory_search(home, memories.read_locally, settings.zone, reading=reading)
         stack.callback(memory_search.close)
         counter = token_counter_for(settings, settings.values.model.name)
-        conversation = open_conversation(settings, db, log)
+        conversation = open_conversation(settings, db, log, counter)
         archive = open_archive(settings)
         return Stores(
             conversation=conversation,
@@ -255,6 +257,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
             typed_commands=SlashCommandQueue(db),
             backups=BackupFolder(home, settings.values.backup.folder),
             home_guard=HomeGuard(home, (db, people)),
+            counter=counter,
             exit_stack=stack.pop_all(),
         )
 
@@ -283,13 +286,12 @@ def _settle_restore(home: Path) -> None:
         log.warning("a restore was cut off", what=finished)
 
 
-def open_conversation(settings: Settings, db: Database, log: MessageLog) -> StoredConversation:
+def open_conversation(settings: Settings, db: Database, log: MessageLog, counter: TokenCounter) -> StoredConversation:
     """What was said, over a script.db and the logs beside it."""
-    counter = token_counter_for(settings, settings.values.model.name)
     return StoredConversation(
         db,
         log,
-        to_view_message=_as_viewed(settings.values.tools, counter),
+        to_view_message=_view_truncation(settings.values.tools, counter),
         count_tokens=counter.count_message,
         classify_request=classify_request,
         undo_kept=settings.values.compaction.undo_kept,
@@ -337,25 +339,16 @@ def memory_storage_info(settings: Settings) -> MemoryStorageInfo:
     return MemoryStorageInfo(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)
 
 
-def build_authority(settings: Settings) -> Permissions:
-    """Who may do what, as the settings say."""
-
-    def grant(section: RoleSettings) -> RoleGrant:
-        return RoleGrant(frozenset(section.tools), frozenset(section.commands), section.memory, section.budget_share)
-
-    return Permissions({"guest": grant(settings.values.guest), "room": grant(settings.values.room)})
-
-
-def _shares(settings: Settings, db: Database) -> RoleBudgets:
+def _role_budgets(settings: Settings, db: Database) -> RoleBudgets:
     outbox = StoredOutbox(db)
 
-    def told(role: str, cap: str, now: datetime) -> None:
+    def notify_owner(role: str, cap: str, now: datetime) -> None:
         outbox.push(share_notice(role, cap, now.astimezone(settings.zone).date().isoformat()), now)
 
-    return RoleBudgets(db, build_authority(settings), told)
+    return RoleBudgets(db, settings.values.permissions(), notify_owner)
 
 
-def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogLocation], Message]:
+def _view_truncation(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogLocation], Message]:
     limit = tools.output_max_bytes if tools.output_policy == "bytes" else tools.output_max_tokens
     policy = TruncationPolicy(tools.output_policy, limit, tools.output_serialization_buffer, tools.output_split)
     return lambda message, place: truncate_for_view(message, place, policy, counter.count_text)
@@ -363,5 +356,37 @@ def _as_viewed(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message,
 
 def token_counter_for(settings: Settings, model: str) -> TokenCounter:
     """The best way of counting for a model that this machine has. Never waits for a network."""
-    tier = choose_tier(model, settings.tiktoken_cache, toksum=importlib.util.find_spec("toksum") is not None)
-    return open_counter(tier, {"tiktoken": tiktoken_encoder, "toksum": toksum_encoder})
+    return counter_for_model(model, settings.tiktoken_cache)
+
+
+def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str, Any]:
+    """The report of a data folder that no daemon serves."""
+    return build_stored_report(settings, status_sources(settings, stores), stores.counter.describe(), now)
+
+
+def status_sources(settings: Settings, stores: Stores) -> StatusSources:
+    return StatusSources(
+        stores.conversation,
+        stores.outbox,
+        stores.ledger,
+        stores.breakers,
+        stores.journal,
+        stores.consolidations,
+        stores.erasure,
+        stores.memories,
+        stores.backups,
+        stores.jobs,
+        stores.generations,
+        stores.resets,
+        lateness_policy(settings),
+    )
+
+
+def session_reader(settings: Settings, stores: Stores) -> SessionReader:
+    policies = ResetPolicies.from_settings(settings.values.reset, settings.zone)
+    return SessionReader(stores.conversation, stores.generations, stores.resets, stores.archive, policies)
+
+
+def lateness_policy(settings: Settings) -> LatenessPolicy:
+    agenda = settings.values.agenda
+    return LatenessPolicy(timedelta(seconds=agenda.late_seconds), parse_quiet_hours(agenda.quiet, settings.zone))

@@ -45,6 +45,13 @@ class ConsolidationPhase:
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Make memories of what is pending. Raises `MemoryUnavailable` and `StoreError`; what was done stays."""
+        try:
+            await self._run(cycle, outcome, now)
+        finally:
+            # The child process gives back its memory.
+            await self._memories.aclose()
+
+    async def _run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         outcome.details |= dict.fromkeys((_LEARNED, _MERGED, _SUPERSEDED, _JUNK), 0)
         if self._consolidations.unapplied_plans() or self._consolidations.pending_entries(limit=1):
             await self._reembed()

@@ -14,9 +14,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+from assistant.backup.process import make_in_child
 from assistant.core.backups import BackupResult
 from assistant.store.backup.folder import BackupFolder
-from assistant.wire import backup as wire_backup
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import home, opened
 from tests.bench.process import measured
@@ -75,7 +75,7 @@ async def _child(path: Path) -> None:
     while time.monotonic() < until:
         without.append(await turn())
     making: asyncio.Task[BackupResult] = asyncio.ensure_future(
-        wire_backup.make_in_child(BackupFolder(path), True, "manual", datetime.now(UTC))
+        make_in_child(BackupFolder(path), True, "manual", datetime.now(UTC))
     )
     during = []
     while not making.done():

@@ -126,7 +126,7 @@ async def _messages(home: Path) -> tuple[list[float], list[float]]:
     house = build_app(
         settings, _now, bridges={"kept": bridge}, model=model, writer=ScriptedModel(_SUMMARY, window=200_000)
     )
-    await house.runtime.start()
+    await house.start()
     worker = asyncio.create_task(house.runtime.run())
 
     async def answered(key: str) -> float:

@@ -190,7 +190,7 @@ async def _child(path: Path) -> None:
     house.stores.people.link_owner(Identity("bench", people[0]), datetime.now(UTC))
     for sender in people[1:]:
         house.stores.people.admit_guest(Identity("bench", sender), sender, "allowed", datetime.now(UTC))
-    await house.runtime.start()
+    await house.start()
     worker = asyncio.create_task(house.runtime.run())
     taken, sent = await _one_by_one(house, network, answered, people[0])
     rate, longest, once = await _rush(house, network, people)

@@ -55,7 +55,7 @@ async def _child(home: Path, how: str) -> None:
         model=ScriptedModel("I see.", window=2_000_000),
         writer=writer,
     )
-    await house.runtime.start()
+    await house.start()
     began = time.perf_counter()
     await house.commands.run("/reset", MAIN_SESSION)
     seconds = time.perf_counter() - began
@@ -64,7 +64,7 @@ async def _child(home: Path, how: str) -> None:
         began = time.perf_counter()
         house.stores.conversation.run_maintenance()
         steps.append(time.perf_counter() - began)
-    await house.sleep_setup.scheduler.stop()
+    await house.sleep.scheduler.stop()
     await house.runtime.stop(5)
     house.close()
     print(json.dumps({"reset": seconds, "upkeep": steps}))

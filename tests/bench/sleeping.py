@@ -75,7 +75,7 @@ async def _child(path: Path) -> None:
     phases = {}
     for phase in PHASES:
         began = time.perf_counter()
-        await house.sleep_setup.cycle.run(_ENDS, phase=phase)
+        await house.sleep.cycle.run(_ENDS, phase=phase)
         phases[phase] = time.perf_counter() - began
     entries = len(house.stores.journal.entries(OWNER_SCOPE, limit=100_000))
     memories = len(await house.stores.memories.all(OWNER_SCOPE))

@@ -110,10 +110,10 @@ async def prompt_tokens(path: Path) -> int:
     model = ScriptedModel("hello")
     house = build_app(settings, lambda: datetime.now(UTC), bridges={"kept": RecordingBridge()}, model=model)
     try:
-        await house.runtime.start()
+        await house.start()
         await house.runtime.accept(owner_message("hi", external_id="1"))
         await house.runtime.wait_until_idle()
         await house.runtime.stop(1)
-        return house.context_window.request_tokens(model.requests[0], "claude-sonnet-5-5")
+        return house.estimates.request_tokens(model.requests[0], "claude-sonnet-5-5")
     finally:
         house.close()

@@ -58,11 +58,11 @@ async def _child(path: Path, number: int) -> None:
         model.name,
         lambda: (model, Prices()),
         house.stores.ledger,
-        house.context_window.request_tokens,
+        house.estimates.request_tokens,
         _now,
     )
     use_model(house, FailoverModel([metered], RetryPolicy()))
-    await house.runtime.start()
+    await house.start()
     worker = asyncio.create_task(house.runtime.run())
     seconds = []
     for turn in range(_WARM_UP + _TURNS):

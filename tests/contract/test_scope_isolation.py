@@ -332,7 +332,7 @@ async def test_f33_no_prompt_has_anything_of_anybody_elses(home: Path, session: 
             await them.write(text, ANN, room=room)
             visit.look(text, it.model.requests[-1])
         assert SECRETS[session] in result_text(it.model.requests[-1]), "what is theirs is there"
-        await it.app.sleep_now("manual")
+        await it.app.sleep.scheduler.run_now("manual")
         visit.nothing_changed()
 
 

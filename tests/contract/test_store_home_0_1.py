@@ -146,7 +146,7 @@ async def test_a_conversation_of_the_version_before_goes_on(home: Path) -> None:
     model, bridge = ScriptedModel("Yes, you do."), RecordingBridge()
     app = build_app(load_settings(None, environment(home)), SteppingClock(NOW), bridges={"kept": bridge}, model=model)
     try:
-        await app.runtime.start()
+        await app.start()
         await app.runtime.accept(owner_message("Do I still live in Bergen?", external_id="new"))
         await app.runtime.wait_until_idle()
         await app.dispatcher.flush()

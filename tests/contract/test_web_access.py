@@ -17,11 +17,11 @@ from assistant.settings.home import Home
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings, settings_problems
 from assistant.settings.watch import SettingsWatch
+from assistant.store.home.secrets import HomeSecretStore
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
+from assistant.web.servers import create_web_token
 from assistant.wire.app import build_app
-from assistant.wire.settings import secret_store
-from assistant.wire.web import create_web_token
 from tests.support.scripted import ScriptedModel, SteppingClock
 from tests.support.web_api import TOKEN, LiveApi, run_web_api
 
@@ -111,7 +111,7 @@ async def test_f42_where_no_token_can_be_kept_nobody_is_let_in_until_there_is_on
 
 async def test_a_token_that_is_taken_away_holds_until_the_next_start_which_is_told(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, WEB__TOKEN="") as it:
-        secret_store(it.app.settings.home, None).remove("web.token")
+        HomeSecretStore(it.app.settings.home.secrets, None).remove("web.token")
         assert (await it.tcp.get("/v1/status"))["changed_settings"] == ["web.token"]
 
 

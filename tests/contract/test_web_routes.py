@@ -41,7 +41,7 @@ async def test_what_was_said_is_listed_read_and_found(tmp_path: Path, way: str) 
         ]
         before = (await caller.get("/v1/messages", before=listed[2]["id"], limit=1))["messages"]
         assert [one["id"] for one in before] == [listed[1]["id"]]
-        await it.app.index_new_messages()
+        await it.app.maintenance.index_new_messages()
         hits = (await caller.get("/v1/history", q="boat Heron"))["hits"]
         assert hits[0]["id"] == listed[1]["id"]
         around = await caller.get(f"/v1/history/{listed[1]['id']}", neighbours=1)
@@ -144,9 +144,9 @@ async def test_guests_are_neither_listed_nor_read(tmp_path: Path) -> None:
         stores, now = it.app.stores, it.app.started_at
         guest = owner_message("a guest's secret", external_id="g1", session="peer:kept:7", scope="peer:kept:7")
         stores.conversation.accept(guest, now)
-        it.app.runtime.wake()
+        it.app.running_turns.wake.set()
         await it.wait_idle()
-        await it.app.index_new_messages()
+        await it.app.maintenance.index_new_messages()
         theirs = stores.history.recent("peer:kept:7")[0]
         assert [one["session"] for one in (await it.tcp.get("/v1/sessions"))["sessions"]] == ["main"]
         assert (await it.tcp.get("/v1/history", q="secret"))["hits"] == []
@@ -158,7 +158,7 @@ async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: P
     async with run_web_api(tmp_path, "I see.") as it:
         await it.tcp.say("My sister Ada lives in Bremen. Remember that.")
         await it.wait_idle()
-        await it.app.sleep_now("manual", "extract")
+        await it.app.sleep.scheduler.run_now("manual", "extract")
         known = (await it.tcp.get("/v1/memories"))["memories"]
         assert any("Bremen" in one["text"] for one in known)
         found = (await it.tcp.get("/v1/memories/search", q="where does Ada live"))["memories"]

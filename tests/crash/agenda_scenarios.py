@@ -46,7 +46,7 @@ async def _go_off(life: AppRun) -> None:
     life.clock.now = _DUE
     for _ in range(_TRIES):
         try:
-            await life.house.agenda.alarm.fire_due()
+            await life.house.agenda_scheduler.fire_due()
         except StoreError:
             life.clock.now += timedelta(seconds=1)
         else:

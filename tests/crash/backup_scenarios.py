@@ -14,12 +14,13 @@ from assistant.backup.scheduler import BackupScheduler
 from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.records import SessionInfo
+from assistant.erasure.backups import BackupErasure
+from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
-from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
+from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX, finish_interrupted_restore
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
-from assistant.wire import backup as wire_backup
-from assistant.wire import restore as wire_restore
+from assistant.wire.checks import build_restorer
 from assistant.wire.stores import open_stores
 from tests.crash import pictures
 from tests.crash.comparison import DIFFER, but, look
@@ -27,6 +28,7 @@ from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
 from tests.crash.turn_scenarios import LIVED
 from tests.crash.witness import EffectLog, effect_log_path
 from tests.crash.world import BEGUN, CrashEnvironment, live, message, settings_of
+from tests.support.backup_home import make_backup_in_process
 from tests.support.scripted import SteppingClock
 
 _TRIES = 15
@@ -42,9 +44,7 @@ def _files(home: Path) -> None:
 
 
 def _old_backup(home: Path, hours: int) -> None:
-    make_backup(
-        wire_backup.backup_folder(settings_of(home)), BackupRequest("daily", BEGUN + timedelta(hours=hours)), _QUICK
-    )
+    make_backup(BackupFolder(home), BackupRequest("daily", BEGUN + timedelta(hours=hours)), _QUICK)
 
 
 # ------------------------------------------------------------------------------------------------------------- backup
@@ -62,7 +62,7 @@ def _back_up(home: Path) -> None:
 
 async def _backed_up(home: Path) -> None:
     settings = settings_of(home)
-    witness, clock, folder = EffectLog(home), SteppingClock(_DUE), wire_backup.backup_folder(settings)
+    witness, clock, folder = EffectLog(home), SteppingClock(_DUE), BackupFolder(home)
     with closing(open_stores(settings, _DUE)) as stores:
 
         def sessions() -> list[SessionInfo]:
@@ -70,7 +70,7 @@ async def _backed_up(home: Path) -> None:
 
         room = BackupScheduler(
             folder,
-            wire_backup.make_in_process(folder, workspace=True),
+            make_backup_in_process(folder),
             SleepSchedule("05:00", UTC),
             1,
             home_begun_at=lambda: find_first_message_time(sessions()),
@@ -79,7 +79,7 @@ async def _backed_up(home: Path) -> None:
         )
         for _ in range(_TRIES):
             try:
-                wire_backup.tidy_backups(settings)
+                BackupErasure(folder, make_backup_in_process(folder)).remove_partial()
             except AssistantError as error:
                 witness.record("told", text=str(error))
             room.check_due()
@@ -94,7 +94,7 @@ async def _backed_up(home: Path) -> None:
 def _kept(home: Path) -> Snapshot:
     """The home, and what the backups in it hold."""
     picture = {**look(home)}
-    folder = wire_backup.backup_folder(settings_of(home))
+    folder = BackupFolder(home)
     picture["files"] = [one for one in picture["files"] if not one[0].startswith("backups/nocturne-")]
     picture["backups"] = [
         [one.kind, f"{one.made_at:%Y-%m-%d}", _held(folder.path / one.name)] for one in folder.list_backups()
@@ -142,12 +142,12 @@ def _lived_on(home: Path) -> None:
 
 def _restore(home: Path) -> None:
     """As often as a person would try who is told that the disk is in trouble."""
-    settings, witness = settings_of(home), EffectLog(home)
+    restorer, witness = build_restorer(settings_of(home)), EffectLog(home)
     for left in reversed(range(_TRIES)):
         try:
-            wire_restore.finish_restore(home)
+            finish_interrupted_restore(home)
             if not any(home.glob(f"{PREVIOUS_HOME_PREFIX}*")):
-                wire_restore.restore_backup(settings, wire_restore.find_backup(settings, ""), home, _DUE, force=True)
+                restorer.restore(restorer.find(""), home, _DUE, force=True)
             return
         except StoreError as error:
             witness.record("told", text=str(error))

@@ -24,7 +24,7 @@ from typing import Any
 from assistant.core.errors import AssistantError
 from assistant.core.text import _LazyPattern
 from assistant.wire.app import build_app
-from assistant.wire.search_engine import _embedder
+from assistant.wire.search import builtin_embedder
 from tests.crash.homes import picture_of
 from tests.crash.scenarios import find
 from tests.crash.world import settings_of
@@ -110,7 +110,7 @@ def _do_once() -> None:
             assert one.match
     with TemporaryDirectory() as folder:
         build_app(settings_of(Path(folder) / "home"), SteppingClock(), model=ScriptedModel()).close()
-    _embedder()
+    builtin_embedder()
     importlib.import_module("numpy.ma")
     gc.freeze()
 

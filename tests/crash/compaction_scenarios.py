@@ -69,7 +69,7 @@ async def _sleep(life: AppRun) -> None:
         slept = any(cycle.state == "done" for cycle in stores.journal.list_cycles())
         return slept and not waiting and not stores.conversation.list_unjournaled_checkpoints()
 
-    await _persistently(life, lambda: life.house.sleep_now("nap"), read)
+    await _persistently(life, lambda: life.house.sleep.scheduler.run_now("nap"), read)
 
 
 async def _take_back(life: AppRun) -> None:

@@ -9,7 +9,8 @@ from assistant.core.errors import AssistantError
 from assistant.settings.config_text import set_key
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire import settings as wire_settings
+from assistant.store.home.config_file import ConfigFile
+from assistant.store.home.secrets import HomeSecretStore
 from tests.crash.scenario import Scenario, Snapshot
 
 _TEXT = "# mine\n[context]\n# less is more\ntarget = 0.2 # a fifth\n"
@@ -21,8 +22,8 @@ _ENVIRON = {"TIKTOKEN_CACHE_DIR": ""}
 
 def _prepare(path: Path) -> None:
     home = Home(path)
-    wire_settings.config_file(home).change(lambda _: _TEXT)
-    wire_settings.secret_store(home, None).put("archive.key", _OLD)
+    ConfigFile(home.config).change(lambda _: _TEXT)
+    HomeSecretStore(home.secrets, None).put("archive.key", _OLD)
 
 
 def _work(path: Path) -> None:
@@ -31,8 +32,8 @@ def _work(path: Path) -> None:
     found = load_settings(home, _ENVIRON, ring=None)
     if _held(found) not in ((0.2, _OLD), (0.25, _OLD), (0.25, _NEW)):
         raise AssistantError(f"The home says {_held(found)}.")
-    wire_settings.config_file(home).change(lambda text: set_key(text, "context.target", 0.25))
-    wire_settings.secret_store(home, None).put("archive.key", _NEW)
+    ConfigFile(home.config).change(lambda text: set_key(text, "context.target", 0.25))
+    HomeSecretStore(home.secrets, None).put("archive.key", _NEW)
 
 
 def _held(settings: Settings) -> tuple[float, str]:

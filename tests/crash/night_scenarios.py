@@ -71,7 +71,7 @@ async def _sleep(nursery: MemoryChildForker, life: AppRun) -> None:
     await life.house.runtime.wait_until_idle()
     for _ in range(_TRIES):
         life.clock.now += _A_WHILE
-        report = await life.house.sleep_now("sleep")
+        report = await life.house.sleep.scheduler.run_now("sleep")
         waiting = sum(info.unextracted for info in stores.conversation.list_sessions())
         if report is not None and report.state == "done" and not waiting:
             return

@@ -61,18 +61,18 @@ async def _reset(life: AppRun) -> None:
         return len(stores.generations.list_generations("main"))
 
     await _persistently(life, lambda: run("/reset", "main", bridge="network"), lambda: number() >= 2)
-    life.house.upkeep()
+    life.house.maintenance.run()
     if number() >= 2:
         resume = "/sessions resume main 1"
         await _persistently(life, lambda: run(resume, "main", bridge="network"), lambda: number() >= 3)
     for _ in range(_TRIES):
-        life.house.upkeep()
+        life.house.maintenance.run()
 
     def read() -> bool:
         slept = any(cycle.state == "done" for cycle in stores.journal.list_cycles())
         return slept and not stores.conversation.list_unread_generations()
 
-    await _persistently(life, lambda: life.house.sleep_now("nap"), read)
+    await _persistently(life, lambda: life.house.sleep.scheduler.run_now("nap"), read)
 
 
 def _work(home: Path) -> None:

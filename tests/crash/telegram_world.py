@@ -88,11 +88,11 @@ async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequ
         try:
             if house.stores.people.find_by_identity(owner := Identity(BRIDGE, str(OWNER))) is None:
                 house.stores.people.link_owner(owner, BEGUN)
-            await house.runtime.start()
+            await house.start()
             await _until_quiet(AppRun(house, model, clock), server)
             await house.runtime.stop(drain_seconds=0)
         finally:
-            await house.close_models()
+            await house.models.aclose()
             house.close()
 
 

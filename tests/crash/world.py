@@ -158,14 +158,14 @@ async def _live(home: Path, world: CrashEnvironment) -> None:
             model.name,
             lambda: (model, _PRICES),
             house.stores.ledger,
-            house.context_window.request_tokens,
+            house.estimates.request_tokens,
             clock,
         )
         use_model(house, FailoverModel([metered], RetryPolicy(retries=0)))
         house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
         # A turn that an earlier life left goes on as soon as the runtime starts.
         model.gate = asyncio.Event() if world.model_waits else None
-        await house.runtime.start()
+        await house.start()
         witness.record("ready")
         await network.hand_in(world.messages, house.runtime.accept)
         life = AppRun(house, model, clock)
@@ -175,7 +175,7 @@ async def _live(home: Path, world: CrashEnvironment) -> None:
         await _until_quiet(life)
         await house.runtime.stop(drain_seconds=0)
     finally:
-        await house.close_models()
+        await house.models.aclose()
         house.close()
 
 

@@ -125,7 +125,7 @@ async def test_the_timer_wakes_for_the_next_one_within_a_second(home: AgendaHome
 async def due(it: LiveApp, **by: float) -> None:
     """So much later, the house looks, and what comes of it is answered and sent."""
     it.clock.now += timedelta(**by)
-    await it.app.agenda.alarm.fire_due()
+    await it.app.agenda_scheduler.fire_due()
     await it.app.runtime.tick(it.clock())
     await it.wait_idle()
 
@@ -169,7 +169,7 @@ async def test_the_offline_model_answers_a_scheduled_prompt_and_nothing_is_learn
         await run('/schedule add home "My sister Ines lives in Bergen." --every "day at 10"', "main", bridge="kept")
         await due(it, hours=1)
         assert it.bridge.bodies[0].startswith("Your to-do list is empty.")
-        await it.app.sleep_now("manual")
+        await it.app.sleep.scheduler.run_now("manual")
         assert it.app.stores.journal.entries("owner") == []
 
 
@@ -234,7 +234,7 @@ async def test_status_is_red_for_what_was_missed_until_somebody_looks(tmp_path: 
         it.clock.now += timedelta(days=3)
         problems = it.app.status()["problems"]
         assert any("should have gone off" in one for one in problems)
-        await it.app.agenda.alarm.fire_due()
+        await it.app.agenda_scheduler.fire_due()
         assert any("3 due times of reminders" in one for one in it.app.status()["problems"])
         shown = await it.app.commands.run("/schedule history", "main")
         assert shown.count("| missed |") == 3

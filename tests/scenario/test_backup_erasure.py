@@ -21,9 +21,8 @@ from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
-from assistant.wire import restore as wire_restore
-from assistant.wire.backup import backup_folder, make_in_process
-from tests.support.backup_home import fast_pace
+from assistant.wire.checks import build_restorer
+from tests.support.backup_home import fast_pace, make_backup_in_process
 from tests.support.erasure_home import (
     DAY,
     GUEST,
@@ -52,8 +51,9 @@ def settings_of(home: ErasureHome, **variables: str) -> Settings:
 
 
 def forgetting(home: ErasureHome, make: MakeBackup | None = None, **variables: str) -> ErasureService:
-    folder = backup_folder(settings_of(home, **variables))
-    backups = BackupErasure(folder, make or make_in_process(folder, workspace=True))
+    chosen = settings_of(home, **variables).values.backup.folder
+    folder = BackupFolder(home.path, chosen)
+    backups = BackupErasure(folder, make or make_backup_in_process(folder))
     return ErasureService(home.erasure_store, home.memories, backups=backups)  # type: ignore[arg-type]
 
 
@@ -119,7 +119,7 @@ async def test_backups_with_the_words_are_replaced_by_one_without_them(home: Era
     [new] = backups_of(home)
     assert new not in olds and not (says(new, b"please remember: copper") if by_id else has_words(new))
     assert home.erasure_store.unfinished_plans() == []
-    proved = wire_restore.verify_backup(settings_of(home), new, NOW)
+    proved = build_restorer(settings_of(home)).verify(new, NOW)
     assert set(proved.report.redactions) >= {message, message + 1}
     assert KEPT_FACT.encode() in gzip.decompress(new.read_bytes())
 
@@ -169,7 +169,7 @@ async def test_a_backup_that_cannot_be_made_keeps_the_old_ones_until_one_can(hom
 async def test_the_old_ones_stay_while_a_new_one_would_have_the_words_too(home: ErasureHome) -> None:
     fill(home)
     path = back_up(home)
-    backups = BackupErasure(BackupFolder(home.path), make_in_process(BackupFolder(home.path), workspace=True))
+    backups = BackupErasure(BackupFolder(home.path), make_backup_in_process(BackupFolder(home.path)))
     unreachable = ErasureService(home.erasure_store, UnreachableMemories(home), backups=backups)  # type: ignore[arg-type]
     done = await unreachable.erase(ErasureRequest("owner", text=SECRET), NOW)
     assert {one.where for one in done.leftovers} >= {"semantic memory", path.name}
@@ -213,7 +213,7 @@ async def test_a_backup_that_a_restored_home_knows_nothing_of_is_replaced_too(ho
     fill(home)
     late = back_up(home)
     home.close()
-    restored = wire_restore.restore_backup(settings, early, home.path, NOW, force=True)
+    restored = build_restorer(settings).restore(early, home.path, NOW, force=True)
     home.open()
     done = await forget(home)
     assert not late.exists() and early.exists() and restored.former_home is not None
@@ -277,7 +277,7 @@ async def test_what_a_guest_said_is_in_the_new_backup_when_the_owner_forgets_the
     [path] = backups_of(home)
     assert done.complete and has_words(path)
     assert not await forgetting(home).preview(ErasureRequest("owner", text=SECRET))
-    restored = wire_restore.restore_backup(settings_of(home), path, home.path.with_name("other"), NOW, force=False)
+    restored = build_restorer(settings_of(home)).restore(path, home.path.with_name("other"), NOW, force=False)
     with closing(ErasureHome(restored.home).open()) as other:
         assert any(SECRET in one for one in other.add_message(GUEST)) and not any(
             SECRET in one for one in other.add_message()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.backup.restore import RestoredHome
 from assistant.core.errors import CorruptStore, NewerSchema, StoreError, UsageError
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
@@ -21,7 +22,7 @@ from assistant.store.backup.restore import (
     require_disk_space,
     staging_folder,
 )
-from assistant.wire import restore as wire_restore
+from assistant.wire.checks import build_restorer
 from tests.support.backup_home import BACKED_UP_FILES, BackupHome, file_contents
 from tests.support.command_line import one_line_error, run_in_process
 from tests.support.store_home import NOW, blank_words
@@ -40,8 +41,8 @@ def settings_of(home: Path) -> Settings:
     return load_settings(Home(home), {"TIKTOKEN_CACHE_DIR": "", "ASSISTANT_HOME__TIMEZONE": "UTC"}, ring=None)
 
 
-def restore(home: BackupHome, path: Path, *, to: Path | None = None, force: bool = False) -> wire_restore.RestoredHome:
-    return wire_restore.restore_backup(settings_of(home.path), path, to or home.path, LATER, force=force)
+def restore(home: BackupHome, path: Path, *, to: Path | None = None, force: bool = False) -> RestoredHome:
+    return build_restorer(settings_of(home.path)).restore(path, to or home.path, LATER, force=force)
 
 
 def backed_up(home: BackupHome) -> Path:
@@ -129,7 +130,7 @@ def test_a_backup_whose_chain_is_broken_changes_nothing(home: BackupHome) -> Non
         restore(home, path, force=True)
     assert file_contents(home.path) == before
     with pytest.raises(CorruptStore, match="not sound"):
-        wire_restore.verify_backup(settings_of(home.path), path, LATER)
+        build_restorer(settings_of(home.path)).verify(path, LATER)
     home.open()
 
 

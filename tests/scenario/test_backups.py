@@ -24,10 +24,8 @@ from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.app import App, build_app
-from assistant.wire.backup import make_in_process
-from assistant.wire.status import stored_status
-from assistant.wire.stores import open_stores
-from tests.support.backup_home import BackupHome
+from assistant.wire.stores import open_stores, stored_status
+from tests.support.backup_home import BackupHome, make_backup_in_process
 from tests.support.command_line import ROOT, command_environment, one_line_error, run_in_process
 from tests.support.scripted import ScriptedModel, SteppingClock
 from tests.support.store_home import NOW
@@ -54,7 +52,7 @@ class ByTheClock:
     def __post_init__(self) -> None:
         self.room = BackupScheduler(
             self.home.folder,
-            make_in_process(self.home.folder, workspace=True),
+            make_backup_in_process(self.home.folder),
             SleepSchedule("05:00", UTC),
             self.keep,
             home_begun_at=lambda: NOW,
@@ -164,12 +162,12 @@ async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_m
                 await refused
         told = json.loads(await making)
         assert parse_backup_name(told["name"], told["bytes"]) == house.stores.backups.list_backups()[0]
-        assert told["left_out"].keys() == {"secrets.toml"} and not house.backup_scheduler.is_running
+        assert told["left_out"].keys() == {"secrets.toml"} and not house.backup_scheduler.is_running()
         with pytest.raises(UsageError, match="Use /backup"):
             await house.commands.run("/backup everything", "main")
     finally:
         await house.backup_scheduler.stop()
-        await house.close_models()
+        await house.models.aclose()
         house.close()
 
 
@@ -177,7 +175,7 @@ async def _begun(house: App) -> None:
     """The backup that a task is about to make is being made."""
     for _ in range(5):
         await asyncio.sleep(0)
-    assert house.backup_scheduler.is_running
+    assert house.backup_scheduler.is_running()
 
 
 async def test_one_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
@@ -188,10 +186,10 @@ async def test_one_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
     await house.backup_scheduler.stop()
     with pytest.raises(asyncio.CancelledError):
         await making
-    assert not house.backup_scheduler.is_running and list((tmp_path / "home" / "backups").iterdir()) == [
+    assert not house.backup_scheduler.is_running() and list((tmp_path / "home" / "backups").iterdir()) == [
         tmp_path / "home" / "backups" / "script-before.db"
     ]
-    await house.close_models()
+    await house.models.aclose()
     house.close()
 
 
@@ -200,7 +198,7 @@ def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) ->
     home.close()
     order = {"home": str(home.path), "folder": "", "kind": "manual", "now": NOW.isoformat(), "workspace": True}
     done = subprocess.run(
-        (sys.executable, "-m", "assistant.wire.backup"),
+        (sys.executable, "-m", "assistant.backup.process"),
         input=json.dumps({**order, "parent": 1}).encode() + b"\n",
         capture_output=True,
         env=command_environment(home.path),

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from assistant.bridges.setup import find_homeserver, find_matrix_device
 from assistant.commands.bridges import TEST_MESSAGE
 from assistant.core.errors import BridgeError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.bridge_setup import find_homeserver, find_matrix_device
 from tests.support.command_line import TIMEOUT_SECONDS, run_bridge_command
 from tests.support.matrix_users import MatrixUser
 from tests.support.synapse import Synapse

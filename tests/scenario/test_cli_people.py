@@ -33,7 +33,7 @@ async def knocked(home: Path) -> str:
         (item,) = house.stores.outbox.pending_items("telegram")
         return item.outgoing.body.rpartition(" ")[2]
     finally:
-        await house.close_models()
+        await house.models.aclose()
         house.close()
 
 

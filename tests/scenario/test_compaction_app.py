@@ -69,7 +69,7 @@ async def test_f28_what_left_the_view_is_read_for_the_journal_by_the_next_sleep(
     async with app_with_long_messages(tmp_path, 45, by=summary_writer(SUMMARY_ANSWER)) as it:
         (session,) = it.app.stores.conversation.list_sessions()
         assert session.unextracted > 0
-        report = await it.app.sleep_now("manual")
+        report = await it.app.sleep.scheduler.run_now("manual")
         assert report is not None and report.phases["extract"]["read"] == 90
         (session,) = it.app.stores.conversation.list_sessions()
         assert session.unextracted == 0
@@ -139,7 +139,7 @@ async def test_f27_off_means_off_and_a_full_context_says_what_to_do(tmp_path: Pa
     model = ScriptedModel("A fine walk.", window=200_000)
     async with run_app(tmp_path, model=model, writer=summary_writer(), **SMALL_CONTEXT, **off) as it:
         await _fill(it, 60)
-        await it.app.sleep_now("sleep")
+        await it.app.sleep.scheduler.run_now("sleep")
         assert it.app.stores.conversation.checkpoints("main") == []
         model.script = [ModelError("prompt is too long", kind="overflow")]
         await it.say("and now?")
@@ -185,27 +185,27 @@ async def test_too_many_messages_are_compacted_whatever_they_weigh(tmp_path: Pat
 async def test_a_sleep_compacts_what_is_half_full_and_leaves_the_rest(tmp_path: Path) -> None:
     # Rules, tools and the answer's room alone are a quarter of so small a context.
     async with app_with_long_messages(tmp_path, 10, ASSISTANT_CONTEXT__TARGET="0.4") as it:
-        report = await it.app.sleep_now("sleep")
+        report = await it.app.sleep.scheduler.run_now("sleep")
         assert report is not None and report.state == "done" and checkpoints_in(it) == []
         await _fill(it, 18)
         assert 0.50 <= context_pressure(it) < 0.80
-        await it.app.sleep_now("sleep")
+        await it.app.sleep.scheduler.run_now("sleep")
         assert [one.trigger for one in checkpoints_in(it)] == ["sleep"] and context_pressure(it) <= 0.40
 
 
 async def test_a_quiet_conversation_naps_once(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28) as it:
-        sleeper = it.app.sleep_setup.scheduler
+        sleeper = it.app.sleep.scheduler
         sleeper.check_due()
-        assert not sleeper.is_asleep
+        assert not sleeper.is_asleep()
         it.clock.now += timedelta(minutes=16)
         sleeper.check_due()
-        assert sleeper.is_asleep
+        assert sleeper.is_asleep()
         await sleeper.start("nap")
         assert [one.trigger for one in checkpoints_in(it)] == ["nap"]
         it.clock.now += timedelta(minutes=16)
         sleeper.check_due()
-        assert not sleeper.is_asleep
+        assert not sleeper.is_asleep()
 
 
 async def test_f32_a_sleep_without_news_asks_no_model(tmp_path: Path) -> None:
@@ -213,10 +213,10 @@ async def test_f32_a_sleep_without_news_asks_no_model(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28, by=by) as it:
         # What the first night's compaction learned is news to the second.
         for _ in range(2):
-            await it.app.sleep_now("sleep")
+            await it.app.sleep.scheduler.run_now("sleep")
             it.clock.now += timedelta(days=1)
         asked = len(by.requests)
-        await it.app.sleep_now("sleep")
+        await it.app.sleep.scheduler.run_now("sleep")
         assert len(by.requests) == asked
 
 
@@ -225,7 +225,7 @@ async def test_f13_a_message_during_a_compaction_is_answered_from_the_old_view_a
     by.gate = asyncio.Event()
     async with app_with_long_messages(tmp_path, 28, by=by) as it:
         before = len(it.model.requests[-1].messages)
-        sleeping = it.app.sleep_setup.compaction.compact_in_sleep("main", "nap")
+        sleeping = it.app.contexts.compaction.compact_in_sleep("main", "nap")
         task = asyncio.create_task(sleeping)
         await by.called.wait()
         await it.say("are you there?")
@@ -243,7 +243,7 @@ async def test_f15_a_compaction_that_was_cut_off_leaves_the_view_and_says_so(tmp
     by.gate = asyncio.Event()
     async with app_with_long_messages(tmp_path, 28, by=by) as it:
         before = it.app.stores.conversation.load_view("main")
-        task = asyncio.create_task(it.app.sleep_setup.compaction.compact_in_sleep("main", "nap"))
+        task = asyncio.create_task(it.app.contexts.compaction.compact_in_sleep("main", "nap"))
         await by.called.wait()
         task.cancel()
         await asyncio.wait([task])

@@ -48,22 +48,20 @@ def answer(request: ModelRequest) -> str:
 
 
 def live(it: LiveApp) -> CachedPrompt | None:
-    return it.app.context_window.cached_request("main", it.clock())
+    return it.app.contexts.window.cached_request("main", it.clock())
 
 
 async def test_f23_the_last_request_is_live_while_its_provider_keeps_it(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 2) as it:
         found = live(it)
         assert found is not None and found.model == "scripted-1" and found.request is it.model.requests[-1]
-        assert found.prompt_tokens == pytest.approx(
-            it.app.sleep_setup.context_meter.pressure_ratio("main") * 15_000, rel=0.5
-        )
+        assert found.prompt_tokens == pytest.approx(it.app.contexts.meter.pressure_ratio("main") * 15_000, rel=0.5)
         now = it.clock.now
-        assert it.app.context_window.cached_request("main", now + timedelta(minutes=4)) is not None
-        assert it.app.context_window.cached_request("main", now + timedelta(minutes=5)) is None
+        assert it.app.contexts.window.cached_request("main", now + timedelta(minutes=4)) is not None
+        assert it.app.contexts.window.cached_request("main", now + timedelta(minutes=5)) is None
         # A clock that was set back tells nothing.
-        assert it.app.context_window.cached_request("main", now - timedelta(minutes=1)) is None
-        assert it.app.context_window.cached_request("another", now) is None
+        assert it.app.contexts.window.cached_request("main", now - timedelta(minutes=1)) is None
+        assert it.app.contexts.window.cached_request("another", now) is None
 
 
 async def test_f23_a_request_is_live_while_the_view_begins_with_it(tmp_path: Path) -> None:

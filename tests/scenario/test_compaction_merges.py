@@ -70,7 +70,7 @@ async def fill(it: LiveApp, first: int, context: int = 16_700, session: str = "m
     for number in range(first, first + context // 1_000):
         note = Message("user", f"On day {number} the ticket was QX-{number:04d}, see #{number + 3}. {WALK}")
         it.app.stores.conversation.import_messages(session, "owner", [note, Message("assistant", "Fine.")], it.clock())
-    outcome = await it.app.sleep_setup.compaction.compact_in_sleep(session, "sleep")
+    outcome = await it.app.contexts.compaction.compact_in_sleep(session, "sleep")
     assert outcome is not None and outcome.checkpoints[-1].tier == "full" and not outcome.checkpoints[-1].is_merge
 
 

@@ -51,7 +51,7 @@ async def test_f02_a_context_at_its_floor_is_never_paid_for_and_told_once(tmp_pa
         large, small = it.app.models.answering, ScriptedModel("Yes.", window=2_200, name="small-1")
         use_model(it.app, small)
         await walk_on(it, 8, LONG_MESSAGE * 3)
-        await it.app.sleep_setup.compaction.compact_in_sleep("main", "nap")
+        await it.app.contexts.compaction.compact_in_sleep("main", "nap")
         assert (
             context_pressure(it) > 0.80
             and len(checkpoints_in(it)) > 3
@@ -150,13 +150,13 @@ async def test_too_many_light_messages_are_compacted_at_night_once(tmp_path: Pat
     async with run_app(tmp_path, model=ScriptedModel("ok", window=200_000), writer=by, **many) as it:
         await walk_on(it, 20, "along the shore and over the hill")
         assert checkpoints_in(it) == [] and context_pressure(it) < 0.50
-        await it.app.sleep_now("sleep")
+        await it.app.sleep.scheduler.run_now("sleep")
         view = it.app.stores.conversation.load_view("main")
         assert [one.trigger for one in checkpoints_in(it)] == ["messages"] and len(view.messages) < 20
         # What the compaction learned is news to the next night, and to none after it.
-        await it.app.sleep_now("sleep")
+        await it.app.sleep.scheduler.run_now("sleep")
         asked = len(by.requests)
-        await it.app.sleep_now("sleep")
+        await it.app.sleep.scheduler.run_now("sleep")
         assert it.app.stores.conversation.load_view("main").messages == view.messages and len(by.requests) == asked
         assert it.app.stores.breakers.get(SUMMARY_BREAKER).failures == 0
 
@@ -169,7 +169,7 @@ async def test_f01_a_limit_below_what_a_compaction_leaves_makes_no_endless_ones(
     async with run_app(tmp_path, model=ScriptedModel("ok", window=200_000), writer=by, **few) as it:
         await walk_on(it, 40, "along the shore and over the hill")
         assert [one.trigger for one in checkpoints_in(it)] == ["messages"] * 2 and len(by.requests) == 2
-        assert await it.app.sleep_setup.compaction.compact_in_sleep("main", "nap") is None
+        assert await it.app.contexts.compaction.compact_in_sleep("main", "nap") is None
         assert it.app.stores.breakers.get(SUMMARY_BREAKER).failures == 0
 
 
@@ -180,7 +180,7 @@ async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a
             Message("user" if n % 2 else "assistant", f"day {n}: {LONG_MESSAGE[: 200 + n % 90]}") for n in range(2_000)
         ]
         it.app.stores.conversation.import_messages("main", "owner", rows, it.clock())
-        compacting = asyncio.create_task(it.app.sleep_setup.compaction.compact_in_sleep("main", "nap"))
+        compacting = asyncio.create_task(it.app.contexts.compaction.compact_in_sleep("main", "nap"))
         others = 0
         while not compacting.done():
             await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from typing import Any
 from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import ModelError
 from assistant.core.memories import SleepReport
-from assistant.wire.status import stored_status
+from assistant.wire.stores import stored_status
 from tests.support.compaction_app import LONG_MESSAGE, SUMMARY_ANSWER, app_with_long_messages, summary_writer
 from tests.support.running_app import LiveApp
 
@@ -60,13 +60,13 @@ async def test_an_open_fuse_is_told_in_one_line_until_a_summary_works(tmp_path: 
 async def test_a_last_sleep_that_failed_is_told_in_one_line_until_one_goes_well(tmp_path: Path) -> None:
     by = summary_writer(DOWN)
     async with app_with_long_messages(tmp_path, 3, by=by) as it:
-        report = await it.app.sleep_now("sleep")
+        report = await it.app.sleep.scheduler.run_now("sleep")
         assert report is not None and report.state == "failed"
         (line,) = problems(it)
         assert line.startswith("The last sleep: extract: main is read at the next sleep: ")
         assert line.endswith(" `/sleep` tries again.")
         by.script = ["<memories>\n</memories>"]
-        again = await it.app.sleep_now("manual")
+        again = await it.app.sleep.scheduler.run_now("manual")
         assert again is not None and again.state == "done"
         assert [one for one in problems(it) if "failed" in one or "is read at" in one] == []
 

@@ -39,6 +39,7 @@ from tests.support.compactions import plan_compaction, summary_message
 from tests.support.in_memory import InMemoryDelegations, InMemoryTodos
 from tests.support.scripted import ScriptedModel, ScriptStep
 from tests.support.store_home import NOW, StoreHome
+from tools.delegate import delegate_tool
 from tools.toolbox import build_toolbox
 
 PROMPT = "You are a helper."
@@ -65,8 +66,9 @@ class DelegatingApp:
         home, values = self.stores, load_settings(None, {"ASSISTANT_HOME": str(self.stores.path)}).values
         self.kept = Delegations(home.db)
         self.history = open_history(home.path)[0]
+        toolbox = build_toolbox(self.history, InMemoryTodos(), workspace=home.path, zone=ZoneInfo("UTC"))
         helpers = DelegationRunner(
-            lambda: toolbox,
+            toolbox,
             lambda turn: (self.helper, self.chat.requests[-1]) if self.chat.requests else None,
             self.kept,
             values.delegation,
@@ -75,9 +77,7 @@ class DelegatingApp:
             count_request_tokens=lambda request, model: 1000,
             max_seconds=30,
         )
-        toolbox = build_toolbox(
-            self.history, InMemoryTodos(), workspace=home.path, zone=ZoneInfo("UTC"), helpers=helpers
-        )
+        toolbox.add(delegate_tool(helpers))
         models = CurrentModels(self.chat, OfflineModel())
         context = make_context_window(home, self.history, toolbox, values, models)
         self.turns = TurnRunner(

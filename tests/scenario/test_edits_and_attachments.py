@@ -322,7 +322,7 @@ async def test_a_reminder_comes_again_by_a_button_and_once_however_often_it_is_p
         await them.allow_everybody()
         await them.write("/remind call mum --at in 5 minutes", OWNER)
         it.clock.now += timedelta(minutes=5)
-        await it.app.agenda.alarm.fire_due()
+        await it.app.agenda_scheduler.fire_due()
         await them.wait_idle()
         told = it.bridge.sent[-1].outgoing
         assert told.body == "Reminder: call mum"

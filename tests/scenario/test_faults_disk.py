@@ -56,7 +56,7 @@ class FaultyDiskApp:
         """An hour goes by with as many wake-ups, each of them let to do all it wants to."""
         for _ in range(count):
             self.clock.now += timedelta(hours=1) / count
-            self.house.runtime.wake()
+            self.house.running_turns.wake.set()
             for _ in range(50):
                 await asyncio.sleep(0)
 
@@ -72,7 +72,7 @@ async def lived(disk: FullableDisk, *script: ScriptStep, **environ: str) -> Asyn
     settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home"), **environ})
     bridge, clock, model = RecordingBridge(), SteppingClock(), ScriptedModel(*script)
     house = build_app(settings, clock, bridges={"kept": bridge}, model=model)
-    await house.runtime.start()
+    await house.start()
     running = asyncio.create_task(house.runtime.run())
     try:
         yield FaultyDiskApp(house, model, bridge, clock)

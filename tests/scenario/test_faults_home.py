@@ -82,7 +82,7 @@ async def lived(home: Path, *script: ScriptStep) -> AsyncIterator[FaultyHomeApp]
     settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
     bridge, clock, model = RecordingBridge(), SteppingClock(), ScriptedModel(*script)
     house = build_app(settings, clock, bridges={"kept": bridge}, model=model)
-    await house.runtime.start()
+    await house.start()
     passing = asyncio.create_task(house.runtime.run())
     try:
         yield FaultyHomeApp(home, house, model, bridge, clock)

@@ -59,12 +59,12 @@ async def house(
     bridge = RecordingBridge()
     built = build_app(load_settings(None, environ), clock, bridges={"kept": bridge})
     try:
-        await built.runtime.start()
+        await built.start()
         yield built, bridge
         assert built.stores.verifier.verify().ok
     finally:
         await built.runtime.stop(5)
-        await built.close_models()
+        await built.models.aclose()
         built.close()
 
 

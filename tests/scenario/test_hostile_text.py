@@ -44,7 +44,7 @@ class HostileApp:
     it: LiveApp
 
     async def slept(self) -> None:
-        report = await self.it.app.sleep_now("sleep")
+        report = await self.it.app.sleep.scheduler.run_now("sleep")
         assert report is not None and report.state == "done", report
         assert self.it.app.stores.consolidations.pending_entries() == []
 

@@ -10,7 +10,7 @@ from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import StoreError
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.store.script.inbox import SlashCommandQueue
-from assistant.wire.people import build_inbound
+from assistant.wire.services import build_inbound
 from tests.support.running_app import OWNER, BridgePeople, run_app
 
 

@@ -88,7 +88,7 @@ async def told(it: LiveApp, *texts: str) -> None:
 
 
 async def asleep(it: LiveApp) -> SleepReport:
-    report = await it.app.sleep_now("sleep")
+    report = await it.app.sleep.scheduler.run_now("sleep")
     assert report is not None
     return report
 
@@ -184,7 +184,7 @@ async def test_f30_a_sleep_while_the_journal_is_locked_loses_nothing(tmp_path: P
         impatient(it)
         await told(it, OSLO, "I never eat meat.")
         with locked(tmp_path / "character.db"):
-            assert await it.app.sleep_now("sleep") is None
+            assert await it.app.sleep.scheduler.run_now("sleep") is None
             await told(it, "My sister Anna is a nurse.")
         assert it.bridge.bodies == ["Noted."] * 3
         assert (await asleep(it)).state == "done"
@@ -204,7 +204,7 @@ async def test_f30_a_journal_locked_in_the_middle_of_a_sleep_is_written_by_the_n
         async with run_app(tmp_path, "Noted.", writer=writer) as it:
             impatient(it)
             await told(it, OSLO)
-            assert await it.app.sleep_now("sleep") is None
+            assert await it.app.sleep.scheduler.run_now("sleep") is None
             assert entries(it) == []
             stack.close()
             report = await asleep(it)
@@ -276,7 +276,7 @@ async def test_f30_a_script_locked_in_the_middle_of_a_sleep_is_compacted_and_rea
         async with run_app(tmp_path, "Noted.", writer=writer) as it:
             impatient(it)
             await told(it, OSLO)
-            first = await it.app.sleep_now("sleep")
+            first = await it.app.sleep.scheduler.run_now("sleep")
             assert first is None or first.state == "failed"
             stack.close()
             await asleep(it)

@@ -79,9 +79,9 @@ async def test_a_model_chosen_while_the_limits_are_asked_for_answers_the_next_tu
         await waiting
         assert it.bridge.bodies == ["the first one"] and other.requests == []
         # What the first one said of itself is no measure of a session at rest any more.
-        assert it.app.context_window.pressure("main") is None
-        await it.app.sleep_setup.context_meter.load_model_limits()
-        assert it.app.sleep_setup.context_meter.effective_window() == 8_000
+        assert it.app.contexts.window.pressure("main") is None
+        await it.app.contexts.meter.load_model_limits()
+        assert it.app.contexts.meter.effective_window() == 8_000
         await next_turn_is_answered_by(it, other)
 
 
@@ -89,7 +89,7 @@ async def test_limits_that_arrive_after_the_choice_are_asked_for_again(tmp_path:
     first, other = ClosableModel("the first one"), other_model()
     async with run_app(tmp_path, model=first) as it:
         first.limits_gate = asyncio.Event()
-        meter = it.app.sleep_setup.context_meter
+        meter = it.app.contexts.meter
         loading = asyncio.create_task(meter.load_model_limits())
         await first.asked_limits.wait()
         use_model(it.app, other)
@@ -184,7 +184,7 @@ async def test_a_replaced_model_is_closed_once_and_after_the_turn(tmp_path: Path
         await it.wait_idle()
         assert it.bridge.bodies == ["the first one"] and first.closed == 1
         await next_turn_is_answered_by(it, other)
-        await it.app.close_models()
+        await it.app.models.aclose()
         assert (first.closed, other.closed) == (1, 1)
 
 
@@ -207,7 +207,7 @@ async def test_two_sessions_at_once_are_each_measured_by_their_own_model(tmp_pat
         assert sorted(it.bridge.bodies[-2:]) == ["the first one", "the other one"]
         assert len(large.requests) == 2 and checkpoints_in(it) == []
         # At rest both are measured by the model of now, by which the long one is fuller.
-        meter = it.app.sleep_setup.context_meter
+        meter = it.app.contexts.meter
         assert meter.pressure_ratio("main") > meter.pressure_ratio("thread")
         assert context_pressure(it) > 0.5
 

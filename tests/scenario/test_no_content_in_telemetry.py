@@ -104,7 +104,7 @@ async def live(it: LiveApp) -> None:
             await it.app.commands.run(line, "main")
         except UsageError:
             continue
-    assert await it.app.sleep_now("manual") is not None
+    assert await it.app.sleep.scheduler.run_now("manual") is not None
 
 
 async def test_a_word_that_is_planted_everywhere_is_in_no_line_of_the_log_no_span_and_no_number(

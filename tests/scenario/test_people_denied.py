@@ -18,7 +18,7 @@ from tests.support.scripted import ScriptedModel
 
 async def let_pass(them: BridgePeople, **by: float) -> None:
     them.running.clock.now += timedelta(**by)
-    await them.running.app.agenda.alarm.fire_due()
+    await them.running.app.agenda_scheduler.fire_due()
     await them.wait_idle()
 
 

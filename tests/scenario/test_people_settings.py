@@ -25,7 +25,7 @@ async def learned(home: Path, **environ: str) -> set[str]:
         await them.write(TOLD, OWNER)
         await them.write(TOLD, ANN)
         await them.write(TOLD, ANN, room=ROOM)
-        await it.app.sleep_now("nap")
+        await it.app.sleep.scheduler.run_now("nap")
         journal = it.app.stores.journal
         assert all(journal.read_position("extract", session, 1) for session in ("main", ANNS, ROOMS)), "nothing waits"
         return {scope for scope in ("owner", ANNS, ROOMS) if journal.entries(scope)}

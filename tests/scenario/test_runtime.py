@@ -98,10 +98,10 @@ async def test_what_can_wait_gives_way_to_a_long_turn_once(tmp_path: Path) -> No
         await it.say("one")
         await it.app.runtime.tick(it.clock())
         await model.called.wait()
-        await it.app.runtime.wait_until_quiet(0.01)
+        await it.app.running_turns.wait_until_quiet(0.01)
         await it.say("what waits behind it is no reason either")
         async with asyncio.timeout(60):
-            await it.app.runtime.wait_until_quiet(3_600)
+            await it.app.running_turns.wait_until_quiet(3_600)
         model.gate.set()
         await it.wait_idle()
         model.gate.clear()
@@ -109,7 +109,7 @@ async def test_what_can_wait_gives_way_to_a_long_turn_once(tmp_path: Path) -> No
         await it.app.runtime.tick(it.clock())
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await it.app.runtime.wait_until_quiet(3_600)
+                await it.app.running_turns.wait_until_quiet(3_600)
         model.gate.set()
         await it.wait_idle()
 
@@ -230,7 +230,7 @@ async def test_a_long_conversation_stays_below_the_emergency_threshold(tmp_path:
         for n in range(30):
             await it.say(f"message {n}: " + "words and more words " * 40)
             await it.wait_idle()
-            assert (it.app.context_window.pressure("main") or 1.0) < 0.95
+            assert (it.app.contexts.window.pressure("main") or 1.0) < 0.95
         assert it.app.stores.conversation.checkpoints("main")
         assert len(it.bridge.bodies) == 30
 
@@ -250,7 +250,7 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
     model.gate = gate
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
     house = build_app(settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=model)
-    await house.runtime.start()
+    await house.start()
     await house.runtime.accept(owner_message("put tea on my list", external_id="m"))
     await house.runtime.tick(SteppingClock()())
     await second_call.wait()

@@ -122,7 +122,7 @@ async def test_f31_what_there_was_no_time_to_read_is_read_beside_the_next_conver
         it.app.stores.conversation.import_messages("main", "owner", words, it.clock())
         assert "10 messages are still to be read for memories" in await run(it, "/reset")
         assert len(learned(it)) == 60
-        await it.app.sleep_setup.scheduler.start("phase", ["main"], "extract")
+        await it.app.sleep.scheduler.start("phase", ["main"], "extract")
         assert len(learned(it)) == 70 and it.app.stores.conversation.list_unread_generations() == []
 
 
@@ -134,7 +134,7 @@ async def test_open_requests_pins_and_history_go_on(tmp_path: Path) -> None:
         assert "Please write the letter to the bank." in note(it)
         assert "the letter to the bank" in await run(it, "/requests")
         assert "Sparebank" in await run(it, "/pins")
-        await it.app.index_new_messages()
+        await it.app.maintenance.index_new_messages()
         assert [hit.generation for hit in it.app.stores.history.search("letter bank", "owner")][:1] == [1]
 
 
@@ -201,10 +201,10 @@ async def test_an_archive_that_cannot_be_had_loses_nothing_and_is_tried_again(tm
         assert not status["ok"] and "waits for the archive" in status["problems"][0]
         await say(it, "Still there?")
         (tmp_path / "archive").unlink()
-        assert it.app.sessions.resets.check_due() is None
+        assert it.app.resets.check_due() is None
         assert waits.retry_at is not None and waits.retry_at - waits.begun_at > timedelta(minutes=1)
         it.app.stores.resets.postpone("main", 1, "no route", waits.begun_at)
-        task = it.app.sessions.resets.check_due()
+        task = it.app.resets.check_due()
         assert task is not None
         await task
         assert len(shown(it)) == 1 and it.app.status()["problems"] == []
@@ -215,9 +215,9 @@ async def test_a_reset_that_waits_by_a_clock_that_was_wrong_is_tried_again(tmp_p
         await say(it, OSLO)
         it.app.stores.resets.begin(SessionReset("main", 1, "owner", "manual", "begun", it.clock()))
         it.app.stores.resets.postpone("main", 1, "no route", it.clock() + timedelta(minutes=50))
-        assert it.app.sessions.resets.check_due() is None
+        assert it.app.resets.check_due() is None
         it.app.stores.resets.postpone("main", 1, "no route", it.clock() + timedelta(days=1_000))
-        task = it.app.sessions.resets.check_due()
+        task = it.app.resets.check_due()
         assert task is not None
         await task
         assert it.app.stores.resets.unfinished_resets() == []
@@ -239,7 +239,7 @@ async def test_f31_a_reset_that_a_crash_cut_off_is_carried_out_at_the_next_look(
         await say(it, OSLO)
         it.app.stores.resets.begin(SessionReset("main", 1, "owner", "manual", "begun", it.clock()))
     async with run_app(tmp_path, "Nice.") as it:
-        task = it.app.sessions.resets.check_due()
+        task = it.app.resets.check_due()
         assert task is not None
         await task
         assert len(shown(it)) == 1 and it.app.stores.resets.unfinished_resets() == []
@@ -262,7 +262,7 @@ async def test_f31_nothing_is_reset_unless_somebody_asks_for_it(tmp_path: Path) 
     async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
         it.clock.now += timedelta(days=40)
-        assert it.app.sessions.resets.check_due() is None
+        assert it.app.resets.check_due() is None
         assert shown(it) == [OSLO, "Nice."]
 
 
@@ -271,7 +271,7 @@ async def test_a_daily_reset_comes_after_the_sleep_of_its_night_and_is_told(tmp_
         await say(it, OSLO)
         it.clock.now += timedelta(days=1)
         assert not it.app.status()["ok"]
-        resets = it.app.sessions.resets
+        resets = it.app.resets
         assert list(resets.due_requests(it.clock())) == []
         await run(it, "/sleep")
         task = resets.check_due()
@@ -288,9 +288,9 @@ async def test_an_idle_guest_session_ends_by_itself(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nice.", ASSISTANT_RESET__GUEST="idle", ASSISTANT_RESET__IDLE_MINUTES="30") as it:
         await say_in(it, "peer:x:ann", "Hello.")
         await say(it, OSLO)
-        assert it.app.sessions.resets.check_due() is None
+        assert it.app.resets.check_due() is None
         it.clock.now += timedelta(minutes=31)
-        task = it.app.sessions.resets.check_due()
+        task = it.app.resets.check_due()
         assert task is not None
         await task
         assert len(shown(it, "peer:x:ann")) == 1 and len(shown(it)) == 2

@@ -28,7 +28,7 @@ async def housed(path: Path, **environ: str) -> AsyncIterator[App]:
     house = build_app(
         load_settings(None, {"ASSISTANT_HOME": str(path), **QUIET, **environ}), utc_now, model=ScriptedModel()
     )
-    await house.runtime.start()
+    await house.start()
     try:
         yield house
         assert house.stores.verifier.verify().ok
@@ -47,7 +47,7 @@ async def a_year(house: App, *looks: timedelta) -> list[Generation]:
             house.stores.conversation.import_messages("main", "owner", [message], utc_now())
             for look in looks:
                 clock.move_to(noon + look)
-                task = house.sessions.resets.check_due()
+                task = house.resets.check_due()
                 if task is not None:
                     await task
     return [one for one in house.stores.generations.list_generations("main") if one.ended_at is not None]

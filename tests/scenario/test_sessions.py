@@ -16,7 +16,7 @@ async def test_what_is_forgotten_is_gone_from_notes_archives_and_what_can_be_res
         await say(it, "My locker has the number Xylophone77.", OSLO)
         await run(it, "/reset")
         assert "Xylophone77" in note(it)
-        it.app.upkeep()
+        it.app.maintenance.run()
         asked = await run(it, "/forget Xylophone77")
         code = asked.rsplit("/forget ", 1)[1][:6]
         await run(it, f"/forget {code}")

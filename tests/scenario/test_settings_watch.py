@@ -71,7 +71,7 @@ def running(tmp_path: Path) -> Iterator[ServedApp]:
     try:
         yield ServedApp(home, house, reading)
     finally:
-        asyncio.run(house.close_models())
+        asyncio.run(house.models.aclose())
         house.close()
         structlog.configure(**configured)
 
@@ -212,7 +212,7 @@ async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
         report = house.status()
         assert (report["ok"], "The keyring is locked." in report["problems"]) == (False, True)
     finally:
-        await house.close_models()
+        await house.models.aclose()
         house.close()
 
 

@@ -101,7 +101,7 @@ async def started(home: Path, model: ScriptedModel, *bridges: Bridge) -> AsyncIt
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     house = build_app(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
     try:
-        await house.runtime.start()
+        await house.start()
         worker = asyncio.create_task(house.runtime.run())
         yield house, worker
     finally:
@@ -177,7 +177,7 @@ async def test_f38_a_second_signal_cuts_the_drain_short(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         hurry.set()
         await ending
-        assert not house.runtime.busy
+        assert not house.running_turns.any_running
 
 
 async def test_f38_a_turn_that_ignores_its_end_is_told_of_and_answered_by_the_next_start(tmp_path: Path) -> None:
@@ -258,12 +258,12 @@ async def test_f40_a_store_that_refuses_is_told_of_and_is_no_standstill(tmp_path
         passes = house.runtime.progress_snapshot().ticks
         with closing(sqlite3.connect(tmp_path / "script.db", isolation_level=None)) as other:
             other.execute("ALTER TABLE inbox RENAME TO lost")
-            house.runtime.wake()
+            house.running_turns.wake.set()
             await rounds()
             assert house.runtime.progress_snapshot().ticks == passes + 1
             assert "no such table: inbox" in house.runtime.storage_error
             other.execute("ALTER TABLE lost RENAME TO inbox")
-        house.runtime.wake()
+        house.running_turns.wake.set()
         await rounds()
         assert (house.runtime.progress_snapshot().ticks, house.runtime.storage_error) == (passes + 2, "")
         await daemon.shut_down(house, worker, 1, LITTLE)
@@ -279,7 +279,7 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
         settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=ScriptedModel(), writer=writer
     )
     with closing(house):
-        await house.runtime.start()
+        await house.start()
         worker = asyncio.create_task(house.runtime.run())
         async with house.serve():
             await house.runtime.accept(owner_message("My cat is called Mio.", external_id="1"))

@@ -123,10 +123,10 @@ async def test_a_sleep_that_is_asked_for_goes_on_when_whoever_asked_goes_away(tm
         asked = asyncio.create_task(sleep(it))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        assert it.app.sleep_setup.scheduler.is_asleep
+        assert it.app.sleep.scheduler.is_asleep()
         asked.cancel()
         await asyncio.wait([asked])
-        report = await it.app.sleep_setup.scheduler.start("manual")
+        report = await it.app.sleep.scheduler.start("manual")
         assert report is not None and (report.id, report.state) == (1, "done")
 
 
@@ -135,6 +135,6 @@ async def test_late_is_told_as_late(tmp_path: Path) -> None:
         await it.say("hello")
         await it.wait_idle()
         it.clock.now += timedelta(days=2)
-        it.app.sleep_setup.scheduler.check_due()
-        await it.app.sleep_now("sleep")
+        it.app.sleep.scheduler.check_due()
+        await it.app.sleep.scheduler.run_now("sleep")
         assert "(night, slept late)" in await sleep(it, "--last")

@@ -54,7 +54,7 @@ class SleeperSetup:
         return [one.trigger for one in self.slept[before:]]
 
     async def woke_up(self) -> None:
-        if self.sleeper.is_asleep:
+        if self.sleeper.is_asleep():
             await self.ended.wait()
             await asyncio.sleep(0)
 
@@ -211,4 +211,4 @@ async def test_to_stop_ends_what_runs_and_what_waits(bed: SleeperSetup) -> None:
     tasks = [bed.sleeper.start("nap"), bed.sleeper.start("manual")]
     await asyncio.sleep(0)
     await bed.sleeper.stop()
-    assert all(task.cancelled() for task in tasks) and not bed.sleeper.is_asleep
+    assert all(task.cancelled() for task in tasks) and not bed.sleeper.is_asleep()

@@ -9,7 +9,7 @@ from typing import Any
 
 from assistant.core.erasure import ErasureRequest
 from assistant.core.memories import ChangePlan, JournalEntry, MemoryChange, SleepReport
-from assistant.wire.status import stored_status
+from assistant.wire.stores import stored_status
 from sleep.cycle.change_plan import memory_from_entry
 from tests.scenario.test_compaction_status import problems
 from tests.support.running_app import LiveApp, run_app
@@ -121,10 +121,10 @@ async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(
     async with run_app(inside, "ok") as it:
         status = it.app.status()
         assert not status["ok"] and "outside the home" in " ".join(status["problems"])
-        it.app.upkeep()
+        it.app.maintenance.run()
         assert not it.app.status()["ok"]
         (inside / "MEMORY.md").unlink()
-        it.app.upkeep()
+        it.app.maintenance.run()
         assert it.app.status()["ok"]
         assert stored_status(it.app.settings, it.app.stores, it.clock())["ok"]
 

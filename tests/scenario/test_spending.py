@@ -20,7 +20,7 @@ from assistant.models.factory import ModelDeps, build_model_chain
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
-from assistant.wire.settings import ask_test_question
+from assistant.wire.checks import try_model
 from tests.strict.asking import call_model, make_request
 from tests.strict.behaviour import Behaviour, ErrorStatus, ScriptedAnswer, ToolUse
 from tests.strict.server import StrictServer
@@ -108,12 +108,12 @@ async def housed(home: Path, server: PromptDrivenServer, **environ: str) -> Asyn
         read, clock, bridges={"kept": bridge}, reread=lambda: load_settings(read.home, settings, ring=None)
     )
     try:
-        await built.runtime.start()
+        await built.start()
         yield SpendingSetup(built, bridge, clock, server, home)
         assert built.stores.verifier.verify().ok
     finally:
         await built.runtime.stop(5)
-        await built.close_models()
+        await built.models.aclose()
         await built.stores.memories.aclose()
         built.close()
 
@@ -145,11 +145,11 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
         environ = {f"ASSISTANT_MEMORY__{name}": value for name, value in memory.items()}
         environ["ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS"] = "15000"
         async with housed(tmp_path, server, **environ) as it:
-            await asyncio.to_thread(ask_test_question, it.house.settings, it.clock, served=True)
+            await asyncio.to_thread(try_model, it.house.settings, it.clock, served=True)
             await it.say("I live in Oslo. I like long walks by the sea, and I work as a carpenter.")
             await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
             it.clock.now += timedelta(hours=1, minutes=5)
-            await it.house.agenda.alarm.fire_due()
+            await it.house.agenda_scheduler.fire_due()
             await it.answered()
             for number in range(5):
                 await it.say(f"walk {number}: {WALK}")
@@ -157,7 +157,7 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
             await it.house.commands.run("/compact", "main")
             for number in range(5, 8):
                 await it.say(f"walk {number}: {WALK}")
-            await it.house.sleep_now("sleep")
+            await it.house.sleep.scheduler.run_now("sleep")
             kinds = it.kinds()
             assert set(kinds) == set(get_args(CallPurpose)), kinds
             # No request left that the ledger does not have, and none is there that was not sent.
@@ -214,7 +214,7 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
         assert (kind, spent.calls, len(server.requests)) == ("chat", 4, 4)
     finally:
         await chain.aclose()
-        await house.close_models()
+        await house.models.aclose()
         house.close()
 
 
@@ -307,7 +307,7 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
         asked_before = len(server.requests)
         refused: list[str] = []
         it.house.stores.ledger.reload_budget = lambda: refused.append("asked again")
-        report = await it.house.sleep_now("nap")
+        report = await it.house.sleep.scheduler.run_now("nap")
         assert report is not None and report.state == "done"
         assert len(server.requests) == asked_before and refused == ["asked again"]
         assert {"extract", "compact"} <= set(report.phases)
@@ -318,7 +318,7 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
         assert [note for note in status["spent"]["notes"] if "sleep goes on without a model" in note]
         (notice,) = it.notices()
         assert "work in the background" in notice and "you are answered as before" in notice
-        await it.house.sleep_now("nap")
+        await it.house.sleep.scheduler.run_now("nap")
         assert it.notices() == [notice]
         # Answers are none of it.
         assert "A fine walk." in await it.say("how was it?")
@@ -330,7 +330,7 @@ async def test_a_schedule_over_the_part_of_the_background_is_answered_by_the_bui
     async with housed(tmp_path, server, ASSISTANT_BUDGET__BACKGROUND_SHARE="0.0") as it:
         await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
         it.clock.now += timedelta(hours=1, minutes=5)
-        await it.house.agenda.alarm.fire_due()
+        await it.house.agenda_scheduler.fire_due()
         await it.answered()
         assert server.requests == [] and "work in the background may use is used up" in it.bridge.bodies[-1]
         await it.house.commands.run("/schedule run news", "main", bridge="kept")
@@ -365,7 +365,7 @@ async def test_helpers_of_a_schedule_are_the_background_too_and_those_of_an_answ
     async with housed(tmp_path, server) as it:
         await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
         it.clock.now += timedelta(hours=1, minutes=5)
-        await it.house.agenda.alarm.fire_due()
+        await it.house.agenda_scheduler.fire_due()
         await it.answered()
         # The turn, its helper, the turn again.
         assert it.kinds() == {"schedule": 3}

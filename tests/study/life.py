@@ -54,12 +54,12 @@ async def run_study(
         house = build_app(settings, clock, bridges={"kept": (bridge := RecordingBridge())})
         life = _Life(house, bridge, clock, server, answerer)
         try:
-            await house.runtime.start()
+            await house.start()
             await life.live(conversation, sleeps=sleeps)
             return life.told()
         finally:
             await house.runtime.stop(5)
-            await house.close_models()
+            await house.models.aclose()
             house.close()
 
 
@@ -103,8 +103,8 @@ class _Life:
         nap = since + timedelta(minutes=wanted.nap_minutes, seconds=30)
         if wanted.nap_minutes and nap < until:
             self._clock.now = nap
-            self._house.sleep_setup.scheduler.check_due()
-            if self._house.sleep_setup.scheduler.is_asleep:
+            self._house.sleep.scheduler.check_due()
+            if self._house.sleep.scheduler.is_asleep():
                 await self._house.sleep_now("nap")
         for night in _nights(since, until, wanted.at):
             self._clock.now = night
@@ -112,7 +112,7 @@ class _Life:
         self._server.forget_bodies()
 
     def told(self) -> StudyRun:
-        measures = self._house.sleep_setup.context_meter
+        measures = self._house.contexts.meter
         terms = measures.terms(MAIN_SESSION)
         assert terms is not None
         return StudyRun(
@@ -128,7 +128,7 @@ class _Life:
 
 async def asleep(house: App) -> None:
     """One night."""
-    await house.sleep_now("sleep")
+    await house.sleep.scheduler.run_now("sleep")
 
 
 def _nights(since: datetime, until: datetime, at: str) -> list[datetime]:

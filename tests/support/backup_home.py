@@ -6,9 +6,10 @@ import io
 import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
+from assistant.backup.scheduler import MakeBackup
 from assistant.core.backups import BackupKind, BackupManifest, BackupResult
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
@@ -40,6 +41,15 @@ EXCLUDED_FILES = (
     "search.db",
     "odd.txt",
 )
+
+
+def make_backup_in_process(folder: BackupFolder) -> MakeBackup:
+    """Makes one in this process, so that every step of it can be seen."""
+
+    async def make(kind: BackupKind, now: datetime) -> BackupResult:
+        return make_backup(folder, BackupRequest(kind, now), WriteThrottle(throttled=False))
+
+    return make
 
 
 @dataclass

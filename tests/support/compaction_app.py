@@ -16,6 +16,7 @@ from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter, SystemPrompts
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.token_estimates import TokenEstimates
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import SettingsValues
 from assistant.store.character.journal import StoredJournal
@@ -49,14 +50,13 @@ def make_context_window(
     policy: CompactionPolicy = CompactionPolicy(),  # noqa: B008 - frozen
 ) -> ContextWindow:
     people = Database.open(home.path / "character.db", character_migrations, NOW)
-    journal, facts = StoredJournal(people), ModelFacts(home.db)
+    journal, estimates = StoredJournal(people), TokenEstimates(ModelFacts(home.db), lambda name: COUNTER)
     measures = ContextMeter(
         home.conversation,
-        facts,
         Pins(people),
-        lambda: toolbox,
+        toolbox,
         models,
-        lambda name: COUNTER,
+        estimates,
         values.context,
         values.compaction,
         SystemPrompts("Be kind.", ""),
@@ -85,7 +85,7 @@ def make_context_window(
     )
     compactor = Compactor(means)
     compacting = CompactionService(home.conversation, compactor, measures, clock)
-    return ContextWindow(home.conversation, facts, measures, compacting, max_output_tokens=1000)
+    return ContextWindow(home.conversation, estimates, measures, compacting, max_output_tokens=1000)
 
 
 SUMMARY_ANSWER = (
@@ -126,7 +126,7 @@ def checkpoints_in(it: LiveApp, state: str = "live") -> list[Checkpoint]:
 
 
 def context_pressure(it: LiveApp) -> float:
-    found = it.app.context_window.pressure("main")
+    found = it.app.contexts.window.pressure("main")
     assert found is not None
     return found
 

@@ -19,7 +19,7 @@ from assistant.core.memories import MemoryHit, MemoryList, SleepReport
 from assistant.core.model_api import SpendTotals, UsageKey
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.telemetry import Metrics
-from assistant.health.gauges import Gauges
+from assistant.health.vitals import Gauges
 from assistant.service.unix_socket import short_address
 from assistant.sessions.listing import SessionRow
 from assistant.store.database import Database
@@ -120,7 +120,7 @@ class EmptyReadApi:
 
 
 class StubHealth:
-    """Implements `vital_ports.Vitals`, as it is told."""
+    """Vitals, as they are told."""
 
     def __init__(self) -> None:
         self.metrics = Metrics()
@@ -138,7 +138,7 @@ class StubHealth:
 
 
 def control_deps(control: ScriptedControl, terminal: TerminalBridge) -> ApiDeps:
-    return ApiDeps(control, EmptyReadApi(), terminal, StubHealth())
+    return ApiDeps(control, EmptyReadApi(), terminal, StubHealth())  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -61,9 +61,9 @@ async def plant_secrets(home: Path) -> None:
         stores.files.replace_memory_file(
             f"# Codes\n\n- {SECRETS[MAIN_SESSION]}\n", stores.files.read_memory_file(), "user", now
         )
-        await it.app.sleep_now("manual")
+        await it.app.sleep.scheduler.run_now("manual")
         await them.command("/reset boat")
-        await it.app.index_new_messages()
+        await it.app.maintenance.index_new_messages()
         (home / "workspace").mkdir(exist_ok=True)
         (home / "workspace" / "codes.txt").write_text(SECRETS[MAIN_SESSION], encoding="utf-8")
 

@@ -105,7 +105,7 @@ async def run_app(
     model = model or ScriptedModel(*script)  # type: ignore[arg-type]
     house = build_app(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
     try:
-        await house.runtime.start()
+        await house.start()
         yield LiveApp(house, model, bridge, clock, [])
         assert house.stores.verifier.verify().ok
     finally:

@@ -138,7 +138,7 @@ async def run_web_api(
     house = build_app(load(), SteppingClock(), model=model, reread=load)
     token = house.settings.values.web.token.get_secret_value()
     try:
-        await house.runtime.start()
+        await house.start()
         worker = asyncio.create_task(house.runtime.run())
         async with house.serve(), _callers(house, f"{scheme}://127.0.0.1:{port}", token, trusting) as (tcp, own):
             if listening and house.web.tcp is not None:

@@ -16,7 +16,7 @@ from assistant.core.errors import AssistantError
 from assistant.core.people import Identity
 from assistant.core.records import InboxReceipt
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire.people import build_pairing
+from assistant.wire.services import build_pairing
 from assistant.wire.stores import Stores, open_stores
 
 REFUSED = "Telegram does not accept the bot's token."

@@ -93,7 +93,7 @@ class DelegationSetup:
     async def run(self, *tasks: str, context: ToolContext = CONTEXT) -> list[str]:
         registry = ToolRegistry((look, change, delegate), timeout_seconds=30)
         helpers = DelegationRunner(
-            lambda: registry,
+            registry,
             lambda turn: (self.model, self.request) if turn == "t7" and self.request else None,
             self.kept,
             self.settings,

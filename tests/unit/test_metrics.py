@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
 from assistant.core.telemetry import DURATION_BUCKETS, NULL_TRACER, CombinedTracer, Metrics
-from assistant.health.gauges import Gauges
+from assistant.health.vitals import Gauges
 from assistant.web.metrics import render_metrics
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -14,7 +14,7 @@ from assistant.settings.home import Home
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, SECRET_NAMES, canonical_secret_name
 from assistant.settings.settings import Settings, describe_settings, load_settings
 from assistant.settings.system_keyring import SystemKeyring
-from assistant.wire import settings as wire_settings
+from assistant.store.home.secrets import HomeSecretStore
 from tests.support.keyring import InMemoryKeyring, PlainTextKeyring, use_keyring
 
 SECRET = "sk-ant-0123456789abcdef"
@@ -40,7 +40,7 @@ def no_keyring() -> Iterator[None]:
 
 
 def put(home: Home, name: str, value: str, *, in_file: bool = False) -> str:
-    return wire_settings.secret_store(home).put(name, value, in_file=in_file)
+    return HomeSecretStore(home.secrets).put(name, value, in_file=in_file)
 
 
 def key_of(settings: Settings) -> str:
@@ -88,7 +88,7 @@ def test_a_secret_may_be_kept_in_the_file_beside_a_keyring_and_leaves_it(home: H
 def test_other_secrets_stay_when_one_is_removed(home: Home, ring: InMemoryKeyring) -> None:
     for number, name in enumerate(SECRET_NAMES):
         put(home, name, f"value {number}", in_file=bool(number % 2))
-    store = wire_settings.secret_store(home)
+    store = HomeSecretStore(home.secrets)
     assert store.remove(KEY)
     assert not store.remove(KEY)
     settings = load_settings(home, {})

@@ -9,7 +9,7 @@ import httpx
 from fastapi import FastAPI
 
 from assistant.core.telemetry import Metrics
-from assistant.health.gauges import Gauges
+from assistant.health.vitals import Gauges
 from assistant.web.app import health_routes, metrics_routes
 from tests.unit.test_metrics import QUIET
 

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import click
 
+from assistant.bridges import setup as bridge_setup
 from assistant.cli.bridge.settings import BridgeAnswers, BridgeOptions, ask_bridge_answers, save_bridge_answers
 from assistant.cli.home_stores import open_home_stores
 from assistant.cli.link import Link, LocalLinkFactory, open_link, run_with_signals, serve_in_process
@@ -26,7 +27,6 @@ from assistant.core.errors import AssistantError, BridgeError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire import bridge_setup
 from assistant.wire.stores import Stores
 
 _AFTER = {

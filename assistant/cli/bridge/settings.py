@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from assistant.bridges import setup as bridge_setup
 from assistant.cli.config import secrets as secret
 from assistant.cli.config.change import change_config_file, print_changes
 from assistant.cli.home_stores import open_home_stores
@@ -29,8 +30,7 @@ from assistant.settings.layers import environment_variable
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, read_stored_secrets
 from assistant.settings.sections import SETTING_FIELDS
 from assistant.settings.settings import SYSTEM_KEYRING, Settings, load_settings, settings_problems
-from assistant.wire import bridge_setup
-from assistant.wire import settings as wire_settings
+from assistant.store.home.secrets import HomeSecretStore
 
 _OURS = ("default.toml", IN_FILE, IN_KEYRING)
 _BOTFATHER = (
@@ -263,7 +263,7 @@ def remove_bridge(settings: Settings, name: str) -> None:
 
     done = change_config_file(home, edited)
     _told(home, done)
-    had_secret = wire_settings.secret_store(home).remove(key)
+    had_secret = HomeSecretStore(home.secrets).remove(key)
     if had_secret:
         print_text(f"{key} was removed.")
     left = load_settings(home)
@@ -286,7 +286,7 @@ def _told(home: Home, done: list[SettingChange]) -> list[str]:
 @contextmanager
 def _as_it_was(home: Home, name: str) -> Iterator[None]:
     """Whatever ends this early leaves the secret as it was before."""
-    store = wire_settings.secret_store(home)
+    store = HomeSecretStore(home.secrets)
     before = {found.name: found for found in read_stored_secrets(home.secrets, SYSTEM_KEYRING).found}.get(name)
     try:
         yield

@@ -23,7 +23,7 @@ from assistant.settings.secrets import SECRET_NAMES
 from assistant.settings.sections import SETTING_FIELDS
 from assistant.settings.settings import Settings, load_settings, parse_settings_values, settings_problems
 from assistant.settings.watch import is_live_setting
-from assistant.wire import settings as wire_settings
+from assistant.store.home.config_file import ConfigFile
 
 AFTER_RESTART_NOTE = "It takes effect when the assistant is started again: `assistant stop`, then `assistant run`."
 LIVE_CHANGE_NOTE = "The assistant that runs takes it over within half a minute."
@@ -75,7 +75,7 @@ def edit() -> None:
       EDITOR=nano assistant config edit
     """
     home = home_from_environment()
-    file = wire_settings.config_file(home)
+    file = ConfigFile(home.config)
     before = file.read()
     written = click.edit(before or CONFIG_HEADER, extension=".toml", require_save=True)
     while written is not None:
@@ -105,7 +105,7 @@ def _replaced(home: Home, before: str, text: str) -> list[SettingChange]:
             raise SettingsError("\n".join(problems), problems=problems)
         return text
 
-    return diff_keys(*wire_settings.config_file(home).change(checked))
+    return diff_keys(*ConfigFile(home.config).change(checked))
 
 
 def change_config_file(home: Home, edited: Callable[[str], str]) -> list[SettingChange]:
@@ -120,7 +120,7 @@ def change_config_file(home: Home, edited: Callable[[str], str]) -> list[Setting
             raise SettingsError("\n".join([*added, "Nothing was changed."]), problems=added)
         return new
 
-    return diff_keys(*wire_settings.config_file(home).change(checked))
+    return diff_keys(*ConfigFile(home.config).change(checked))
 
 
 def report_changes(home: Home, done: list[SettingChange]) -> None:

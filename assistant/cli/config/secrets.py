@@ -16,7 +16,7 @@ from assistant.settings.layers import environment_variable
 from assistant.settings.network_sections import STRONG_TOKEN_LENGTH, is_weak_token
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, PROVIDER_KEYS, SECRET_NAMES, canonical_secret_name
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire import settings as wire_settings
+from assistant.store.home.secrets import HomeSecretStore
 
 _ABOUT = {
     IN_KEYRING: "in the keyring of this machine",
@@ -87,7 +87,7 @@ def remove(name: str) -> None:
     """
     spelled = canonical_secret_name(name)
     home = home_from_environment()
-    if not wire_settings.secret_store(home).remove(spelled):
+    if not HomeSecretStore(home.secrets).remove(spelled):
         raise UsageError(f"{spelled} is neither in the keyring nor in secrets.toml. Nothing was changed.")
     print_text(f"{spelled} was removed.")
     if is_home_served(home):
@@ -105,7 +105,7 @@ def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) ->
             f"Nothing was "
             "changed; `assistant web token --new` makes one."
         )
-    place = wire_settings.secret_store(home).put(name, value, in_file=in_file)
+    place = HomeSecretStore(home.secrets).put(name, value, in_file=in_file)
     print_text(f"{name} is {_ABOUT[place]}.")
     try:
         winner = _origin(load_settings(home), name)

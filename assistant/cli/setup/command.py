@@ -27,7 +27,7 @@ from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import parse_setting_text
 from assistant.settings.persona import PersonaNames, clean_persona_name, parse_persona_names, replace_persona_names
 from assistant.settings.settings import Settings, load_settings, shipped_config_dir
-from assistant.wire import settings as wire_settings
+from assistant.store.home.config_file import ConfigFile
 
 _HOW = "Enter keeps what stands in brackets, - leaves a step out, Ctrl-C ends this; what you answered is kept."
 
@@ -57,7 +57,7 @@ _BRIDGES = {
 
 def ask_names(home: Home, kept: list[str]) -> None:
     """Writes PERSONA.md: what the assistant is told of itself before each conversation."""
-    file = wire_settings.persona_file(home)
+    file = ConfigFile(home.persona)
     shipped = (shipped_config_dir() / "prompts" / "persona.md").read_text(encoding="utf-8")
     known = parse_persona_names(file.read() or shipped)
 

@@ -14,11 +14,13 @@ from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
 from assistant.cli.text import shorten_line
 from assistant.core.calendar import utc_now
 from assistant.core.errors import ModelError, UsageError
+from assistant.models.factory import DEFAULT_MODEL_NAMES
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings, parse_settings_values, settings_problems
-from assistant.wire import settings as wire_settings
+from assistant.store.home.config_file import ConfigFile
+from assistant.wire.checks import try_model
 
 _WHO = {
     "anthropic": "Claude, with a key of Anthropic's",
@@ -84,7 +86,7 @@ def _asked(home: Home, settings: Settings) -> ModelChoice:
     url = _address(home, settings) if provider == "openai" else ""
     key = _key(settings, provider)
     known = settings.values.model.name if settings.provider == provider else ""
-    default = known or wire_settings.default_model_name(provider)
+    default = known or DEFAULT_MODEL_NAMES.get(provider, "")
     name = prompt_until_valid("Which model?", default, str, shown=default or "the first one that it lists")
     return ModelChoice(provider, name, url, key)
 
@@ -123,7 +125,7 @@ def _tried(home: Home, settings: Settings, choice: ModelChoice) -> str:
     print_text("Asking for a first answer ...")
     try:
         with contextlib.nullcontext() if served else home_lock(home):
-            reply = wire_settings.ask_test_question(trial, utc_now, served=served)
+            reply = try_model(trial, utc_now, served=served)
     except ModelError as error:
         reason = f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {_ADVICE.get(error.kind, '')}".rstrip()
         print_text(reason)
@@ -134,7 +136,7 @@ def _tried(home: Home, settings: Settings, choice: ModelChoice) -> str:
 
 def _with(home: Home, settings: Settings, choice: ModelChoice) -> Settings:
     """The settings as they would be. What the environment says of the model would win, and does not count here."""
-    values, _ = parse_settings_values(home, _edited(wire_settings.config_file(home).read(), settings, choice))
+    values, _ = parse_settings_values(home, _edited(ConfigFile(home.config).read(), settings, choice))
     chosen = values.model.model_copy(update={"provider": choice.provider})
     trial = replace(
         settings,
@@ -164,5 +166,5 @@ def _edited(text: str, settings: Settings, choice: ModelChoice) -> str:
         text = remove_key(text, "model.api_key")
     if choice.url and choice.url != settings.openai_url:
         text = set_key(text, "model.base_url", choice.url)
-    is_default = choice.name == wire_settings.default_model_name(choice.provider)
+    is_default = choice.name == DEFAULT_MODEL_NAMES.get(choice.provider, "")
     return remove_key(text, "model.name") if is_default else set_key(text, "model.name", choice.name)

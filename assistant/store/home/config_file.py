@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assistant.core.errors import StoreError
+from assistant.settings.home import file_stamp
+from assistant.settings.settings import Settings
 from assistant.store.files import TextFile, prepare_home, write_all
 
 _MARK = "new"
@@ -67,6 +69,15 @@ def write_copy(text: str, path: Path) -> None:
         finally:
             os.close(descriptor)
         new.replace(path)
+
+
+def keep_valid_config(settings: Settings) -> None:
+    """Copy a config.toml that was understood, for commands that run meanwhile (`Home.last_valid_config`). A file that
+    changed since it was read is left for the next look."""
+    with contextlib.suppress(StoreError):
+        text = ConfigFile(settings.home.config).read()
+        if file_stamp(settings.home.config) == settings.file_stamps[0]:
+            write_copy(text, settings.home.last_valid_config)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import tomlkit
 
 from assistant.core.errors import SecretsUnavailable, StoreError
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, SecretIndex, parse_secret_index
+from assistant.settings.settings import SYSTEM_KEYRING
 from assistant.settings.system_keyring import SystemKeyring
 from assistant.store.home.config_file import ConfigFile
 
@@ -25,7 +26,7 @@ _HEADER = """\
 class HomeSecretStore:
     """Where secrets are put, for whoever asks a person for one."""
 
-    def __init__(self, path: Path, ring: SystemKeyring | None) -> None:
+    def __init__(self, path: Path, ring: SystemKeyring | None = SYSTEM_KEYRING) -> None:
         self._path = path
         self._file = ConfigFile(path)
         self._ring = ring

@@ -112,6 +112,8 @@ class RoleBudgets:
 
 
 _BACKGROUND_PART = "background"
+# What a sleep asks models for.
+_SLEEP_PURPOSES = BACKGROUND_PURPOSES - {"schedule"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +235,10 @@ class Ledger:
     def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         """Sums since a moment: days in order, the rest by name."""
         return spent_by(self._db, self._zone, key, since)
+
+    def sleep_usd_since(self, since: datetime) -> float:
+        """What sleeps have spent since a moment, in US dollars."""
+        return sum(total.usd for purpose, total in self.spent_by("kind", since) if purpose in _SLEEP_PURPOSES)
 
     def budget_status(self, now: datetime) -> BudgetStatus:
         """How the budget stands, from a few rows."""

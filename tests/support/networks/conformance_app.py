@@ -60,7 +60,7 @@ class ConformanceApp:
         self._open.callback(self.app.close)
         for network in [self.network, *self.others]:
             self._let_in(network)
-        await self.app.runtime.start()
+        await self.app.start()
         self._running.push_async_callback(_ended, asyncio.create_task(self.app.runtime.run()))
         self._running.push_async_callback(self.app.runtime.stop, 5)
         self._running.push_async_callback(self.app.inbound.stop)

@@ -1,7 +1,7 @@
-"""The networks that are configured, put together: one part of the composition root (`assistant.wire.app`).
+"""The bridges that the settings ask for, now and when the settings change.
 
-What always holds: a network's library is loaded where the owner has that network, and only then. A bridge that can't be
-made stands in its place as one that fails, and says why (F39).
+What always holds: a network's library is loaded where the owner has that network, and only then. Instead of a bridge
+that cannot be made there is one that fails, and says why (F39).
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import structlog
 from pydantic import SecretStr
 
-from assistant.commands.bridges import BridgeCommands, BridgeStores, DeliveryCommands
 from assistant.core.bridge_api import (
     NETWORK_NAMES,
     Bridge,
@@ -31,53 +29,48 @@ from assistant.settings.network_sections import NetworkSettings
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.script.people import People
-from assistant.wire.stores import Stores
 
 log = structlog.get_logger()
 
 
-class BridgeHost(Protocol):
-    """Where bridges are had (`assistant.gateway.dispatcher.Delivery`)."""
-
-    async def put(self, name: str, bridge: Bridge) -> None: ...
-    async def drop(self, name: str) -> None: ...
-
-
 class ConfiguredBridges:
-    """The bridges that settings ask for."""
+    """Makes the bridges, and replaces those whose settings changed."""
 
     def __init__(self, settings: Settings, people: People | None) -> None:
         """Without `people` nobody is the owner there."""
         self._people = people
         self._settings = settings
-        # Those that are not as the settings ask for.
-        self._due: set[str] = set()
-        # Settings may be found changed while somebody has them taken up.
-        self._one_at_a_time = asyncio.Lock()
+        self._due: set[str] = set()  # names of those that are not as the settings ask for
+        self._one_at_a_time = asyncio.Lock()  # settings may change while bridges are being replaced
+        self._replacing: asyncio.Future[None] | None = None
 
     def open_all(self) -> dict[str, Bridge]:
-        return {name: self._made(name) for name in NETWORK_NAMES if _wanted(self._settings, name)}
+        return {name: self.open_one(name) for name in NETWORK_NAMES if _is_enabled(self._settings, name)}
 
-    async def apply_settings(self, settings: Settings, lines: BridgeHost) -> None:
+    def take_over(self, settings: Settings, dispatcher: Dispatcher) -> None:
+        """As `apply_settings`, beside everything else."""
+        self._replacing = asyncio.ensure_future(self.apply_settings(settings, dispatcher))
+
+    def check_due(self, dispatcher: Dispatcher) -> None:
+        """Called at every wake-up: try again what could not be replaced."""
+        if self._due and (self._replacing is None or self._replacing.done()):
+            self._replacing = asyncio.ensure_future(self.retry_pending(dispatcher))
+
+    async def apply_settings(self, settings: Settings, dispatcher: Dispatcher) -> None:
         """Have those that `settings` ask for; one whose settings did not change is left alone."""
         async with self._one_at_a_time:
             before, self._settings = self._settings, settings
             self._due |= {name for name in NETWORK_NAMES if _section(before, name) != _section(settings, name)}
-        await self.retry_pending(lines)
+        await self.retry_pending(dispatcher)
 
-    @property
-    def has_pending(self) -> bool:
-        """Whether one is not as the settings ask for: `catch_up` tries again."""
-        return bool(self._due)
-
-    async def retry_pending(self, lines: BridgeHost) -> None:
+    async def retry_pending(self, dispatcher: Dispatcher) -> None:
         async with self._one_at_a_time:
             try:
-                await self._have_due(lines)
+                await self._replace_due(dispatcher)
             except StoreError as error:
                 log.error("a bridge is not as the settings ask for; tried again", error=str(error))
 
-    async def reload(self, name: str, lines: BridgeHost) -> None:
+    async def reload(self, name: str, dispatcher: Dispatcher) -> None:
         """Have one as the settings are at this moment, its token too. Raises `SettingsError`, and `StoreError` where it
         could not be had yet."""
         async with self._one_at_a_time:
@@ -86,46 +79,42 @@ class ConfiguredBridges:
             origins = {key: origin for key, origin in found.origins.items() if key.startswith(f"{name}.")}
             self._settings = replace(self._settings, values=values, origins={**self._settings.origins, **origins})
             self._due.add(name)
-            await self._have_due(lines)
+            await self._replace_due(dispatcher)
 
-    async def _have_due(self, lines: BridgeHost) -> None:
+    async def _replace_due(self, dispatcher: Dispatcher) -> None:
         for name in sorted(self._due):
-            await self._take_up(name, lines)
+            await self._replace(name, dispatcher)
             self._due.discard(name)
 
-    async def _take_up(self, name: str, lines: BridgeHost) -> None:
-        if _wanted(self._settings, name):
-            await lines.put(name, self._made(name))
+    async def _replace(self, name: str, dispatcher: Dispatcher) -> None:
+        if _is_enabled(self._settings, name):
+            await dispatcher.put(name, self.open_one(name))
         else:
-            await lines.drop(name)
+            await dispatcher.drop(name)
 
     def open_one(self, name: str) -> Bridge:
-        """A bridge by itself, for whoever tries it out."""
-        return self._made(name)
-
-    def _made(self, name: str) -> Bridge:
+        """One bridge, not started."""
         try:
-            make: Callable[[], Bridge] = {"matrix": self._matrix, "telegram": self._telegram}[name]
-            return make()
+            return self._matrix() if name == "matrix" else self._telegram()
         except (ImportError, BridgeError, SettingsError) as error:
             return UnavailableBridge(name, unavailable_reason(name, error))
 
     def _telegram(self) -> Bridge:
         from assistant.bridges.telegram.bridge import TelegramBridge  # a network's library, for those who have it
 
-        wanted = self._settings.values.telegram
-        return TelegramBridge(self._token("telegram", wanted.token), wanted.base_url)
+        telegram = self._settings.values.telegram
+        return TelegramBridge(self._token("telegram", telegram.token), telegram.base_url)
 
     def _matrix(self) -> Bridge:
         from assistant.bridges.matrix.bridge import MatrixBridge  # an extra
 
-        wanted = self._settings.values.matrix
+        matrix = self._settings.values.matrix
         return MatrixBridge(
-            wanted.homeserver,
-            DeviceLogin(wanted.user, wanted.device, self._token("matrix", wanted.token)),
+            matrix.homeserver,
+            DeviceLogin(matrix.user, matrix.device, self._token("matrix", matrix.token)),
             store=self._settings.home.path / "bridges" / "matrix",
-            encryption=wanted.encryption,
-            invites=wanted.invites,
+            encryption=matrix.encryption,
+            invites=matrix.invites,
             is_owners=self._is_owners_on("matrix"),
         )
 
@@ -138,7 +127,7 @@ class ConfiguredBridges:
 
     def _token(self, name: str, found: SecretStr) -> str:
         """Settings that were read again while the daemon runs come without what is in the keyring, or with what was
-        there before."""
+        there before: then it is read from there."""
         if not found.get_secret_value() or self._settings.origins[f"{name}.token"] == IN_KEYRING:
             found = _section(load_settings(self._settings.home), name).token
         if not found.get_secret_value():
@@ -148,7 +137,7 @@ class ConfiguredBridges:
 
 @dataclass(frozen=True, slots=True)
 class UnavailableBridge:
-    """Stands for a bridge that can't be made."""
+    """In the place of a bridge that cannot be made."""
 
     name: str
     reason: str
@@ -171,7 +160,7 @@ class UnavailableBridge:
 
 
 def unavailable_reason(name: str, error: Exception) -> str:
-    """What a person is told of a bridge that can't be made."""
+    """Why a bridge cannot be made, for a person."""
     if isinstance(error, ImportError):
         return (
             f"The {name} bridge needs a package that is not installed ({error.name}); {install_hint(name)}. Then start "
@@ -180,27 +169,10 @@ def unavailable_reason(name: str, error: Exception) -> str:
     return str(error)
 
 
-def build_bridge_commands(
-    settings: Settings, stores: Stores, delivery: Dispatcher, networks: ConfiguredBridges, home: str
-) -> tuple[BridgeCommands, DeliveryCommands]:
-    """What the owner types about bridges and deliveries; `home` is the bridge of the home's own terminals."""
-
-    async def reload(name: str) -> None:
-        await networks.reload(name, delivery)
-
-    def try_now(name: str) -> None:
-        if name in delivery.bridges:
-            delivery.retry_now(name)
-
-    kept = BridgeStores(stores.outbox, stores.deliveries, stores.bridge_states, stores.places)
-    about_bridges = BridgeCommands(delivery, reload, kept, settings.zone, home)
-    return about_bridges, DeliveryCommands(stores.deliveries, try_now, settings.zone)
-
-
 def _section(settings: Settings, name: str) -> NetworkSettings:
     section: NetworkSettings = getattr(settings.values, name)
     return section
 
 
-def _wanted(settings: Settings, name: str) -> bool:
+def _is_enabled(settings: Settings, name: str) -> bool:
     return _section(settings, name).enabled

@@ -1,5 +1,4 @@
-"""Asking a network, before anything of it is kept, whether what a person answered is right: one part of the
-composition root (`assistant.wire.app`)."""
+"""Asking a network whether what a person answered is right, before anything of it is stored."""
 
 from __future__ import annotations
 
@@ -10,10 +9,10 @@ from dataclasses import replace
 import httpx2
 from pydantic import SecretStr
 
+from assistant.bridges.configured import ConfiguredBridges, unavailable_reason
 from assistant.core.bridge_api import DeviceLogin
 from assistant.core.errors import BridgeError
 from assistant.settings.settings import Settings
-from assistant.wire.bridges import ConfiguredBridges, unavailable_reason
 
 _WITHIN = 30.0
 _DISCOVERED_WITHIN = 5.0

@@ -1,0 +1,86 @@
+"""Making a backup in a child process of low priority, so that it takes nothing from whoever is answered: the parent's
+side, and the child, `python -m assistant.backup.process`.
+
+The child reads one line of JSON, ends with its parent, and writes the result as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+from asyncio.subprocess import PIPE
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from assistant.core.backups import BackupKind, BackupResult
+from assistant.core.errors import AssistantError, StoreError, UsageError
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.make import BackupRequest, make_backup
+from assistant.store.files import WriteThrottle
+
+# Low enough to let others go first; at the lowest priority it would never end on a machine that is always busy.
+_NICENESS = 10
+_LOW_DISK_PRIORITY = ("ionice", "-c", "3")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    home: Path
+    folder: str
+    request: BackupRequest
+    parent: int  # process id
+
+
+_JOB, _RESULT = TypeAdapter(_Job), TypeAdapter(BackupResult)
+
+
+async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> BackupResult:
+    """As `make_backup`, in a process of its own. Raises what that raises."""
+    disk = _LOW_DISK_PRIORITY if shutil.which(_LOW_DISK_PRIORITY[0]) else ()
+    command = (*disk, sys.executable, "-P", "-B", "-m", "assistant.backup.process")
+    chosen = "" if folder.is_in_home else str(folder.path)
+    job = _Job(folder.home, chosen, BackupRequest(kind, now, workspace), os.getpid())
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    except OSError as error:
+        raise StoreError(f"No backup was made: its process cannot be started ({error.strerror}).") from error
+    try:
+        out, err = await process.communicate(_JOB.dump_json(job) + b"\n")
+    except BaseException:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        # What cannot be removed now is removed at the next start.
+        with contextlib.suppress(AssistantError), folder.lock():
+            folder.remove_partial()
+        raise
+    if process.returncode == 0:
+        return _RESULT.validate_json(out)
+    lines = err.decode(errors="replace").strip().splitlines()
+    reason = lines[-1] if lines else f"its process ended with {process.returncode}"
+    raise UsageError(reason) if process.returncode == UsageError.exit_code else StoreError(reason)
+
+
+def main() -> int:
+    os.nice(_NICENESS)
+    os.umask(0o077)
+    job = _JOB.validate_json(sys.stdin.buffer.readline())
+    try:
+        result = make_backup(
+            BackupFolder(job.home, job.folder), job.request, WriteThrottle(lambda: os.getppid() == job.parent)
+        )
+    except AssistantError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    sys.stdout.buffer.write(_RESULT.dump_json(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

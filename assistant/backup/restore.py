@@ -1,0 +1,166 @@
+"""Verifying a backup, and putting it in the place of a data folder.
+
+What always holds: nothing of the data folder is changed before the backup was read as a whole, unpacked beside it,
+opened as a data folder, and found intact: its log's chain, the index against the log, coverage, its databases' pages.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from assistant.core.backups import BackupManifest
+from assistant.core.errors import CorruptStore, StoreError, UsageError
+from assistant.core.records import IntegrityReport
+from assistant.search.finder import SourceFinder
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.make import is_database_intact
+from assistant.store.backup.restore import (
+    find_unredacted_messages,
+    finish_interrupted_restore,
+    list_occupants,
+    remove_staging,
+    replace_home,
+    require_disk_space,
+    require_no_conflict,
+    staging_folder,
+)
+from assistant.store.backup.tarball import unpack_backup_file, verify_backup_file
+from assistant.store.erasure.plan import PLAN_FILES
+from assistant.store.files import WriteThrottle, prepare_home
+from assistant.store.script.conversation import StoredConversation
+from assistant.store.verify.verifier import Verifier
+
+_SPARE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackedStores:
+    """The stores of a backup that was unpacked."""
+
+    conversation: StoredConversation
+    verifier: Verifier
+    indexes: Sequence[SourceFinder]
+
+
+OpenUnpacked = Callable[[Path, datetime], AbstractContextManager[UnpackedStores]]
+"""Opens a data folder as a start would."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedBackup:
+    """A backup that was opened and found intact."""
+
+    path: Path
+    manifest: BackupManifest
+    report: IntegrityReport
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredHome:
+    """A data folder that a backup was put in the place of."""
+
+    home: Path
+    backup: VerifiedBackup
+    former_home: Path | None  # where the previous content is kept; None where there was none
+    restored_erased_ids: tuple[int, ...]  # messages that were erased after the backup was made
+    erasure_unfinished: bool  # in the previous content
+
+
+class BackupRestorer:
+    def __init__(self, folder: BackupFolder, open_unpacked: OpenUnpacked) -> None:
+        self._folder = folder
+        self._open_unpacked = open_unpacked
+
+    def find(self, name: str) -> Path:
+        """The backup of this name in the folder of backups, or at this path; the newest for "". Raises `UsageError`,
+        `StoreError`."""
+        if not name:
+            backups = self._folder.list_backups()
+            if not backups:
+                raise UsageError(f"There is no backup in {self._folder.path} yet; `assistant backup create` makes one.")
+            return self._folder.path / backups[-1].name
+        path = Path(name).expanduser()
+        return path.absolute() if path.is_file() else self._folder.path / self._folder.find(name).name
+
+    def verify(self, path: Path, now: datetime) -> VerifiedBackup:
+        """Unpack a backup beside it, or where temporary files go, and open it. Raises `CorruptStore`, `StoreError`."""
+        manifest = verify_backup_file(path, WriteThrottle(throttled=False))
+        with _temporary_folder(path, manifest.bytes + _SPARE_BYTES) as folder:
+            unpack_backup_file(path, folder / "home", WriteThrottle(throttled=False))
+            return VerifiedBackup(path, manifest, self._check(folder / "home", manifest, now, index=False))
+
+    def restore(self, path: Path, home: Path, now: datetime, *, force: bool) -> RestoredHome:
+        """Put a backup in the place of a data folder, whose lock the caller holds. Raises `UsageError` where something
+        is there and `force` is not given, `CorruptStore` and `StoreError`; then nothing of the folder was changed."""
+        finish_interrupted_restore(home)
+        keep = _entries_to_keep(home, path, self._folder)
+        occupants = list_occupants(home, keep)
+        if occupants and not force:
+            raise UsageError(
+                f"{home} is not empty ({', '.join(occupants[:4])}). Nothing was changed; --force restores into it and "
+                "keeps what is there aside."
+            )
+        manifest = verify_backup_file(path, WriteThrottle(throttled=False))
+        prepare_home(home)
+        require_disk_space(home, 2 * manifest.bytes + _SPARE_BYTES)
+        unpacked = staging_folder(home)
+        try:
+            unpack_backup_file(path, unpacked, WriteThrottle(throttled=False))
+            report = self._check(unpacked, manifest, now, index=True)
+            require_no_conflict(home, keep)
+        except BaseException:
+            remove_staging(home)
+            raise
+        erased_ids, unfinished = tuple(find_unredacted_messages(home, unpacked)), any(home.glob(PLAN_FILES))
+        aside = replace_home(home, now, keep)
+        backup = VerifiedBackup(path, manifest, report)
+        return RestoredHome(home, backup, home / aside if aside else None, erased_ids, unfinished)
+
+    def _check(self, home: Path, manifest: BackupManifest, now: datetime, *, index: bool) -> IntegrityReport:
+        """Open what was unpacked as a start would, and verify it; with `index` the search index is made, too. Raises
+        `CorruptStore`."""
+        absent = [name for name in ("script.db", "character.db") if not (home / name).is_file()]
+        if absent:
+            raise CorruptStore(f"The backup has no {absent[0]}: it is no backup of this program. Nothing was changed.")
+        with self._open_unpacked(home, now) as stores:
+            stores.conversation.recover_after_crash(now)
+            report = stores.verifier.verify()
+            problems = [f"{problem.where}: {problem.text}" for problem in report.problems]
+            problems += ["memory.db: its pages are damaged"] if not is_database_intact(home / "memory.db") else []
+            if problems:
+                more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+                raise CorruptStore(
+                    f"The backup of {manifest.made_at:%Y-%m-%d} is damaged: {problems[0]}{more}. It was not used."
+                )
+            for finder in stores.indexes if index else ():
+                while finder.index_next_batch():
+                    continue
+        return report
+
+
+def _entries_to_keep(home: Path, path: Path, folder: BackupFolder) -> list[str]:
+    """What of the data folder has to stay because backups are in it."""
+    backups = (path, folder.path / "-")
+    return sorted({backup.relative_to(home).parts[0] for backup in backups if home in backup.parents})
+
+
+@contextmanager
+def _temporary_folder(path: Path, needed: int) -> Iterator[Path]:
+    for within in (path.parent, Path(tempfile.gettempdir())):
+        try:
+            if shutil.disk_usage(within).free < needed:
+                continue
+            with tempfile.TemporaryDirectory(prefix=".nocturne-backup-verify-", dir=within) as folder:
+                yield Path(folder)
+                return
+        except PermissionError:
+            continue
+    raise StoreError(
+        f"Unpacking {path.name} needs {-(-needed // 10**6)} MB, and no disk has them free. Nothing was changed."
+    )

@@ -1,0 +1,61 @@
+"""Small, regular work on the stores, beside everything else: what a crash left in files, upkeep, the search index."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+import structlog
+
+from assistant.core.errors import StoreError
+from assistant.runtime.running_turns import RunningTurns
+from assistant.search.finder import SourceFinder
+from assistant.service.malloc import trim_heap
+from assistant.store.character.memory_files import StoredMemoryFiles
+from assistant.store.home.guard import HomeGuard
+from assistant.store.script.conversation import StoredConversation
+
+log = structlog.get_logger()
+
+
+class Maintenance:
+    def __init__(
+        self,
+        conversation: StoredConversation,
+        files: StoredMemoryFiles,
+        indexes: Sequence[SourceFinder],
+        home_guard: HomeGuard,
+        running: RunningTurns,
+    ) -> None:
+        self._conversation = conversation
+        self._files = files
+        self._indexes = indexes
+        self._home_guard = home_guard
+        self._running = running
+        self.file_problems: tuple[str, ...] = ()  # memory files that a crash left half written, a line each
+
+    def recover_files(self) -> None:
+        """Finish or take back changes of memory files that a crash cut off; `status` reports what cannot be."""
+        self.file_problems = tuple(self._files.recover_after_crash())
+        for problem in self.file_problems:
+            log.warning("a memory file could not be recovered", problem=problem)
+
+    def run(self) -> None:
+        """Upkeep; left for later while a turn runs, or when the disk refuses."""
+        if not self._running.any_running:
+            with contextlib.suppress(StoreError):
+                self._conversation.run_maintenance()
+            if self.file_problems:
+                self.recover_files()
+
+    async def index_new_messages(self) -> None:
+        """Index what is new, a little at a time, in a worker thread."""
+        try:
+            self._home_guard.require_present()
+            for index in self._indexes:
+                while await asyncio.to_thread(index.index_next_batch):
+                    pass
+            await asyncio.to_thread(trim_heap)
+        except StoreError as error:
+            log.error("what was said last is not indexed yet", error=str(error))

@@ -1,0 +1,57 @@
+"""Builds what commands do without the daemon: one question to the configured model, verifying and restoring backups."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from assistant.backup.restore import BackupRestorer, UnpackedStores
+from assistant.models.factory import ModelDeps, ask_test_question
+from assistant.models.offline.model import OfflineModel
+from assistant.settings.home import Home
+from assistant.settings.settings import Settings
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.database import Database
+from assistant.store.script.ledger import Ledger
+from assistant.store.script.state import ModelFacts
+from assistant.wire.stores import open_stores
+
+Clock = Callable[[], datetime]
+
+_ROUGH_TOKENS = 100
+
+
+def try_model(settings: Settings, clock: Clock, *, served: bool) -> str:
+    """A real answer of the configured model, asked once and within the budget. Where no daemon serves the data folder,
+    the caller holds its lock. Raises `ModelError`, `HomeError`, `StoreError`."""
+    with _metering(settings, clock, served=served) as (ledger, facts):
+        deps = ModelDeps(ledger, facts, lambda request, name: _ROUGH_TOKENS, clock, OfflineModel)
+        return asyncio.run(ask_test_question(settings, deps))
+
+
+@contextmanager
+def _metering(settings: Settings, clock: Clock, *, served: bool) -> Iterator[tuple[Ledger, ModelFacts]]:
+    """What counts the call; beside a daemon nothing else is opened."""
+    with ExitStack() as stack:
+        if served:
+            db = stack.enter_context(closing(Database.open_unmigrated(settings.home.path / "script.db")))
+            yield Ledger(db, settings.values.budget, settings.zone), ModelFacts(db)
+        else:
+            stores = stack.enter_context(closing(open_stores(settings, clock())))
+            yield stores.ledger, stores.model_facts
+
+
+def build_restorer(settings: Settings) -> BackupRestorer:
+    folder = BackupFolder(settings.home.path, settings.values.backup.folder)
+    return BackupRestorer(folder, partial(_open_unpacked, settings))
+
+
+@contextmanager
+def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[UnpackedStores]:
+    with closing(open_stores(replace(settings, home=Home(home)), now)) as stores:
+        yield UnpackedStores(stores.conversation, stores.verifier, (stores.message_index, stores.journal_index))

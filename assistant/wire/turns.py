@@ -1,0 +1,265 @@
+"""Builds what answers messages: the toolbox, the context of a conversation and its compaction, helpers, turns."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from assistant.agenda.service import AgendaService
+from assistant.context.tokens import TokenCounter
+from assistant.core.telemetry import Tracer
+from assistant.erasure.service import ErasureService
+from assistant.gateway.attachments import AttachmentIntake
+from assistant.gateway.dispatcher import Dispatcher
+from assistant.memory.service import MemoryService
+from assistant.models.factory import PRICES_FILE, cost_usd_of_call
+from assistant.models.prices import load_prices
+from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_meter import ContextMeter, SystemPrompts
+from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.delegation import DelegationRunner
+from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
+from assistant.runtime.running_turns import RunningTurns
+from assistant.runtime.runtime import Runtime
+from assistant.runtime.token_estimates import TokenEstimates
+from assistant.runtime.tool_registry import ToolRegistry
+from assistant.runtime.turn import TurnRunner
+from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
+from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
+from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.spending.turn_guard import TurnGuard
+from assistant.wire.stores import Stores
+from sleep.compaction.compactor import CompactionDeps, Compactor
+from sleep.compaction.prompts import SummaryPrompts
+from sleep.compaction.summarise import Summariser
+from sleep.compaction.values import BreakerLimits, CompactionPolicy
+from sleep.cycle.journal_sync import sync_journal_or_log
+from sleep.rules.importance import score_importance
+from tools.toolbox import MemoryToolDeps, build_toolbox, max_page_bytes
+
+Clock = Callable[[], datetime]
+
+# A lease outlives the longest summary by this much.
+_LEASE_MARGIN = timedelta(seconds=30)
+# Tools whose results quote the past.
+_QUOTING_TOOLS = frozenset(
+    {"search_history", "read_history", "search_memory", "manage_todo_list", "close_requests", "delegate"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """What measures the contexts of conversations, and keeps them small enough."""
+
+    standing_memory: StandingMemory
+    meter: ContextMeter
+    compaction: CompactionService
+    window: ContextWindow
+
+
+def build_tools(
+    settings: Settings,
+    stores: Stores,
+    memory: MemoryService,
+    erasure: ErasureService,
+    agenda: AgendaService,
+    tracer: Tracer,
+) -> ToolRegistry:
+    """All tools but `delegate`, which needs the context that a turn was last sent."""
+    tools = settings.values.tools
+    return build_toolbox(
+        stores.history,
+        stores.todos,
+        workspace=settings.home.workspace,
+        zone=settings.zone,
+        requests=stores.requests,
+        memory=MemoryToolDeps(
+            stores.memory_search, memory, stores.journal, stores.profiles, stores.files, erasure, score_importance
+        ),
+        reminders=agenda,
+        sending=(stores.workspace, stores.turn_files),
+        timeout_seconds=tools.timeout_seconds,
+        result_bytes=max_page_bytes(tools),
+        authority=settings.values.permissions(),
+        tracer=tracer,
+    )
+
+
+def build_contexts(
+    settings: Settings,
+    stores: Stores,
+    toolbox: ToolRegistry,
+    models: CurrentModels,
+    estimates: TokenEstimates,
+    running: RunningTurns,
+    clock: Clock,
+    tracer: Tracer,
+) -> Contexts:
+    """Raises `SettingsError` for a prompt that cannot be read."""
+    values = settings.values
+    standing_memory = StandingMemory(
+        stores.conversation,
+        stores.journal,
+        stores.files,
+        settings.zone,
+        clock,
+        stores.counter.count_text,
+        file_max_tokens=values.memory.file_max_tokens,
+        day_max_tokens=values.memory.day_max_tokens,
+    )
+    meter = ContextMeter(
+        stores.conversation,
+        stores.pins,
+        toolbox,
+        models,
+        estimates,
+        values.context,
+        values.compaction,
+        SystemPrompts(load_system_prompt(), load_persona(settings.home)),
+        standing_memory.prompt_block,
+        settings.zone,
+    )
+    deps = _compaction_deps(settings, stores, models, estimates.counter, running, clock)
+    compaction = CompactionService(stores.conversation, Compactor(deps, tracer), meter, clock)
+    window = ContextWindow(
+        stores.conversation, estimates, meter, compaction, max_output_tokens=values.model.max_output_tokens
+    )
+    return Contexts(standing_memory, meter, compaction, window)
+
+
+def _compaction_deps(
+    settings: Settings,
+    stores: Stores,
+    models: CurrentModels,
+    counter: Callable[[str], TokenCounter],
+    running: RunningTurns,
+    clock: Clock,
+) -> CompactionDeps:
+    values = settings.values.compaction
+    context = settings.values.context
+    names = ("summary", "summary_merge", "summary_prefix")
+    summariser = Summariser(
+        models.use,
+        SummaryPrompts(*(load_prompt_asking_for(settings.home, name, "<summary>") for name in names)),
+        counter,
+        partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
+        restored_max_tokens=values.restored_max_tokens,
+        timeout_seconds=values.summary_seconds,
+    )
+    policy = CompactionPolicy(
+        values.strategy,
+        context.preserve_messages,
+        context.preserve_share,
+        values.user_messages_max_tokens,
+        values.summary_max_tokens,
+        values.restored_max_tokens,
+        values.max_checkpoints,
+        values.sleep_threshold,
+    )
+    return CompactionDeps(
+        stores.conversation,
+        stores.history.recent,
+        stores.journal,
+        stores.requests.list_open,
+        stores.todos.list_todos,
+        stores.breakers,
+        summariser,
+        policy,
+        BreakerLimits(values.breaker_failures, timedelta(minutes=values.breaker_minutes)),
+        lease_holder=uuid.uuid4().hex,
+        lease_duration=timedelta(seconds=values.summary_seconds) + _LEASE_MARGIN,
+        sync_journal=journal_sync(settings, stores),
+        clock=clock,
+        wait_until_idle=running.wait_until_quiet,
+    )
+
+
+def journal_sync(settings: Settings, stores: Stores) -> Callable[[datetime], None]:
+    """Writes what compactions before a crash left for the journal."""
+    learns = settings.values.permissions().may_learn_from
+    return partial(sync_journal_or_log, stores.conversation, stores.journal, learns_from=learns)
+
+
+def build_delegation(
+    settings: Settings,
+    stores: Stores,
+    toolbox: ToolRegistry,
+    window: ContextWindow,
+    estimates: TokenEstimates,
+    clock: Clock,
+) -> DelegationRunner:
+    return DelegationRunner(
+        toolbox,
+        window.last_call,
+        stores.delegations,
+        settings.values.delegation,
+        clock,
+        prompt=load_prompt(settings.home, "delegate"),
+        count_request_tokens=estimates.request_tokens,
+        max_seconds=settings.values.delegation.max_seconds,
+    )
+
+
+def build_turn_runner(
+    settings: Settings,
+    stores: Stores,
+    models: CurrentModels,
+    toolbox: ToolRegistry,
+    window: ContextWindow,
+    dispatcher: Dispatcher,
+    clock: Clock,
+    tracer: Tracer,
+) -> TurnRunner:
+    ledger, notices = stores.ledger, stores.ledger.notices
+    # The limit may change while the daemon runs.
+    guard = TurnGuard(settings.zone, lambda: ledger.budget.runaway_calls, notices.was_sent, notices.mark_sent)
+    return TurnRunner(
+        stores.conversation,
+        models,
+        toolbox,
+        window,
+        settings.values.turn,
+        dispatcher.show,
+        clock,
+        tracer,
+        guard,
+    )
+
+
+def build_runtime(
+    settings: Settings,
+    stores: Stores,
+    turn_runner: TurnRunner,
+    dispatcher: Dispatcher,
+    contexts: Contexts,
+    running: RunningTurns,
+    clock: Clock,
+) -> Runtime:
+    values, count, zone = settings.values, stores.counter.count_text, settings.zone
+    recall_budget = contexts.meter.recall_budget
+    history_budget = partial(recall_budget, values.compaction.recall_max_tokens)
+    memory_budget = partial(recall_budget, values.memory.recall_max_tokens)
+    turn_context = TurnContextBuilder(
+        stores.conversation,
+        stores.requests,
+        stores.delegations,
+        HistoryRecall(stores.history, count, zone, history_budget, quoting_tools=_QUOTING_TOOLS),
+        MemoryRecall(stores.memory_search, count, zone, memory_budget),
+        ProfileRecall(stores.profiles, count, zone, values.memory.profiles_max_tokens),
+        contexts.standing_memory,
+        zone,
+    )
+    return Runtime(
+        stores.conversation,
+        turn_runner,
+        dispatcher,
+        turn_context,
+        running,
+        clock,
+        stores.home_guard.require_present,
+        AttachmentIntake(stores.workspace, zone).store_attachments,
+    )
