@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -207,8 +207,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         _settle_restore(home)
     with ExitStack() as stack:
         db, people = _databases(home, stack, now, reading=reading)
-        log = MessageLog(home)
-        stack.callback(log.close)
+        log = stack.enter_context(closing(MessageLog(home)))
         history, finder = open_history(home, settings.zone, reading=reading)
         stack.callback(history.close)
         ledger = Ledger(db, settings.values.budget, settings.zone, _role_budgets(settings, db))

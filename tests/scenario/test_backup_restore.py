@@ -126,7 +126,7 @@ def test_a_backup_whose_chain_is_broken_changes_nothing(home: BackupHome) -> Non
     path = backed_up(home)
     home.close()
     before = file_contents(home.path)
-    with pytest.raises(CorruptStore, match=r"not sound: .*were changed"):
+    with pytest.raises(CorruptStore, match=r"is damaged: .*were changed"):
         restore(home, path, force=True)
     assert file_contents(home.path) == before
     with pytest.raises(CorruptStore, match="not sound"):

@@ -196,10 +196,11 @@ async def test_one_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
 def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) -> None:
     home = BackupHome(tmp_path / "home").open().write_files()
     home.close()
-    order = {"home": str(home.path), "folder": "", "kind": "manual", "now": NOW.isoformat(), "workspace": True}
+    request = {"kind": "manual", "now": NOW.isoformat()}
+    job = {"home": str(home.path), "folder": "", "request": request, "parent": 1}
     done = subprocess.run(
         (sys.executable, "-m", "assistant.backup.process"),
-        input=json.dumps({**order, "parent": 1}).encode() + b"\n",
+        input=json.dumps(job).encode() + b"\n",
         capture_output=True,
         env=command_environment(home.path),
         cwd=ROOT,
