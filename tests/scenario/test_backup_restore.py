@@ -129,7 +129,7 @@ def test_a_backup_whose_chain_is_broken_changes_nothing(home: BackupHome) -> Non
     with pytest.raises(CorruptStore, match=r"is damaged: .*were changed"):
         restore(home, path, force=True)
     assert file_contents(home.path) == before
-    with pytest.raises(CorruptStore, match="not sound"):
+    with pytest.raises(CorruptStore, match="is damaged"):
         build_restorer(settings_of(home.path)).verify(path, LATER)
     home.open()
 
