@@ -2,12 +2,10 @@
 them with the `age` program, without this one.
 
 age runs in a process of its own, since making a key of a passphrase takes a second and half a gigabyte, in which
-nothing
-else of a Python process runs, and a daemon has people waiting: `python -m assistant.archive.encryption seal|open`. A
-line
-with the passphrase, or with an age identity (AGE-SECRET-KEY-1...), then the object, come in on the input, so that no
-secret is on a command line; the result goes out on the output. Exit code 1 with a line on standard error where the
-object cannot be read with it.
+nothing else of a Python process runs, and a daemon has people waiting: `python -m assistant.archive.encryption
+encrypt|decrypt`. A line with the passphrase, or with an age identity (AGE-SECRET-KEY-1...), then the object, come in on
+the input, so that no secret is on a command line; the result goes out on the output. Exit code 1 with a line on
+standard error where the object cannot be read with it.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _SECONDS = 120.0
 
 
 class AgeEncryption:
-    """`key` "" seals nothing and opens nothing."""
+    """`key` "" encrypts nothing and decrypts nothing."""
 
     def __init__(self, key: str) -> None:
         self._key = key.strip()
@@ -37,16 +35,16 @@ class AgeEncryption:
 
     def encrypt(self, data: bytes) -> bytes:
         """Raises `ArchiveUnavailable`."""
-        return self._run("seal", data, "It could not be encrypted")
+        return self._run("encrypt", data, "It could not be encrypted")
 
     def decrypt(self, data: bytes, url: str) -> bytes:
         """Raises `ArchiveUnavailable`, also where there is no key or another one."""
         if not self._key:
             raise ArchiveUnavailable(f"{url} is encrypted and [archive] key is not set. Nothing was changed; set it.")
-        return self._run("open", data, f"{url} cannot be decrypted with [archive] key")
+        return self._run("decrypt", data, f"{url} cannot be decrypted with [archive] key")
 
-    def _run(self, way: Literal["seal", "open"], data: bytes, failed: str) -> bytes:
-        command = (sys.executable, "-P", "-B", "-m", "assistant.archive.encryption", way)
+    def _run(self, action: Literal["encrypt", "decrypt"], data: bytes, failed: str) -> bytes:
+        command = (sys.executable, "-P", "-B", "-m", "assistant.archive.encryption", action)
         try:
             done = subprocess.run(
                 command, input=self._key.encode() + b"\n" + data, capture_output=True, timeout=_SECONDS, check=False
@@ -82,7 +80,7 @@ def decrypt_with_age(secret: str, data: bytes) -> bytes:
 
 def main() -> int:
     secret, _, data = sys.stdin.buffer.read().partition(b"\n")
-    change = encrypt_with_age if sys.argv[1] == "seal" else decrypt_with_age
+    change = encrypt_with_age if sys.argv[1] == "encrypt" else decrypt_with_age
     try:
         done = change(secret.decode(), data)
     except (pyrage.DecryptError, pyrage.EncryptError, pyrage.IdentityError) as error:

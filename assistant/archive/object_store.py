@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from fsspec.core import url_to_fs
@@ -28,6 +28,7 @@ from fsspec.implementations.local import LocalFileSystem
 from assistant.archive.encryption import ENCRYPTED_SUFFIX, AgeEncryption
 from assistant.core.archives import FetchedObject, StoredObject
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, install_hint
+from assistant.store.files import make_directory, sync_directory, sync_file
 
 T = TypeVar("T")
 
@@ -38,22 +39,12 @@ _OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oc
 _BYTES_A_WAIT = 10_000_000
 
 
-class DurableFiles(Protocol):
-    """What a folder of this machine needs, so that a power cut takes nothing back."""
-
-    def make_directory(self, path: Path) -> None: ...
-    def sync_file(self, path: Path) -> None: ...
-    def sync_directory(self, path: Path) -> None: ...
-
-
 class FsspecFolder:
-    """`url` is the folder; it is not looked at before the first call. Every method but `told` raises
-    `ArchiveUnavailable`."""
+    """`url` is the folder; nothing is asked of it before the first call. Every method raises `ArchiveUnavailable`."""
 
-    def __init__(self, url: str, disk: DurableFiles, timeout_seconds: float) -> None:
+    def __init__(self, url: str, timeout_seconds: float) -> None:
         self.display_url = url_without_credentials(url)
         self._url = url
-        self._disk = disk
         self._timeout = timeout_seconds
         self._opened: tuple[Any, str] | None = None
 
@@ -64,14 +55,14 @@ class FsspecFolder:
 
         def act() -> None:
             if local:
-                self._disk.make_directory(Path(path).parent)
+                make_directory(Path(path).parent)
                 # Closed to others before there is a word in it.
                 Path(path).touch(mode=0o600)
             elif not _OBJECT_STORES & _protocols(fs):
                 fs.makedirs(posixpath.dirname(path), exist_ok=True)
             fs.pipe_file(path, data)
             if local:
-                self._disk.sync_file(Path(path))
+                sync_file(Path(path))
 
         self._run(act, "written", len(data))
 
@@ -94,10 +85,10 @@ class FsspecFolder:
 
         def act() -> None:
             if isinstance(fs, LocalFileSystem):
-                self._disk.make_directory(Path(target).parent)
+                make_directory(Path(target).parent)
                 fs.mv(path, target)
-                self._disk.sync_directory(Path(target).parent)
-                self._disk.sync_directory(Path(path).parent)
+                sync_directory(Path(target).parent)
+                sync_directory(Path(path).parent)
                 return
             if not _OBJECT_STORES & _protocols(fs):
                 fs.makedirs(posixpath.dirname(target), exist_ok=True)
@@ -114,7 +105,7 @@ class FsspecFolder:
             if fs.exists(path):
                 fs.rm_file(path)
                 if isinstance(fs, LocalFileSystem):
-                    self._disk.sync_directory(Path(path).parent)
+                    sync_directory(Path(path).parent)
 
         self._run(act, "removed")
 
@@ -126,8 +117,7 @@ class FsspecFolder:
         def act() -> list[str]:
             if not fs.exists(path):
                 return []
-            found = fs.ls(path, detail=True)
-            return [posixpath.basename(one["name"]) for one in found if one["type"] == "file"]
+            return [posixpath.basename(entry["name"]) for entry in fs.ls(path, detail=True) if entry["type"] == "file"]
 
         return self._run(act, "listed")
 
@@ -149,8 +139,7 @@ class FsspecFolder:
         except TimeoutError:
             raise ArchiveUnavailable(
                 f"The archive at {self.display_url} did not answer within {seconds:g} s ([archive] timeout_seconds). "
-                f"Nothing "
-                "was cleared; it is tried again later."
+                "Nothing was cleared; it is tried again later."
             ) from None
         if isinstance(error, FileNotFoundError):
             raise ArchiveMissing(f"The archive at {self.display_url} could not be {done}: it is not there.") from None
@@ -158,30 +147,28 @@ class FsspecFolder:
             # Not chained: what a file system says of itself may name what it was opened with.
             raise ArchiveUnavailable(
                 f"The archive at {self.display_url} could not be {done}: {self._reason(error)}. Nothing was cleared; "
-                f"see "
-                "[archive] in the settings. It is tried again later."
+                "see [archive] in the settings. It is tried again later."
             ) from None
         return outcome.result()
 
     def _reason(self, error: BaseException) -> str:
         if isinstance(error, ImportError):
-            brings = (
-                install_hint("s3") if urlsplit(self._url).scheme in ("s3", "s3a") else error.name or "see its manual"
-            )
-            return f"this kind of address needs a package that is not installed ({brings})"
-        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        first = (said.strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+            is_s3 = self._url.startswith(_S3)
+            package = install_hint("s3") if is_s3 else error.name or "see its manual"
+            return f"this kind of address needs a package that is not installed ({package})"
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        line = (text.strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
         parts = urlsplit(self._url)
         for secret in (parts.password, parts.username, parts.query):
-            first = first.replace(secret, "***") if secret else first
-        return first
+            line = line.replace(secret, "***") if secret else line
+        return line
 
 
 def _act(act: Callable[[], T], outcome: Future[T]) -> None:
     try:
         outcome.set_result(act())
     # File systems raise what they like, those written in Rust even beside `Exception`; unheard, it would be waited for
-    # until the time is up. `Place._run` says what it means.
+    # until the time is up. `FsspecFolder._run` says what it means.
     except BaseException as error:  # noqa: BLE001
         outcome.set_exception(error)
 
@@ -197,8 +184,8 @@ def url_without_credentials(url: str) -> str:
 
 
 def _protocols(fs: Any) -> frozenset[str]:
-    found = fs.protocol
-    return frozenset((found,) if isinstance(found, str) else found)
+    names = fs.protocol
+    return frozenset((names,) if isinstance(names, str) else names)
 
 
 def _s3_options(seconds: float) -> dict[str, Any]:
@@ -214,38 +201,35 @@ _LOCAL = ("/", "file://", "local://")
 class FsspecObjectStore:
     """`url` "" keeps objects in `archive/` of the home."""
 
-    def __init__(
-        self, home: Path, url: str, encryption: AgeEncryption, timeout_seconds: float, disk: DurableFiles
-    ) -> None:
-        self._sealing = encryption
-        self._seals = bool(url) and encryption.has_key
-        self._disk = disk
+    def __init__(self, home: Path, url: str, encryption: AgeEncryption, timeout_seconds: float) -> None:
+        self._encryption = encryption
+        self._encrypts = bool(url) and encryption.has_key
         self._timeout = timeout_seconds
         self._own = self._place(str(home / ARCHIVE_FOLDER))
         self._chosen = self._place(url) if url else self._own
         self._root = url_without_credentials(url) if url else ARCHIVE_FOLDER
 
     def url_of(self, name: str) -> str:
-        return f"{self._root}/{name}{ENCRYPTED_SUFFIX if self._seals else ''}"
+        return f"{self._root}/{name}{ENCRYPTED_SUFFIX if self._encrypts else ''}"
 
     def put(self, name: str, data: bytes, require_intact: Callable[[bytes], None]) -> StoredObject:
-        """See `Shelf.put`."""
-        object_name = f"{name}{ENCRYPTED_SUFFIX}" if self._seals else name
-        whole = self._sealing.encrypt(data) if self._seals else data
-        kept = StoredObject(self.url_of(name), len(whole), hashlib.sha256(whole).hexdigest(), self._seals)
+        object_name = f"{name}{ENCRYPTED_SUFFIX}" if self._encrypts else name
+        whole = self._encryption.encrypt(data) if self._encrypts else data
+        stored = StoredObject(self.url_of(name), len(whole), hashlib.sha256(whole).hexdigest(), self._encrypts)
         part = f"{_PARTS}/{object_name.replace('/', '.')}"
         self._chosen.write(part, whole)
-        back = self._read_back(self._chosen, part, kept)
-        require_intact(self._sealing.decrypt(back, kept.url) if self._seals else back)
+        back = self._read_back(self._chosen, part, stored)
+        require_intact(self._encryption.decrypt(back, stored.url) if self._encrypts else back)
         self._chosen.move(part, object_name)
-        self._read_back(self._chosen, object_name, kept)
-        return kept
+        self._read_back(self._chosen, object_name, stored)
+        return stored
 
     def get(self, url: str) -> FetchedObject:
         place, name = self._at(url)
         whole = place.read(name)
-        data = self._sealing.decrypt(whole, url) if url.endswith(ENCRYPTED_SUFFIX) else whole
-        return FetchedObject(data, len(whole), hashlib.sha256(whole).hexdigest())
+        data = self._encryption.decrypt(whole, url) if url.endswith(ENCRYPTED_SUFFIX) else whole
+        digest = hashlib.sha256(whole).hexdigest()
+        return FetchedObject(data, StoredObject(url, len(whole), digest, url.endswith(ENCRYPTED_SUFFIX)))
 
     def exists(self, url: str) -> bool:
         place, name = self._at(url)
@@ -272,14 +256,14 @@ class FsspecObjectStore:
         return self._place(root), name
 
     def _place(self, root: str) -> FsspecFolder:
-        return FsspecFolder(root, self._disk, self._timeout)
+        return FsspecFolder(root, self._timeout)
 
     @staticmethod
-    def _read_back(place: FsspecFolder, name: str, kept: StoredObject) -> bytes:
+    def _read_back(place: FsspecFolder, name: str, stored: StoredObject) -> bytes:
         back = place.read(name)
-        if len(back) != kept.bytes or hashlib.sha256(back).hexdigest() != kept.sha256:
+        if len(back) != stored.bytes or hashlib.sha256(back).hexdigest() != stored.sha256:
             raise ArchiveUnavailable(
-                f"{kept.url} was written, but other bytes came back ({len(back)} of {kept.bytes}). Nothing was "
+                f"{stored.url} was written, but other bytes came back ({len(back)} of {stored.bytes}). Nothing was "
                 "cleared; check the archive's store. It is tried again later."
             )
         return back

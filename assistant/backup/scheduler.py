@@ -1,4 +1,4 @@
-"""Backups of the home, by the clock and by hand.
+"""Backups of the home, by the clock and on command.
 
 What always holds:
 - There is one backup for each day of the home's time zone, whatever its clocks do; one that was missed is made once,
@@ -17,7 +17,7 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -26,6 +26,7 @@ from assistant.core.calendar import SleepSchedule
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.core.text import pluralize
+from assistant.store.backup.folder import BackupFolder
 
 RETRY_AFTER = timedelta(hours=1)
 
@@ -33,7 +34,7 @@ RETRY_AFTER = timedelta(hours=1)
 def is_backup_due(
     schedule: SleepSchedule, backups: Sequence[Backup], home_begun_at: datetime | None, now: datetime
 ) -> bool:
-    """Whether a backup should have been made by now. `days` tells the time of day, `since` when the home was begun."""
+    """Whether a backup should have been made by now."""
     return schedule.find_due_night(_last(backups, now), home_begun_at, now) is not None
 
 
@@ -45,15 +46,15 @@ def first_missed_backup(
 
 
 def backups_to_remove(backups: Sequence[Backup], keep: int, now: datetime) -> list[Backup]:
-    """Of those that were made by themselves all but the newest `keep`, oldest first. What is dated after `now` was made
+    """Of those that were made automatically all but the newest `keep`, oldest first. What is dated after `now` was made
     before it, by a clock that was wrong."""
-    own = (one for one in backups if one.kind == "daily")
-    daily = sorted(own, key=lambda one: (one.made_at <= now, one.made_at, one.name))
+    daily = [backup for backup in backups if backup.kind == "daily"]
+    daily.sort(key=lambda backup: (backup.made_at <= now, backup.made_at, backup.name))
     return daily[: max(0, len(daily) - max(1, keep))]
 
 
 def _last(backups: Sequence[Backup], now: datetime) -> datetime | None:
-    return max((one.made_at for one in backups if one.made_at <= now), default=None)
+    return max((backup.made_at for backup in backups if backup.made_at <= now), default=None)
 
 
 log = structlog.get_logger()
@@ -63,20 +64,10 @@ MakeBackup = Callable[[BackupKind, datetime], Awaitable[BackupResult]]
 """Makes one and proves it. Raises `AssistantError` with nothing kept of it."""
 
 
-class BackupList(Protocol):
-    """Where backups are. Both methods raise `StoreError`."""
-
-    def list_backups(self) -> Sequence[Backup]:
-        """Oldest first."""
-        ...
-
-    def remove(self, backup: Backup) -> None: ...
-
-
 class BackupScheduler:
     def __init__(
         self,
-        folder: BackupList,
+        folder: BackupFolder,
         make: MakeBackup,
         schedule: SleepSchedule,
         keep: int,
@@ -85,17 +76,17 @@ class BackupScheduler:
         is_erasing: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`days` tells when one is made every day, `begun` since when something is said in the home, `forgetting`
-        whether something is being forgotten."""
+        """`schedule` tells when one is made every day, `keep` how many daily ones are kept; `home_begun_at` gives the
+        time of the first message."""
         self._folder = folder
         self._make = make
-        self._days = schedule
+        self._schedule = schedule
         self._keep = keep
-        self._begun = home_begun_at
-        self._forgetting = is_erasing
+        self._home_begun_at = home_begun_at
+        self._is_erasing = is_erasing
         self._clock = clock
         self._task: asyncio.Task[BackupResult] | None = None
-        self._again_at: datetime | None = None
+        self._retry_at: datetime | None = None
         self.trouble = ""
 
     def is_running(self) -> bool:
@@ -105,22 +96,22 @@ class BackupScheduler:
     def check_due(self) -> None:
         """Called at every wake-up: begin one that is due."""
         now = self._clock()
-        if self.is_running() or self._forgetting() or (self._again_at is not None and now < self._again_at):
+        if self.is_running() or self._is_erasing() or (self._retry_at is not None and now < self._retry_at):
             return
         try:
-            due = is_backup_due(self._days, self._folder.list_backups(), self._begun(), now)
+            due = is_backup_due(self._schedule, self._folder.list_backups(), self._home_begun_at(), now)
         except AssistantError as error:
             self._failed(error, now)
         else:
             if due:
-                self._begin("daily", now).add_done_callback(_noted)
+                self._begin("daily", now).add_done_callback(_ignore_reported_error)
 
     async def create(self) -> BackupResult:
-        """Make one now; it goes on where whoever asked for it goes away. Raises `UsageError` while another is made or
+        """Make one now, also if the caller is cancelled meanwhile. Raises `UsageError` while another is made or
         something is being forgotten, `StoreError` where it was not made."""
         if self.is_running():
             raise UsageError("A backup is being made already. Nothing was changed; `assistant backup list` shows it.")
-        if self._forgetting():
+        if self._is_erasing():
             raise UsageError("Something is being forgotten just now. Nothing was changed; try again after that.")
         return await asyncio.shield(self._begin("manual", self._clock()))
 
@@ -132,13 +123,13 @@ class BackupScheduler:
                 await self._task
 
     def _begin(self, kind: BackupKind, now: datetime) -> asyncio.Task[BackupResult]:
-        self._task = asyncio.create_task(self._made(kind, now), name=f"backup ({kind})")
+        self._task = asyncio.create_task(self._run(kind, now), name=f"backup ({kind})")
         return self._task
 
-    async def _made(self, kind: BackupKind, now: datetime) -> BackupResult:
+    async def _run(self, kind: BackupKind, now: datetime) -> BackupResult:
         try:
             made = await self._make(kind, now)
-            self.trouble, self._again_at = "", None
+            self.trouble, self._retry_at = "", None
             for old in backups_to_remove(self._folder.list_backups(), self._keep, self._clock()):
                 self._folder.remove(old)
                 log.info("an old backup was removed", name=old.name)
@@ -149,12 +140,12 @@ class BackupScheduler:
         return made
 
     def _failed(self, error: AssistantError, now: datetime) -> None:
-        self._again_at = now + RETRY_AFTER
-        self.trouble = f"The home is not backed up: {error} It is tried again by itself."
+        self._retry_at = now + RETRY_AFTER
+        self.trouble = f"Your data is not backed up: {error} It is tried again automatically."
         log.error("the home is not backed up", error=str(error))
 
 
-def _noted(task: asyncio.Task[BackupResult]) -> None:
+def _ignore_reported_error(task: asyncio.Task[BackupResult]) -> None:
     """What went wrong was told already."""
     if not task.cancelled():
         task.exception()
@@ -170,7 +161,7 @@ class BackupCommands:
 
     def entries(self) -> Mapping[str, Command]:
         return {
-            "backup": Command(BACKUP_USAGE, "back the home up now; `assistant backup` lists and restores", self._create)
+            "backup": Command(BACKUP_USAGE, "make a backup now; `assistant backup` lists and restores", self._create)
         }
 
     async def _create(self, call: CommandInvocation) -> str:
@@ -191,7 +182,7 @@ def render_backup_made(made: BackupResult, place: str) -> list[str]:
     return [
         f"Backed up to {place}/{made.backup.name}: {pluralize(made.files, 'file')}, "
         f"{format_megabytes(made.unpacked_bytes)} "
-        f"packed into {format_megabytes(made.backup.bytes)}, read back and proved, in {made.seconds:.1f} s.",
+        f"packed into {format_megabytes(made.backup.bytes)}, read back and verified, in {made.seconds:.1f} s.",
         *left[:10],
         *([f"Left out: {len(left) - 10} more."] if len(left) > 10 else []),
     ]

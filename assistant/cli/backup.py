@@ -173,17 +173,11 @@ def _proved_json(proved: VerifiedBackup) -> dict[str, object]:
 
 def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
     manifest, report = proved.manifest, proved.report
-    rewritten = (
-        [f"Words were forgotten in it, last at {format_local_time(manifest.rewritten_at, settings.zone)}."]
-        if manifest.rewritten_at
-        else []
-    )
     return [
         f"{proved.path.name}: the home as it was at {format_local_time(manifest.made_at, settings.zone)}, "
         f"{pluralize(len(manifest.files), 'file')}, {format_megabytes(manifest.bytes)}.",
         f"{pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}: every file, the databases "
         "and the chain of the log are sound.",
-        *rewritten,
         *(f"Not in it: {one} ({why})." for one, why in manifest.left_out.items()),
     ]
 

@@ -3,7 +3,7 @@
 `store` returns only when the archive was read back from where it is kept and was, byte for byte, what was meant;
 until then nothing may be cleared. An archive has the log's own lines of its generation, so that chain and
 commitments can be proved from it alone. All of it is slow (a network may lie between): called in a worker thread,
-never on the event loop. What reads the index alone (`find`, `list_archived`) is as fast as any store.
+never on the event loop. What reads the index alone (`find_entry`, `list_archives`) is as fast as any store.
 """
 
 from __future__ import annotations
@@ -16,41 +16,37 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """Where one generation was archived. `records` counts all log lines, messages or not; `bytes` and `sha256` are of
-    the object as it is kept, compressed and encrypted; `url` names it (a path within the home for the home's own
-    folder) and never has credentials; `from_ts` and `to_ts` are when the first and the last record were said.
-
-    A generation without a record is not archived: its `records` is 0 and its `url` ""."""
+    """Where one generation was archived. One without a record is not archived: `records` is 0 and `url` ""."""
 
     session: str
     generation: int
     scope: str
-    url: str
-    records: int
+    url: str  # of the object, without credentials; in the home's own folder a path within the home
+    records: int  # all log lines, messages or not
     first_id: int
     last_id: int
     from_seq: int
     to_seq: int
-    bytes: int
-    sha256: str
+    bytes: int  # of the object as it is stored, compressed and encrypted
+    sha256: str  # of the same bytes
     encrypted: bool
     archived_at: datetime
     reason: str
-    from_ts: datetime | None = None
-    to_ts: datetime | None = None
+    from_ts: datetime | None = None  # of the first record
+    to_ts: datetime | None = None  # of the last record
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveNotes:
-    """What an archive's header says in words: what was handed over to the next generation, the last summary."""
+    """What an archive's header says in words."""
 
-    handover: str
-    summary: str
+    handover: str  # what was handed over to the next generation
+    summary: str  # the last one
 
 
 @dataclass(frozen=True, slots=True)
 class LogRestoreResult:
-    """How many records the log had still, and how many were brought back."""
+    """Records of the log."""
 
     already_present: int
     restored: int
@@ -58,7 +54,7 @@ class LogRestoreResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object on the shelf: where, how long, its SHA-256 (as it is kept), and whether it is encrypted."""
+    """An object as it is stored."""
 
     url: str
     bytes: int
@@ -68,11 +64,8 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class FetchedObject:
-    """An object taken from the shelf: `data` deciphered, `bytes` and `sha256` as it was kept."""
-
-    data: bytes
-    bytes: int
-    sha256: str
+    data: bytes  # decrypted
+    stored: StoredObject
 
 
 class ObjectStore(Protocol):
@@ -80,12 +73,12 @@ class ObjectStore(Protocol):
     raises `ArchiveUnavailable`."""
 
     def url_of(self, name: str) -> str:
-        """Where an object of this name stands, or would. Never raises."""
+        """Where an object of this name is, or would be. Never raises."""
         ...
 
     def put(self, name: str, data: bytes, require_intact: Callable[[bytes], None]) -> StoredObject:
-        """Keep an object in place of what had this name. It is written under another name, read back, deciphered,
-        given to `prove` (which raises `ArchiveUnavailable`), then moved, and read back again."""
+        """Keep an object in place of what had this name. It is written under another name, read back, decrypted, given
+        to `require_intact` (which raises `ArchiveUnavailable`), then moved, and read back again."""
         ...
 
     def get(self, url: str) -> FetchedObject:

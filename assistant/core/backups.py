@@ -19,7 +19,7 @@ BACKUP_DATABASES = ("script.db", "character.db", "memory.db")
 BACKUP_FILES = ("config.toml", "PERSONA.md", "MEMORY.md", "chat_history")
 BACKUP_FOLDERS = ("prompts", "memory", "log", "archive", "workspace")
 BACKUP_PARTS = frozenset((*BACKUP_DATABASES, *BACKUP_FILES, *BACKUP_FOLDERS))
-"""What may stand at the top of a backup; all else of a home is made again or belongs to a running process."""
+"""What may be at the top of a backup; all else of a home is made again or belongs to a running process."""
 
 _STAMP = "%Y%m%dT%H%M%SZ"
 _NAME = lazy_regex(r"nocturne-(\d{8}T\d{6}Z)(?:-(\d{1,4}))?-(daily|manual)\.tar\.gz")
@@ -27,37 +27,34 @@ _NAME = lazy_regex(r"nocturne-(\d{8}T\d{6}Z)(?:-(\d{1,4}))?-(daily|manual)\.tar\
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """An archive in the folder of backups. `made_at` is the moment that it holds; "daily" ones were made by themselves
-    and go when there are enough newer ones."""
+    """A file in the folder of backups."""
 
     name: str
-    made_at: datetime
-    kind: BackupKind
+    made_at: datetime  # the moment of the data folder that it has
+    kind: BackupKind  # "daily" ones are made and removed automatically
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class BackupEntry:
-    """A file in a backup: its path in the home, its bytes, their SHA-256."""
+    """A file in a backup."""
 
-    path: str
+    path: str  # in the data folder
     bytes: int
     sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """What a backup holds. `schemas` are the migrations of each database, `logs` the length of each log by its path,
-    `left_out` what of the home is not in it, and why. `rewritten_at` is when words were last forgotten in it."""
+    """What a backup has."""
 
     program: str
     made_at: datetime
     kind: BackupKind
     files: tuple[BackupEntry, ...]
-    schemas: Mapping[str, Sequence[str]]
-    logs: Mapping[str, int]
-    left_out: Mapping[str, str]
-    rewritten_at: datetime | None = None
+    schemas: Mapping[str, Sequence[str]]  # by database the names of its migrations
+    logs: Mapping[str, int]  # the length of each log, by its path
+    left_out: Mapping[str, str]  # what of the data folder is not in it, and why
 
     @property
     def bytes(self) -> int:
@@ -67,12 +64,12 @@ class BackupManifest:
 
 @dataclass(frozen=True, slots=True)
 class BackupResult:
-    """A backup that was made and proved, and what went into it."""
+    """A backup that was made and verified."""
 
     backup: Backup
     files: int
     unpacked_bytes: int
-    left_out: Mapping[str, str]
+    left_out: Mapping[str, str]  # as in the manifest
     seconds: float
 
 
@@ -84,14 +81,14 @@ def backup_name(made_at: datetime, kind: BackupKind, number: int = 1) -> str:
 
 def parse_backup_name(name: str, size: int) -> Backup | None:
     """The backup that a file is by its name; None for any other file."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
     try:
-        made_at = datetime.strptime(found[1], _STAMP).replace(tzinfo=UTC)
+        made_at = datetime.strptime(match[1], _STAMP).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return Backup(name, made_at, "daily" if found[3] == "daily" else "manual", size)
+    return Backup(name, made_at, "daily" if match[3] == "daily" else "manual", size)
 
 
 def backup_to_json(backup: Backup) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class BackupErasure:
         return not count_words_in_file(self._folder.home / remain.where, plan.wording)
 
     async def _make_without_words(self, replaced: Sequence[Backup], plan: ErasurePlan, now: datetime) -> None:
-        """One that a person made is replaced by one that stays until it is removed by hand."""
+        """One that a person made is replaced by one that stays until a person removes it."""
         kind: BackupKind = "manual" if any(backup.kind == "manual" for backup in replaced) else "daily"
         backup = (await self._make(kind, now)).backup
         search = await asyncio.to_thread(self._search, [backup], plan)

@@ -43,7 +43,6 @@ from assistant.sessions.scheduler import ResetPolicies
 from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.spending.notices import share_notice
-from assistant.store import files
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.backup.folder import BackupFolder
@@ -99,7 +98,7 @@ def _open_object_store(settings: Settings) -> ObjectStore:
 
     chosen = settings.values.archive
     sealing = AgeEncryption(chosen.key.get_secret_value())
-    return FsspecObjectStore(settings.home.path, chosen.url, sealing, chosen.timeout_seconds, files)
+    return FsspecObjectStore(settings.home.path, chosen.url, sealing, chosen.timeout_seconds)
 
 
 # -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.

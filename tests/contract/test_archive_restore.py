@@ -111,7 +111,7 @@ def test_another_record_in_its_place_is_never_changed(home: StoreHome, tmp_path:
     other.chat(3)
     theirs = other.log_bytes()
     lose(home, theirs)
-    with pytest.raises(UsageError, match=r"Another record stands at byte 0.* Nothing was changed"):
+    with pytest.raises(UsageError, match=r"Another record is at byte 0.* Nothing was changed"):
         restore_to_log(archive, home.path, "main", 1)
     assert home.log_bytes() == theirs
     other.close()
@@ -137,7 +137,7 @@ def test_an_archive_under_another_name_is_not_taken_for_it(home: StoreHome) -> N
     archive = archived(home)
     path = home.path / archive.list_archives()[0].url
     path.rename(path.with_name("2.jsonl.gz"))
-    with pytest.raises(ArchiveUnavailable, match="does not prove right"):
+    with pytest.raises(ArchiveUnavailable, match="is not whole"):
         restore_to_log(archive, home.path, "main", 2)
 
 
@@ -156,7 +156,7 @@ def test_words_that_were_changed_in_an_archive_are_not_brought_back(home: StoreH
     path = home.path / archive.list_archives()[0].url
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b"question 1", b"question 7")))
     lose(home, b"")
-    with pytest.raises(ArchiveUnavailable, match="does not prove right"):
+    with pytest.raises(ArchiveUnavailable, match="is not whole"):
         restore_to_log(archive, home.path, "main", 1)
     assert home.log_bytes() == b""
 

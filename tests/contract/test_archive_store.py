@@ -32,7 +32,7 @@ from tests.support.archive_storage import (
 )
 from tests.support.store_home import NOW, StoreHome, blank_words
 
-SAYS_OTHERWISE = "the home's log does not say the same; `assistant verify` tells whether it is whole"
+SAYS_OTHERWISE = "the message log does not say the same; `assistant verify` tells whether it is whole"
 HOSTILE = "peer:telegram:../../etc/passwd\n/../*?[a]"
 
 
@@ -193,7 +193,7 @@ def test_another_homes_archive_is_never_replaced(home: StoreHome, tmp_path: Path
     other = StoreHome(tmp_path / "other").open()
     other.chat(2)
     theirs = stored(open_archive(other, FAULTY_URL))
-    with pytest.raises(ArchiveUnavailable, match="as another home would put there"):
+    with pytest.raises(ArchiveUnavailable, match="as another data folder would put there"):
         stored(open_archive(home, FAULTY_URL))
     assert open_archive(other, FAULTY_URL).verify("main", 1) == []
     assert theirs.records == 4
@@ -240,7 +240,7 @@ def test_an_archive_moved_to_a_place_where_another_homes_stands_does_not_replace
     stored(open_archive(other, FAULTY_URL))
     home.chat(1)
     stored(open_archive(home))
-    with pytest.raises(ArchiveUnavailable, match="as another home would put there"):
+    with pytest.raises(ArchiveUnavailable, match="as another data folder would put there"):
         stored(open_archive(home, FAULTY_URL), note="Another note.")
     assert open_archive(other, FAULTY_URL).verify("main", 1) == [] == open_archive(home).verify("main", 1)
     other.close()

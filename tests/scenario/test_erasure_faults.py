@@ -367,5 +367,5 @@ async def test_a_line_that_a_power_cut_left_half_blank_is_blanked_again(home: Er
 
 async def test_a_note_that_cannot_be_read_stops_with_what_to_do(home: ErasureHome) -> None:
     (home.path / NOTE).write_text("{")
-    with pytest.raises(StoreError, match="Remove the file, then forget the same again"):
+    with pytest.raises(StoreError, match="Remove the file, then forget it again"):
         await home.erasure.erase(ErasureRequest("owner", text=SECRET), NOW)

@@ -15,7 +15,6 @@ from pyrage import x25519
 
 from assistant.archive.encryption import AgeEncryption
 from assistant.archive.object_store import FsspecObjectStore
-from assistant.store import files
 from assistant.store.archive.archive import StoredArchive
 from tests.support.store_home import StoreHome
 
@@ -96,7 +95,7 @@ def hanging_step() -> Iterator[Callable[[str, Any], Any]]:
 
 
 def make_object_store(home: Path, url: str = "", key: str = "", timeout_seconds: float = 30.0) -> FsspecObjectStore:
-    return FsspecObjectStore(home, url, AgeEncryption(key), timeout_seconds, files)
+    return FsspecObjectStore(home, url, AgeEncryption(key), timeout_seconds)
 
 
 def open_archive(home: StoreHome, url: str = "", key: str = "") -> StoredArchive:

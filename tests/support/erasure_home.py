@@ -243,17 +243,12 @@ def _files(home: ErasureHome, spelled: str, secret: str) -> None:
     archive.mkdir(parents=True, exist_ok=True)
     (archive / "1.jsonl.gz").write_bytes(gzip.compress(home.log_bytes()))
     with home.db.write() as db:
-        job = db.insert(
-            "INSERT INTO jobs (key, kind, name, session, generation, scope, bridge, target, text, spec, zone, catch_up,"
-            " state, created_at) VALUES (?, 'reminder', ?, 'main', 1, 'owner', 'terminal', 'main', ?, '{}', 'UTC',"
-            " 'once', 'active', '')",
-            (f"job {len(spelled)}", f"gate {spelled}", f"Open the gate. {spelled}"),
-        )
-        db.insert(
-            "INSERT INTO slots (job_id, scope, due_at, local_key, state, ended_at, note)"
-            " VALUES (?, 'owner', '', 'k', 'ran', '', ?)",
-            (job, f"said {spelled}"),
-        )
+        place = {"session": "main", "generation": 1, "scope": "owner", "bridge": "terminal", "target": "main"}
+        how = {"kind": "reminder", "spec": "{}", "zone": "UTC", "catch_up": "once", "state": "active", "created_at": ""}
+        said = {"key": f"job {len(spelled)}", "name": f"gate {spelled}", "text": f"Open the gate. {spelled}"}
+        job = db.insert_row("jobs", **place, **how, **said)
+        done = {"due_at": "", "local_key": "k", "state": "ran", "ended_at": "", "note": f"said {spelled}"}
+        db.insert_row("slots", job_id=job, scope="owner", **done)
     for name, of in (("script", home.db), ("character", home.character_db), ("memory", home.memory_db)):
         of.backup(NOW, f"{name}{len(spelled)}")
     home.search_ids(secret)

@@ -1,4 +1,4 @@
-"""Archives of ended generations, over the home's logs and an object store. Implements the port `Archive`.
+"""Archives of ended generations, over the home's logs and an object store.
 
 What always holds: a generation counts as archived (has a row) only after its object was read back and found to have,
 line by line, what the log has; the log is hashed once more after the row was written, since an erasure may come
@@ -68,13 +68,13 @@ class StoredArchive:
     def __init__(self, home: Path, open_object_store: Callable[[], ObjectStore]) -> None:
         self._home = home
         self._log = LogFiles(home)
-        self._open_shelf = open_object_store
+        self._open_object_store = open_object_store
         # What is being written has one name a generation.
         self.lock = threading.RLock()
 
     @cached_property
     def object_store(self) -> ObjectStore:
-        return self._open_shelf()
+        return self._open_object_store()
 
     @contextmanager
     def open_reader(self) -> Iterator[Database]:
@@ -104,10 +104,10 @@ class StoredArchive:
         with self.lock:
             self.object_store.remove_partial()
             for _ in range(_TRIES):
-                start, walk, member = self._taken(session, generation)
-                if not walk.records:
+                start, check, member = self._read_lines(session, generation)
+                if not check.records:
                     return ArchiveEntry(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
-                header = walk.make_header(
+                header = check.make_header(
                     start,
                     reason=clean_text(reason),
                     archived_at=format_time(now),
@@ -115,30 +115,30 @@ class StoredArchive:
                     handover=clean_text(handover),
                     summary=clean_text(summary),
                 )
-                kept, header = self._kept(header, member)
+                stored, header = self._put(header, member)
                 with self.open_writer() as db:
-                    save_archive_row(db, header, kept)
-                if self._still_says(header):
-                    return archived_from_header(header, kept)
+                    save_archive_row(db, header, stored)
+                if self._equals_log(header):
+                    return archived_from_header(header, stored)
         raise ArchiveUnavailable(
             f"What was said in {session!r} changed while it was archived. Nothing was cleared; it is tried again later."
         )
 
-    def _taken(self, session: str, generation: int) -> tuple[int, ArchiveCheck, bytes]:
+    def _read_lines(self, session: str, generation: int) -> tuple[int, ArchiveCheck, bytes]:
         """The lines of a generation as the log has them: from which byte, what they come to, compressed. Raises
         `CorruptStore` where the log is not whole there: an archive must not stand for what it cannot prove."""
-        walk = ArchiveCheck(session, generation)
+        check = ArchiveCheck(session, generation)
         span, records = self._span(session, generation)
-        member = compress_lines(self._walking(walk, span)) if records else b""
-        if walk.problems or walk.records != records:
-            found = walk.problems[0] if walk.problems else f"{walk.records} of {records} records are there"
+        member = compress_lines(self._checked_lines(check, span)) if records else b""
+        if check.problems or check.records != records:
+            problem = check.problems[0] if check.problems else f"{check.records} of {records} records are there"
             raise CorruptStore(
-                f"The log of {session!r} is not whole in generation {generation}: {found}. Nothing was archived or "
+                f"The log of {session!r} is not whole in generation {generation}: {problem}. Nothing was archived or "
                 "cleared; run `assistant verify`."
             )
-        return span.start, walk, member
+        return span.start, check, member
 
-    def _still_says(self, header: ArchiveHeader) -> bool:
+    def _equals_log(self, header: ArchiveHeader) -> bool:
         """Whether the log has the same lines as an archive, as far as it goes; or has none of them any more."""
         span, records = self._span(header.session, header.generation, header.to_seq)
         digest = hashlib.sha256()
@@ -162,74 +162,71 @@ class StoredArchive:
             else (LogByteRange(0, 0), 0)
         )
 
-    def _walking(self, walk: ArchiveCheck, span: LogByteRange) -> Iterator[bytes]:
-        for offset, line in self._log.iterate_lines(walk.session, span.start):
+    def _checked_lines(self, check: ArchiveCheck, span: LogByteRange) -> Iterator[bytes]:
+        for offset, line in self._log.iterate_lines(check.session, span.start):
             if offset >= span.end:
                 return
-            walk.add_line(line)
+            check.add_line(line)
             yield line
 
-    def _kept(self, header: ArchiveHeader, member: bytes) -> tuple[StoredObject, ArchiveHeader]:
-        """What stands there already, if it says the same; else what was put in its place."""
+    def _put(self, header: ArchiveHeader, member: bytes) -> tuple[StoredObject, ArchiveHeader]:
+        """What is there already, if it says the same; else what was put in its place."""
         with self.open_reader() as db:
             row = find_archive_row(db, header.session, header.generation)
-        found = self._known(row["url"], header) if row else None
-        if found is not None:
-            return found
+        present = self._find_same(row["url"], header) if row else None
+        if present is not None:
+            return present
         data = build_archive(header, member)
-        name, found = self.choose_object_name(header, data, row["url"] if row else "")
-        kept, said = found or (self.object_store.put(name, data, lambda back: require_intact(back, header)), header)
-        if row and row["url"] != kept.url:
+        name, present = self.choose_object_name(header, data, row["url"] if row else "")
+        if present is None:
+            present = self.object_store.put(name, data, lambda back: require_intact(back, header)), header
+        if row and row["url"] != present[0].url:
             with suppress(ArchiveUnavailable):
                 self.object_store.remove(row["url"])
-        return kept, said
+        return present
 
     def choose_object_name(
         self, header: ArchiveHeader, data: bytes, own: str
     ) -> tuple[str, tuple[StoredObject, ArchiveHeader] | None]:
-        """The name at which an archive may be put, and what stands there if that says the same. What holds records that
-        this one has not (the home was set back to an earlier state, and went on otherwise) keeps its name. `own` is
-        where the index says that this one stands, "" for nowhere. Raises `ArchiveUnavailable`, also where the place
-        is another home's."""
+        """The name at which an archive may be put, and what is there if that says the same. An object with records that
+        this archive does not have (the home was set back to an earlier state, and continued otherwise) keeps its name.
+        `own` is where this one is by the index, "" for nowhere. Raises `ArchiveUnavailable`, also where the place is
+        another home's."""
         names = candidate_object_names(header.session, header.generation)
         for name in names:
             url = self.object_store.url_of(name)
             if url == own:
                 break
             try:
-                got = self.object_store.get(url)
-                standing, walk = check_archive(got.data)
+                fetched = self.object_store.get(url)
+                present, check = check_archive(fetched.data)
             except (ArchiveMissing, DamagedArchive):
                 break
-            if not walk.problems and _says_the_same(standing, header):
-                return name, (StoredObject(url, got.bytes, got.sha256, url.endswith(".age")), standing)
-            if any(hash_header(split_line(line)[0]) == standing.last_hash for line in read_lines(data)):
+            if not check.problems and _says_the_same(present, header):
+                return name, (fetched.stored, present)
+            if any(hash_header(split_line(line)[0]) == present.last_hash for line in read_lines(data)):
                 break
-            self._must_be_own(url, standing, header)
+            self._require_own(url, present, header)
         return name, None
 
-    def _known(self, url: str, header: ArchiveHeader) -> tuple[StoredObject, ArchiveHeader] | None:
-        """What the index says stands at `url`, if it says the same."""
+    def _find_same(self, url: str, header: ArchiveHeader) -> tuple[StoredObject, ArchiveHeader] | None:
+        """The object at `url`, if it says the same."""
         try:
-            got = self.object_store.get(url)
-            standing, walk = check_archive(got.data)
+            fetched = self.object_store.get(url)
+            present, check = check_archive(fetched.data)
         except (ArchiveUnavailable, DamagedArchive):
             return None
-        if walk.problems or not _says_the_same(standing, header):
-            return None
-        return StoredObject(url, got.bytes, got.sha256, url.endswith(".age")), standing
+        return None if check.problems or not _says_the_same(present, header) else (fetched.stored, present)
 
-    def _must_be_own(self, url: str, standing: ArchiveHeader, header: ArchiveHeader) -> None:
-        """Raises `ArchiveUnavailable` where nothing tells that what stands at `url` is of this home."""
+    def _require_own(self, url: str, present: ArchiveHeader, header: ArchiveHeader) -> None:
+        """Raises `ArchiveUnavailable` where nothing tells that the object at `url` is of this home."""
         with self.open_reader() as db:
             rows = [row for row in list_archive_rows(db) if row["session"] == header.session]
         folder = url.rpartition("/")[0]
-        if standing.first_hash != header.first_hash and not any(
-            row["url"].rpartition("/")[0] == folder for row in rows
-        ):
+        if present.first_hash != header.first_hash and not any(row["url"].rpartition("/")[0] == folder for row in rows):
             raise ArchiveUnavailable(
-                f"At {url} stands an archive of something else, as another home would put there. Nothing was changed; "
-                "set [archive] url to a folder of this home's own."
+                f"There is another archive at {url}, as another data folder would put there. Nothing was changed; set "
+                "[archive] url to a folder of its own."
             )
 
     # ---------------------------------------------------------------------------------------------------------- looking
@@ -274,8 +271,7 @@ class StoredArchive:
         return records
 
     def _opened(self, session: str, generation: int) -> tuple[ArchiveHeader, bytes]:
-        url = self.require_url(session, generation)
-        self.require_not_outdated(session, generation)
+        url = self.readable_url(session, generation)
         data = self.object_store.get(url).data
         try:
             return read_header(data), data
@@ -283,10 +279,10 @@ class StoredArchive:
             raise _broken(url, error) from None
 
     def require_url(self, session: str, generation: int) -> str:
-        """By the index, or where it would stand if the index lost it. Raises `UsageError` where there is none."""
-        row = self.find_entry(session, generation)
-        if row is not None:
-            return row.url
+        """By the index, or where it would be if the index lost it. Raises `UsageError` where there is none."""
+        entry = self.find_entry(session, generation)
+        if entry is not None:
+            return entry.url
         url = self.object_store.url_of(object_name(session, generation))
         if generation < 1 or not self.object_store.exists(url):
             raise UsageError(
@@ -295,15 +291,16 @@ class StoredArchive:
             )
         return url
 
-    def require_not_outdated(self, session: str, generation: int) -> None:
-        """Raises `ArchiveUnavailable` where an archive still has words that were forgotten."""
+    def readable_url(self, session: str, generation: int) -> str:
+        """As `require_url`. Raises `ArchiveUnavailable` where an archive still has words that were forgotten."""
         with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
         if row is not None and row["outdated"]:
             raise ArchiveUnavailable(
-                f"{row['url']} still has words that were forgotten, since it could not be rewritten. It is not read "
-                "until it was: start the assistant, or forget something, when its place can be reached."
+                f"{row['url']} still has words that were forgotten, as it could not be rewritten. It cannot be read "
+                "until it is: start the assistant, or forget something, when its place can be reached."
             )
+        return self.require_url(session, generation)
 
     # --------------------------------------------------------------------------------------------------------- checking
 
@@ -314,23 +311,26 @@ class StoredArchive:
         with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
         try:
-            got = self.object_store.get(url)
-            header, walk = check_archive(got.data)
+            fetched = self.object_store.get(url)
+            header, check = check_archive(fetched.data)
         except (ArchiveUnavailable, DamagedArchive) as error:
             return [IntegrityProblem("archive", url, str(error))]
-        found = list(walk.problems)
+        problems = list(check.problems)
         if (header.session, header.generation) != (session, generation):
-            found.append(f"it is of generation {header.generation} of {header.session!r}")
+            problems.append(f"it is of generation {header.generation} of {header.session!r}")
         if row is not None:
-            found += _differs(row, got.bytes, got.sha256, header)
-        if not self._still_says(header):
-            found.append("the home's log does not say the same; `assistant verify` tells whether it is whole")
-        return [IntegrityProblem("archive", url, text) for text in found]
+            if (row["bytes"], row["sha256"]) != (fetched.stored.bytes, fetched.stored.sha256):
+                problems.append("other bytes than were put there")
+            elif row["lines_sha256"] != header.lines_sha256:
+                problems.append("its records are not those that were put there")
+        if not self._equals_log(header):
+            problems.append("the message log does not say the same; `assistant verify` tells whether it is whole")
+        return [IntegrityProblem("archive", url, text) for text in problems]
 
     def verify_all(self, *, remote: bool) -> list[IntegrityProblem]:
         """What is wrong with all that the index knows; with those away from this machine only if `remote`."""
-        chosen = [one for one in self.list_archives() if remote or self.object_store.is_local(one.url)]
-        return [problem for one in chosen for problem in self.verify(one.session, one.generation)]
+        entries = [entry for entry in self.list_archives() if remote or self.object_store.is_local(entry.url)]
+        return [problem for entry in entries for problem in self.verify(entry.session, entry.generation)]
 
     # ---------------------------------------------------------------------------------------------------------- keeping
 
@@ -357,9 +357,9 @@ class StoredArchive:
     def remove(self, session: str, generation: int) -> None:
         """Take an archive away, and its row. One that is gone already is as good as taken away."""
         with self.lock:
-            found = self.find_entry(session, generation)
-            if found is not None:
-                self.object_store.remove(found.url)
+            entry = self.find_entry(session, generation)
+            if entry is not None:
+                self.object_store.remove(entry.url)
                 with self.open_writer() as db:
                     delete_archive_row(db, session, generation)
 
@@ -368,7 +368,7 @@ class StoredArchive:
         goes with the next `store`. Fast."""
         with self.lock:
             for part in (self._home / "archive" / ".part").glob("*"):
-                # One that cannot be removed is in nobody's way; a forgetting tells of it.
+                # One that cannot be removed is in nobody's way; an erasure reports it.
                 with suppress(OSError):
                     part.unlink()
 
@@ -383,14 +383,8 @@ def require_intact(data: bytes, header: ArchiveHeader) -> None:
         raise ArchiveUnavailable("The archive came back other than it was written. Nothing was cleared.")
 
 
-def _says_the_same(standing: ArchiveHeader, header: ArchiveHeader) -> bool:
-    return replace(standing, archived_at=header.archived_at, program=header.program, reason=header.reason) == header
-
-
-def _differs(row: Row, size: int, sha256: str, header: ArchiveHeader) -> list[str]:
-    if (row["bytes"], row["sha256"]) != (size, sha256):
-        return ["other bytes than were put there"]
-    return [] if row["lines_sha256"] == header.lines_sha256 else ["its records are not those that were put there"]
+def _says_the_same(present: ArchiveHeader, header: ArchiveHeader) -> bool:
+    return replace(present, archived_at=header.archived_at, program=header.program, reason=header.reason) == header
 
 
 def _broken(url: str, error: Exception) -> ArchiveUnavailable:

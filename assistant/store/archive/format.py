@@ -24,7 +24,7 @@ ARCHIVE_KIND = "archive"
 _VERSION = 1
 # Half the time of the usual one, for a twentieth more bytes.
 _LEVEL = 4
-_TOLD = 20
+_MAX_PROBLEMS = 20
 
 
 class DamagedArchive(ValueError):
@@ -56,6 +56,14 @@ class ArchiveHeader:
     lines_sha256: str
     handover: str
     summary: str
+
+
+_OF_LINES = (
+    *("session", "generation", "scope", "records", "first_id", "last_id", "from_seq", "to_seq", "from_ts", "to_ts"),
+    *("prev", "first_hash", "last_hash", "lines_sha256"),
+)
+"""What a header says of its lines."""
+_NOT_COMPARED = ("session", "generation", "scope", "from_ts", "to_ts")
 
 
 @dataclass
@@ -91,53 +99,41 @@ class ArchiveCheck:
         try:
             opened, salt, body = split_line(line)
             header: dict[str, Any] = json.loads(opened + b"}")
-            said = (header["session"], header["generation"])
+            session, generation = header["session"], header["generation"]
             self._place(header, hash_header(opened), header["id"], header["seq"], header["prev"])
-            if said != (self.session, self.generation):
-                self._tell(f"record {header['id']} is of generation {said[1]} of {said[0]!r}")
+            if (session, generation) != (self.session, self.generation):
+                self._report(f"record {header['id']} is of generation {generation} of {session!r}")
             if salt.strip() and compute_commitment(salt, body) != header["commit"]:
-                self._tell(f"the words of record {header['id']} were changed")
+                self._report(f"the words of record {header['id']} were changed")
         except (ValueError, KeyError, TypeError):
-            self._tell(f"line {self.records} is no record")
+            self._report(f"line {self.records} is no record")
 
     def _place(self, header: dict[str, Any], hashed: str, message_id: int, seq: int, prev: str) -> None:
         if not self.first_hash:
             self.scope, self.prev, self.first_hash, self.from_seq = header["scope"], prev, hashed, seq
             self.from_ts, self.first_id, self.last_id = header["ts"], message_id, message_id
         elif prev != self.last_hash or seq != self.to_seq + 1:
-            self._tell(f"record {message_id} (seq {seq}) does not continue the one before")
+            self._report(f"record {message_id} (seq {seq}) does not continue the one before")
         self.last_hash, self.to_seq, self.to_ts = hashed, seq, header["ts"]
         self.first_id, self.last_id = min(self.first_id, message_id), max(self.last_id, message_id)
 
-    def _tell(self, text: str) -> None:
-        if len(self.problems) < _TOLD:
+    def _report(self, text: str) -> None:
+        if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(text)
 
     def make_header(
         self, start: int, *, reason: str, archived_at: str, program: str, handover: str, summary: str
     ) -> ArchiveHeader:
         """What an archive of the lines that were taken says of them."""
+        of_lines = {name: getattr(self, name) for name in _OF_LINES}
         return ArchiveHeader(
-            self.session,
-            self.generation,
-            self.scope,
-            reason,
-            archived_at,
-            program,
-            self.records,
-            self.first_id,
-            self.last_id,
-            self.from_seq,
-            self.to_seq,
-            self.from_ts,
-            self.to_ts,
-            start,
-            self.prev,
-            self.first_hash,
-            self.last_hash,
-            self.lines_sha256,
-            handover,
-            summary,
+            **of_lines,
+            start=start,
+            reason=reason,
+            archived_at=archived_at,
+            program=program,
+            handover=handover,
+            summary=summary,
         )
 
 
@@ -151,26 +147,26 @@ def compress_lines(lines: Iterable[bytes]) -> bytes:
 
 
 def build_archive(header: ArchiveHeader, member: bytes) -> bytes:
-    """The object: `member` is what `compressed` made of the lines."""
+    """The object: `member` is what `compress_lines` made of the lines."""
     return (
         compress_lines([dump_json({"kind": ARCHIVE_KIND, "v": _VERSION, **asdict(header)}).encode() + b"\n"]) + member
     )
 
 
 def read_header(data: bytes) -> ArchiveHeader:
-    """Raises `Damaged`."""
+    """Raises `DamagedArchive`."""
     for line in islice(_unpacked(data), 1):
         return _parsed(line)
     raise DamagedArchive("it is empty")
 
 
 def read_lines(data: bytes) -> Iterator[bytes]:
-    """The log's lines, one at a time. Raises `Damaged`, also when only the end is broken."""
+    """The log's lines, one at a time. Raises `DamagedArchive`, also when only the end is broken."""
     yield from islice(_unpacked(data), 1, None)
 
 
 def matches_header(data: bytes, header: ArchiveHeader) -> bool:
-    """Whether an object has this header and the lines it speaks of, byte for byte. Raises `Damaged`."""
+    """Whether an object has this header and the lines it speaks of, byte for byte. Raises `DamagedArchive`."""
     digest, records = hashlib.sha256(), 0
     for line in read_lines(data):
         digest.update(line)
@@ -179,16 +175,15 @@ def matches_header(data: bytes, header: ArchiveHeader) -> bool:
 
 
 def check_archive(data: bytes) -> tuple[ArchiveHeader, ArchiveCheck]:
-    """Header and lines, checked against each other. Raises `Damaged` where they cannot be read."""
+    """Header and lines, checked against each other. Raises `DamagedArchive` where they cannot be read."""
     header = read_header(data)
-    walk = ArchiveCheck(header.session, header.generation)
+    check = ArchiveCheck(header.session, header.generation)
     for line in read_lines(data):
-        walk.add_line(line)
-    same = ("records", "first_id", "last_id", "from_seq", "to_seq", "prev", "first_hash", "last_hash", "lines_sha256")
-    wrong = [name for name in same if getattr(header, name) != getattr(walk, name)]
+        check.add_line(line)
+    wrong = [name for name in _OF_LINES if name not in _NOT_COMPARED and getattr(header, name) != getattr(check, name)]
     if wrong:
-        walk.problems.append(f"the lines are not what the header says: {', '.join(wrong)}")
-    return header, walk
+        check.problems.append(f"the lines are not what the header says: {', '.join(wrong)}")
+    return header, check
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:

@@ -7,62 +7,20 @@ the object: an erasure takes them out of the row and marks it as outdated in the
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from sqlite3 import Row
 
 from assistant.core.archives import ArchiveEntry, StoredObject
 from assistant.store.archive.format import ArchiveHeader
 from assistant.store.database import Database, column_names
-from assistant.store.encoding import parse_time
-
-_COLUMNS = (
-    "session",
-    "generation",
-    "scope",
-    "url",
-    "records",
-    "first_id",
-    "last_id",
-    "from_seq",
-    "to_seq",
-    "from_ts",
-    "to_ts",
-    "bytes",
-    "sha256",
-    "lines_sha256",
-    "encrypted",
-    "archived_at",
-    "reason",
-    "handover",
-    "summary",
-)
+from assistant.store.rows import class_row, from_values, to_row
 
 
-def save_archive_row(db: Database, header: ArchiveHeader, kept: StoredObject) -> None:
+def save_archive_row(db: Database, header: ArchiveHeader, stored: StoredObject) -> None:
     """Inside `write()`; in place of an earlier row of the generation."""
-    db.execute(
-        f"INSERT OR REPLACE INTO archives ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
-        (
-            header.session,
-            header.generation,
-            header.scope,
-            kept.url,
-            header.records,
-            header.first_id,
-            header.last_id,
-            header.from_seq,
-            header.to_seq,
-            header.from_ts,
-            header.to_ts,
-            kept.bytes,
-            kept.sha256,
-            header.lines_sha256,
-            int(kept.encrypted),
-            header.archived_at,
-            header.reason,
-            header.handover,
-            header.summary,
-        ),
-    )
+    names = column_names(db, "archives")
+    columns = {name: value for name, value in (to_row(header) | to_row(stored)).items() if name in names}
+    db.upsert_row("archives", ("session", "generation"), **columns, outdated=0)
 
 
 def find_archive_row(db: Database, session: str, generation: int) -> Row | None:
@@ -88,43 +46,8 @@ def delete_archive_row(db: Database, session: str, generation: int) -> None:
     db.execute("DELETE FROM archives WHERE session = ? AND generation = ?", (session, generation))
 
 
-def archived_from_row(row: Row) -> ArchiveEntry:
-    return ArchiveEntry(
-        row["session"],
-        row["generation"],
-        row["scope"],
-        row["url"],
-        row["records"],
-        row["first_id"],
-        row["last_id"],
-        row["from_seq"],
-        row["to_seq"],
-        row["bytes"],
-        row["sha256"],
-        bool(row["encrypted"]),
-        parse_time(row["archived_at"]),
-        row["reason"],
-        parse_time(row["from_ts"]),
-        parse_time(row["to_ts"]),
-    )
+archived_from_row = class_row(ArchiveEntry)
 
 
-def archived_from_header(header: ArchiveHeader, kept: StoredObject) -> ArchiveEntry:
-    return ArchiveEntry(
-        header.session,
-        header.generation,
-        header.scope,
-        kept.url,
-        header.records,
-        header.first_id,
-        header.last_id,
-        header.from_seq,
-        header.to_seq,
-        kept.bytes,
-        kept.sha256,
-        kept.encrypted,
-        parse_time(header.archived_at),
-        header.reason,
-        parse_time(header.from_ts),
-        parse_time(header.to_ts),
-    )
+def archived_from_header(header: ArchiveHeader, stored: StoredObject) -> ArchiveEntry:
+    return from_values(ArchiveEntry, {**asdict(header), **asdict(stored)})

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from assistant.core.archives import LogRestoreResult, StoredObject
+from assistant.core.archives import LogRestoreResult
 from assistant.core.errors import ArchiveUnavailable, StoreError, UsageError
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.format import ArchiveHeader, DamagedArchive, check_archive, read_lines
@@ -27,36 +27,35 @@ from assistant.store.log.redact import is_blank_line
 def restore_to_log(archive: StoredArchive, home: Path, session: str, generation: int) -> LogRestoreResult:
     """Raises `UsageError` where it does not fit, `ArchiveUnavailable`, `StoreError`; then nothing was changed, but for
     what a full disk cut off."""
-    url = archive.require_url(session, generation)
-    archive.require_not_outdated(session, generation)
-    got = archive.object_store.get(url)
-    header = _proved(url, got.data, session, generation)
+    url = archive.readable_url(session, generation)
+    fetched = archive.object_store.get(url)
+    header = _verified(url, fetched.data, session, generation)
     path = LogFiles(home).path(session)
     try:
-        missing, held = _missing(path, header, got.data)
+        missing, present = _missing(path, header, fetched.data)
         if missing:
-            _write(path, header, got.data, missing)
+            _write(path, header, fetched.data, missing)
     except OSError as error:
         raise StoreError(
             f"{path} was not written: {error.strerror}. Make room or mend the disk, then restore it again."
         ) from error
     if archive.find_entry(session, generation) is None:
         with archive.open_writer() as db:
-            save_archive_row(db, header, StoredObject(url, got.bytes, got.sha256, url.endswith(".age")))
-    return LogRestoreResult(held, len(missing))
+            save_archive_row(db, header, fetched.stored)
+    return LogRestoreResult(present, len(missing))
 
 
-def _proved(url: str, data: bytes, session: str, generation: int) -> ArchiveHeader:
+def _verified(url: str, data: bytes, session: str, generation: int) -> ArchiveHeader:
     try:
-        header, walk = check_archive(data)
+        header, check = check_archive(data)
     except DamagedArchive as error:
         raise ArchiveUnavailable(f"{url} cannot be read: {error}. Nothing was changed.") from None
-    if walk.problems or (header.session, header.generation) != (session, generation):
-        raise ArchiveUnavailable(f"{url} does not prove right. Nothing was changed; see `assistant archive verify`.")
+    if check.problems or (header.session, header.generation) != (session, generation):
+        raise ArchiveUnavailable(f"{url} is not whole. Nothing was changed; see `assistant archive verify`.")
     return header
 
 
-def _placed(header: ArchiveHeader, data: bytes) -> Iterator[tuple[int, bytes]]:
+def _lines_with_offsets(header: ArchiveHeader, data: bytes) -> Iterator[tuple[int, bytes]]:
     at = header.start
     for line in read_lines(data):
         yield at, line
@@ -66,30 +65,30 @@ def _placed(header: ArchiveHeader, data: bytes) -> Iterator[tuple[int, bytes]]:
 def _missing(path: Path, header: ArchiveHeader, data: bytes) -> tuple[set[int], int]:
     """Where lines are to be written, and how many are there. Raises `UsageError` where they do not belong."""
     if not path.exists():
-        _must_begin(header, 0, GENESIS_HASH)
-        return {at for at, _ in _placed(header, data)}, 0
-    missing, held = set(), 0
+        _require_continuation(header, 0, GENESIS_HASH)
+        return {at for at, _ in _lines_with_offsets(header, data)}, 0
+    missing, present = set(), 0
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size
-        _must_begin(header, size, _hash_before(descriptor, min(header.start, size)))
-        for at, line in _placed(header, data):
+        _require_continuation(header, size, _hash_before(descriptor, min(header.start, size)))
+        for at, line in _lines_with_offsets(header, data):
             there = os.pread(descriptor, len(line), at)
             if there == line or _is_forgotten(line, there):
-                held += 1
+                present += 1
             elif _is_another(line, there):
                 raise UsageError(
-                    f"Another record stands at byte {at} of {path}, so that this archive is not of this log. Nothing "
-                    "was changed."
+                    f"Another record is at byte {at} of {path}, so this archive is not of this log. Nothing was "
+                    "changed."
                 )
             else:
                 missing.add(at)
     finally:
         os.close(descriptor)
-    return missing, held
+    return missing, present
 
 
-def _must_begin(header: ArchiveHeader, size: int, hashed: str | None) -> None:
+def _require_continuation(header: ArchiveHeader, size: int, hashed: str | None) -> None:
     if size < header.start:
         raise UsageError(
             f"The log of {header.session!r} ends before generation {header.generation} begins (byte {size:,} of "
@@ -97,7 +96,8 @@ def _must_begin(header: ArchiveHeader, size: int, hashed: str | None) -> None:
         )
     if hashed is not None and hashed != header.prev:
         raise UsageError(
-            f"The log of {header.session!r} does not go on to this archive: it is of another log. Nothing was changed."
+            f"The log of {header.session!r} does not continue into this archive, which is of another log. Nothing was "
+            "changed."
         )
 
 
@@ -131,7 +131,7 @@ def _write(path: Path, header: ArchiveHeader, data: bytes, missing: set[int]) ->
     make_directory(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        for at, line in _placed(header, data):
+        for at, line in _lines_with_offsets(header, data):
             if at in missing:
                 os.lseek(descriptor, at, os.SEEK_SET)
                 write_all(descriptor, line)

@@ -18,7 +18,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,6 @@ from assistant.core.backups import (
     BACKUP_DATABASES,
     BACKUP_FILES,
     BACKUP_FOLDERS,
-    Backup,
     BackupEntry,
     BackupKind,
     BackupManifest,
@@ -38,26 +37,26 @@ from assistant.core.backups import (
 )
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup.folder import BackupFolder
-from assistant.store.backup.tarball import BackupWriter, manifest_to_json, verify_backup_file
+from assistant.store.backup.tarball import BackupWriter, verify_backup_file
 from assistant.store.database import Database
 from assistant.store.files import WriteThrottle, sync_directory
+from assistant.store.home.guard import check_database_pages
 from assistant.store.log.reader import LOG_NAME
 
-_TRIES = 400
-_APART = 0.025
+_MAX_TRIES = 400
+_SECONDS_BETWEEN_TRIES = 0.025
 _BLOCK = 1 << 16
 # What was learned is in the journal too: one that is damaged is made again from there.
-_DISPENSABLE = "memory.db"
+_MEMORY_DB = "memory.db"
 
 
 @dataclass(frozen=True, slots=True)
 class HomeSnapshot:
-    """`databases` are open in their snapshots, by name; `logs` are lengths in bytes by path in the home, at the end of
-    a line; `damaged` are databases that cannot be read and are made again from others, with what is wrong."""
+    """One instant of a home."""
 
-    databases: Mapping[str, Database]
-    log_lengths: Mapping[str, int]
-    damaged: Mapping[str, str]
+    databases: Mapping[str, Database]  # open in their snapshots, by name
+    log_lengths: Mapping[str, int]  # in bytes, at the end of a line, by path in the home
+    damaged: Mapping[str, str]  # databases that cannot be read and are made again from others, and what is wrong
 
 
 @contextmanager
@@ -73,12 +72,12 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
                 reader.row("SELECT count(*) FROM sqlite_master")
                 holders.append(stack.enter_context(closing(Database.open_unmigrated(path))))
             except CorruptStore as error:
-                if path.name != _DISPENSABLE:
+                if path.name != _MEMORY_DB:
                     raise
                 damaged[path.name] = str(error)
             else:
                 readers[path.name] = reader
-        with _held(holders):
+        with _hold_write_locks(holders):
             for reader in readers.values():
                 stack.enter_context(reader.snapshot())
                 # A snapshot begins with the first thing that is read.
@@ -89,7 +88,7 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
 
 
 @contextmanager
-def _held(databases: Sequence[Database]) -> Iterator[None]:
+def _hold_write_locks(databases: Sequence[Database]) -> Iterator[None]:
     """Nobody writes to any of them meanwhile."""
     for database in databases:
         database.set_lock_timeout(0)
@@ -101,12 +100,12 @@ def _held(databases: Sequence[Database]) -> Iterator[None]:
                     stack.enter_context(database.write())
             except StoreError:
                 tries += 1
-                if tries == _TRIES:
+                if tries == _MAX_TRIES:
                     raise
             else:
                 yield
                 return
-        time.sleep(_APART)
+        time.sleep(_SECONDS_BETWEEN_TRIES)
 
 
 def _whole_lines(path: Path, size: int) -> int:
@@ -122,105 +121,100 @@ def _whole_lines(path: Path, size: int) -> int:
     return 0
 
 
-_SPARE = 16 << 20
+_SPARE_BYTES = 16 << 20
 # Whoever carries a backup away carries no keys.
 _SECRETS = {"secrets.toml": "secrets; `assistant config secret set` enters them anew"}
-_MEMORY = "memory.db"
 # Folders that are small and change together with the databases.
-_EARLY = ("prompts", "memory")
+_SMALL_FOLDERS = ("prompts", "memory")
 _WORKSPACE = "workspace"
 _MADE_ANEW = "damaged; `assistant memory rebuild` makes it again from the journal"
 
 
 @dataclass(frozen=True, slots=True)
 class BackupRequest:
-    """What is to be made: of which kind, as of when, with the files of the workspace or without."""
+    """What is to be made."""
 
     kind: BackupKind
     now: datetime
     with_workspace: bool = True
 
 
-def make_backup(folder: BackupFolder, request: BackupRequest, pace: WriteThrottle) -> BackupResult:
+def make_backup(folder: BackupFolder, request: BackupRequest, throttle: WriteThrottle) -> BackupResult:
     """Raises `UsageError` while another backup is made, `StoreError` with nothing kept of this one."""
     begun = time.monotonic()
-    _must_be_there(folder.home)
+    _require_home(folder.home)
     with folder.lock():
         folder.ensure_exists()
         folder.remove_partial()
-        _room_or_refuse(folder, request)
+        _require_room(folder, request)
         name = _free_name(folder, request)
         partial = folder.partial_path(name)
-        with _removed_in_the_end(folder), _explained(folder.path):
-            manifest = _packed(folder, partial, request, pace)
-            if manifest_to_json(verify_backup_file(partial, pace)) != manifest_to_json(manifest):
+        with _remove_partial_at_end(folder), _explained(folder.path):
+            manifest = _pack(folder, partial, request, throttle)
+            if verify_backup_file(partial, throttle) != manifest:
                 raise CorruptStore(f"The backup in {folder.path} was not read back as it was written. It was not kept.")
-            _must_be_there(folder.home)
+            _require_home(folder.home)
             size = partial.stat().st_size
             partial.rename(folder.path / name)
             sync_directory(folder.path)
-    backup = Backup(
-        name,
-        (parse_backup_name(name, size) or Backup(name, request.now, request.kind, size)).made_at,
-        request.kind,
-        size,
-    )
+    backup = parse_backup_name(name, size)
+    assert backup is not None
     return BackupResult(backup, len(manifest.files), manifest.bytes, manifest.left_out, time.monotonic() - begun)
 
 
-def _must_be_there(home: Path) -> None:
+def _require_home(home: Path) -> None:
     """A home that was taken away, with its disk perhaps, is no empty home: a backup of nothing would in time take the
     place of the whole ones. Raises `StoreError`."""
     if not (home / "script.db").exists():
         raise StoreError(f"{home} is not there any more. No backup was made, and those there are stay as they are.")
 
 
-def _packed(folder: BackupFolder, partial: Path, order: BackupRequest, pace: WriteThrottle) -> BackupManifest:
+def _pack(folder: BackupFolder, partial: Path, request: BackupRequest, throttle: WriteThrottle) -> BackupManifest:
     staged = folder.partial_path("databases")
     staged.mkdir(mode=0o700)
     home = folder.home
     left_out = {name: why for name, why in _SECRETS.items() if (home / name).exists()}
-    packing = BackupWriter(partial, pace)
+    writer = BackupWriter(partial, throttle)
     entries = []
     try:
-        with open_snapshot(home) as of:
+        with open_snapshot(home) as snapshot:
             # What is small, and changed together with the databases, is taken while these are still as they were.
             for name in BACKUP_FILES:
                 if _is_plain(home / name):
-                    entries.append(packing.add(name, home / name))
-            entries += _added(packing, _below(folder, _EARLY, left_out), left_out)
-            copies, schemas = _copied(of, staged, pace, left_out)
-            logs = dict(of.log_lengths)
+                    entries.append(writer.add(name, home / name))
+            entries += _add_files(writer, _list_files(folder, _SMALL_FOLDERS, left_out), left_out)
+            copies, schemas = _copy_databases(snapshot, staged, throttle, left_out)
+            logs = dict(snapshot.log_lengths)
         for name, path in copies.items():
-            entries.append(packing.add(name, path))
+            entries.append(writer.add(name, path))
             path.unlink()
         for name, length in logs.items():
-            entries.append(packing.add(name, home / name, length))
-        late = [one for one in BACKUP_FOLDERS if one not in _EARLY and (order.with_workspace or one != _WORKSPACE)]
-        left_out |= {} if order.with_workspace else {_WORKSPACE: "backup.workspace is off"}
-        entries += _added(packing, _below(folder, late, left_out), left_out)
-        manifest = BackupManifest(__version__, order.now, order.kind, tuple(entries), schemas, logs, left_out)
-        packing.finish(manifest)
+            entries.append(writer.add(name, home / name, length))
+        late = [top for top in _folders(request) if top not in _SMALL_FOLDERS]
+        left_out |= {} if request.with_workspace else {_WORKSPACE: "backup.workspace is off"}
+        entries += _add_files(writer, _list_files(folder, late, left_out), left_out)
+        manifest = BackupManifest(__version__, request.now, request.kind, tuple(entries), schemas, logs, left_out)
+        writer.finish(manifest)
     finally:
-        packing.close()
+        writer.close()
     return manifest
 
 
-def _copied(
-    of: HomeSnapshot, staged: Path, pace: WriteThrottle, left_out: dict[str, str]
+def _copy_databases(
+    snapshot: HomeSnapshot, staged: Path, throttle: WriteThrottle, left_out: dict[str, str]
 ) -> tuple[dict[str, Path], dict[str, list[str]]]:
     """Whole copies of the databases by their names, and the migrations that each has."""
     copies, schemas = {}, {}
-    left_out |= dict.fromkeys(of.damaged, _MADE_ANEW)
-    for name, database in of.databases.items():
+    left_out |= dict.fromkeys(snapshot.damaged, _MADE_ANEW)
+    for name, database in snapshot.databases.items():
         path = staged / name
         with _new_file(path) as file:
-            database.copy_to(path, lambda count, file=file: pace.count_written(file, count))  # type: ignore[misc]
+            database.copy_to(path, lambda count, file=file: throttle.count_written(file, count))  # type: ignore[misc]
         if is_database_intact(path):
             copies[name] = path
             with closing(Database.open_reader(path)) as copy:
                 schemas[name] = copy.applied_migrations()
-        elif name == _MEMORY:
+        elif name == _MEMORY_DB:
             left_out[name] = _MADE_ANEW
         else:
             raise CorruptStore(
@@ -233,24 +227,25 @@ def _copied(
 def is_database_intact(path: Path) -> bool:
     """Whether the pages of a copy that nobody writes are as they should be."""
     try:
-        with closing(Database.open_reader(path)) as copy:
-            return [row[0] for row in copy.rows("PRAGMA quick_check(1)")] == ["ok"]
+        return not check_database_pages(path)
     except CorruptStore:
         return False
 
 
-def _added(packing: BackupWriter, found: Iterator[tuple[str, Path]], left_out: dict[str, str]) -> Iterator[BackupEntry]:
+def _add_files(
+    writer: BackupWriter, found: Iterator[tuple[str, Path]], left_out: dict[str, str]
+) -> Iterator[BackupEntry]:
     for name, path in found:
         if path.is_dir():
-            packing.add_folder(name)
+            writer.add_folder(name)
             continue
         try:
-            yield packing.add(name, path)
+            yield writer.add(name, path)
         except FileNotFoundError:
             left_out[name] = "removed while the backup was made"
 
 
-def _below(folder: BackupFolder, tops: Sequence[str], left_out: dict[str, str]) -> Iterator[tuple[str, Path]]:
+def _list_files(folder: BackupFolder, tops: Sequence[str], left_out: dict[str, str]) -> Iterator[tuple[str, Path]]:
     """Files and folders beside databases and logs; what is no plain file is left out, and so are the backups."""
     for top in tops:
         root = folder.home / top
@@ -260,16 +255,14 @@ def _below(folder: BackupFolder, tops: Sequence[str], left_out: dict[str, str]) 
         for at, folders, files in os.walk(root):
             place = Path(at)
             yield place.relative_to(folder.home).as_posix(), place
-            real = sorted(one for one in folders if not (place / one).is_symlink() and place / one != folder.path)
-            links = [one for one in folders if (place / one).is_symlink()]
-            folders[:] = real
-            for one in sorted((*links, *files)):
-                path = place / one
-                name = path.relative_to(folder.home).as_posix()
+            links = [name for name in folders if (place / name).is_symlink()]
+            folders[:] = sorted(name for name in folders if name not in links and place / name != folder.path)
+            for path in (place / name for name in sorted((*links, *files))):
+                relative = path.relative_to(folder.home).as_posix()
                 if not _is_plain(path):
-                    left_out[name] = "no plain file"
-                elif top != "log" or one != LOG_NAME:
-                    yield name, path
+                    left_out[relative] = "no plain file"
+                elif top != "log" or path.name != LOG_NAME:
+                    yield relative, path
 
 
 def _is_plain(path: Path) -> bool:
@@ -279,12 +272,12 @@ def _is_plain(path: Path) -> bool:
 # ----------------------------------------------------------------------------------------------------------------- room
 
 
-def _room_or_refuse(folder: BackupFolder, order: BackupRequest) -> None:
+def _require_room(folder: BackupFolder, request: BackupRequest) -> None:
     """The databases once as they are, and everything packed, which in the worst case is as long. Raises
     `StoreError`."""
     databases = sum(path.stat().st_size for path in folder.home.glob("*.db") if path.name != "search.db")
-    rest = sum(_size(folder, top) for top in BACKUP_FOLDERS if order.with_workspace or top != _WORKSPACE)
-    needed, free = 2 * databases + rest + _SPARE, shutil.disk_usage(folder.path).free
+    rest = sum(_size(folder, top) for top in _folders(request))
+    needed, free = 2 * databases + rest + _SPARE_BYTES, shutil.disk_usage(folder.path).free
     if free < needed:
         raise StoreError(
             f"A backup may need {_megabytes(needed)} MB at {folder.path}, where {_megabytes(free)} MB are free. "
@@ -295,12 +288,10 @@ def _room_or_refuse(folder: BackupFolder, order: BackupRequest) -> None:
 def _size(folder: BackupFolder, top: str) -> int:
     total = 0
     for at, folders, files in os.walk(folder.home / top):
-        folders[:] = [one for one in folders if Path(at, one) != folder.path]
-        for one in files:
-            try:
-                total += (Path(at) / one).lstat().st_size
-            except FileNotFoundError:
-                continue
+        folders[:] = [name for name in folders if Path(at, name) != folder.path]
+        for name in files:
+            with suppress(FileNotFoundError):
+                total += (Path(at) / name).lstat().st_size
     return total
 
 
@@ -311,11 +302,15 @@ def _megabytes(count: int) -> int:
 # ---------------------------------------------------------------------------------------------------------------- files
 
 
-def _free_name(folder: BackupFolder, order: BackupRequest) -> str:
+def _folders(request: BackupRequest) -> list[str]:
+    return [top for top in BACKUP_FOLDERS if request.with_workspace or top != _WORKSPACE]
+
+
+def _free_name(folder: BackupFolder, request: BackupRequest) -> str:
     number = 1
-    while (folder.path / backup_name(order.now, order.kind, number)).exists():
+    while (folder.path / backup_name(request.now, request.kind, number)).exists():
         number += 1
-    return backup_name(order.now, order.kind, number)
+    return backup_name(request.now, request.kind, number)
 
 
 @contextmanager
@@ -328,21 +323,19 @@ def _new_file(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _removed_in_the_end(folder: BackupFolder) -> Iterator[None]:
+def _remove_partial_at_end(folder: BackupFolder) -> Iterator[None]:
     """However it ends, nothing is left but the backup. What cannot be removed now goes at the next start."""
     try:
         yield
     except BaseException:
-        _tidied(folder)
+        _remove_partial(folder)
         raise
-    _tidied(folder)
+    _remove_partial(folder)
 
 
-def _tidied(folder: BackupFolder) -> None:
-    try:
+def _remove_partial(folder: BackupFolder) -> None:
+    with suppress(StoreError):
         folder.remove_partial()
-    except StoreError:
-        return
 
 
 @contextmanager

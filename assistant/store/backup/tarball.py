@@ -21,12 +21,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from assistant.core.backups import BACKUP_PARTS, MANIFEST_NAME, BackupEntry, BackupManifest
 from assistant.core.errors import CorruptStore, NewerSchema, StoreError
-from assistant.store.encoding import format_time, parse_time
+from assistant.store.encoding import format_time
 from assistant.store.files import ThrottledFile, WriteThrottle, sync, sync_directory
+from assistant.store.rows import from_values
 
 _FORMAT = 1
 _MADE_AGAIN = "search.db is not in a backup: it is made again from the logs."
@@ -34,39 +35,22 @@ _MADE_AGAIN = "search.db is not in a backup: it is made again from the logs."
 
 def manifest_to_json(manifest: BackupManifest) -> bytes:
     """Names that are no UTF-8 are escaped, as JSON can."""
-    told: dict[str, Any] = {
-        "format": _FORMAT,
-        "program": manifest.program,
-        "made_at": format_time(manifest.made_at),
-        "kind": manifest.kind,
-        "rewritten_at": format_time(manifest.rewritten_at) if manifest.rewritten_at else None,
-        "schemas": {name: list(applied) for name, applied in manifest.schemas.items()},
-        "logs": dict(manifest.logs),
-        "left_out": dict(manifest.left_out),
-        "note": _MADE_AGAIN,
-        "files": [asdict(entry) for entry in manifest.files],
-    }
-    return json.dumps(told, indent=1).encode() + b"\n"
+    content = asdict(manifest)
+    files = content.pop("files")
+    content = {"format": _FORMAT, **content, "note": _MADE_AGAIN, "files": files}
+    return json.dumps(content, indent=1, default=format_time).encode() + b"\n"
 
 
 def manifest_from_json(data: bytes) -> BackupManifest:
-    """Raises `CorruptStore` for what is no manifest, `NewerSchema` for one of a later form."""
+    """Raises `CorruptStore` for what is no manifest, `NewerSchema` for one of a later format."""
     try:
-        told = json.loads(data)
-        if told["format"] > _FORMAT:
+        content = json.loads(data)
+        if content["format"] > _FORMAT:
             raise NewerSchema("The backup was made by a newer version. Nothing was changed; install that version.")
-        return BackupManifest(
-            program=str(told["program"]),
-            made_at=parse_time(told["made_at"]),
-            kind="daily" if told["kind"] == "daily" else "manual",
-            files=tuple(BackupEntry(str(one["path"]), int(one["bytes"]), str(one["sha256"])) for one in told["files"]),
-            schemas={str(name): tuple(map(str, applied)) for name, applied in told["schemas"].items()},
-            logs={str(name): int(length) for name, length in told["logs"].items()},
-            left_out={str(name): str(why) for name, why in told["left_out"].items()},
-            rewritten_at=parse_time(told["rewritten_at"]) if told["rewritten_at"] else None,
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptStore(f"{MANIFEST_NAME} of the backup cannot be read ({error}). Nothing was changed.") from error
+        return from_values(BackupManifest, content)
+    except (ValueError, KeyError, TypeError) as error:
+        why = str(error).splitlines()[0]
+        raise CorruptStore(f"{MANIFEST_NAME} of the backup cannot be read ({why}). Nothing was changed.") from error
 
 
 _LEVEL = 1
@@ -76,10 +60,10 @@ _LARGEST_MANIFEST = 1 << 28
 
 
 class BackupWriter:
-    """An archive that is being written to a new file. Raises `OSError`, and `StoreError` as its pace does."""
+    """An archive that is being written to a new file. Raises `OSError`, and `StoreError` as its throttle does."""
 
-    def __init__(self, path: Path, pace: WriteThrottle) -> None:
-        self._file = ThrottledFile(path, pace)
+    def __init__(self, path: Path, throttle: WriteThrottle) -> None:
+        self._file = ThrottledFile(path, throttle)
         self._zipped = gzip.GzipFile("", "wb", _LEVEL, self._file, mtime=0)
         self._tar = tarfile.TarFile(None, "w", self._zipped, format=tarfile.PAX_FORMAT, copybufsize=_BLOCK)
 
@@ -88,11 +72,11 @@ class BackupWriter:
         with path.open("rb") as file:
             state = os.fstat(file.fileno())
             size = state.st_size if size is None else size
-            # A small file that somebody writes meanwhile is taken in one piece, however long it is by then.
-            piece = file.read(size) if size <= _WHOLE else None
-            size = size if piece is None else len(piece)
+            # A small file that somebody writes meanwhile is taken in one content, however long it is by then.
+            content = file.read(size) if size <= _WHOLE else None
+            size = size if content is None else len(content)
             member = _member(name, size, state.st_mode, state.st_mtime)
-            measured = _Measured(file if piece is None else io.BytesIO(piece))
+            measured = _Measured(file if content is None else io.BytesIO(content))
             try:
                 self._tar.addfile(member, measured)  # type: ignore[arg-type]
             except OSError as error:
@@ -144,29 +128,29 @@ def _member(name: str, size: int, mode: int, changed: float) -> tarfile.TarInfo:
 # -------------------------------------------------------------------------------------------------------------- reading
 
 
-def verify_backup_file(path: Path, pace: WriteThrottle) -> BackupManifest:
+def verify_backup_file(path: Path, throttle: WriteThrottle) -> BackupManifest:
     """Read an archive to its end: every byte against its manifest. Raises `CorruptStore`, `StoreError`."""
-    return _read(path, lambda member, name, source: _hashed(name, source, pace.require_wanted))
+    return _read(path, lambda member, name, source: _hash(name, source, throttle.require_wanted))
 
 
-def unpack_backup_file(path: Path, target: Path, pace: WriteThrottle) -> BackupManifest:
-    """As `proved`, with the files in the new folder `target` (0700), on the disk. Raises `CorruptStore`, `StoreError`;
-    then something may be left in `target`."""
+def unpack_backup_file(path: Path, target: Path, throttle: WriteThrottle) -> BackupManifest:
+    """As `verify_backup_file`, with the files in the new folder `target` (0700), on the disk. Raises `CorruptStore`,
+    `StoreError`; then something may be left in `target`."""
     folders = {target}
 
-    def put(member: tarfile.TarInfo, name: str, source: IO[bytes] | None) -> BackupEntry | None:
+    def unpack(member: tarfile.TarInfo, name: str, source: IO[bytes] | None) -> BackupEntry | None:
         tarfile.data_filter(member, str(target))
         place = target / name
         folder = place if source is None else place.parent
-        for one in (*reversed(folder.parents), folder):
-            if target in one.parents and one not in folders:
-                one.mkdir(mode=0o700, exist_ok=True)
-                folders.add(one)
+        for parent in (*reversed(folder.parents), folder):
+            if target in parent.parents and parent not in folders:
+                parent.mkdir(mode=0o700, exist_ok=True)
+                folders.add(parent)
         if source is None:
             return None
-        file = ThrottledFile(place, pace, 0o600 | (member.mode & 0o100))
+        file = ThrottledFile(place, throttle, 0o600 | (member.mode & 0o100))
         try:
-            entry = _hashed(name, source, pace.require_wanted, file.write)
+            entry = _hash(name, source, throttle.require_wanted, file.write)
             sync(file.fileno())
         finally:
             file.close()
@@ -175,7 +159,7 @@ def unpack_backup_file(path: Path, target: Path, pace: WriteThrottle) -> BackupM
 
     with _explained(path):
         target.mkdir(mode=0o700)
-    manifest = _read(path, put)
+    manifest = _read(path, unpack)
     with _explained(path):
         for folder in sorted(folders, reverse=True):
             sync_directory(folder)
@@ -185,21 +169,21 @@ def unpack_backup_file(path: Path, target: Path, pace: WriteThrottle) -> BackupM
 MemberHandler = Callable[[tarfile.TarInfo, str, IO[bytes] | None], BackupEntry | None]
 
 
-def _read(path: Path, take: MemberHandler) -> BackupManifest:
-    found: dict[str, BackupEntry] = {}
+def _read(path: Path, handle: MemberHandler) -> BackupManifest:
+    entries: dict[str, BackupEntry] = {}
     manifest: BackupManifest | None = None
     with _explained(path):
         for member, name, source in _members(path):
-            if name in found or manifest is not None:
+            if name in entries or manifest is not None:
                 raise CorruptStore(f"{path} has {name!r} twice, or after its end. Nothing was changed.")
             if name == MANIFEST_NAME and source is not None and member.size <= _LARGEST_MANIFEST:
                 manifest = manifest_from_json(source.read())
-            elif (entry := take(member, name, source)) is not None:
-                found[name] = entry
+            elif (entry := handle(member, name, source)) is not None:
+                entries[name] = entry
     if manifest is None:
         raise CorruptStore(f"{path} is no whole backup: it has no {MANIFEST_NAME}. Nothing was changed.")
     promised = {entry.path: entry for entry in manifest.files}
-    wrong = sorted({*promised, *found} - {name for name in found if found[name] == promised.get(name)})
+    wrong = sorted({*promised, *entries} - {name for name in entries if entries[name] == promised.get(name)})
     if wrong:
         some = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
         raise CorruptStore(f"{path} is damaged: {some} differ from its manifest. Nothing was changed.")
@@ -228,14 +212,17 @@ def _allowed(path: Path, member: tarfile.TarInfo) -> str:
     return member.name
 
 
-def _hashed(
-    name: str, source: IO[bytes] | None, go_on: Callable[[], None], write: Callable[[bytes], object] | None = None
+def _hash(
+    name: str,
+    source: IO[bytes] | None,
+    require_wanted: Callable[[], None],
+    write: Callable[[bytes], object] | None = None,
 ) -> BackupEntry | None:
     if source is None:
         return None
     digest, size = hashlib.sha256(), 0
     while data := source.read(_BLOCK):
-        go_on()
+        require_wanted()
         digest.update(data)
         size += len(data)
         if write is not None:

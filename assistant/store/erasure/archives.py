@@ -34,87 +34,87 @@ from assistant.store.log.redact import build_blank_line, is_blank_line
 _AGAIN = "It is tried again at the next start, and when something is forgotten."
 
 
-def erase_in_archives(archive_of_home: StoredArchive, plan: ErasurePlan) -> list[ErasureLeftover]:
+def erase_in_archives(archive: StoredArchive, plan: ErasurePlan) -> list[ErasureLeftover]:
     """Rewrite what is marked in the index; what could not be done. A place that does not answer is asked once.
     Raises `StoreError`. Slow: for a worker thread."""
     left: list[ErasureLeftover] = []
-    silent = ""
-    with archive_of_home.lock:
-        archive_of_home.remove_partial()
-        for row in archive_of_home.list_outdated_rows(plan.scope):
-            if silent and not archive_of_home.object_store.is_local(row["url"]):
-                left.append(ErasureLeftover(row["url"], 1, f"not done: {silent}"))
+    unavailable = ""
+    with archive.lock:
+        archive.remove_partial()
+        for row in archive.list_outdated_rows(plan.scope):
+            if unavailable and not archive.object_store.is_local(row["url"]):
+                left.append(ErasureLeftover(row["url"], 1, f"not done: {unavailable}"))
                 continue
             try:
-                _rewrite(archive_of_home, row, plan)
+                _rewrite(archive, row, plan)
             except ArchiveUnavailable as error:
-                silent = silent or ("" if archive_of_home.object_store.is_local(row["url"]) else f"{error} {_AGAIN}")
+                unavailable = unavailable or ("" if archive.object_store.is_local(row["url"]) else f"{error} {_AGAIN}")
                 left.append(ErasureLeftover(row["url"], 1, f"not done: {error} {_AGAIN}"))
             except DamagedArchive as error:
-                left.append(ErasureLeftover(row["url"], 1, f"not done: {error}. Remove it, or put it right. {_AGAIN}"))
+                left.append(ErasureLeftover(row["url"], 1, f"not done: {error}. Remove it, or repair it. {_AGAIN}"))
     return left
 
 
-def _rewrite(archive_of_home: StoredArchive, row: Row, plan: ErasurePlan) -> None:
+def _rewrite(archive: StoredArchive, row: Row, plan: ErasurePlan) -> None:
     session, generation = row["session"], row["generation"]
-    shelf = archive_of_home.object_store
+    objects = archive.object_store
     try:
-        data = shelf.get(row["url"]).data
+        data = objects.get(row["url"]).data
     except ArchiveMissing:
         # Words that are nowhere need not be taken out; `archive verify` says that it is gone.
-        with archive_of_home.open_writer() as db:
+        with archive.open_writer() as db:
             mark_rewritten(db, session, generation)
         return
-    header, again = _without(data, plan)
+    header, again = _redact(data, plan)
     if again == data:
-        with archive_of_home.open_writer() as db:
+        with archive.open_writer() as db:
             mark_rewritten(db, session, generation)
         return
-    name, _ = archive_of_home.choose_object_name(header, again, row["url"])
-    kept = shelf.put(name, again, lambda back: require_intact(back, header))
-    if row["url"] != kept.url:
-        shelf.remove(row["url"])
-    with archive_of_home.open_writer() as db:
-        save_archive_row(db, header, kept)
+    name, _ = archive.choose_object_name(header, again, row["url"])
+    stored = objects.put(name, again, lambda back: require_intact(back, header))
+    if row["url"] != stored.url:
+        objects.remove(row["url"])
+    with archive.open_writer() as db:
+        save_archive_row(db, header, stored)
 
 
-def _without(data: bytes, plan: ErasurePlan) -> tuple[ArchiveHeader, bytes]:
-    """The same archive without the words. Raises `Damaged`."""
+def _redact(data: bytes, plan: ErasurePlan) -> tuple[ArchiveHeader, bytes]:
+    """The same archive without the words. Raises `DamagedArchive`."""
     before = read_header(data)
-    walk = ArchiveCheck(before.session, before.generation)
-    member = compress_lines(_blanked(data, walk, plan))
+    check = ArchiveCheck(before.session, before.generation)
+    member = compress_lines(_redacted_lines(data, check, plan))
     header = replace(
         before,
-        lines_sha256=walk.lines_sha256,
-        handover=_left_of(before.handover, plan),
-        summary=_left_of(before.summary, plan),
+        lines_sha256=check.lines_sha256,
+        handover=_redact_text(before.handover, plan),
+        summary=_redact_text(before.summary, plan),
     )
     return header, data if header == before else build_archive(header, member)
 
 
-def _left_of(text: str, plan: ErasurePlan) -> str:
+def _redact_text(text: str, plan: ErasurePlan) -> str:
     return plan.wording.remove_from_text(text) if plan.wording.matches(text) else text
 
 
-def _blanked(data: bytes, walk: ArchiveCheck, plan: ErasurePlan) -> Iterator[bytes]:
+def _redacted_lines(data: bytes, check: ArchiveCheck, plan: ErasurePlan) -> Iterator[bytes]:
     for line in read_lines(data):
-        left = redact_archived_line(line, plan)
-        walk.add_line(left)
-        yield left
+        redacted = redact_archived_line(line, plan)
+        check.add_line(redacted)
+        yield redacted
 
 
 def find_affected_archives(db: Database, plan: ErasurePlan, ids: Sequence[int] | None = None) -> list[Row]:
     """The archives of the scope that have records (`ids`: of these alone) or words of what is to be forgotten, as far
     as the index can tell; one whose records the home's log no longer has may have any words."""
     places = [(place.session, place.id) for place in plan.records if ids is None or place.id in ids]
-    found = []
+    rows = []
     for row in list_archive_rows(db, plan.scope):
-        said = any(row["session"] == key and row["first_id"] <= one <= row["last_id"] for key, one in places)
-        told = any(plan.wording.matches(row[column]) for column in ("handover", "summary"))
-        lost = plan.everywhere and ids is None and not _is_logged(db, row)
-        if said or told or lost:
-            found.append(row)
-    return found
+        has_record = any(row["session"] == key and row["first_id"] <= id <= row["last_id"] for key, id in places)
+        has_words = any(plan.wording.matches(row[column]) for column in ("handover", "summary"))
+        may_have_words = plan.everywhere and ids is None and not _is_logged(db, row)
+        if has_record or has_words or may_have_words:
+            rows.append(row)
+    return rows
 
 
 def mark_outdated_archives(db: Database, plan: ErasurePlan) -> None:
@@ -126,8 +126,8 @@ def mark_outdated_archives(db: Database, plan: ErasurePlan) -> None:
 
 
 def _is_logged(db: Database, row: Row) -> bool:
-    known = db.row("SELECT 1 FROM messages WHERE session = ? AND seq = ?", (row["session"], row["from_seq"]))
-    return known is not None
+    sql = "SELECT 1 FROM messages WHERE session = ? AND seq = ?"
+    return db.row(sql, (row["session"], row["from_seq"])) is not None
 
 
 def redact_archived_log(plan: ErasurePlan, data: bytes) -> bytes:

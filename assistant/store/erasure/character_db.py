@@ -33,7 +33,7 @@ from assistant.store.erasure.columns import (
 from assistant.store.erasure.plan import ErasurePlan
 
 CONTEXT_SYNTHESIS = "context_synthesis"
-_CELLS = (
+_COLUMNS = (
     TextColumns("to-dos", "todos", ("text",), goes=True),
     TextColumns("to-dos", "effects", (), ("result",)),
     TextColumns(
@@ -45,8 +45,8 @@ _CELLS = (
 
 def find_character_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     """What would be changed, nothing yet."""
-    for cells in _CELLS:
-        yield from find_row_changes(db, cells, plan)
+    for columns in _COLUMNS:
+        yield from find_row_changes(db, columns, plan)
     yield from _pins(db, plan)
     yield from _journal(db, plan)
     yield from _plans(db, plan)
@@ -56,15 +56,20 @@ def find_character_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChang
 
 def erase_in_character_db(db: Database, plan: ErasurePlan) -> bool:
     """Inside `write()`: whether the journal had something of it. Repeating it changes nothing."""
-    found = list(find_character_changes(db, plan))
-    _let_go(db, [change.row for change in found if change.table == "journal" and change.values is None])
-    _pend_again(db, plan)
-    apply_row_changes(db, found)
-    _no_subjects(db, plan)
-    if column_names(db, "journal_fts"):
-        db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('rebuild')")
-        db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('optimize')")
-    return any(change.table == "journal" for change in found)
+    changes = list(find_character_changes(db, plan))
+    for entry_id in (change.row for change in changes if change.table == "journal" and change.values is None):
+        db.execute("UPDATE journal SET superseded_by = NULL WHERE superseded_by = ?", (entry_id,))
+        db.execute("DELETE FROM consolidated_entry_ids WHERE entry_id = ?", (entry_id,))
+    for memory_id in plan.memories:
+        # Other entries of a memory that goes: the next sleep makes a memory of them again.
+        db.execute("DELETE FROM consolidated_entry_ids WHERE memory_id = ?", (memory_id,))
+    apply_row_changes(db, changes)
+    for subject in (*plan.memories, *map(entry_subject, plan.entries)):
+        # A memory's id is made of words: who guesses them could prove it.
+        db.execute("DELETE FROM plan_subjects WHERE subject = ?", (subject,))
+    db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('rebuild')")
+    db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('optimize')")
+    return any(change.table == "journal" for change in changes)
 
 
 def find_entries_of_messages(db: Database, plan: ErasurePlan) -> tuple[list[int], list[tuple[int, str]]]:
@@ -96,40 +101,16 @@ def _journal(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
             yield RowChange("journal", "journal", row["row_number"], values if left else None, shown)
 
 
-def _let_go(db: Database, entry_ids: list[int]) -> None:
-    """What refers to entries that go."""
-    for entry_id in entry_ids:
-        db.execute("UPDATE journal SET superseded_by = NULL WHERE superseded_by = ?", (entry_id,))
-        if column_names(db, "consolidated_entry_ids"):
-            db.execute("DELETE FROM consolidated_entry_ids WHERE entry_id = ?", (entry_id,))
-
-
-def _pend_again(db: Database, plan: ErasurePlan) -> None:
-    """Other entries of a memory that goes: the next sleep makes a memory of them again."""
-    if column_names(db, "consolidated_entry_ids"):
-        for memory_id in plan.memories:
-            db.execute("DELETE FROM consolidated_entry_ids WHERE memory_id = ?", (memory_id,))
-
-
-def _no_subjects(db: Database, plan: ErasurePlan) -> None:
-    """A memory's id is made of words: who guesses them could prove it. What the plans are about is what they say."""
-    if column_names(db, "plan_subjects"):
-        for subject in (*plan.memories, *map(entry_subject, plan.entries)):
-            db.execute("DELETE FROM plan_subjects WHERE subject = ?", (subject,))
-
-
 def _plans(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
-    gone, entries = set(plan.memories), set(plan.entries)
+    gone = set(plan.memories)
     for row in scoped_rows(db, "change_plans", "scope", plan):
         body = json.loads(row["body"])
-        kept = [change for change in body["changes"] if not _touches(change, gone, plan)]
-        named = entries & set(body["entries"])
-        if len(kept) == len(body["changes"]) and not named and not plan.wording.matches(row["body"]):
+        changes = [change for change in body["changes"] if not _touches(change, gone, plan)]
+        entries = [entry for entry in body["entries"] if entry not in plan.entries]
+        is_same = (changes, entries) == (body["changes"], body["entries"])
+        if is_same and not plan.wording.matches(row["body"]):
             continue
-        left = plan.wording.remove_from_json(
-            {**body, "changes": kept, "entries": [one for one in body["entries"] if one not in entries]},
-            FORGOTTEN_PLACEHOLDER,
-        )
+        left = plan.wording.remove_from_json({**body, "changes": changes, "entries": entries}, FORGOTTEN_PLACEHOLDER)
         values = None if row["state"] == "planned" else {"body": dump_json(left)}
         yield RowChange("plans", "change_plans", row["row_number"], values, f"plan {row['id']}")
 
@@ -155,14 +136,14 @@ def _pins(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
 def _profiles(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "entity_profiles", "scope", plan):
         worded = any(plan.wording.matches(row[column]) for column in ("name", "aliases", "summary", "attributes"))
-        if not worded and not _learned_of(read_profile(row), plan):
+        if not worded and not _has_erased_attribute(read_profile(row), plan):
             continue
-        left = _profile_left(read_profile(row), plan)
+        left = _redact_profile(read_profile(row), plan)
         values = None if left is None else profile_columns(left)
         yield RowChange("profiles", "entity_profiles", row["row_number"], values, f"profile {row['id']}")
 
 
-def _profile_left(profile: Profile, plan: ErasurePlan) -> Profile | None:
+def _redact_profile(profile: Profile, plan: ErasurePlan) -> Profile | None:
     """Without every alias and attribute that has the words, or was learned from what goes; None where the name has
     them."""
     wording = plan.wording
@@ -170,21 +151,21 @@ def _profile_left(profile: Profile, plan: ErasurePlan) -> Profile | None:
         return None
     return replace(
         profile,
-        aliases=tuple(one for one in profile.aliases if not wording.matches(one)),
+        aliases=tuple(alias for alias in profile.aliases if not wording.matches(alias)),
         summary=wording.remove_from_text(profile.summary) if wording.matches(profile.summary) else profile.summary,
         attributes=tuple(
-            one
-            for one in profile.attributes
-            if not wording.matches(f"{one.name}\n{one.value}") and not _is_of(one, plan)
+            attribute
+            for attribute in profile.attributes
+            if not wording.matches(f"{attribute.name}\n{attribute.value}") and not _is_learned_of(attribute, plan)
         ),
     )
 
 
-def _learned_of(profile: Profile, plan: ErasurePlan) -> bool:
-    return any(_is_of(one, plan) for one in profile.attributes)
+def _has_erased_attribute(profile: Profile, plan: ErasurePlan) -> bool:
+    return any(_is_learned_of(attribute, plan) for attribute in profile.attributes)
 
 
-def _is_of(attribute: ProfileAttribute, plan: ErasurePlan) -> bool:
+def _is_learned_of(attribute: ProfileAttribute, plan: ErasurePlan) -> bool:
     """Whether it was learned from entries that go, and from no other."""
     return bool(attribute.sources) and set(attribute.sources) <= set(plan.entries)
 
@@ -194,30 +175,30 @@ def _is_of(attribute: ProfileAttribute, plan: ErasurePlan) -> bool:
 
 def _edits(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "edits", "scope", plan):
-        if not any(_version_goes(row["target"], row[column], row["scope"], plan) for column in ("before", "after")):
+        if not any(_has_erased(row["target"], row[column], row["scope"], plan) for column in ("before", "after")):
             continue
-        left = [_version_left(row["target"], row[column], row["scope"], plan) for column in ("before", "after")]
+        left = [_redact_version(row["target"], row[column], row["scope"], plan) for column in ("before", "after")]
         # A change that was about nothing else has nothing to take back.
         gone = left[0] == left[1] or (left[1] == "" and row["target"].startswith(PROFILE_TARGET))
         values = None if gone else {"before": left[0], "after": left[1]}
         yield RowChange("earlier versions", "edits", row["row_number"], values, row["target"])
 
 
-def _version_goes(target: str, text: str, scope: str, plan: ErasurePlan) -> bool:
+def _has_erased(target: str, text: str, scope: str, plan: ErasurePlan) -> bool:
     """Whether a version has the words, or says what was learned from entries that go."""
     if plan.wording.matches(text):
         return True
     if not (text and plan.entries and target.startswith(PROFILE_TARGET)):
         return False
-    return _learned_of(profile_from_text(text, scope), plan)
+    return _has_erased_attribute(profile_from_text(text, scope), plan)
 
 
-def _version_left(target: str, text: str, scope: str, plan: ErasurePlan) -> str:
-    if not _version_goes(target, text, scope, plan):
+def _redact_version(target: str, text: str, scope: str, plan: ErasurePlan) -> str:
+    if not _has_erased(target, text, scope, plan):
         return text
     if not target.startswith(PROFILE_TARGET):
         return plan.wording.remove_from_text(text)
-    left = _profile_left(profile_from_text(text, scope), plan)
+    left = _redact_profile(profile_from_text(text, scope), plan)
     return "" if left is None else profile_to_text(left)
 
 

@@ -20,34 +20,30 @@ from assistant.store.erasure.plan import ErasurePlan
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """Of a table the columns with words: `text` as they are, `json` within JSON. `place` is what a person calls it.
-    `scope` is the column that
-    tells whose a row is, or an SQL expression that does; None: nobody's. With `goes`, a row whose first text is left
-    empty is removed."""
+    """The columns of a table that have words."""
 
-    place: str
+    place: str  # what a person calls it
     table: str
     text: tuple[str, ...] = ()
-    json: tuple[str, ...] = ()
-    scope: str | None = "scope"
-    goes: bool = False
+    json: tuple[str, ...] = ()  # words within JSON
+    scope: str | None = "scope"  # the column that tells whose a row is, or an SQL expression; None: nobody's
+    goes: bool = False  # a row whose first text is left empty is removed
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """What becomes of a row: other values by column, or None where it goes. `shown` tells a person which one it is."""
+    """What becomes of a row."""
 
     place: str
     table: str
-    row: int
-    values: dict[str, Any] | None
-    shown: str
+    row: int  # its rowid
+    values: dict[str, Any] | None  # other values by column; None: it is removed
+    shown: str  # tells a person which one it is
 
 
 def scoped_rows(db: Database, table: str, scope: str | None, plan: ErasurePlan, where: str = "1") -> Iterator[Row]:
     """Rows of the plan's scope, each with its rowid as `row_number`."""
-    known = column_names(db, table)
-    if not known:
+    if not column_names(db, table):
         return iter(())
     if scope is None:
         return iter(db.rows(f"SELECT rowid AS row_number, * FROM {table} WHERE {where}"))
@@ -55,37 +51,37 @@ def scoped_rows(db: Database, table: str, scope: str | None, plan: ErasurePlan, 
     return db.iterate(sql, (plan.scope,))
 
 
-def find_row_changes(db: Database, cells: TextColumns, plan: ErasurePlan) -> Iterator[RowChange]:
-    for row in scoped_rows(db, cells.table, cells.scope, plan):
-        change = _change(cells, row, plan)
+def find_row_changes(db: Database, columns: TextColumns, plan: ErasurePlan) -> Iterator[RowChange]:
+    for row in scoped_rows(db, columns.table, columns.scope, plan):
+        change = _change(columns, row, plan)
         if change is not None:
             yield change
 
 
-def apply_row_changes(db: Database, changed: Sequence[RowChange]) -> None:
+def apply_row_changes(db: Database, changes: Sequence[RowChange]) -> None:
     """Inside `write()`."""
-    for change in changed:
+    for change in changes:
         if change.values is None:
             db.execute(f"DELETE FROM {change.table} WHERE rowid = ?", (change.row,))
         else:
             db.update_rows(change.table, {"rowid": change.row}, **change.values)
 
 
-def _change(cells: TextColumns, row: Row, plan: ErasurePlan) -> RowChange | None:
-    wording, known = plan.wording, row.keys()
+def _change(columns: TextColumns, row: Row, plan: ErasurePlan) -> RowChange | None:
+    wording, present = plan.wording, row.keys()
     values: dict[str, Any] = {}
     shown = ""
-    for column in (*cells.text, *cells.json):
-        if column not in known or not row[column] or not wording.matches(row[column]):
+    for column in (*columns.text, *columns.json):
+        if column not in present or not row[column] or not wording.matches(row[column]):
             continue
         shown = shown or wording.excerpt(row[column])
         values[column] = (
-            redact_json(row[column], plan) if column in cells.json else wording.remove_from_text(row[column])
+            redact_json(row[column], plan) if column in columns.json else wording.remove_from_text(row[column])
         )
     if not values:
         return None
-    gone = cells.goes and values.get(cells.text[0]) == ""
-    return RowChange(cells.place, cells.table, row["row_number"], None if gone else values, shown)
+    gone = columns.goes and values.get(columns.text[0]) == ""
+    return RowChange(columns.place, columns.table, row["row_number"], None if gone else values, shown)
 
 
 def redact_json(text: str, plan: ErasurePlan) -> str:

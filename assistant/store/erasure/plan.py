@@ -4,10 +4,9 @@ in between can be recovered. The file has the words; nothing else that outlives 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -18,6 +17,7 @@ from assistant.core.errors import StoreError
 from assistant.core.messages import LogByteRange
 from assistant.store.encoding import dump_json
 from assistant.store.files import TextFile, sync_directory
+from assistant.store.rows import from_json
 
 PLAN_FILES = "forgetting-*.json"
 _ASIDE = f".{PLAN_FILES}.*"
@@ -25,7 +25,7 @@ _ASIDE = f".{PLAN_FILES}.*"
 
 @dataclass(frozen=True, slots=True)
 class RecordLocation:
-    """A record that is to be blanked, and where it stands in the log of `session`."""
+    """A record that is to be blanked, and where it is in the log of `session`."""
 
     id: int
     session: str
@@ -34,25 +34,19 @@ class RecordLocation:
 
 @dataclass(frozen=True)
 class ErasurePlan:
-    """What one erasure removes.
-
-    - `phrases`: with `everywhere`, every copy of them in `scope`; else they stay in other messages, and are cut out of
-      what was made of `records`.
-    - `records`: messages to blank in the logs.
-    - `calls`: (turn, call id) of the tool runs that these messages asked for.
-    - `keep_backups`: backups with the words stay, and are reported.
-    - `note`: the name of the file that stores the plan until it is done.
-    """
+    """What one erasure removes."""
 
     scope: str
+    # With `everywhere`, every copy of them in `scope`; else they stay in other messages, and are cut out of what was
+    # made of `records`.
     phrases: tuple[str, ...]
-    records: tuple[RecordLocation, ...] = ()
-    entries: tuple[int, ...] = ()
+    records: tuple[RecordLocation, ...] = ()  # messages to blank in the logs
+    entries: tuple[int, ...] = ()  # ids of the journal
     memories: tuple[str, ...] = ()
-    calls: tuple[tuple[str, str], ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()  # (turn, call id) of the tool runs that these messages asked for
     everywhere: bool = False
-    keep_backups: bool = False
-    note: str = ""
+    keep_backups: bool = False  # backups with the words stay, and are reported
+    note: str = ""  # the name of the file that stores the plan until it is done
 
     @cached_property
     def wording(self) -> PhraseMatcher:
@@ -62,15 +56,11 @@ class ErasurePlan:
     def ids(self) -> frozenset[int]:
         return frozenset(record.id for record in self.records)
 
-    def contains_words(self, text: str) -> bool:
-        """Whether a text has the words."""
-        return self.wording.matches(text)
-
     def records_by_session(self) -> dict[str, list[RecordLocation]]:
-        found: dict[str, list[RecordLocation]] = {}
+        by_session: dict[str, list[RecordLocation]] = {}
         for record in self.records:
-            found.setdefault(record.session, []).append(record)
-        return found
+            by_session.setdefault(record.session, []).append(record)
+        return by_session
 
     def with_changes(self, **changes: Any) -> ErasurePlan:
         return replace(self, **changes)
@@ -87,25 +77,24 @@ def write_plan_file(home: Path, plan: ErasurePlan) -> ErasurePlan:
     noted = replace(plan, note=PLAN_FILES.replace("*", str(number)))
     file = TextFile(home, noted.note)
     waiting = file.pending_file("new")
-    waiting.write(dump_json(asdict(noted)))
+    waiting.write(dump_json(noted))
     waiting.move_to(file)
     return noted
 
 
 def read_plan_files(home: Path) -> list[ErasurePlan]:
-    """The forgettings that were not finished, oldest first; notes that were being written or removed when a crash came
-    are taken away. Raises `StoreError`, also for a note that is broken."""
+    """The erasures that were not finished, oldest first; notes that were being written or removed when a crash came are
+    removed. Raises `StoreError`, also for a note that is broken."""
     _remove(home, home.glob(_ASIDE))
     return [_read(path) for path in sorted(home.glob(PLAN_FILES), key=lambda path: (len(path.name), path.name))]
 
 
 def _read(path: Path) -> ErasurePlan:
     try:
-        return replace(_from_json(json.loads(path.read_text(encoding="utf-8"))), note=path.name)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return replace(from_json(ErasurePlan, path.read_bytes()), note=path.name)
+    except (OSError, ValueError) as error:
         raise StoreError(
-            f"{path} cannot be read: a forgetting was begun and not finished. Remove the file, then forget the same "
-            "again."
+            f"{path} cannot be read: an erasure was begun and not finished. Remove the file, then forget it again."
         ) from error
 
 
@@ -139,19 +128,3 @@ def _explained(path: Path) -> Iterator[None]:
         raise StoreError(
             f"{path} was not removed: {error.strerror}. It has words that were to be forgotten; remove it."
         ) from error
-
-
-def _from_json(told: Mapping[str, Any]) -> ErasurePlan:
-    return ErasurePlan(
-        scope=told["scope"],
-        phrases=tuple(told["phrases"]),
-        records=tuple(
-            RecordLocation(one["id"], one["session"], LogByteRange(one["span"]["start"], one["span"]["end"]))
-            for one in told["records"]
-        ),
-        entries=tuple(told["entries"]),
-        memories=tuple(told["memories"]),
-        calls=tuple((turn, call) for turn, call in told["calls"]),
-        everywhere=told["everywhere"],
-        keep_backups=told.get("keep_backups", False),
-    )

@@ -25,7 +25,7 @@ from assistant.store.script.sessions import Session
 from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows, measure_replaced
 from assistant.store.script.view import CountedMessage, encode_view_row, message_of_view_row
 
-_CELLS = (
+_COLUMNS = (
     TextColumns("summaries", "checkpoints", ("summary_content", "note"), ("key_facts",)),
     TextColumns("archives", "archives", ("handover", "summary")),
     TextColumns("resets", "resets", ("note",)),
@@ -43,29 +43,29 @@ _CELLS = (
 
 
 def find_script_changes(
-    db: Database, plan: ErasurePlan, counted: Callable[[Message], CountedMessage]
+    db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]
 ) -> Iterator[RowChange]:
     """What would be changed, nothing yet."""
-    yield from _views(db, plan, counted)
-    yield from _earlier(db, plan, counted)
-    for cells in _CELLS:
-        yield from find_row_changes(db, cells, plan)
-    yield from _calls(db, plan)
+    yield from _views(db, plan, with_tokens)
+    yield from _earlier(db, plan, with_tokens)
+    for columns in _COLUMNS:
+        yield from find_row_changes(db, columns, plan)
+    yield from _tool_runs(db, plan)
     yield from _inbox(db, plan)
     yield from _outbox(db, plan)
 
 
-def erase_in_script_db(db: Database, plan: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> None:
+def erase_in_script_db(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> None:
     """Inside `write()`. Repeating it changes nothing but `prefix_rev`."""
     mark_outdated_archives(db, plan)
-    kept = [(session, row) for session in _sessions(db, plan) for row in _whole(db, session)]
+    intact = [(session, row) for session in _sessions(db, plan) for row in _intact_checkpoints(db, session)]
     # All are found before the first is carried out: a row may not be changed while it is read.
-    apply_row_changes(db, list(find_script_changes(db, plan, counted)))
-    for session, row in kept:
+    apply_row_changes(db, list(find_script_changes(db, plan, with_tokens)))
+    for session, row in intact:
         again = measure_replaced(db, session, row["id"], row["kept_from"], row["set_floor"])
         db.execute("UPDATE checkpoints SET view_hash = ? WHERE id = ?", (again.fingerprint, row["id"]))
     for session in _sessions(db, plan):
-        _recount(db, session)
+        session_rows.recount_totals(db, session)
 
 
 def _sessions(db: Database, plan: ErasurePlan) -> list[Session]:
@@ -73,10 +73,8 @@ def _sessions(db: Database, plan: ErasurePlan) -> list[Session]:
     return [Session(row["key"], row["generation"], row["scope"]) for row in rows]
 
 
-def _whole(db: Database, session: Session) -> list[Row]:
+def _intact_checkpoints(db: Database, session: Session) -> list[Row]:
     """Checkpoints of which all that they replaced is still kept as it was."""
-    if "kept_from" not in column_names(db, "checkpoints"):
-        return []
     return [
         row
         for row in list_undoable_checkpoint_rows(db, session)
@@ -84,23 +82,18 @@ def _whole(db: Database, session: Session) -> list[Row]:
     ]
 
 
-def _recount(db: Database, session: Session) -> None:
-    if "view_floor" in column_names(db, "sessions"):
-        session_rows.recount_totals(db, session)
-
-
 # -------------------------------------------------------------------------------------------------------------- views
 
 
-def _views(db: Database, plan: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
+def _views(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
     for row in scoped_rows(db, "conversation_history", "scope", plan):
         said = row["message_id"] if row["message_id"] is not None else row["carried_from"]
-        left = _left_of(row, said, message_of_view_row(row), plan)
+        left = _redact_row(row, said, message_of_view_row(row), plan)
         if left is not None:
-            yield _form_change("working context", "conversation_history", row, counted(left), plan)
+            yield _view_change("working context", "conversation_history", row, with_tokens(left), plan)
 
 
-def _earlier(db: Database, plan: ErasurePlan, counted: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
+def _earlier(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
     if not column_names(db, "earlier_rows"):
         return
     rows = db.iterate(
@@ -109,12 +102,12 @@ def _earlier(db: Database, plan: ErasurePlan, counted: Callable[[Message], Count
         (plan.scope,),
     )
     for row in rows:
-        left = _left_of(row, row["message_id"], message_of_view_row(row), plan)
+        left = _redact_row(row, row["message_id"], message_of_view_row(row), plan)
         if left is not None:
-            yield _form_change("kept for undo", "earlier_rows", row, counted(left), plan)
+            yield _view_change("kept for undo", "earlier_rows", row, with_tokens(left), plan)
 
 
-def _left_of(row: Row, said: int | None, message: Message, plan: ErasurePlan) -> Message | None:
+def _redact_row(row: Row, said: int | None, message: Message, plan: ErasurePlan) -> Message | None:
     """What a row is to say; None where it stays as it is."""
     if said is not None and said in plan.ids:
         left = redact_message(message)
@@ -132,7 +125,7 @@ def _left_of(row: Row, said: int | None, message: Message, plan: ErasurePlan) ->
     return replace(left, content=words or (FORGOTTEN_PLACEHOLDER if message.content else ""), metadata=about)
 
 
-def _form_change(place: str, table: str, row: Row, left: CountedMessage, plan: ErasurePlan) -> RowChange:
+def _view_change(place: str, table: str, row: Row, left: CountedMessage, plan: ErasurePlan) -> RowChange:
     _, columns = encode_view_row(left)
     shown = f"message {left.message.id}" if left.message.id else plan.wording.excerpt(row["content"])
     return RowChange(place, table, row["row_number"], columns, shown)
@@ -141,7 +134,7 @@ def _form_change(place: str, table: str, row: Row, left: CountedMessage, plan: E
 # ----------------------------------------------------------------------------------------------- inbox, outbox, calls
 
 
-def _calls(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+def _tool_runs(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     """What tools were run with, as a forgotten message had asked for it."""
     wanted = set(plan.calls)
     for row in scoped_rows(db, "tool_runs", "scope", plan) if wanted else ():
