@@ -43,7 +43,7 @@ _TOPIC_MESSAGES = 30
 _TOOL_SHARE = 0.04
 _LOOK = (
     "assistant/store/schema/script.py",
-    "assistant/store/schema/script_conversation.py",
+    "assistant/store/schema/script.sql",
     "assistant/store/script/index.py",
     "assistant/search/fulltext.py",
     "assistant/store/log/format.py",
