@@ -30,9 +30,6 @@ from assistant.core.model_api import (
     Reservation,
     ToolSpec,
 )
-from assistant.core.records import (
-    TokenCalibration,
-)
 
 # --------------------------------------------------------------------------------------------------------------- models
 
@@ -144,10 +141,8 @@ class Tool(Protocol):
 
 
 class ModelFactsPort(Protocol):
-    """What was learned of models and is worth remembering: correction factors, context windows."""
+    """What a provider said of its models, kept for the next start."""
 
-    def calibration(self, model: str) -> TokenCalibration | None: ...
-    def set_calibration(self, calibration: TokenCalibration, now: datetime) -> None: ...
     def limits(self, model: str) -> ModelLimits | None: ...
     def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None: ...
 
@@ -156,11 +151,11 @@ class ModelFactsPort(Protocol):
 
 
 class BreakersPort(Protocol):
-    """Fuses that survive a restart (script.db)."""
+    """Circuit breakers that survive a restart (F07)."""
 
     def get(self, name: str) -> CircuitBreaker: ...
     def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
-        """One more failure; from `most` in a row on, open since now."""
+        """One more failure; from `limit` in a row on, open since now."""
         ...
 
     def record_success(self, name: str) -> None: ...

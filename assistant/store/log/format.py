@@ -1,4 +1,4 @@
-"""One record of the master log as one line of JSON.
+"""One record of the message log as one line of JSON.
 
 What always holds: the fields stand in a fixed order, compactly. Those before `salt` are the header, those after it
 the body: what was said. `commit` is SHA-256 over the salt and the body as the line has it; `prev` is SHA-256 over the
@@ -66,54 +66,45 @@ def decode_record(line: bytes, start: int) -> LogRecord:
     """The record of a line that begins at byte `start`. Raises `ValueError`, `KeyError`, `TypeError`."""
     raw = json.loads(line)
     return LogRecord(
-        id=raw["id"],
-        seq=raw["seq"],
         ts=parse_time(raw["ts"]),
-        session=raw["session"],
-        generation=raw["generation"],
-        scope=raw["scope"],
-        kind=raw["kind"],
-        role=raw["role"],
+        refs=tuple(raw["refs"]),
         content=raw["content"],
         commit=raw["commit"],
         prev=raw["prev"],
         salt=raw["salt"],
+        # A line that was blanked may lack some of the body.
         name=raw.get("name"),
         tool_calls=tuple(tool_call_from_json(call) for call in raw.get("tool_calls", ())),
-        tool_call_id=raw["tool_call_id"],
         media=tuple(media_from_json(media) for media in raw.get("media", ())),
         thinking=tuple(raw.get("thinking", ())),
-        bridge=raw["bridge"],
-        sender=raw["sender"],
-        trust=raw["trust"],
-        model=raw["model"],
-        turn=raw["turn"],
-        refs=tuple(raw["refs"]),
         span=LogByteRange(start, start + len(line)),
+        **{name: raw[name] for name in _PLAIN_HEADER_FIELDS},
     )
 
 
+_HEADER_FIELDS = (
+    "kind",
+    "seq",
+    "id",
+    "ts",
+    "session",
+    "generation",
+    "scope",
+    "role",
+    "tool_call_id",
+    "bridge",
+    "sender",
+    "trust",
+    "model",
+    "turn",
+    "refs",
+)
+_PLAIN_HEADER_FIELDS = [name for name in _HEADER_FIELDS if name not in ("ts", "refs")]
+
+
 def _header(record: LogRecord, commit: str, prev: str) -> Mapping[str, Any]:
-    return {
-        "v": 1,
-        "kind": record.kind,
-        "seq": record.seq,
-        "id": record.id,
-        "ts": format_time(record.ts),
-        "session": record.session,
-        "generation": record.generation,
-        "scope": record.scope,
-        "role": record.role,
-        "tool_call_id": record.tool_call_id,
-        "bridge": record.bridge,
-        "sender": record.sender,
-        "trust": record.trust,
-        "model": record.model,
-        "turn": record.turn,
-        "refs": list(record.refs),
-        "commit": commit,
-        "prev": prev,
-    }
+    fields = {name: getattr(record, name) for name in _HEADER_FIELDS}
+    return {"v": 1, **fields, "ts": format_time(record.ts), "commit": commit, "prev": prev}
 
 
 def _body(record: LogRecord) -> Mapping[str, Any]:
@@ -122,5 +113,5 @@ def _body(record: LogRecord) -> Mapping[str, Any]:
         "name": record.name,
         "tool_calls": [tool_call_to_json(call) for call in record.tool_calls],
         "media": [media_to_json(media) for media in record.media],
-        "thinking": list(record.thinking),
+        "thinking": record.thinking,
     }

@@ -25,6 +25,7 @@ from assistant.store.log.redact import redact_message
 from assistant.store.log.writer import LogHead, MessageLog
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.compact import cover_old_rows
+from assistant.store.script.generations import ROLLOVER_KINDS, begin_next_generation, copy_parent_view
 from assistant.store.script.index import (
     hide_messages,
     insert_records,
@@ -34,7 +35,6 @@ from assistant.store.script.index import (
     withdrawn_ids,
 )
 from assistant.store.script.requests import withdraw_requests
-from assistant.store.script.rollover import ROLLOVER_KINDS, begin_next_generation, copy_parent_view
 from assistant.store.script.sessions import Session, ViewSize
 from assistant.store.script.view import CountedMessage, Views
 

@@ -46,12 +46,17 @@ from assistant.store.script.checkpoints import (
 )
 from assistant.store.script.compact import commit_compaction, cover_old_rows
 from assistant.store.script.edits import draft_unlogged, mark_waiting_logged
-from assistant.store.script.generations import clear_ended_rows, has_rows_to_clear
+from assistant.store.script.generations import (
+    check_rollover,
+    clear_ended_rows,
+    has_rows_to_clear,
+    last_message_of_generation,
+    plan_branch,
+)
 from assistant.store.script.inbox import Inbox
 from assistant.store.script.index import find_message_row, find_spans, span_of_row
 from assistant.store.script.outbox import complete_outgoing, insert_outgoing
 from assistant.store.script.requests import ClassifyRequest, answer_requests, never_a_task, open_request
-from assistant.store.script.rollover import check_rollover, last_message_of_generation, plan_branch
 from assistant.store.script.sessions import Session, session_of_turn
 from assistant.store.script.turns import (
     end_turn,

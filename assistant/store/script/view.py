@@ -268,20 +268,15 @@ def encode_view_row(row: CountedMessage) -> tuple[ViewSize, dict[str, str | int]
 
 def encode_message_parts(message: Message) -> str:
     """What a view row holds of a message besides its text, as JSON; unset parts are left out."""
-    parts: dict[str, Any] = {}
-    if message.tool_calls:
-        parts["tool_calls"] = [tool_call_to_json(call) for call in message.tool_calls]
-    if message.tool_call_id is not None:
-        parts["tool_call_id"] = message.tool_call_id
-    if message.name is not None:
-        parts["name"] = message.name
-    if message.media:
-        parts["media"] = [media_to_json(media) for media in message.media]
-    if message.thinking:
-        parts["thinking"] = list(message.thinking)
-    if message.model is not None:
-        parts["model"] = message.model
-    return dump_json(parts)
+    parts = {
+        "tool_calls": [tool_call_to_json(call) for call in message.tool_calls],
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "media": [media_to_json(media) for media in message.media],
+        "thinking": list(message.thinking),
+        "model": message.model,
+    }
+    return dump_json({key: part for key, part in parts.items() if part is not None and part != []})
 
 
 def message_of_view_row(row: Row | Mapping[str, Any]) -> Message:

@@ -31,14 +31,14 @@ from assistant.store.script.checkpoints import (
 )
 from assistant.store.script.compact import find_tail_start, insert_reference_checkpoint
 from assistant.store.script.conversation import StoredConversation, sort_parents_first
-from assistant.store.script.inbox import message_of_inbox_item, read_inbox_item
-from assistant.store.script.index import clear_index, hide_messages, insert_records, span_of_row, withdrawn_ids
-from assistant.store.script.rollover import (
+from assistant.store.script.generations import (
     ROLLOVER_KINDS,
     begin_next_generation,
     copy_parent_view,
     end_previous_generation,
 )
+from assistant.store.script.inbox import message_of_inbox_item, read_inbox_item
+from assistant.store.script.index import clear_index, hide_messages, insert_records, span_of_row, withdrawn_ids
 from assistant.store.script.sessions import Session
 from assistant.store.script.undo import discard_undo
 from assistant.store.verify.chain import Findings, list_logged_sessions, scan_log
