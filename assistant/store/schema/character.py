@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlite_utils import Database, Migrations
 
-from assistant.store.schema import run_statements
+from assistant.store.schema.statements import run_statements
 
 character_migrations = Migrations("character")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlite_utils import Database, Migrations
 
-from assistant.store.schema import run_statements
+from assistant.store.schema.statements import run_statements
 
 script_migrations = Migrations("script")
 

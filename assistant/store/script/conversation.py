@@ -7,7 +7,7 @@ full disk, leaves between log and database is settled by `recover_after_crash`, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -29,7 +29,7 @@ from assistant.core.records import (
     Turn,
     TurnState,
 )
-from assistant.core.sessions import BRANCH_PREFIX, GenerationEnd
+from assistant.core.sessions import GenerationEnd
 from assistant.store.database import Database
 from assistant.store.encoding import clean_message, clean_text
 from assistant.store.log.writer import MessageLog
@@ -57,7 +57,7 @@ from assistant.store.script.inbox import Inbox
 from assistant.store.script.index import find_message_row, find_spans, span_of_row
 from assistant.store.script.outbox import complete_outgoing, insert_outgoing
 from assistant.store.script.requests import ClassifyRequest, answer_requests, never_a_task, open_request
-from assistant.store.script.sessions import Session, session_of_turn
+from assistant.store.script.sessions import Session, session_of_turn, sort_parents_first
 from assistant.store.script.turns import (
     end_turn,
     find_last_volatile,
@@ -388,13 +388,6 @@ class StoredConversation:
         with self.appender.appending(session, [draft], now):
             places = find_spans(self._db, [draft.record.id])
         return self._log.read(*places[draft.record.id])
-
-
-def sort_parents_first(sessions: Collection[str]) -> list[str]:
-    """Sessions in an order in which every branch comes after what it branched from."""
-    return sorted(
-        sessions, key=lambda key: (key.startswith(BRANCH_PREFIX), len(key) if key.startswith(BRANCH_PREFIX) else 0, key)
-    )
 
 
 def _turn_origin(turn: Turn, message: Message) -> RecordOrigin:

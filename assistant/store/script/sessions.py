@@ -7,13 +7,14 @@ committed by compare-and-swap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.errors import StaleView, StoreError
 from assistant.core.records import SessionInfo, Turn
+from assistant.core.sessions import BRANCH_PREFIX
 from assistant.store.database import Database
 from assistant.store.rows import class_row
 
@@ -164,6 +165,13 @@ def branch_ancestry(db: Database, key: str) -> list[str]:
         (key,),
     )
     return [row["key"] for row in rows]
+
+
+def sort_parents_first(sessions: Collection[str]) -> list[str]:
+    """Sessions in an order in which every branch comes after what it branched from."""
+    return sorted(
+        sessions, key=lambda key: (key.startswith(BRANCH_PREFIX), len(key) if key.startswith(BRANCH_PREFIX) else 0, key)
+    )
 
 
 # `seq` counts log records; `checkpoints` are the compactions that were not undone.

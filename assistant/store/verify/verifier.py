@@ -30,7 +30,7 @@ from assistant.store.script.checkpoints import (
     release_lease,
 )
 from assistant.store.script.compact import find_tail_start, insert_reference_checkpoint
-from assistant.store.script.conversation import StoredConversation, sort_parents_first
+from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.generations import (
     ROLLOVER_KINDS,
     begin_next_generation,
@@ -39,7 +39,7 @@ from assistant.store.script.generations import (
 )
 from assistant.store.script.inbox import message_of_inbox_item, read_inbox_item
 from assistant.store.script.index import clear_index, hide_messages, insert_records, span_of_row, withdrawn_ids
-from assistant.store.script.sessions import Session
+from assistant.store.script.sessions import Session, sort_parents_first
 from assistant.store.script.undo import discard_undo
 from assistant.store.verify.chain import Findings, list_logged_sessions, scan_log
 from assistant.store.verify.coverage import (
