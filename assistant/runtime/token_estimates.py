@@ -9,7 +9,7 @@ from datetime import datetime
 
 from assistant.context.tokens import TokenCounter, update_calibration
 from assistant.core.model_api import ModelRequest
-from assistant.core.ports import ModelFactsPort
+from assistant.store.script.state import ModelFacts
 
 _MAX_REQUESTS = 64
 # A factor that moved less than this since the last call is not worth a write.
@@ -19,7 +19,7 @@ _MIN_FACTOR_CHANGE = 0.01
 class TokenEstimates:
     """Counters by model, with their calibration; and the sizes of requests that were measured when they were made."""
 
-    def __init__(self, facts: ModelFactsPort, counter_for: Callable[[str], TokenCounter]) -> None:
+    def __init__(self, facts: ModelFacts, counter_for: Callable[[str], TokenCounter]) -> None:
         self._facts = facts
         self._counter_for = counter_for
         self._counters: dict[str, TokenCounter] = {}
