@@ -12,12 +12,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
+from pydantic import TypeAdapter
 
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.home_stores import open_home_stores, scope_of_session
 from assistant.cli.output import print_json, print_text
 from assistant.cli.tables import format_local_time
 from assistant.cli.text import require_utf8, shorten_line
+from assistant.commands.archive import MessageItem, message_item
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.settings.settings import Settings
@@ -103,21 +105,5 @@ def print_record(record: LogRecord, zone: ZoneInfo) -> None:
 
 
 def record_json(record: LogRecord) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "at": record.ts.isoformat(),
-        "session": record.session,
-        "generation": record.generation,
-        "kind": record.kind,
-        "role": record.role,
-        "name": record.name,
-        "content": record.content,
-        "tool_calls": [{"id": c.id, "name": c.name, "arguments": dict(c.arguments)} for c in record.tool_calls],
-        "tool_call_id": record.tool_call_id,
-        "bridge": record.bridge,
-        "sender": record.sender,
-        "model": record.model,
-        "turn": record.turn,
-        "refs": list(record.refs),
-        "bytes": [record.span.start, record.span.end],
-    }
+    value: dict[str, Any] = TypeAdapter(MessageItem).dump_python(message_item(record), mode="json")
+    return value

@@ -23,7 +23,7 @@ _MENU = {
         "chat": ("assistant.cli.chat.command:chat", "Talk, or ask one thing with -m."),
         "log": ("assistant.cli.log:log", "What was said, from the master log."),
         "sessions": ("assistant.cli.sessions:sessions", "The conversations, the ended ones too."),
-        "reset": ("assistant.cli.sessions:reset", "End a conversation and begin the next."),
+        "reset": ("assistant.commands.sessions:reset", "End a conversation and begin the next."),
         "compact": ("assistant.commands.compaction:compact", "Summarise older messages now, to make room."),
         "branch": ("assistant.commands.compaction:branch", "Continue from an earlier message."),
         "requests": ("assistant.commands.requests:requests", "What you asked for, and what became of it."),
@@ -32,7 +32,7 @@ _MENU = {
     "Remember": {
         "memory": ("assistant.cli.memory:memory", "What it remembers: look, ask why, put right."),
         "forget": ("assistant.cli.memory_changes:forget", "Forget for good, in every copy."),
-        "sleep": ("assistant.cli.sleep:sleep", "Sleep now; what the last night did; take it back."),
+        "sleep": ("assistant.commands.sleep:sleep", "Sleep now; what the last night did; take it back."),
         "archive": ("assistant.cli.archive:archive", "Conversations that ended, and where they lie."),
     },
     "Time": {

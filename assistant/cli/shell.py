@@ -7,10 +7,13 @@ folder: the daemon, or this process where none runs. So what a command line chan
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,14 +24,17 @@ from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_json, print_markdown, print_remark
 from assistant.cli.remote import open_home_locally
-from assistant.cli.text import read_next_line, require_utf8
+from assistant.cli.text import clean_for_terminal, read_next_line, require_utf8
 from assistant.commands.argv import rewrite_for_shell
-from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandResult, ParsedCommand
+from assistant.commands.context import CommandContext, CommandStores
+from assistant.commands.table import CommandGroup, CommandResult, ParsedCommand, TableCommand
 from assistant.core.calendar import utc_now
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.sessions import MAIN_SESSION
+from assistant.service.home_lock import is_home_served
 from assistant.settings.settings import Settings
+
+_LOOK_EVERY = 0.2
 
 
 def run_in_shell(parsed: ParsedCommand) -> None:
@@ -43,11 +49,23 @@ def run_in_shell(parsed: ParsedCommand) -> None:
             result = asyncio.run(_read(settings, parsed, session))
         else:
             result = run_with_signals(_run(settings, parsed, _words(context, parsed), session))
+    except KeyboardInterrupt:
+        if is_home_served(settings.home):
+            print_remark(f"`assistant {' '.join(parsed.path)}` continues in the running assistant.")
+        else:
+            print_remark("It was cut off. What was done is kept.")
+        raise
     except AssistantError as error:
         error.args = (rewrite_for_shell(str(error)), *error.args[1:])
         raise
     print_result(result, as_json=parsed.as_json)
     context.exit(result.exit_code)
+
+
+def with_commands(group: CommandGroup, *commands: click.Command) -> CommandGroup:
+    """A group of the table with commands that only a shell has."""
+    everything = {**group.commands, **{command.name or "": command for command in commands}}
+    return CommandGroup(group.name, everything, help=group.help, default=group.default)
 
 
 def print_result(result: CommandResult, *, as_json: bool) -> None:
@@ -65,10 +83,12 @@ async def _read(settings: Settings, parsed: ParsedCommand, session: str) -> Comm
             session=session,
             now=utc_now(),
             zone=settings.zone,
-            stores=command_stores(stores),
+            stores=command_stores(settings, stores),
             running=None,
             surface="shell",
         )
+        if parsed.session is not None:
+            context.require_session()
         try:
             return await parsed.command.run(context, parsed.params)
         finally:
@@ -79,7 +99,7 @@ async def _run(settings: Settings, parsed: ParsedCommand, argv: Sequence[str], s
     configure_logging("error")
     command = parsed.command
     async with open_link(settings, partial(open_home_locally, begins=command.creates_home)) as link:
-        result = await link.run_argv(argv, session, command.max_seconds)
+        result = await _answer(settings, command, link.run_argv(argv, session, command.max_seconds))
         asked = result.confirmation
         if asked is None or parsed.as_json:
             return result
@@ -87,11 +107,43 @@ async def _run(settings: Settings, parsed: ParsedCommand, argv: Sequence[str], s
             print_markdown(rewrite_for_shell(result.text))
         if not await _is_confirmed(asked.question):
             print_remark("Nothing was changed.")
-            return CommandResult("", None, 1)
+            return CommandResult("", None)
         return await link.run_argv(asked.argv, session, command.max_seconds)
 
 
+async def _answer(
+    settings: Settings, command: TableCommand, running: Coroutine[Any, Any, CommandResult]
+) -> CommandResult:
+    """What a command did; a terminal that waits is shown how far it is."""
+    asked = asyncio.create_task(running)
+    try:
+        if command.follow is not None and sys.stderr.isatty():
+            await _show_progress(settings, command.follow, asked)
+        return await asked
+    finally:
+        asked.cancel()
+
+
+async def _show_progress(
+    settings: Settings, follow: Callable[[CommandStores, datetime], str], asked: asyncio.Task[CommandResult]
+) -> None:
+    """Until there is an answer. The stores are read beside whoever serves the data folder."""
+    from rich.console import Console  # only where somebody looks on
+    from rich.status import Status
+
+    from assistant.wire.commands import command_stores
+
+    with open_home_stores(settings) as stores, Status("Starting", console=Console(stderr=True)) as shown:
+        reading = command_stores(settings, stores)
+        while not asked.done():
+            with contextlib.suppress(StoreError):
+                shown.update(clean_for_terminal(follow(reading, utc_now())))
+            await asyncio.wait([asked], timeout=_LOOK_EVERY)
+
+
 async def _is_confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("This needs an answer, and nobody can be asked here; `--yes` goes on. Nothing was changed.")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return (await read_next_line()).strip().lower() in ("y", "yes")

@@ -47,10 +47,9 @@ _SWITCHING = "/session"
 # Reminders are set in other words there, a reset is given its session otherwise.
 _NAMED = re.compile(
     r"`/(archive|bridge|compact|deliveries|people|pin|requests|schedule|sessions|sleep|unpin|usage|why"
-    r"|remind(?= (?:cancel|history|list)\b)|reset(?=`))(?=[ `])"
+    r"|remind(?= (?:cancel|history|list)\b)|reset)(?=[ `])"
 )
 _OF_SHELL = {"pin": "pins add", "unpin": "pins remove", "why": "memory why"}
-_CANCELLING, _CANCEL = re.compile(r"`/reset (\S+) --cancel`"), r"`assistant reset --session \1 --cancel`"
 
 
 def is_slash_command(text: str) -> bool:
@@ -66,7 +65,7 @@ def session_after_command(text: str, session: str) -> str:
 
 def rewrite_for_shell(text: str) -> str:
     """`text` with those slash commands that a shell has, with the same words after them, named as it has them."""
-    return _NAMED.sub(lambda found: f"`assistant {_OF_SHELL.get(found[1], found[1])}", _CANCELLING.sub(_CANCEL, text))
+    return _NAMED.sub(lambda found: f"`assistant {_OF_SHELL.get(found[1], found[1])}", text)
 
 
 def is_leave_command(text: str) -> bool:

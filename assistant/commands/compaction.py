@@ -99,8 +99,6 @@ async def compact(context: CommandContext, focus: str, dry_run: bool, undo: str 
       assistant compact --undo
     """
     services = context.services
-    if context.surface == "shell":
-        context.require_session()
     if (bool(focus) and undo is not None) or (dry_run and undo is not None):
         raise UsageError("Give one of FOCUS, --dry-run and --undo. Nothing was compacted.")
     before = {made.id: made.state for made in context.stores.conversation.checkpoints(context.session)}
@@ -216,8 +214,6 @@ def list_pins(context: CommandContext) -> list[PinItem]:
     Example:
       assistant pins list
     """
-    if context.surface == "shell":
-        context.require_session()
     return [_pin_item(pin) for pin in context.stores.pins.list_pins(context.session)]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
@@ -12,10 +13,19 @@ from assistant.core.messages import Trust
 from assistant.core.sessions import session_scope
 
 if TYPE_CHECKING:  # a shell loads what its command needs, and no more
+    from assistant.core.memories import SleepReport
     from assistant.runtime.compaction_service import CompactionService
+    from assistant.sessions.listing import SessionReader
+    from assistant.sessions.scheduler import ResetScheduler
+    from assistant.store.archive.archive import StoredArchive
+    from assistant.store.character.journal import StoredJournal
     from assistant.store.script.conversation import StoredConversation
+    from assistant.store.script.people import ConversationRoutes
     from assistant.store.script.requests import Pins, UserRequests
+    from assistant.store.search.history import StoredHistory
     from sleep.compaction.values import CachedPrompt
+    from sleep.cycle.dry_run import SleepDryRun
+    from sleep.cycle.undo import SleepUndo
 
 # Where a command was typed: "chat" is a conversation on any bridge, "shell" a command line or a program.
 Surface = Literal["chat", "shell"]
@@ -28,6 +38,11 @@ class CommandStores:
     conversation: StoredConversation
     pins: Pins
     requests: UserRequests
+    sessions: SessionReader
+    places: ConversationRoutes
+    archive: StoredArchive
+    history: StoredHistory
+    journal: StoredJournal
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,12 @@ class CommandServices:
     cached_prompt: Callable[[str, datetime], CachedPrompt | None]  # of a session: what its provider still has
     pins_max_tokens: int  # of one conversation together
     count_tokens: Callable[[str], int]
+    resets: ResetScheduler
+    sleep_now: Callable[[str, str], Awaitable[SleepReport | None]]  # for a trigger, in one phase or with "" in all
+    sleep_dry_run: SleepDryRun
+    sleep_undo: SleepUndo
+    keep_awake: Callable[[], AbstractAsyncContextManager[None]]  # raises `UsageError` during a sleep
+    terminal: str  # the bridge of the terminals on this machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +87,9 @@ class CommandContext:
             raise RuntimeError("a command that reads used the running assistant")
         return self.running
 
-    def require_session(self) -> str:
-        """The session; raises `UsageError` where nothing was ever said in it."""
+    def require_session(self) -> None:
+        """Raises `UsageError` where nothing was ever said in the session."""
         known = [info.key for info in self.stores.conversation.list_sessions()]
         if self.session not in known:
             names = ", ".join(sorted(known)) or "none yet"
             raise UsageError(f"There is no conversation {self.session!r}. Conversations: {names}. Nothing was changed.")
-        return self.session

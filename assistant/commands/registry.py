@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import click
 
+from assistant.commands import archive, compaction, requests, sessions, sleep
 from assistant.commands import argv as argv_words
-from assistant.commands import compaction, requests
 from assistant.commands.context import CommandContext, CommandServices, Surface
 from assistant.commands.context import CommandStores as TableStores
 from assistant.commands.erasure import parse_forget_target, render_forget_preview, render_forget_result
@@ -48,7 +48,17 @@ _CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 
 
 # In the order in which `/help` lists them.
-_COMMANDS: tuple[click.Command, ...] = (compaction.compact, compaction.branch, compaction.pins, requests.requests)
+_COMMANDS: tuple[click.Command, ...] = (
+    compaction.compact,
+    compaction.branch,
+    compaction.pins,
+    requests.requests,
+    sessions.session,
+    sessions.sessions,
+    sessions.reset,
+    archive.archive,
+    sleep.sleep,
+)
 
 
 def command_root() -> click.Group:
@@ -169,10 +179,11 @@ class CommandRegistry:
         """Run what the owner typed in a shell. Raises `UsageError`, and whatever else the command raises."""
         context = self._context(session, surface="shell", bridge=bridge, target=session)
         parsed = self._parse(argv_words.expand_alias(argv), context, "")
-        if parsed.session is not None and parsed.session != session:
+        if parsed.session is not None:
             if session_role(parsed.session) != "owner":
                 raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
             context = self._context(parsed.session, surface="shell", bridge=bridge, target=parsed.session)
+            context.require_session()
         return await parsed.command.run(context, parsed.params)
 
     def _context(

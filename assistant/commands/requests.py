@@ -74,8 +74,6 @@ def list_requests(context: CommandContext, everything: bool) -> list[RequestItem
       assistant requests list --all
     """
     stores = context.stores
-    if context.surface == "shell":
-        context.require_session()
     if not everything:
         return [_item(request) for request in stores.requests.list_open(context.session, limit=_LIMIT)]
     found = stores.requests.list_requests(context.scope, limit=_LIMIT)

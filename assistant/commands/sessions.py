@@ -1,241 +1,395 @@
-"""Slash commands about conversations: `/reset`, `/sessions`, `/session`, and `/archive` for those that ended.
-
-What always holds: `/archive` looks and changes nothing; only the scope of whoever types is shown (I10). Archives
-are read off the event loop.
-"""
+"""Conversations: list them, end one and begin the next, take an earlier one up, go from one to another."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, tzinfo
 
-from assistant.core.archives import ArchiveEntry
+import click
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import CommandGroup, Confirmation, TableCommand, words_argument
+from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
-from assistant.core.records import LogRecord
-from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_kind, session_role, session_scope
-from assistant.core.slash_commands import Command, CommandInvocation
-from assistant.core.store_ports import Conversation
+from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_kind, session_role
 from assistant.core.text import pluralize
-from assistant.sessions.listing import (
-    HITS_PER_RESULT,
-    ArchiveHit,
-    SessionReader,
-    SessionRow,
-    can_resume,
-    describe_generation,
-    hits_in_log,
-    reset_done_text,
-    search_archived_records,
-    sessions_markdown,
-    visible_records,
+from assistant.sessions.listing import SessionReader, SessionRow
+from assistant.sessions.reset import ResetRequest, ResetResult
+
+_MOST_SECONDS = 3700.0
+_WHY = {"manual": "reset", "daily": "daily reset", "idle": "idle reset", "end": "ended", "resume": "another resumed"}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionItem:
+    """One conversation of a session: the current one, or one that ended."""
+
+    session: str
+    generation: int  # its number within the session
+    scope: str
+    started_at: datetime
+    last_at: datetime | None
+    messages: int
+    view_messages: int  # of which the model currently sees
+    view_tokens: int
+    checkpoints: int  # compactions
+    kind: str  # "main", "thread", "branch", "guest" or "room"
+    first_at: datetime | None
+    ended_at: datetime | None
+    ended: str | None  # why
+    pressure: float | None  # how full its context was at the end, 0 to 1
+    resumed: int | None  # the conversation that it continues
+    archive: str | None  # where it is archived
+    reset_waits: bool = False  # a reset waits for the archive
+
+
+def session_item(row: SessionRow) -> SessionItem:
+    known, info = row.generation, row.info
+    return SessionItem(
+        known.session,
+        known.number,
+        known.scope,
+        known.started_at,
+        known.last_at,
+        known.messages,
+        info.view_messages if info else 0,
+        info.view_tokens if info else 0,
+        info.checkpoints if info else 0,
+        session_kind(known.session),
+        known.first_at,
+        known.ended_at,
+        known.end_reason or None,
+        known.pressure,
+        known.resumed,
+        row.archive.url if row.archive else None,
+        row.reset is not None and row.reset.state == "waiting",
+    )
+
+
+@click.group(cls=CommandGroup)
+def sessions() -> None:
+    """Conversations, also those that ended.
+
+    A conversation ends by a reset (`assistant reset`) and has a number; the next one begins with a note of what was
+    open. What was said stays in the message log, and in an archive.
+
+    \b
+    Example:
+      assistant sessions
+      assistant sessions show main 1
+      assistant sessions resume main 1
+    """
+
+
+def _state(item: SessionItem, zone: tzinfo) -> str:
+    if item.ended_at is not None:
+        return f"until {format_local_time(item.ended_at, zone)}, {_WHY.get(item.ended or '', item.ended)}"
+    if item.reset_waits:
+        return "its reset waits for the archive"
+    return f"current, {pluralize(item.view_tokens, 'token')} of context"
+
+
+def _render_list(items: Sequence[SessionItem], zone: tzinfo) -> str:
+    lines = [
+        f"- `{item.session} {item.generation}` — {pluralize(item.messages, 'message')}, from "
+        f"{format_local_time(item.started_at, zone)}, {_state(item, zone)}"
+        for item in items
+    ]
+    return "\n".join(lines) or "There is no conversation yet. Begin with `assistant chat`."
+
+
+@sessions.command("list", result=list[SessionItem], render=_render_list, reads=True, with_session=False)
+@click.option(
+    "--limit", default=5, show_default=True, type=click.IntRange(1, 100_000), help="How many of each session."
 )
-from assistant.sessions.reset import ResetRequest
-from assistant.sessions.scheduler import ResetScheduler
-from assistant.store.archive.archive import StoredArchive
-from assistant.store.script.people import ConversationRoutes
-from assistant.store.search.history import StoredHistory
+def list_sessions(context: CommandContext, limit: int) -> list[SessionItem]:
+    """List conversations, of each session the newest first.
 
-_RESET = "/reset [NAME] [--cancel]"
-_SESSIONS = "/sessions [show NAME [N] | end NAME | resume NAME [N]]"
-_SESSION = "/session [NAME]"
-_GENERATIONS_EACH = 5
+    \b
+    Example:
+      assistant sessions list --limit 100
+    """
+    return [session_item(row) for row in context.stores.sessions.list_generations(limit)]
 
 
-class SessionCommands:
-    def __init__(
-        self,
-        resets: ResetScheduler,
-        looking: SessionReader,
-        conversation: Conversation,
-        places: ConversationRoutes,
-        terminal: str,
-    ) -> None:
-        """On the bridge `terminal` a dialog keeps by itself which conversation it is in."""
-        self._resets = resets
-        self._looking = looking
-        self._conversation = conversation
-        self._places = places
-        self._terminal = terminal
+@dataclass(frozen=True, kw_only=True)
+class SessionDetails(SessionItem):
+    """Everything about one conversation."""
 
-    def entries(self) -> Mapping[str, Command]:
-        return {
-            "session": Command(
-                _SESSION, "go to a thread of its own, or back to main; alone: where you are", self._session
-            ),
-            "sessions": Command(_SESSIONS, "list conversations, put one away, take an earlier one up", self._sessions),
-            "reset": Command(_RESET, "begin afresh: learn, archive, hand over", self._reset),
-        }
+    handover: str  # the note that it began with
+    summary: str  # its newest summary
+    compactions: list[int]
+    compaction_states: list[str]
 
-    # --------------------------------------------------------------------------------------------------------- changing
 
-    async def _reset(self, call: CommandInvocation) -> str:
-        words = call.arguments.split()
-        cancel = "--cancel" in words
-        names = [word for word in words if word != "--cancel"]
-        if len(names) > 1 or any(name.startswith("-") for name in names):
-            raise UsageError(f"Use {_RESET}. Nothing was changed.")
-        session = self._looking.resolve_session(names[0] if names else call.session)
-        if cancel:
-            gone = self._resets.cancel_reset(session, call.now)
-            return f"The reset of {session} is given up." if gone else f"No reset of {session} waits."
-        return reset_done_text(await self._resets.reset_now(ResetRequest(session, "manual")))
+def _render_details(item: SessionDetails, zone: tzinfo) -> str:
+    resumed = f", continues {item.session} {item.resumed}" if item.resumed is not None else ""
+    parts = [
+        f"{item.session} {item.generation} ({item.kind}): {pluralize(item.messages, 'message')}, from "
+        f"{format_local_time(item.started_at, zone)}{resumed}, {_state(item, zone)}."
+    ]
+    if item.pressure is not None:
+        parts.append(f"Its context was {item.pressure:.0%} full when it ended.")
+    if item.archive:
+        parts.append(f"Archived at {item.archive}.")
+    if item.handover:
+        parts.append(f"It began with this note:\n{item.handover}")
+    if item.summary:
+        parts.append(f"Its newest summary:\n{item.summary}")
+    if item.compactions:
+        listed = [f"{n} ({state})" for n, state in zip(item.compactions, item.compaction_states, strict=True)]
+        parts.append(f"Compactions (`aihistory show ID` shows one): {', '.join(listed)}.")
+    return "\n\n".join(parts)
 
-    async def _sessions(self, call: CommandInvocation) -> str:
-        action, *words = call.arguments.split() or ["list"]
-        match action, words:
-            case "list", []:
-                return sessions_markdown(
-                    list(self._looking.list_generations(_GENERATIONS_EACH)), self._looking.policies.zone
-                )
-            case "show", [name, *number]:
-                return self._shown(name, _number(number))
-            case "end", [name]:
-                return await self._end(name)
-            case "resume", [name, *number]:
-                return await self._resume(name, _number(number))
-        raise UsageError(f"Use {_SESSIONS}. Nothing was changed.")
 
-    def _shown(self, name: str, number: int | None) -> str:
-        one = self._looking.get_generation(name, number)
-        known = one.generation
-        made = [c for c in self._conversation.checkpoints(known.session) if c.generation == known.number]
-        return describe_generation(one, self._looking.handover_note(known), made, self._looking.policies.zone)
+@sessions.command("show", result=SessionDetails, render=_render_details, reads=True, with_session=False)
+@click.argument("session", metavar="[SESSION]", default=MAIN_SESSION)
+@click.argument("number", metavar="[NUMBER]", required=False, type=click.IntRange(1))
+def show(context: CommandContext, session: str, number: int | None) -> SessionDetails:
+    """Show one conversation: when, how it ended, its summary, the note it began with.
 
-    async def _end(self, name: str) -> str:
-        session = self._looking.resolve_session(name)
-        if session_kind(session) == "main":
-            raise UsageError("main always goes on. Nothing was changed; `/reset` begins it afresh.")
-        done = await self._resets.reset_now(ResetRequest(session, "end"))
-        return f"{session} is put away. The next message in it begins a new conversation.\n\n{reset_done_text(done)}"
+    \b
+    Example:
+      assistant sessions show
+      assistant sessions show main 3
+    """
+    reader = context.stores.sessions
+    row = reader.get_generation(session, number)
+    compactions = context.stores.conversation.checkpoints(row.generation.session)
+    made = [checkpoint for checkpoint in compactions if checkpoint.generation == row.generation.number]
+    live = [checkpoint.summary for checkpoint in made if checkpoint.state == "live" and checkpoint.summary]
+    return SessionDetails(
+        **asdict(session_item(row)),
+        handover=reader.handover_note(row.generation),
+        summary=live[-1] if live else "",
+        compactions=[checkpoint.id for checkpoint in made],
+        compaction_states=[f"{checkpoint.tier}, {checkpoint.state}" for checkpoint in made],
+    )
 
-    async def _resume(self, name: str, number: int | None) -> str:
-        session = self._looking.resolve_session(name)
-        earlier = [one for one in self._looking.list_generations_of(session) if one.generation.ended_at is not None]
-        chosen = _chosen(session, earlier, number)
-        done = await self._resets.reset_now(ResetRequest(session, "resume", resumes=chosen))
-        back = f": `/sessions resume {session} {done.ended.number}` goes back" if can_resume(done.ended) else ""
+
+@dataclass(frozen=True, slots=True)
+class ResetReport:
+    """A reset, carried out or (while `done` is false) to be agreed to."""
+
+    done: bool
+    session: str
+    ended: int  # the number of the conversation that ends
+    messages: int  # in it
+    begins: int | None = None  # the number of the next one
+    archive: str = ""
+    unread: int = 0  # messages still to be read for memories
+    is_reading_on: bool = False  # they are read from now on
+    open_requests: int = 0
+    can_resume: bool = False
+    put_away: bool = False  # ended for good, not begun again
+
+
+def _render_reset(report: ResetReport, _: tzinfo) -> str:
+    if not report.done:
+        where = f" at {report.archive}" if report.archive else ""
         return (
-            f"{session} goes on from number {chosen}: what it showed last stands in view again. Number "
-            f"{done.ended.number} ended for it and is kept{back}."
+            f"{report.session} {report.ended} has {pluralize(report.messages, 'message')}. What is worth remembering "
+            f"is written down first, then all of it is archived{where}, and the archive is read back.\n\n"
+            "The next conversation begins empty, with a short note of what was open "
+            f"({pluralize(report.open_requests, 'open request')}). Memories, to-dos, pins, requests and the message "
+            "log stay as they are."
         )
-
-    # -------------------------------------------------------------------------------------------------------- switching
-
-    async def _session(self, call: CommandInvocation) -> str:
-        if not call.arguments:
-            return self._where(call)
-        session = parse_session_name(call.arguments)
-        if session_role(session) != "owner":
-            raise UsageError(f"{session!r} is not a conversation of yours. Nothing was changed.")
-        if call.bridge != self._terminal:
-            self._places.choose_session(call.bridge, call.target, session, call.now)
-        known = next((info for info in self._conversation.list_sessions() if info.key == session), None)
-        if known is None:
-            return f"You are in {session} now, which is new. `/session {MAIN_SESSION}` goes back."
-        back = "" if session == MAIN_SESSION else f" `/session {MAIN_SESSION}` goes back."
-        return f"You are in {session} now, {pluralize(known.view_messages, 'message')} in view.{back}"
-
-    def _where(self, call: CommandInvocation) -> str:
-        mine = sorted(info.key for info in self._conversation.list_sessions() if session_role(info.key) == "owner")
-        others = [f"`{key}`" for key in mine if key != call.session]
-        listed = f" There are also {', '.join(others)}." if others else ""
-        return f"You are in {call.session}.{listed} `/session NAME` goes to another, or makes it."
+    read = "Everything worth keeping was written down first."
+    if report.unread:
+        read = f"{pluralize(report.unread, 'message')} could not be read for memories yet; the next sleep reads them."
+        if report.is_reading_on:
+            read = f"{pluralize(report.unread, 'message')} are still to be read for memories, which happens now."
+    kept = f" It is archived at {report.archive}, read back and proved." if report.archive else ""
+    again = ""
+    if report.can_resume:
+        again = f" `/sessions resume {report.session} {report.ended}` takes that conversation up again."
+    begins = (
+        f"{report.session} ended. The next message in it begins a new conversation."
+        if report.put_away
+        else f"{report.session} begins a new conversation (number {report.begins})."
+    )
+    return (
+        f"{begins} {read} The {pluralize(report.messages, 'message')} of number {report.ended} stay in the message log."
+        f"{kept} Open requests, to-dos and pins stay.{again}"
+    )
 
 
-def _number(words: Sequence[str]) -> int | None:
-    """Raises `UsageError`."""
-    if not words:
-        return None
-    if len(words) > 1 or not (words[0].isascii() and words[0].isdigit()):
-        raise UsageError(f"{' '.join(words)!r} is not the number of a conversation. `/sessions` lists them.")
-    return int(words[0])
+def _report(context: CommandContext, done: ResetResult, *, put_away: bool = False) -> ResetReport:
+    return ResetReport(
+        True,
+        done.ended.session,
+        done.ended.number,
+        done.ended.messages,
+        done.generation,
+        done.archive.url,
+        done.unread,
+        done.is_reading_on,
+        can_resume=context.stores.sessions.can_resume(done.ended),
+        put_away=put_away,
+    )
 
 
-def _chosen(session: str, earlier: Sequence[SessionRow], number: int | None) -> int:
-    """The generation to go on from: the last one that ended, unless named. Raises `UsageError`."""
-    numbers = [one.generation.number for one in earlier if can_resume(one.generation)]
+@sessions.command("end", result=ResetReport, render=_render_reset, max_seconds=_MOST_SECONDS, with_session=False)
+@click.argument("session", metavar="SESSION")
+async def end(context: CommandContext, session: str) -> ResetReport:
+    """End a thread: learn from it, archive it. Its next message begins a new conversation.
+
+    \b
+    Example:
+      assistant sessions end trip
+    """
+    key = context.stores.sessions.resolve_session(session)
+    if session_kind(key) == "main":
+        raise UsageError("main cannot be ended. Nothing was changed; `/reset` begins it anew.")
+    done = await context.services.resets.reset_now(ResetRequest(key, "end"))
+    return _report(context, done, put_away=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeReport:
+    """An earlier conversation, taken up again."""
+
+    session: str
+    resumed: int  # its number
+    ended: int  # the number of the conversation that ended for it
+    can_go_back: bool
+
+
+def _render_resume(report: ResumeReport, _: tzinfo) -> str:
+    back = f": `/sessions resume {report.session} {report.ended}` goes back" if report.can_go_back else ""
+    return (
+        f"{report.session} continues number {report.resumed}: the model sees again what it last saw there. Number "
+        f"{report.ended} ended for it and is kept{back}."
+    )
+
+
+@sessions.command("resume", result=ResumeReport, render=_render_resume, max_seconds=_MOST_SECONDS, with_session=False)
+@click.argument("session", metavar="SESSION")
+@click.argument("number", metavar="[NUMBER]", required=False, type=click.IntRange(1))
+async def resume(context: CommandContext, session: str, number: int | None) -> ResumeReport:
+    """Take an earlier conversation up again: the last one that ended, or that NUMBER.
+
+    \b
+    Example:
+      assistant sessions resume main
+      assistant sessions resume trip 2
+    """
+    reader = context.stores.sessions
+    key = reader.resolve_session(session)
+    chosen = _chosen(reader, key, number)
+    done = await context.services.resets.reset_now(ResetRequest(key, "resume", resumes=chosen))
+    return ResumeReport(key, chosen, done.ended.number, reader.can_resume(done.ended))
+
+
+def _chosen(reader: SessionReader, session: str, number: int | None) -> int:
+    """The conversation to continue: the last one that ended, unless named. Raises `UsageError`."""
+    ended = [row.generation for row in reader.list_generations_of(session) if row.generation.ended_at is not None]
+    numbers = [generation.number for generation in ended if reader.can_resume(generation)]
     if not numbers:
         raise UsageError(f"{session} has no earlier conversation to take up. Nothing was changed.")
     if number is not None and number not in numbers:
-        there = ", ".join(map(str, reversed(numbers)))
-        raise UsageError(f"{session} has no earlier conversation {number}, only {there}. Nothing was changed.")
+        listed = ", ".join(map(str, reversed(numbers)))
+        raise UsageError(f"{session} has no earlier conversation {number}, only {listed}. Nothing was changed.")
     return numbers[0] if number is None else number
 
 
-ARCHIVE_USAGE = "/archive [list | show SESSION [GENERATION] | search TEXT]"
-_MOST = 10
-_SHOWN = 40
-_EXCERPT = 200
+# --------------------------------------------------------------------------------------------------------------- resets
 
 
-class ArchiveCommands:
-    def __init__(self, archive: StoredArchive, history: StoredHistory, zone: tzinfo) -> None:
-        self._archive = archive
-        self._history = history
-        self._zone = zone
+@dataclass(frozen=True, slots=True)
+class CancelReport:
+    session: str
+    cancelled: bool
 
-    def entries(self) -> Mapping[str, Command]:
-        return {"archive": Command(ARCHIVE_USAGE, "conversations that ended: list, read or search them", self._run)}
 
-    async def _run(self, call: CommandInvocation) -> str:
-        scope = session_scope(call.session)
-        action, _, rest = call.arguments.partition(" ")
-        match action, rest.strip():
-            case (("" | "list"), ""):
-                return self._list(await asyncio.to_thread(self._archive.list_archives, scope))
-            case "show", wanted if wanted:
-                return await self._show(wanted, scope)
-            case "search", text if text:
-                return await self._search(text, scope)
-        raise UsageError(f"That is not understood. Nothing was changed; type `{ARCHIVE_USAGE}`.")
+def _render_reset_or_cancel(report: ResetReport | CancelReport, zone: tzinfo) -> str:
+    if isinstance(report, ResetReport):
+        return _render_reset(report, zone)
+    if report.cancelled:
+        return f"The reset of {report.session} is cancelled."
+    return f"No reset of {report.session} is waiting."
 
-    def _list(self, found: Sequence[ArchiveEntry]) -> str:
-        if not found:
-            return "Nothing is archived yet."
-        rows = [
-            f"- `{one.session} {one.generation}` — {self._when(one.from_ts)} to {self._when(one.to_ts)}, "
-            f"{pluralize(one.records, 'record')}, {one.url}{' (encrypted)' if one.encrypted else ''}"
-            for one in found[-_SHOWN:]
-        ]
-        left = len(found) - len(rows)
-        return "\n".join([*([f"{pluralize(left, 'older one')}: `assistant archive list`"] if left else []), *rows])
 
-    async def _show(self, wanted: str, scope: str) -> str:
-        """The end of it: all of it is too long to be read in a message."""
-        session, _, number = wanted.rpartition(" ") if wanted.split()[-1].isdigit() else (wanted, "", "")
-        of_session = [
-            one for one in await asyncio.to_thread(self._archive.list_archives, scope) if one.session == session
-        ]
-        chosen = [one for one in of_session if not number or one.generation == int(number)]
-        if not chosen:
-            raise UsageError(f"{wanted!r} is not archived. Nothing was changed; `/archive list` shows what is.")
-        one = chosen[-1]
-        records = visible_records(await asyncio.to_thread(self._archive.read_records, one.session, one.generation))
-        more = f"`assistant archive show {one.session} {one.generation}` prints all {len(records):,} messages."
-        shown = [self._line(record) for record in records[-_MOST:]]
-        return "\n".join([*shown, *([more] if len(records) > _MOST else [])])
+def _ask(report: ResetReport | CancelReport) -> Confirmation | None:
+    if isinstance(report, CancelReport) or report.done:
+        return None
+    return Confirmation("Reset it?", ("reset", report.session, "--yes"))
 
-    async def _search(self, text: str, scope: str) -> str:
-        archive = self._archive
-        hits = self._history.search(text, scope, limit=_MOST * HITS_PER_RESULT)
-        found = hits_in_log(hits, await asyncio.to_thread(archive.list_archives, scope))
-        for one in await asyncio.to_thread(archive.list_missing_from_log, scope):
-            found += search_archived_records(
-                await asyncio.to_thread(archive.read_records, one.session, one.generation), text
-            )
-        if not found:
-            return "No archived message has these words."
-        return "\n".join(self._found(one) for one in found[:_MOST])
 
-    def _found(self, one: ArchiveHit) -> str:
-        when = one.at.astimezone(self._zone)
-        return f"- `{one.session} {one.generation}` {when:%Y-%m-%d %H:%M} {one.role} #{one.message_id}: {one.text}"
+@click.command(
+    cls=TableCommand,
+    result=ResetReport | CancelReport,
+    render=_render_reset_or_cancel,
+    max_seconds=_MOST_SECONDS,
+    confirm=_ask,
+)
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--cancel", is_flag=True, help="Cancel a reset that waits for the archive.")
+async def reset(context: CommandContext, name: str | None, yes: bool, cancel: bool) -> ResetReport | CancelReport:
+    """End a conversation and begin the next.
 
-    def _line(self, record: LogRecord) -> str:
-        words = " ".join(record.content.split())
-        shown = words if len(words) <= _EXCERPT else f"{words[:_EXCERPT]}…"
-        return f"- {self._when(record.ts)} {record.name or record.role} #{record.id}: {shown}"
+    First it learns from it and archives it; the next one begins with a note of what was open. Nothing is forgotten: the
+    messages stay in the message log, and `assistant sessions resume` takes the conversation up again.
 
-    def _when(self, moment: datetime | None) -> str:
-        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}" if moment else ""
+    \b
+    Example:
+      assistant reset
+      assistant reset trip --yes
+    """
+    reader, resets = context.stores.sessions, context.services.resets
+    session = reader.resolve_session(name or context.session)
+    if cancel:
+        return CancelReport(session, resets.cancel_reset(session, context.now))
+    if context.surface == "shell" and not yes:
+        ending = reader.get_generation(session, None).generation
+        requests = len(context.stores.requests.list_open(session))
+        return ResetReport(False, session, ending.number, ending.messages, open_requests=requests)
+    return _report(context, await resets.reset_now(ResetRequest(session, "manual")))
+
+
+# ------------------------------------------------------------------------------------------------------------ switching
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentSession:
+    """Where you are now."""
+
+    session: str
+    is_new: bool  # nothing was said there yet
+    view_messages: int  # what the model sees of it
+    others: list[str]
+    switched: bool
+
+
+def _render_current(here: CurrentSession, _: tzinfo) -> str:
+    if not here.switched:
+        listed = f" There are also {', '.join(f'`{key}`' for key in here.others)}." if here.others else ""
+        return f"You are in {here.session}.{listed} `/session NAME` goes to another, or makes it."
+    back = "" if here.session == MAIN_SESSION else f" `/session {MAIN_SESSION}` goes back."
+    what = "which is new" if here.is_new else f"the model sees {pluralize(here.view_messages, 'message')} of it"
+    return f"You are in {here.session} now, {what}.{back}"
+
+
+@click.command(cls=TableCommand, result=CurrentSession, render=_render_current)
+@words_argument("name", required=False, metavar="NAME")
+def session(context: CommandContext, name: str) -> CurrentSession:
+    """Go to a conversation of its own, or back to main; alone: where you are.
+
+    \b
+    Example:
+      /session trip
+    """
+    known = {info.key: info for info in context.stores.conversation.list_sessions()}
+    mine = sorted(key for key in known if session_role(key) == "owner")
+    here = parse_session_name(name) if name else context.session
+    if session_role(here) != "owner":
+        raise UsageError(f"{here!r} is not a conversation of yours. Nothing was changed.")
+    if name and context.bridge != context.services.terminal:
+        # A terminal keeps by itself which conversation it is in.
+        context.stores.places.choose_session(context.bridge, context.target, here, context.now)
+    others = [key for key in mine if key != here]
+    return CurrentSession(
+        here, here not in known, known[here].view_messages if here in known else 0, others, bool(name)
+    )

@@ -7,82 +7,129 @@ is not shown as nothing (I11).
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any
 
-from assistant.core.errors import UsageError
+import click
+
+from assistant.commands.context import CommandContext, CommandStores
+from assistant.commands.table import TableCommand
+from assistant.core.calendar import utc_now
+from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import SleepReport
-from assistant.core.slash_commands import Command, CommandInvocation
-from assistant.core.store_ports import Journal
 from assistant.core.text import format_duration, pluralize
 from sleep.cycle.cycle import PHASES
-from sleep.cycle.dry_run import FullSession, SleepDryRun, SleepForecast
-from sleep.cycle.undo import SleepUndo, SleepUndoResult
+from sleep.cycle.dry_run import FullSession, SleepForecast
+from sleep.cycle.undo import SleepUndoResult
 
-_ONE_OF = ("--dry-run", "--last", "--undo", "--phase")
-SLEEP_USAGE = "/sleep [--dry-run | --phase NAME | --last | --undo]"
+_MOST_SECONDS = 12 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class _SleepOptions:
-    """What was typed: one of `_ONE_OF` or "", the phase, and whether JSON is wanted."""
+class SleepItem:
+    """What a sleep did, or has done so far."""
 
-    what: str
-    phase: str
-    json: bool
+    id: int
+    trigger: str  # "sleep" (a night), "late", "nap", "manual" or "phase"
+    state: str  # "running", "done", "failed", "interrupted", "undoing" or "undone"
+    started_at: datetime
+    ended_at: datetime | None
+    phases: dict[str, dict[str, Any]]  # what each phase read, wrote, rejected and spent
+    is_new: bool = False  # this command started it
 
 
-class SleepCommands:
-    def __init__(
-        self,
-        sleep: Callable[[str, str], Awaitable[SleepReport | None]],
-        awake: Callable[[], AbstractAsyncContextManager[None]],
-        undoing: SleepUndo,
-        foreseeing: SleepDryRun,
-        journal: Journal,
-        zone: tzinfo,
-    ) -> None:
-        """`sleep` sleeps for a trigger, in one phase or with "" all; nobody sleeps while `awake` is open, and it raises
-        `UsageError` while somebody does."""
-        self._sleep_now = sleep
-        self._awake = awake
-        self._undoing = undoing
-        self._foreseeing = foreseeing
-        self._journal = journal
-        self._zone = zone
+@dataclass(frozen=True, slots=True)
+class UndoneSleep:
+    """What was undone of a sleep."""
 
-    def entries(self) -> Mapping[str, Command]:
-        return {
-            "sleep": Command(
-                SLEEP_USAGE, "sleep now; what that would do, what the last did, or take it back", self._sleep
-            )
-        }
+    id: int
+    started_at: datetime
+    memories: int  # changes of memories
+    entries: int  # journal entries
+    edits: tuple[str, ...]  # of profiles and files, by their targets
+    sessions: tuple[str, ...]  # whose compactions were undone
+    left: tuple[str, ...]  # a line for each thing that was left as it is
 
-    async def _sleep(self, call: CommandInvocation) -> str:
-        """Markdown, or JSON where `--json` is among the words."""
-        asked, now = _asked(call.arguments), call.now
-        match asked.what:
-            case "--dry-run":
-                found = await self._foreseeing.run()
-                return _json(forecast_json(found)) if asked.json else render_forecast(found)
-            case "--last":
-                return self._told(next(iter(self._journal.list_cycles(limit=1)), None), asked, now)
-            case "--undo":
-                async with self._awake():
-                    done = await self._undoing.undo_last_sleep(now)
-                return _json(sleep_undo_json(done)) if asked.json else render_sleep_undo(done, self._zone)
-            case _:
-                report = await self._sleep_now("phase" if asked.phase else "manual", asked.phase)
-                if report is None:
-                    return _json(None) if asked.json else SLEEP_FAILED
-                return self._told(report, asked, now)
 
-    def _told(self, report: SleepReport | None, asked: _SleepOptions, now: datetime) -> str:
-        return _json(sleep_report_json(report)) if asked.json else render_sleep_report(report, self._zone, now)
+SleepValue = SleepItem | SleepForecast | UndoneSleep | None
+
+
+def _render(value: SleepValue, zone: tzinfo) -> str:
+    match value:
+        case SleepForecast():
+            return render_forecast(value)
+        case UndoneSleep():
+            return render_sleep_undo(value, zone)
+        case SleepItem():
+            return render_sleep_report(value, zone, utc_now())
+        case None:
+            return NO_SLEEP
+
+
+def _exit_code(value: SleepValue) -> int:
+    return 1 if isinstance(value, SleepItem) and value.is_new and value.state in ("failed", "interrupted") else 0
+
+
+def _follow(stores: CommandStores, now: datetime) -> str:
+    report = next(iter(stores.journal.list_cycles(limit=1, other_process_may_sleep=True)), None)
+    return "Falling asleep" if report is None or report.state != "running" else render_sleep_progress(report, now)
+
+
+@click.command(
+    cls=TableCommand,
+    result=SleepValue,
+    render=_render,
+    max_seconds=_MOST_SECONDS,
+    with_session=False,
+    exit_code=_exit_code,
+    follow=_follow,
+)
+@click.option("--dry-run", is_flag=True, help="Only show what a sleep would do now, and about what it would cost.")
+@click.option("--phase", metavar="NAME", help="This phase alone: extract, score, consolidate, curate or compact.")
+@click.option("--last", is_flag=True, help="Show what the last sleep did, or does.")
+@click.option("--undo", is_flag=True, help="Undo the last sleep that changed something; again: the one before it.")
+async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last: bool, undo: bool) -> SleepValue:
+    """Sleep now: learn from what was said, and make room.
+
+    A sleep reads what was said for the journal, remembers it, writes files and profiles, and summarises conversations
+    whose context is full. It happens by itself every night, and a message never waits for it. Whatever it changed can
+    be undone; the messages themselves are never touched.
+
+    \b
+    Example:
+      assistant sleep --dry-run
+      assistant sleep
+      assistant sleep --last
+      assistant sleep --undo
+    """
+    if dry_run + (phase is not None) + last + undo > 1:
+        raise UsageError("Give one of --dry-run, --phase, --last and --undo. Nothing was changed.")
+    services = context.services
+    if dry_run:
+        return await services.sleep_dry_run.run()
+    if last:
+        report = next(iter(context.stores.journal.list_cycles(limit=1)), None)
+        return None if report is None else _item(report)
+    if undo:
+        async with services.keep_awake():
+            return _undone(await services.sleep_undo.undo_last_sleep(context.now))
+    report = await services.sleep_now("manual" if phase is None else "phase", parse_phase(phase) if phase else "")
+    if report is None:
+        raise AssistantError(SLEEP_FAILED)
+    return replace(_item(report), is_new=True)
+
+
+def _item(report: SleepReport) -> SleepItem:
+    return SleepItem(report.id, report.trigger, report.state, report.started_at, report.ended_at, report.phases)
+
+
+def _undone(done: SleepUndoResult) -> UndoneSleep:
+    cycle = done.cycle
+    return UndoneSleep(
+        cycle.id, cycle.started_at, done.memory_count, done.entry_count, done.edits, done.sessions, done.not_undone
+    )
 
 
 def parse_phase(name: str) -> str:
@@ -92,26 +139,8 @@ def parse_phase(name: str) -> str:
     return name
 
 
-def _asked(rest: str) -> _SleepOptions:
-    words = rest.split()
-    wants_json = "--json" in words
-    words = [word for word in words if word != "--json"]
-    what = words[0] if words else ""
-    if what == "--phase":
-        if len(words) != 2:
-            raise UsageError(f"Name one phase: {', '.join(PHASES)}. Nothing was changed.")
-        return _SleepOptions(what, parse_phase(words[1]), wants_json)
-    if what not in ("", *_ONE_OF) or len(words) > 1:
-        raise UsageError(f"Use {SLEEP_USAGE}. Nothing was changed.")
-    return _SleepOptions(what, "", wants_json)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
 NO_SLEEP = "No sleep yet."
-SLEEP_FAILED = "The sleep failed; `assistant status` says why. Nothing was lost, and the next one goes on where it was."
+SLEEP_FAILED = "The sleep failed; `assistant status` says why. Nothing was lost; the next one continues where it was."
 PHASE_NAMES = {
     "settle": "compactions into the journal",
     "extract": "reading",
@@ -120,25 +149,25 @@ PHASE_NAMES = {
     "curate": "files and profiles",
     "compact": "compacting",
 }
-_KINDS = {"sleep": "night", "late": "night, slept late", "nap": "nap", "manual": "by hand", "phase": "one phase"}
+_KINDS = {"sleep": "night", "late": "night, late", "nap": "nap", "manual": "manual", "phase": "one phase"}
 _ENDS = {
-    "running": "it is still under way",
+    "running": "still running",
     "done": "all went well",
     "failed": "not all went well",
-    "interrupted": "it was cut off; the next one goes on where it was",
-    "undoing": "it is being taken back",
-    "undone": "it was taken back",
+    "interrupted": "cut off; the next one continues where it was",
+    "undoing": "being undone",
+    "undone": "undone",
 }
 
 
-def render_sleep_report(report: SleepReport | None, zone: tzinfo, now: datetime) -> str:
+def render_sleep_report(report: SleepReport | SleepItem | None, zone: tzinfo, now: datetime) -> str:
     """The report of a sleep; None where there was none."""
     if report is None:
         return NO_SLEEP
     begun = f"{report.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
     lasted = format_duration(((report.ended_at or now) - report.started_at).total_seconds())
-    took = "cut off" if report.ended_at is None and report.state != "running" else lasted
-    lines = [f"Sleep {report.id} ({_KINDS.get(report.trigger, report.trigger)}), {begun}, {took}: {_end(report)}."]
+    took = f", {lasted}" if report.ended_at is not None or report.state == "running" else ""
+    lines = [f"Sleep {report.id} ({_KINDS.get(report.trigger, report.trigger)}), {begun}{took}: {_end(report)}."]
     lines += [f"- {line}" for line in _lines(report)]
     return "\n".join(lines)
 
@@ -152,13 +181,13 @@ def render_sleep_progress(report: SleepReport, now: datetime) -> str:
     return f"{PHASE_NAMES.get(name, name or 'falling asleep').capitalize()}{so_far} ({lasts})"
 
 
-def _end(report: SleepReport) -> str:
+def _end(report: SleepReport | SleepItem) -> str:
     failed = [PHASE_NAMES.get(name, name) for name, phase in report.phases.items() if phase.get("state") == "failed"]
     which = f" ({', '.join(failed)} failed)" if failed and report.state == "failed" else ""
     return f"{_ENDS.get(report.state, report.state)}{which}"
 
 
-def _lines(report: SleepReport) -> Iterator[str]:
+def _lines(report: SleepReport | SleepItem) -> Iterator[str]:
     phases = report.phases
     told_of = False
     for name, phase in phases.items():
@@ -177,12 +206,12 @@ def _lines(report: SleepReport) -> Iterator[str]:
 def render_phase(name: str, phase: Mapping[str, Any]) -> list[str]:
     """What one phase did; nothing where it did nothing."""
     lines = list(_TOLD.get(name, _other)(phase))
-    return [f"{line} (under way)" for line in lines] if phase.get("state") == "running" else lines
+    return [f"{line} (running)" for line in lines] if phase.get("state") == "running" else lines
 
 
 def _settled(phase: Mapping[str, Any]) -> Iterator[str]:
     if phase.get("written"):
-        yield f"Compactions: {pluralize(phase['written'], 'entry', 'entries')} went into the journal."
+        yield f"Compactions: {pluralize(phase['written'], 'entry', 'entries')} were written into the journal."
 
 
 def _read(phase: Mapping[str, Any]) -> Iterator[str]:
@@ -304,58 +333,27 @@ def _price(found: SleepForecast) -> str:
 # ----------------------------------------------------------------------------------------------------------- taken back
 
 
-def render_sleep_undo(done: SleepUndoResult, zone: tzinfo) -> str:
+def render_sleep_undo(done: UndoneSleep, zone: tzinfo) -> str:
     """What was taken back of a sleep, and what was left and why."""
-    begun = f"{done.cycle.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
+    begun = f"{done.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
     profiles = sum(target.startswith("profile:") for target in done.edits)
     files = [target.partition(":")[2] for target in done.edits if target.startswith("file:")]
     lines = [
-        *([f"Memories: {pluralize(done.memory_count, 'change')} taken back."] if done.memory_count else []),
+        *([f"Memories: {pluralize(done.memories, 'change')} undone."] if done.memories else []),
         *(
             [
-                f"Journal: {pluralize(done.entry_count, 'entry', 'entries')} set aside; they stay, and nothing is made "
-                f"of them.",
+                f"Journal: {pluralize(done.entries, 'entry', 'entries')} set aside: they are kept, but no "
+                f"memories are made of them.",
                 "None of it is learned again from what was said, not by `assistant memory rebuild --from-log` "
                 "either; what "
                 "is said again is.",
             ]
-            if done.entry_count
+            if done.entries
             else []
         ),
-        *([f"Profiles: {pluralize(profiles, 'change')} taken back."] if profiles else []),
-        *([f"Files as they were: {', '.join(dict.fromkeys(files))}."] if files else []),
-        *(f"Compaction of {session} taken back." for session in done.sessions),
-        *(f"! Left as it is: {line}" for line in done.not_undone),
+        *([f"Profiles: {pluralize(profiles, 'change')} undone."] if profiles else []),
+        *([f"Files restored: {', '.join(dict.fromkeys(files))}."] if files else []),
+        *(f"Compaction of {session} undone." for session in done.sessions),
+        *(f"! Left as it is: {line}" for line in done.left),
     ]
-    return "\n".join([f"Took back sleep {done.cycle.id} of {begun}.", *(f"- {line}" for line in lines)])
-
-
-# ----------------------------------------------------------------------------------------------------------------- JSON
-
-
-def sleep_report_json(report: SleepReport | None) -> dict[str, Any] | None:
-    if report is None:
-        return None
-    return {
-        "id": report.id,
-        "trigger": report.trigger,
-        "state": report.state,
-        "started_at": report.started_at.isoformat(),
-        "ended_at": report.ended_at.isoformat() if report.ended_at else None,
-        "phases": report.phases,
-    }
-
-
-def forecast_json(found: SleepForecast) -> dict[str, Any]:
-    return asdict(found)
-
-
-def sleep_undo_json(done: SleepUndoResult) -> dict[str, Any]:
-    return {
-        "id": done.cycle.id,
-        "memories": done.memory_count,
-        "entries": done.entry_count,
-        "edits": list(done.edits),
-        "sessions": list(done.sessions),
-        "left": list(done.not_undone),
-    }
+    return "\n".join([f"Undid sleep {done.id} of {begun}.", *(f"- {line}" for line in lines)])

@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ import click
 from pydantic import TypeAdapter
 
 from assistant.commands.argv import Token, join_words
-from assistant.commands.context import CommandContext
+from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.errors import UsageError
 from assistant.core.people import OWNER_ONLY
 from assistant.core.sessions import parse_session_name
@@ -69,6 +69,7 @@ class TableCommand(click.Command):
         with_session: bool = True,
         exit_code: Callable[[Any], int] | None = None,
         confirm: Callable[[Any], Confirmation | None] | None = None,
+        follow: Callable[[CommandStores, datetime], str] | None = None,
         **attributes: Any,
     ) -> None:
         """`result` is the type of the value, `render` makes Markdown of it with times in the zone given.
@@ -81,6 +82,7 @@ class TableCommand(click.Command):
         - `max_seconds`: how long it may take, at most.
         - `with_session`: what it does depends on a conversation.
         - `exit_code`, `confirm`: what the value means for a shell.
+        - `follow`: how far it is while it runs, in a line; for a terminal that waits.
         """
         super().__init__(name, **attributes)
         self.result = result
@@ -89,6 +91,7 @@ class TableCommand(click.Command):
         self.reads = reads
         self.creates_home = creates_home
         self.max_seconds = max_seconds
+        self.follow = follow
         self._exit_code = exit_code
         self._confirm = confirm
         self.params.append(click.Option(["--json", _JSON], is_flag=True, help="Print JSON."))
@@ -103,7 +106,11 @@ class TableCommand(click.Command):
         return TypeAdapter(self.result)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _join_phrases(self, args))
+        try:
+            return super().parse_args(ctx, _join_phrases(self, args))
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Hands itself to whoever parsed the line (`click.Context.obj`), instead of running."""

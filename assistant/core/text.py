@@ -39,6 +39,11 @@ def pluralize(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+def format_bytes(count: int) -> str:
+    """`1.2 kB`, `3.4 MB`."""
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
+
+
 def format_duration(seconds: float) -> str:
     """A duration: `12 s`, `4 min 5 s`, `3 h 20 min`, `12 d 3 h`."""
     whole = max(0, round(seconds))

@@ -204,7 +204,7 @@ class SessionResetter:
             minutes = int(pause.total_seconds() // 60)
             raise ArchiveUnavailable(
                 f"{reset.session} was not reset, and goes on as it is. {error} The next try is in {minutes} min; "
-                f"`/reset {reset.session} --cancel` gives it up."
+                f"`/reset {reset.session} --cancel` cancels it."
             ) from error
 
     def _note(self, ended: EndedGeneration) -> str:

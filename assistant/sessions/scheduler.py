@@ -228,7 +228,7 @@ def find_reset_problems(
             hour = f"{overdue.slot.astimezone(policies.zone):%Y-%m-%d %H:%M}"
             yield (
                 f"The daily reset of {info.key} was due at {hour} and did not happen. Keep `assistant run` running, or "
-                f"say `assistant reset --session {info.key}`."
+                f"say `assistant reset {info.key}`."
             )
 
 
@@ -237,5 +237,5 @@ def _waits(reset: SessionReset, policies: ResetPolicies) -> str:
     why = reset.note if reset.note.endswith((".", "…")) else f"{reset.note}."
     return (
         f"The reset of {reset.session} waits for the archive{again}: {why} "
-        f"`assistant reset --session {reset.session} --cancel` gives it up."
+        f"`assistant reset {reset.session} --cancel` cancels it."
     )

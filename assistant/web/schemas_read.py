@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
 
+from assistant.commands.sessions import session_item
 from assistant.core.memories import MemoryList, SleepReport
-from assistant.sessions.listing import SessionRow, session_json
+from assistant.sessions.listing import SessionRow
 from assistant.web.schemas_chat import Answer
 
 
@@ -99,7 +100,7 @@ class ConversationEntry(ReadAnswer):
 
     @classmethod
     def of(cls, row: SessionRow) -> ConversationEntry:
-        return cls.model_validate({**session_json(row), "current": row.info is not None})
+        return cls.model_validate({**asdict(session_item(row)), "current": row.info is not None})
 
 
 class ConversationDetails(ConversationEntry):
@@ -111,7 +112,7 @@ class ConversationDetails(ConversationEntry):
     @classmethod
     def with_notes(cls, row: SessionRow, handover: str, summary: str) -> ConversationDetails:
         notes = {"handover": handover, "summary": summary}
-        return cls.model_validate({**session_json(row), "current": row.info is not None, **notes})
+        return cls.model_validate({**asdict(session_item(row)), "current": row.info is not None, **notes})
 
 
 class ConversationList(ReadAnswer):

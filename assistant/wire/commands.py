@@ -12,9 +12,8 @@ from assistant.commands.context import CommandStores as TableStores
 from assistant.commands.memory import MemoryCommandGroup
 from assistant.commands.people import PeopleCommands
 from assistant.commands.registry import CommandRegistry, CommandStores
-from assistant.commands.sessions import ArchiveCommands, SessionCommands
-from assistant.commands.sleep import SleepCommands
 from assistant.people.pairing import DeniedMessages
+from assistant.settings.settings import Settings
 from assistant.wire.services import build_pairing
 from assistant.wire.stores import Stores, session_reader
 
@@ -25,12 +24,9 @@ if TYPE_CHECKING:
 def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
     stores, settings = app.stores, app.settings
     groups = (
-        _session_commands(app),
         MemoryCommandGroup(app.memory, stores.conversation, settings.zone),
         AgendaCommands(app.agenda, app.running_turns.wake.set),
-        _sleep_commands(app),
         BackupCommands(app.backup_scheduler, str(stores.backups.path)),
-        ArchiveCommands(stores.archive, stores.history, settings.zone),
         _people_commands(app),
         *_bridge_commands(app),
     )
@@ -43,14 +39,23 @@ def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
         app.erasure,
         settings.values.permissions(),
         clock,
-        command_stores(stores),
+        command_stores(settings, stores),
         _command_services(app),
         settings.zone,
     )
 
 
-def command_stores(stores: Stores) -> TableStores:
-    return TableStores(conversation=stores.conversation, pins=stores.pins, requests=stores.requests)
+def command_stores(settings: Settings, stores: Stores) -> TableStores:
+    return TableStores(
+        conversation=stores.conversation,
+        pins=stores.pins,
+        requests=stores.requests,
+        sessions=session_reader(settings, stores),
+        places=stores.places,
+        archive=stores.archive,
+        history=stores.history,
+        journal=stores.journal,
+    )
 
 
 def _command_services(app: App) -> CommandServices:
@@ -60,17 +65,12 @@ def _command_services(app: App) -> CommandServices:
         cached_prompt=app.contexts.window.cached_request,
         pins_max_tokens=settings.values.compaction.pins_max_tokens,
         count_tokens=app.stores.counter.count_text,
-    )
-
-
-def _sleep_commands(app: App) -> SleepCommands:
-    return SleepCommands(
-        app.sleep.scheduler.run_now,
-        app.sleep_lock.keep_awake,
-        app.sleep.undo,
-        app.sleep.dry_run,
-        app.stores.journal,
-        app.settings.zone,
+        resets=app.resets,
+        sleep_now=app.sleep.scheduler.run_now,
+        sleep_dry_run=app.sleep.dry_run,
+        sleep_undo=app.sleep.undo,
+        keep_awake=app.sleep_lock.keep_awake,
+        terminal=app.terminal.name,
     )
 
 
@@ -97,9 +97,3 @@ def _bridge_commands(app: App) -> tuple[BridgeCommands, DeliveryCommands]:
         BridgeCommands(dispatcher, reload, bridge_stores, zone, app.terminal.name),
         DeliveryCommands(stores.deliveries, dispatcher.retry_now, zone),
     )
-
-
-def _session_commands(app: App) -> SessionCommands:
-    stores = app.stores
-    reader = session_reader(app.settings, stores)
-    return SessionCommands(app.resets, reader, stores.conversation, stores.places, app.terminal.name)

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -294,16 +294,6 @@ def open_conversation(settings: Settings, db: Database, log: MessageLog, counter
         classify_request=classify_request,
         undo_kept=settings.values.compaction.undo_kept,
     )
-
-
-@contextmanager
-def open_journal_for_reading(home: Path) -> Iterator[StoredJournal]:
-    """The journal alone, for reading beside whoever serves the home. Raises `NewerSchema`, `StoreError`."""
-    people = Database.open_reader(home / "character.db")
-    try:
-        yield StoredJournal(people)
-    finally:
-        people.close()
 
 
 def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Client:

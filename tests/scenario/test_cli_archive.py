@@ -66,8 +66,8 @@ def home(tmp_path: Path) -> Iterator[ArchivedHome]:
 def test_what_is_archived_is_listed(home: ArchivedHome) -> None:
     done = run_in_process(home.path, "archive", "list")
     assert done.returncode == 0, done.err
-    assert [line.split()[:2] for line in done.out.splitlines()[1:]] == [["main", "1"], [GUEST, "1"]]
-    (one,) = json.loads(run_in_process(home.path, "archive", "list", "--session", "main", "--json").out)
+    assert [line.split("`")[1] for line in done.out.splitlines()] == ["main 1", f"{GUEST} 1"]
+    (one,) = json.loads(run_in_process(home.path, "archive", "list", "main", "--json").out)
     assert (one["records"], one["where"], one["encrypted"]) == (4, "archive/main/1.jsonl.gz", False)
     assert one["bytes"] == home.object.stat().st_size
 
@@ -76,11 +76,8 @@ def test_what_was_said_is_shown_with_what_was_handed_over(home: ArchivedHome) ->
     done = run_in_process(home.path, "archive", "show", "main")
     assert done.returncode == 0, done.err
     assert "Handed over: Open: the boat." in done.out
-    assert "#1 user: the booking number is QX-7781" in done.out
-    rows = [
-        json.loads(line)
-        for line in run_in_process(home.path, "archive", "show", "main", "1", "--json").out.splitlines()
-    ]
+    assert "user #1: the booking number is QX-7781" in done.out
+    rows = json.loads(run_in_process(home.path, "archive", "show", "main", "1", "--json").out)["records"]
     assert [row["content"] for row in rows] == ["the booking number is QX-7781", "noted", OTHER, "I see"]
 
 
@@ -172,11 +169,11 @@ def test_nothing_is_brought_back_while_somebody_serves_the_home(home: ArchivedHo
     ("arguments", "says"),
     [
         (("show", "nobody"), "Nothing of 'nobody' is archived"),
-        (("show", "main", "7"), "Generation 7 of 'main' is not archived"),
+        (("show", "main", "7"), "main 7 is not archived"),
         (("verify", "nobody"), "Nothing of 'nobody' is archived"),
         (("restore", "main", "7"), "Generation 7 of 'main' is not archived"),
-        (("search", " "), "The text to look for is empty"),
-        (("search", "x", "--session", "nobody"), "There is no session 'nobody'"),
+        (("search", " "), "nothing in that but blanks"),
+        (("search", "x", "--session", "nobody"), "There is no conversation 'thread:nobody'"),
     ],
 )
 def test_what_is_not_there_is_told_in_a_line(home: ArchivedHome, arguments: tuple[str, ...], says: str) -> None:
@@ -188,6 +185,7 @@ def test_what_is_not_there_is_told_in_a_line(home: ArchivedHome, arguments: tupl
 def test_a_home_without_archives_says_so(tmp_path: Path) -> None:
     assert "There is nothing in" in one_line_error(run_in_process(tmp_path / "home", "archive", "list"))
     StoreHome(tmp_path / "home").open().close()
+    Database.open(tmp_path / "home" / "character.db", character_migrations, NOW).close()
     assert "Nothing is archived yet" in run_in_process(tmp_path / "home", "archive", "list").out
     assert run_in_process(tmp_path / "home", "archive", "verify").out == "Nothing is archived yet.\n"
 
@@ -196,12 +194,13 @@ def test_a_place_that_is_not_there_is_told_and_other_commands_go_on(home: Archiv
     elsewhere = {"ASSISTANT_ARCHIVE__URL": "nosuch://somewhere/x"}
     assert run_in_process(home.path, "archive", "list", **elsewhere).returncode == 0
     assert run_in_process(home.path, "archive", "show", "main", **elsewhere).returncode == 0
-    assert "nosuch" in one_line_error(run_in_process(home.path, "archive", "show", "main", "9", **elsewhere))
+    assert "nosuch" in one_line_error(run_in_process(home.path, "archive", "verify", "main", "9", **elsewhere))
 
 
 def test_an_encrypted_archive_is_shown_with_its_key_alone(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "home").open()
     home.say("far away", "yes")
+    Database.open(home.path / "character.db", character_migrations, NOW).close()
     url = str(tmp_path / "away")
     open_archive(home, url, IDENTITY_KEY).store("main", 1, NOW, handover="", summary="", reason="manual")
     home.close()

@@ -54,7 +54,7 @@ def test_ended_conversations_are_listed_with_the_current_one(home: Path) -> None
     ]
     assert len(rows(home, "sessions", "list", "--limit", "1")) == 1
     shown = run_in_process(home, "sessions").out
-    assert "by hand" in shown and "thread" not in shown
+    assert "reset" in shown and "thread" not in shown
 
 
 def test_one_conversation_is_shown(home: Path) -> None:
@@ -66,7 +66,7 @@ def test_one_conversation_is_shown(home: Path) -> None:
         1,
     )
     shown = run_in_process(home, "sessions", "show").out
-    assert "Handed over to it:\nNumber 2 ended." in shown and "going on from number 1" in shown
+    assert "It began with this note:\nNumber 2 ended." in shown and "continues main 1" in shown
     done = run_in_process(home, "sessions", "show", "main", "9")
     assert done.returncode == 2 and "no conversation number 9" in one_line_error(done)
 
@@ -104,15 +104,13 @@ def test_what_needs_a_person_is_not_done_without_one(home: Path) -> None:
 def test_a_thread_is_talked_in_reset_and_taken_up_on_a_command_line(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert run_assistant(home, "chat", "--session", "Trip", "-m", "We fly to Rome in May.").returncode == 0
-    done = run_in_process(home, "reset", "--session", "trip", "--yes")
-    assert done.returncode == 0 and "thread:trip begins afresh (number 2)" in done.out
+    done = run_in_process(home, "reset", "trip", "--yes")
+    assert done.returncode == 0 and "thread:trip begins a new conversation (number 2)" in done.out
     assert (home / "archive" / "thread%3Atrip" / "1.jsonl.gz").stat().st_size > 0
-    assert "goes on from number 1" in run_in_process(home, "sessions", "resume", "trip").out
+    assert "continues number 1" in run_in_process(home, "sessions", "resume", "trip").out
     assert [one["generation"] for one in rows(home, "sessions")] == [3, 2, 1]
     assert run_in_process(home, "verify").returncode == 0
-    assert (
-        run_in_process(home, "reset", "--session", "trip", "--cancel").out.strip() == "No reset of thread:trip waits."
-    )
+    assert run_in_process(home, "reset", "trip", "--cancel").out.strip() == "No reset of thread:trip is waiting."
 
 
 def test_a_switch_holds_for_the_lines_that_follow_it_in_a_pipe(tmp_path: Path) -> None:

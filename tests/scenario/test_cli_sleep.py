@@ -163,7 +163,7 @@ def test_a_terminal_shows_how_far_it_is_and_the_report_goes_where_the_output_doe
     with asleep(home) as (process, terminal):
         read_until(b"Falling asleep", terminal)
         out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
-    assert (process.returncode, out.splitlines()[0][:17]) == (0, b"Sleep 1 (by hand)")
+    assert (process.returncode, out.splitlines()[0][:17]) == (0, b"Sleep 1 (manual),")
 
 
 def test_ctrl_c_leaves_the_sleep_to_the_daemon_and_says_so(home: Path) -> None:
@@ -173,7 +173,7 @@ def test_ctrl_c_leaves_the_sleep_to_the_daemon_and_says_so(home: Path) -> None:
         with asleep(home) as (process, terminal):
             read_until(b"Falling asleep", terminal)
             process.send_signal(signal.SIGINT)
-            read_until(b"The sleep goes on in the assistant that runs; `assistant sleep --last`", terminal)
+            read_until(b"`assistant sleep` continues in the running assistant.", terminal)
             out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
         running.process.send_signal(signal.SIGCONT)
     assert (process.returncode, out) == (130, b"")

@@ -67,7 +67,7 @@ async def test_f31_a_reset_learns_archives_and_hands_over(tmp_path: Path) -> Non
         await say(it, OSLO, "Remind me to call the plumber.")
         await run(it, "/todo add buy milk")
         told = await run(it, "/reset")
-        assert "main begins afresh (number 2)" in told and "4 messages of number 1 stay" in told
+        assert "main begins a new conversation (number 2)" in told and "4 messages of number 1 stay" in told
         assert "Told: I live in Oslo." in learned(it)
         words = note(it)
         assert words.startswith("The conversation before this one (number 1) ended on Sunday 2026-03-01")
@@ -107,7 +107,7 @@ async def test_f31_what_no_model_could_read_is_read_at_the_next_sleep(tmp_path: 
     async with run_app(tmp_path, "Nice.", writer=by) as it:
         await say(it, OSLO)
         told = await run(it, "/reset")
-        assert "2 messages could not be read for memories now" in told
+        assert "2 messages could not be read for memories yet" in told
         assert learned(it) == []
         assert it.app.status()["sessions"][0]["unextracted"] == 2
         assert "main: 2 messages to read" in await run(it, "/sleep --dry-run")
@@ -229,9 +229,9 @@ async def test_a_reset_that_waits_can_be_given_up(tmp_path: Path) -> None:
         (tmp_path / "archive").write_text("in the way")
         with pytest.raises(ArchiveUnavailable):
             await run(it, "/reset")
-        assert "given up" in await run(it, "/reset --cancel")
+        assert "is cancelled" in await run(it, "/reset --cancel")
         assert it.app.status()["ok"]
-        assert await run(it, "/reset --cancel") == "No reset of main waits."
+        assert await run(it, "/reset --cancel") == "No reset of main is waiting."
 
 
 async def test_f31_a_reset_that_a_crash_cut_off_is_carried_out_at_the_next_look(tmp_path: Path) -> None:

@@ -33,14 +33,14 @@ async def test_a_thread_is_put_away_and_its_next_message_begins_the_next(tmp_pat
         assert "which is new" in await run(it, "/session Trip to Rome")
         await say_in(it, "thread:trip-to-rome", "We fly in May.")
         told = await run(it, "/sessions end trip-to-rome")
-        assert "put away" in told
+        assert "thread:trip-to-rome ended" in told
         await say_in(it, "thread:trip-to-rome", "And June?")
         assert shown(it, "thread:trip-to-rome")[1:] == ["And June?", "Nice."]
-        with pytest.raises(UsageError, match="main always goes on"):
+        with pytest.raises(UsageError, match="main cannot be ended"):
             await say(it, OSLO)
             await run(it, "/sessions end main")
         listed = await run(it, "/sessions")
-        assert "| thread:trip-to-rome | thread | 1 | 2 |" in listed and "put away" in listed
+        assert "- `thread:trip-to-rome 1` — 2 messages" in listed and ", ended" in listed
 
 
 async def test_an_earlier_conversation_is_taken_up_and_left_again(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ async def test_an_earlier_conversation_is_taken_up_and_left_again(tmp_path: Path
         await run(it, "/reset")
         await say(it, "Something else.")
         told = await run(it, "/sessions resume main 1")
-        assert "goes on from number 1" in told
+        assert "continues number 1" in told
         assert shown(it)[:2] == [OSLO, "Nice."]
         assert shown(it)[2].startswith("Conversation number 1 goes on here")
         await say(it, "Where do I live?")
@@ -72,7 +72,7 @@ async def test_a_conversation_that_went_on_and_said_nothing_new_can_go_on_again(
         told = await run(it, "/sessions resume main 1")
         assert "goes back" not in told
         told = await run(it, "/reset")
-        assert "`/sessions resume main 3` takes the conversation up again" in told
+        assert "`/sessions resume main 3` takes that conversation up again" in told
         await run(it, "/sessions resume main 3")
         assert shown(it)[:2] == [OSLO, "Nice."]
         assert whole(it)
@@ -83,9 +83,9 @@ async def test_one_conversation_is_shown_with_its_note_and_where_it_is(tmp_path:
         await say(it, OSLO)
         await run(it, "/reset")
         first = await run(it, "/sessions show main 1")
-        assert "main, number 1 (main): 2 messages" in first and "Archived at" in first and "by hand" in first
+        assert "main 1 (main): 2 messages" in first and "Archived at" in first and ", reset." in first
         second = await run(it, "/sessions show main")
-        assert "Handed over to it:\nThe conversation before this one" in second
+        assert "It began with this note:\nThe conversation before this one" in second
         with pytest.raises(UsageError, match="no conversation number 7"):
             await run(it, "/sessions show main 7")
 
@@ -95,7 +95,7 @@ async def test_where_one_is_and_what_other_threads_there_are(tmp_path: Path) -> 
         await say(it, OSLO)
         await say_in(it, "thread:trip", "We fly in May.")
         assert "You are in main." in (told := await run(it, "/session")) and "`thread:trip`" in told
-        assert "You are in thread:trip now, 2 messages" in await run(it, "/session trip")
+        assert "You are in thread:trip now, the model sees 2 messages" in await run(it, "/session trip")
         with pytest.raises(UsageError, match="not a conversation of yours"):
             await run(it, "/session peer:x:ann")
         with pytest.raises(UsageError, match="no name"):

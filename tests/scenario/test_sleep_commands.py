@@ -27,7 +27,7 @@ async def test_a_sleep_by_hand_tells_what_it_did_and_last_tells_it_again(tmp_pat
     async with run_app(tmp_path, "Nice.") as it:
         assert await sleep(it, "--last") == "No sleep yet."
         told = await sleep(it)
-        assert told.startswith("Sleep 1 (by hand), 2026-03-01 ") and "There was nothing to do." in told
+        assert told.startswith("Sleep 1 (manual), 2026-03-01 ") and "There was nothing to do." in told
         assert await sleep(it, "--last") == told
         kept = json.loads(await sleep(it, "--last", "--json"))
         assert (kept["id"], kept["trigger"], kept["state"]) == (1, "manual", "done")
@@ -100,7 +100,7 @@ async def test_the_compactions_of_a_night_are_taken_back_with_it(tmp_path: Path)
         await sleep(it, "--phase", "compact")
         assert "summary" in {tag for one in it.app.stores.journal.entries("owner") for tag in one.tags}
         told = await sleep(it, "--undo")
-        assert "Compaction of main taken back." in told and "set aside" in told
+        assert "Compaction of main undone." in told and "set aside" in told
         assert it.app.stores.conversation.load_view("main").messages == before
         assert it.app.stores.journal.entries("owner") == []
 
@@ -137,4 +137,4 @@ async def test_late_is_told_as_late(tmp_path: Path) -> None:
         it.clock.now += timedelta(days=2)
         it.app.sleep.scheduler.check_due()
         await it.app.sleep.scheduler.run_now("sleep")
-        assert "(night, slept late)" in await sleep(it, "--last")
+        assert "(night, late)" in await sleep(it, "--last")

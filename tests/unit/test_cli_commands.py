@@ -136,8 +136,8 @@ def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number(
     [
         ("`/compact --undo 3` takes it back", "`assistant compact --undo 3` takes it back"),
         ("`/sleep` tries again.", "`assistant sleep` tries again."),
-        ("`/reset trip --cancel` gives it up.", "`assistant reset --session trip --cancel` gives it up."),
-        ("`/reset` or `/reset trip`", "`assistant reset` or `/reset trip`"),
+        ("`/reset trip --cancel` cancels it.", "`assistant reset trip --cancel` cancels it."),
+        ("`/reset` or `/reset trip`", "`assistant reset` or `assistant reset trip`"),
         ("`/why e12`, `/unpin 3`", "`assistant memory why e12`, `assistant pins remove 3`"),
         ("`/remind cancel 3`, `/remind mum --at 9:00`", "`assistant remind cancel 3`, `/remind mum --at 9:00`"),
         ("`/sleeping`, /sleep, `/undo`", "`/sleeping`, /sleep, `/undo`"),

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from assistant.commands.sleep import (
+    UndoneSleep,
     render_forecast,
     render_phase,
     render_sleep_progress,
     render_sleep_report,
     render_sleep_undo,
-    sleep_report_json,
 )
 from assistant.core.memories import SleepReport
 from assistant.core.text import format_duration
 from sleep.compaction.values import SummaryEstimate
 from sleep.cycle.dry_run import FullSession, SleepForecast, UnreadSession
 from sleep.cycle.phase_result import PhaseResult
-from sleep.cycle.undo import SleepUndoResult
 from tests.support.sentence_tables import every_case
 
 OSLO = ZoneInfo("Europe/Oslo")
@@ -88,7 +86,7 @@ def only(name: str, **phase: Any) -> SleepReport:
 def test_a_night_is_told_in_the_zone_of_the_home_a_line_for_each_thing() -> None:
     assert say(NIGHT).splitlines() == [
         "Sleep 7 (night), 2026-11-20 03:30, 1 min 5 s: all went well.",
-        "- Compactions: 2 entries went into the journal.",
+        "- Compactions: 2 entries were written into the journal.",
         "- Read: 1,200 messages; 14 entries for the journal, 2 known already.",
         "- Not taken from a model's answer: not JSON.",
         "- Left for the next sleep: 1 session not read to the end.",
@@ -103,15 +101,15 @@ def test_a_night_is_told_in_the_zone_of_the_home_a_line_for_each_thing() -> None
 
 
 def test_there_was_none_yet() -> None:
-    assert say(None) == "No sleep yet." and sleep_report_json(None) is None
+    assert say(None) == "No sleep yet."
 
 
 @every_case(
     [
-        ("running", "manual", "(by hand), 2026-11-20 03:30, 1 h 0 min: it is still under way"),
-        ("interrupted", "late", "(night, slept late), 2026-11-20 03:30, cut off: it was cut off; the next one goes on"),
-        ("undone", "nap", "(nap), 2026-11-20 03:30, cut off: it was taken back"),
-        ("failed", "phase", "(one phase), 2026-11-20 03:30, cut off: not all went well"),
+        ("running", "manual", "(manual), 2026-11-20 03:30, 1 h 0 min: still running"),
+        ("interrupted", "late", "(night, late), 2026-11-20 03:30: cut off; the next one continues"),
+        ("undone", "nap", "(nap), 2026-11-20 03:30: undone"),
+        ("failed", "phase", "(one phase), 2026-11-20 03:30: not all went well"),
     ]
 )
 def test_how_it_began_and_how_it_ended_is_told(state: Any, trigger: str, words: str) -> None:
@@ -156,17 +154,7 @@ def test_while_it_goes_on_a_line_says_where_it_is() -> None:
     assert render_sleep_progress(running, now) == "Falling asleep (12 s)"
     running = replace(running, phases={"settle": {}, "extract": {"state": "running", "read": 240, "written": 12}})
     assert render_sleep_progress(running, now) == "Reading: Read: 240 messages; 12 entries for the journal (12 s)"
-    assert "240 messages; 12 entries for the journal. (under way)" in say(running)
-
-
-def test_the_same_as_json_is_what_is_kept() -> None:
-    found = sleep_report_json(NIGHT)
-    assert found is not None and json.loads(json.dumps(found))["phases"] == NIGHT.phases
-    assert (found["id"], found["started_at"], found["ended_at"]) == (
-        7,
-        "2026-11-20T02:30:00+00:00",
-        "2026-11-20T02:31:05+00:00",
-    )
+    assert "240 messages; 12 entries for the journal. (running)" in say(running)
 
 
 @every_case([(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (7260, "2 h 1 min")])
@@ -203,15 +191,15 @@ def test_where_nothing_waits_that_is_foreseen() -> None:
 
 def test_what_was_taken_back_and_what_was_left_is_told() -> None:
     edits = ("profile:1", "profile:2", "file:MEMORY.md", "file:memory/2026-11-20.md", "file:memory/2026-11-20.md")
-    done = SleepUndoResult(NIGHT, 3, 1, edits, ("main",), ("peer:x:ann: it was compacted again since",))
+    done = UndoneSleep(7, BEGUN, 3, 1, edits, ("main",), ("peer:x:ann: it was compacted again since",))
     assert render_sleep_undo(done, OSLO).splitlines() == [
-        "Took back sleep 7 of 2026-11-20 03:30.",
-        "- Memories: 3 changes taken back.",
-        "- Journal: 1 entry set aside; they stay, and nothing is made of them.",
+        "Undid sleep 7 of 2026-11-20 03:30.",
+        "- Memories: 3 changes undone.",
+        "- Journal: 1 entry set aside: they are kept, but no memories are made of them.",
         "- None of it is learned again from what was said, not by `assistant memory rebuild --from-log` either; what "
         "is said again is.",
-        "- Profiles: 2 changes taken back.",
-        "- Files as they were: MEMORY.md, memory/2026-11-20.md.",
-        "- Compaction of main taken back.",
+        "- Profiles: 2 changes undone.",
+        "- Files restored: MEMORY.md, memory/2026-11-20.md.",
+        "- Compaction of main undone.",
         "- ! Left as it is: peer:x:ann: it was compacted again since",
     ]
