@@ -23,8 +23,7 @@ from anthropic.types import RawMessageStreamEvent
 from assistant.core.errors import ModelError
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
-from assistant.models.anthropic_request import render_anthropic_request
-from assistant.models.anthropic_stream import AnthropicAnswer
+from assistant.models.anthropic_format import AnthropicAnswer, render_anthropic_request
 from assistant.models.encoding import MalformedProviderData, event_to_dict, require_object
 from assistant.models.errors import (
     ProviderFault,

@@ -1,4 +1,4 @@
-"""What the provider forms share: text that survives JSON, ids and names that every provider takes, words for media.
+"""What the formats of providers share: text that survives JSON, ids and names that every provider takes, media.
 
 Pure. What a message says is never changed beyond characters that no request can carry (lone surrogates).
 """
@@ -13,12 +13,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from assistant.core.messages import Media
+from assistant.core.model_api import ToolSpec
 from assistant.core.text import lazy_regex
 
 CHARS_PER_TOKEN = 4
 MAX_ID_LENGTH = 40
 MAX_NAME_LENGTH = 64
 INVALID_JSON = "__invalid_json__"
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NOT_IN_NAMES = lazy_regex(r"[^a-zA-Z0-9_-]")
 
 
@@ -27,14 +29,14 @@ class MalformedProviderData(ValueError):
 
 
 def event_to_dict(event: object) -> Mapping[str, Any]:
-    """An SDK's event as a plain JSON object. Raises `Garbled`: SDKs pass on whatever JSON a server sends."""
+    """An SDK's event as a plain JSON object: SDKs pass on whatever JSON a server sends. Raises `MalformedProviderData`."""
     if isinstance(event, BaseModel):
         event = event.model_dump(exclude_unset=True, by_alias=True, warnings=False)
     return require_object(event)
 
 
 def require_object(value: object) -> Mapping[str, Any]:
-    """`value` if it is a JSON object, an empty one for null. Raises `Garbled`."""
+    """`value` if it is a JSON object, an empty one for null. Raises `MalformedProviderData`."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -65,6 +67,21 @@ def clean_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [clean_json(item) for item in value]
     return value
+
+
+def encode_text(text: str) -> list[dict[str, Any]]:
+    """`text` as the one part that all providers write alike; nothing for blank text, which they refuse."""
+    return [{"type": "text", "text": clean_text(text)}] if text.strip() else []
+
+
+def encode_tool(spec: ToolSpec, *, schema_key: str) -> dict[str, Any]:
+    schema = clean_json(dict(spec.schema))
+    return {"name": spec.name, "description": clean_text(spec.description), schema_key: schema}
+
+
+def is_image(media: Media) -> bool:
+    """Whether it is an image that providers take."""
+    return bool(media.kind == "image" and media.mime in IMAGE_TYPES and media.data)
 
 
 def safe_tool_name(name: str) -> str:
@@ -106,7 +123,6 @@ class CallIds:
 
     def id_for_call(self, call_id: str) -> str:
         given = unique_call_id(call_id, self._used)
-        self._used.add(given)
         self._open.setdefault(call_id, deque()).append(given)
         return given
 
@@ -120,13 +136,14 @@ def safe_call_id(call_id: str) -> str:
 
 
 def unique_call_id(call_id: str, taken: set[str]) -> str:
-    """`call_id` in safe characters; with a number behind it when it is taken."""
+    """`call_id` in safe characters, with a number behind it when it is taken; added to `taken`."""
     base = given = safe_call_id(call_id)
     number = 1
     while given in taken:
         number += 1
         suffix = f"_{number}"
         given = base[: MAX_ID_LENGTH - len(suffix)] + suffix
+    taken.add(given)
     return given
 
 

@@ -34,34 +34,11 @@ from assistant.core.model_api import (
     TextDelta,
 )
 from assistant.core.ports import Model
-from assistant.core.text import shorten_line
-from assistant.models.errors import MAX_REASON_CHARACTERS
+from assistant.models.errors import read_error_table, shorten_reason
 
 RETRIED_KINDS: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
 FIRST_WAIT_SECONDS = 1.0
 OFFLINE_PROVIDER = "offline"
-
-# When all failed: the kind that tells a person most about what to do, first.
-_TELLING: tuple[ModelErrorKind, ...] = (
-    "refusal",
-    "auth",
-    "budget",
-    "bad_request",
-    "overflow",
-    "rate_limit",
-    "overload",
-    "network",
-)
-_ADVICE: dict[ModelErrorKind, str] = {
-    "refusal": "say it in other words",
-    "auth": "check the key and the account, then say /retry",
-    "budget": "raise [budget] or wait for the next day or month",
-    "bad_request": "check model.name and model.base_url, then say /retry",
-    "overflow": "set a smaller context.max_context_tokens, or use a model with a larger window",
-    "rate_limit": "wait a little, then say /retry",
-    "overload": "wait a little, then say /retry",
-    "network": "check the connection, then say /retry",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +190,19 @@ def _newest(request: ModelRequest) -> ModelRequest:
 
 def _reason(failure: ModelError) -> str:
     """What happened, without the rest of the sentence that a person is told when nothing is left to try."""
-    return shorten_line(str(failure).partition(" Your message is kept")[0].rstrip(". "), MAX_REASON_CHARACTERS)
+    return shorten_reason(str(failure).partition(" Your message is kept")[0].rstrip(". "))
 
 
 def _most_telling(failures: Sequence[ModelError]) -> ModelError:
     """One error in one line: what happened, what was kept, what to do."""
-    worst = min(failures, key=lambda failure: _TELLING.index(failure.kind))
+    advice = read_error_table().advice
+    worst = min(failures, key=lambda failure: list(advice).index(failure.kind))
     if isinstance(worst, BudgetExceeded):
         return worst
     others = len(failures) - 1
     more = f" ({others} more {'model' if others == 1 else 'models'} failed too)" if others else ""
     return ModelError(
-        f"{_reason(worst)}{more}. Your message is kept; {_ADVICE[worst.kind]}.",
+        f"{_reason(worst)}{more}. Your message is kept; {advice[worst.kind]}.",
         kind=worst.kind,
         retry_after=worst.retry_after,
         provider=worst.provider,

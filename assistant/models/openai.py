@@ -38,8 +38,7 @@ from assistant.models.limits import (
     window_from_props,
     window_from_running_models,
 )
-from assistant.models.openai_request import OutputLimit, render_openai_request
-from assistant.models.openai_stream import OpenAIAnswer
+from assistant.models.openai_format import OpenAIAnswer, OutputLimit, render_openai_request
 from assistant.models.prices import OPENAI_URL, is_hosted_by_openai
 
 CONNECT_SECONDS = 10.0

@@ -17,7 +17,7 @@ from assistant.context.pressure import RequestBudgets
 from assistant.context.structure import block_starts
 from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
-from assistant.models import anthropic_request as anthropic_form
+from assistant.models import anthropic_format
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
 from sleep.compaction import planner
@@ -288,7 +288,7 @@ class CompactionMachine(RuleBasedStateMachine):
             asked = Message("user", "and now?", id=1 << 40)
             view = self.home.conversation.load_view(key)
             request = build_request(replace(view, messages=(*view.messages, asked)), FRAME, LIMITS)
-            assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL)) == []
+            assert validate_messages(anthropic_format.render_anthropic_request(request, MODEL)) == []
             assert request.messages[-1].content.endswith("and now?")
 
     # ------------------------------------------------------------------------------------------------------- helpers

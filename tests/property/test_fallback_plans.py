@@ -11,8 +11,7 @@ from assistant.context.build import build_request
 from assistant.context.pressure import PromptSize, RequestBudgets, measure_pressure
 from assistant.context.structure import newest_request_index
 from assistant.core.messages import Message
-from assistant.models import anthropic_request as anthropic_form
-from assistant.models import openai_request as openai_form
+from assistant.models import anthropic_format, openai_format
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.values import CompactionLimits
@@ -119,5 +118,5 @@ def test_a_context_that_stays_above_the_threshold_is_at_its_floor_and_told(
 def test_what_is_left_makes_a_request_that_both_providers_accept(rows: list[Message], under: CompactionLimits) -> None:
     _, left = planned(rows, under)
     request = build_request(view_of(left), FRAME, LIMITS, volatile="now")
-    assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL)) == []
-    assert validate_chat(openai_form.render_openai_request(request, MODEL)) == []
+    assert validate_messages(anthropic_format.render_anthropic_request(request, MODEL)) == []
+    assert validate_chat(openai_format.render_openai_request(request, MODEL)) == []

@@ -14,8 +14,7 @@ from assistant.context.normalise import normalise
 from assistant.context.structure import newest_request_index
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest
-from assistant.models import anthropic_request as anthropic_form
-from assistant.models import openai_request as openai_form
+from assistant.models import anthropic_format, openai_format
 from tests.strict.validate import RequestLimits, validate_chat, validate_messages
 from tests.support.conversation_strategies import FRAME, LIMITS, MODEL, any_messages, crashed, signed, turns, view_of
 
@@ -24,8 +23,8 @@ many = settings(max_examples=150, deadline=None, database=None)
 
 
 def complaints(request: ModelRequest, issued: dict[str, list[dict[str, Any]]] | None = None) -> list[str]:
-    messages = anthropic_form.render_anthropic_request(request, MODEL)
-    chat = openai_form.render_openai_request(request, MODEL)
+    messages = anthropic_format.render_anthropic_request(request, MODEL)
+    chat = openai_format.render_openai_request(request, MODEL)
     return validate_messages(messages, BOUNDS, issued) + validate_chat(chat, BOUNDS)
 
 
@@ -101,7 +100,7 @@ def _in_a_row(rows: list[Message], **form: str) -> Iterator[tuple[dict[str, Any]
     for end in range(newest_request_index(rows) + 1, len(rows) + 1):
         if rows[end - 1].role in ("user", "tool") and _whole(rows[:end]):
             view = build_request(view_of(rows[:end]), FRAME, LIMITS, volatile="noon")
-            body = anthropic_form.render_anthropic_request(view, MODEL, **form)
+            body = anthropic_format.render_anthropic_request(view, MODEL, **form)
             yield body, sent
             sent = body["messages"]
 

@@ -12,8 +12,7 @@ import pytest
 from assistant.context.build import SUMMARIES_INTRO, PromptFrame, build_request
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest
-from assistant.models import anthropic_request as anthropic_form
-from assistant.models import openai_request as openai_form
+from assistant.models import anthropic_format, openai_format
 from assistant.settings.settings import shipped_config_dir
 from tests.strict.count import count_tokens
 from tests.strict.validate import validate_chat, validate_messages
@@ -37,8 +36,8 @@ def says(text: str, message_id: int) -> Message:
 
 def request_of(*rows: Message, frame: PromptFrame = FRAME, volatile: str = "") -> ModelRequest:
     request = build_request(view_of(rows), frame, LIMITS, volatile=volatile)
-    assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL)) == []
-    assert validate_chat(openai_form.render_openai_request(request, MODEL)) == []
+    assert validate_messages(anthropic_format.render_anthropic_request(request, MODEL)) == []
+    assert validate_chat(openai_format.render_openai_request(request, MODEL)) == []
     return request
 
 
@@ -61,18 +60,18 @@ def test_the_volatile_block_stands_with_the_newest_request_and_leaves_no_trace_i
     request = build_request(view, FRAME, LIMITS, volatile="It is noon.")
     assert [m.metadata.get("volatile") for m in request.messages] == [None, None, "It is noon.", None, None]
     assert all("volatile" not in row.metadata for row in view.messages)
-    body = anthropic_form.render_anthropic_request(request, MODEL)
+    body = anthropic_format.render_anthropic_request(request, MODEL)
     assert [block["text"] for block in body["messages"][2]["content"]] == ["c"]
     assert body["messages"][-1]["content"][-1]["text"] == "It is noon."
 
 
 def test_f23_what_a_tool_loop_wrote_to_the_cache_is_what_the_next_turn_begins_with() -> None:
     rows = (user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
-    within = anthropic_form.render_anthropic_request(
+    within = anthropic_format.render_anthropic_request(
         build_request(view_of(rows), FRAME, LIMITS, volatile="It is noon."), MODEL
     )
     later = (*rows, says("d", 6), user("e", 7))
-    after = anthropic_form.render_anthropic_request(
+    after = anthropic_format.render_anthropic_request(
         build_request(view_of(later), FRAME, LIMITS, volatile="It is one."), MODEL
     )
     marked = within["messages"][-1]["content"][0]
@@ -90,7 +89,7 @@ def _plain(value: Any) -> Any:
 
 def test_without_a_request_the_volatile_block_has_no_place() -> None:
     request = request_of(says("a", 1), CALL, RESULT, volatile="It is noon.")
-    assert "noon" not in str(anthropic_form.render_anthropic_request(request, MODEL))
+    assert "noon" not in str(anthropic_format.render_anthropic_request(request, MODEL))
 
 
 # ------------------------------------------------------------------------------------------------------------ summaries
@@ -132,7 +131,7 @@ def test_the_prompt_is_cached_up_to_the_newest_request_and_in_a_tool_loop_to_its
 
 def test_no_more_breakpoints_are_asked_for_than_there_are() -> None:
     request = request_of(SUMMARY, user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
-    body = anthropic_form.render_anthropic_request(request, MODEL)
+    body = anthropic_format.render_anthropic_request(request, MODEL)
     assert str(body).count("cache_control") == 4
 
 
@@ -162,7 +161,7 @@ def test_the_first_prompt_is_small() -> None:
     )
     request = request_of(user("hi", 1), frame=frame, volatile="Now: Sat 2026-11-21 10:00 (Europe/Oslo)")
     assert len(request.tools) >= 6
-    assert count_tokens(anthropic_form.render_anthropic_request(request, MODEL)) <= 1200
+    assert count_tokens(anthropic_format.render_anthropic_request(request, MODEL)) <= 1200
     assert frame.size(COUNTER).tokens <= 2400
 
 

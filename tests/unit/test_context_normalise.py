@@ -18,8 +18,7 @@ from assistant.context.normalise import (
 from assistant.context.structure import newest_request_index
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ModelRequest
-from assistant.models import anthropic_request as anthropic_form
-from assistant.models import openai_request as openai_form
+from assistant.models import anthropic_format, openai_format
 from tests.strict.validate import RequestLimits, validate_chat, validate_messages
 from tests.support.conversation_strategies import MODEL, PICTURE, signed
 
@@ -47,8 +46,8 @@ def accepted(rows: list[Message], bounds: RequestLimits = ORDINARY) -> tuple[Mes
     """The normalised rows, which both providers take."""
     sent = normalise(rows, MediaLimits(bounds.max_images, bounds.max_bytes))
     request = ModelRequest((), sent)
-    assert validate_messages(anthropic_form.render_anthropic_request(request, MODEL), bounds) == []
-    assert validate_chat(openai_form.render_openai_request(request, MODEL), bounds) == []
+    assert validate_messages(anthropic_format.render_anthropic_request(request, MODEL), bounds) == []
+    assert validate_chat(openai_format.render_openai_request(request, MODEL), bounds) == []
     return sent
 
 
@@ -250,7 +249,7 @@ def test_f17_pictures_beyond_the_number_a_provider_takes_are_named_oldest_first(
     sent = accepted(rows, RequestLimits(max_images=3))
     assert shown(sent) == ["p1.png", "p2.png", "p3.png"]
     assert [medium.name for row in sent for medium in row.media] == ["p0.png", "p1.png", "p2.png", "p3.png"]
-    text = str(anthropic_form.render_anthropic_request(ModelRequest((), sent), MODEL))
+    text = str(anthropic_format.render_anthropic_request(ModelRequest((), sent), MODEL))
     assert '"p0.png"' in text and "is not shown here" in text
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ModelRequest, SystemBlock, ToolSpec
-from assistant.models import anthropic_request as anthropic_form
-from assistant.models import openai_request as openai_form
-from assistant.models.anthropic_request import position_mark
+from assistant.models import anthropic_format, openai_format
+from assistant.models.anthropic_format import position_mark
 from tests.strict.validate import validate_chat, validate_messages
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -36,13 +35,13 @@ def result(call_id: str, text: str = "seen") -> Message:
 
 
 def claude(asked: ModelRequest, model: str = "m") -> dict[str, Any]:
-    body = anthropic_form.render_anthropic_request(asked, model)
+    body = anthropic_format.render_anthropic_request(asked, model)
     assert validate_messages(body) == []
     return body
 
 
 def chat(asked: ModelRequest) -> dict[str, Any]:
-    body = openai_form.render_openai_request(asked, "m")
+    body = openai_format.render_openai_request(asked, "m")
     assert validate_chat(body) == []
     return body
 
@@ -143,7 +142,7 @@ def test_an_answer_that_was_only_thought_is_left_out() -> None:
 
 
 def test_thinking_is_asked_for_by_type_and_sampling_never() -> None:
-    body = anthropic_form.render_anthropic_request(request(user("hi")), "m", thinking="adaptive")
+    body = anthropic_format.render_anthropic_request(request(user("hi")), "m", thinking="adaptive")
     assert body["thinking"] == {"type": "adaptive"}
     assert set(claude(request(user("hi")))) == {"model", "max_tokens", "messages"}
 
@@ -192,7 +191,7 @@ def test_neighbours_are_merged_for_chat_templates() -> None:
 def test_calls_carry_their_arguments_as_json_text() -> None:
     body = chat(request(user("go"), called("a"), result("a", "")))
     assert body["messages"][1]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"at": "a"}'}
-    assert body["messages"][2]["content"] == openai_form.NO_OUTPUT
+    assert body["messages"][2]["content"] == openai_format.NO_OUTPUT
 
 
 def test_parts_appear_only_where_an_image_is() -> None:
@@ -201,9 +200,9 @@ def test_parts_appear_only_where_an_image_is() -> None:
 
 
 def test_openai_s_own_models_get_the_new_name_of_the_cap() -> None:
-    body = openai_form.render_openai_request(request(user("hi")), "m", output_limit="max_completion_tokens")
+    body = openai_format.render_openai_request(request(user("hi")), "m", output_limit="max_completion_tokens")
     assert validate_chat(body, hosted=True) == []
-    assert validate_chat(openai_form.render_openai_request(request(user("hi")), "m"), hosted=True) != []
+    assert validate_chat(openai_format.render_openai_request(request(user("hi")), "m"), hosted=True) != []
 
 
 # ---------------------------------------------------------------------------------------------------------------- both
@@ -243,8 +242,10 @@ def test_the_same_request_gives_the_same_bytes() -> None:
     asked = request(
         user("go"), called("a"), result("a"), tools=(LOOK,), system=(SystemBlock("s", True),), cache_boundaries=(2,)
     )
-    assert anthropic_form.render_anthropic_request(asked, "m") == anthropic_form.render_anthropic_request(asked, "m")
-    assert openai_form.render_openai_request(asked, "m") == openai_form.render_openai_request(asked, "m")
+    assert anthropic_format.render_anthropic_request(asked, "m") == anthropic_format.render_anthropic_request(
+        asked, "m"
+    )
+    assert openai_format.render_openai_request(asked, "m") == openai_format.render_openai_request(asked, "m")
 
 
 def test_notes_of_the_runtime_that_reach_the_form_are_never_instructions() -> None:

@@ -11,8 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assistant.core.model_api import ModelReply
-from assistant.models import anthropic_stream as anthropic_reply
-from assistant.models import openai_stream as openai_reply
+from assistant.models import anthropic_format, openai_format
 from assistant.models.encoding import MalformedProviderData, parse_arguments
 
 KEYS = st.sampled_from(
@@ -53,13 +52,13 @@ def delta(index: int, **piece: Any) -> dict[str, Any]:
 
 
 def claude(events: Sequence[dict[str, Any]]) -> tuple[str, ModelReply]:
-    assembly = anthropic_reply.AnthropicAnswer("m")
+    assembly = anthropic_format.AnthropicAnswer("m")
     shown = "".join(assembly.feed(event) for event in events)
     return shown, assembly.reply()
 
 
 def chat(chunks: Sequence[dict[str, Any]]) -> tuple[str, ModelReply]:
-    assembly = openai_reply.OpenAIAnswer("m", lambda: 7)
+    assembly = openai_format.OpenAIAnswer("m", lambda: 7)
     shown = "".join(assembly.feed(chunk) for chunk in chunks)
     return shown, assembly.reply()
 
@@ -128,7 +127,7 @@ def test_what_has_no_place_is_garbled(event: dict[str, Any]) -> None:
 
 
 def test_usage_is_what_was_told_last_and_an_estimate_until_then() -> None:
-    assembly = anthropic_reply.AnthropicAnswer("m")
+    assembly = anthropic_format.AnthropicAnswer("m")
     for event in (START, block(0, type="text", text=""), delta(0, type="text_delta", text="x" * 40)):
         assembly.feed(event)
     assert (assembly.usage.input, assembly.usage.output) == (9, 10)

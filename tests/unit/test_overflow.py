@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assistant.models.overflow import is_context_length_error, is_too_large
+from assistant.models.errors import is_context_length_error, is_too_large
 
 
 def openai_body(message: str, code: str | None = None, kind: str = "invalid_request_error") -> dict[str, Any]:

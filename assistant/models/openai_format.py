@@ -1,27 +1,133 @@
-"""The chunks of a Chat Completions stream put together to one reply. Pure: chunks in, a `Reply` out.
+"""Chat Completions: a request as its body, and the chunks of its stream as one reply. Pure: the same request gives the
+same bytes.
 
-Written for what local servers really send: no usage, tool calls without index or id, arguments as an object or as
-broken JSON. A chunk that is no chunk raises `Garbled`.
+Requests are written for the strictest reader: local servers push the messages through a chat template that knows one
+system message at the start, then user and assistant in turn, and text rather than parts. So system blocks are joined,
+neighbours of one role are merged, and parts appear only where an image is. Streams are read as local servers really
+send them: no usage, tool calls without index or id, arguments as an object or as broken JSON. A chunk that is no chunk
+raises `MalformedProviderData`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from assistant.core.messages import Message, ToolCall, Usage
-from assistant.core.model_api import ModelReply, StopReason
+from assistant.core.messages import Media, Message, ToolCall, Usage
+from assistant.core.model_api import ModelReply, ModelRequest, StopReason
 from assistant.models.encoding import (
     CHARS_PER_TOKEN,
+    CallIds,
     MalformedProviderData,
+    clean_json,
+    clean_text,
+    describe_media,
+    encode_text,
+    encode_tool,
+    is_image,
     parse_arguments,
     read_token_count,
     require_object,
+    safe_tool_name,
     unique_call_id,
 )
 from assistant.models.errors import PartialAnswer
+
+NO_OUTPUT = "(no output)"
+
+Part = dict[str, Any]
+OutputLimit = Literal["max_tokens", "max_completion_tokens"]
+
+
+def render_openai_request(
+    request: ModelRequest, model: str, *, output_limit: OutputLimit = "max_tokens"
+) -> dict[str, Any]:
+    """The JSON body, without `stream`. `output_limit` is the name under which the server knows the cap on the answer:
+    OpenAI's own models refuse the old name, many other servers ignore the new one."""
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [*_system(request), *_messages(request)],
+        output_limit: request.max_output_tokens,
+    }
+    if request.tools:
+        body["tools"] = [
+            {"type": "function", "function": encode_tool(spec, schema_key="parameters")} for spec in request.tools
+        ]
+    return body
+
+
+def _system(request: ModelRequest) -> list[dict[str, Any]]:
+    texts = [clean_text(block.text) for block in request.system if block.text.strip()]
+    return [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
+
+
+def _messages(request: ModelRequest) -> list[dict[str, Any]]:
+    ids = CallIds()
+    rendered: list[dict[str, Any]] = []
+    for message in request.messages:
+        entry = _entry(message, ids)
+        before = rendered[-1] if rendered else None
+        if before and before["role"] == entry["role"] != "tool":
+            _merge(before, entry)
+        elif entry["role"] == "tool" or entry["content"] or entry.get("tool_calls"):
+            rendered.append(entry)
+    for entry in rendered:
+        if isinstance(entry["content"], list):
+            entry["content"] = _flat(entry["content"])
+    return rendered
+
+
+def _entry(message: Message, ids: CallIds) -> dict[str, Any]:
+    """One message; its content a list of parts until neighbours are merged."""
+    match message.role:
+        case "assistant":
+            ids.start_answer()
+            entry: dict[str, Any] = {"role": "assistant", "content": encode_text(message.content)}
+            if message.tool_calls:
+                entry["tool_calls"] = [_call(call, ids) for call in message.tool_calls]
+            return entry
+        case "tool":
+            parts = [message.content, *(describe_media(medium) for medium in message.media)]
+            text = clean_text("\n\n".join(part for part in parts if part.strip()))
+            return {
+                "role": "tool",
+                "tool_call_id": ids.id_for_result(message.tool_call_id or ""),
+                "content": text or NO_OUTPUT,
+            }
+        case _:
+            volatile = encode_text(str(message.metadata.get("volatile", "")))
+            return {"role": "user", "content": [*volatile, *_media(message.media), *encode_text(message.content)]}
+
+
+def _merge(before: dict[str, Any], entry: dict[str, Any]) -> None:
+    before["content"] = before["content"] + entry["content"]
+    if calls := entry.get("tool_calls"):
+        before["tool_calls"] = [*before.get("tool_calls", ()), *calls]
+
+
+def _flat(parts: list[Part]) -> str | list[Part]:
+    if all(part["type"] == "text" for part in parts):
+        return "\n\n".join(part["text"] for part in parts)
+    return parts
+
+
+def _call(call: ToolCall, ids: CallIds) -> dict[str, Any]:
+    arguments = json.dumps(clean_json(dict(call.arguments)), ensure_ascii=False)
+    function = {"name": safe_tool_name(call.name), "arguments": arguments}
+    return {"id": ids.id_for_call(call.id), "type": "function", "function": function}
+
+
+def _media(media: tuple[Media, ...]) -> Iterator[Part]:
+    for medium in media:
+        if is_image(medium):
+            yield {"type": "image_url", "image_url": {"url": f"data:{medium.mime};base64,{medium.data}"}}
+        else:
+            yield from encode_text(describe_media(medium))
+
+
+# --------------------------------------------------------------------------------------------------------------- stream
 
 _STOPS: Mapping[str, StopReason] = {
     "length": "max_tokens",
@@ -67,7 +173,7 @@ class OpenAIAnswer:
         return PartialAnswer(self.begun, self.text, self.usage)
 
     def feed(self, chunk: Mapping[str, Any]) -> str:
-        """Take one chunk; returns the text to show for it. Raises `Garbled`."""
+        """Take one chunk; returns the text to show for it. Raises `MalformedProviderData`."""
         choices = chunk.get("choices")
         usage = chunk.get("usage")
         if not isinstance(choices, list) and not isinstance(usage, dict):
@@ -146,12 +252,10 @@ class OpenAIAnswer:
 
     def _finished_calls(self) -> tuple[ToolCall, ...]:
         taken: set[str] = set()
-        calls: list[ToolCall] = []
-        for call in self._calls:
-            call_id = unique_call_id(call.id or "call", taken)
-            taken.add(call_id)
-            calls.append(ToolCall(call_id, call.name, parse_arguments(call.arguments)))
-        return tuple(calls)
+        return tuple(
+            ToolCall(unique_call_id(call.id or "call", taken), call.name, parse_arguments(call.arguments))
+            for call in self._calls
+        )
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
