@@ -24,25 +24,23 @@ CAP_PERIODS = {"daily": "day", "monthly": "month"}
 
 @dataclass(frozen=True, slots=True)
 class PeriodSpend:
-    """What a period has cost; `unpriced_tokens` are those of calls without a known price."""
+    """What a period has cost."""
 
     usd: float = 0.0
     tokens: int = 0
-    unpriced_tokens: int = 0
+    unpriced_tokens: int = 0  # of calls without a known price
     calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CapUsage:
-    """One cap that is set, and what of it is used. `setting` is its key in `[budget]`, as in "daily_usd"; `period` the
-    day or month it is of, as in "2026-11-20" or "2026-11"; `used` and `most` in US dollars or tokens. `reached`: a call
-    was refused for it."""
+    """One cap that is set, and what of it is used."""
 
-    setting: str
-    period: str
-    used: float
-    limit: float
-    reached: bool = False
+    setting: str  # its key in `[budget]`, as in "daily_usd"
+    period: str  # its day or month, as in "2026-11-20" or "2026-11"
+    used: float  # US dollars or tokens
+    limit: float  # US dollars or tokens
+    reached: bool = False  # a call was refused for it
 
     @property
     def name(self) -> str:
@@ -76,7 +74,7 @@ class CapUsage:
 
 @dataclass(frozen=True, slots=True)
 class BlockedRequest:
-    """A request of the background that was sent again and again, and is not sent any more until then."""
+    """A background request that was repeated too often, and is not sent again before `until`."""
 
     purpose: str
     times: int
@@ -85,16 +83,14 @@ class BlockedRequest:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatus:
-    """How the budget stands. `caps` are those that are set, those of the day first; `background` is the part of each
-    that work in the background may use. `forecast_usd` is what the month comes to if it goes on as it did, None where
-    it is too young to tell; `today` is the day of the home, as in "2026-11-20"."""
+    """What is used of the budget."""
 
-    today: str
+    today: str  # local day, as in "2026-11-20"
     day: PeriodSpend
     month: PeriodSpend
-    caps: tuple[CapUsage, ...] = ()
-    background: tuple[CapUsage, ...] = ()
-    forecast_usd: float | None = None
+    caps: tuple[CapUsage, ...] = ()  # those that are set, the daily ones first
+    background: tuple[CapUsage, ...] = ()  # the part of each that work in the background may use
+    forecast_usd: float | None = None  # for the month at this rate; None on its first day
     stopped: tuple[BlockedRequest, ...] = ()
 
 
@@ -102,32 +98,32 @@ def cap_usages(
     limits: Mapping[str, float], sums: Mapping[str, PeriodSpend], periods: Mapping[str, str]
 ) -> list[CapUsage]:
     """Those of `limits` (by setting, 0 is none) that are set, against the sums of "day" and "month"."""
-    found: list[CapUsage] = []
-    for setting, most in limits.items():
-        if most:
+    usages: list[CapUsage] = []
+    for setting, limit in limits.items():
+        if limit:
             name, _, unit = setting.partition("_")
-            of = sums[CAP_PERIODS[name]]
-            used = of.usd if unit == "usd" else float(of.unpriced_tokens)
-            found.append(CapUsage(setting, periods[CAP_PERIODS[name]], used, most))
-    return found
+            spend = sums[CAP_PERIODS[name]]
+            used = spend.usd if unit == "usd" else float(spend.unpriced_tokens)
+            usages.append(CapUsage(setting, periods[CAP_PERIODS[name]], used, limit))
+    return usages
 
 
 def first_exceeded_cap(usages: Iterable[CapUsage], usd: float, unpriced_tokens: int) -> CapUsage | None:
-    """The first cap that a call of this worst case would pass. What is free passes none."""
+    """The first cap that a call of this worst case would exceed. What is free exceeds none."""
     for cap in usages:
-        asked = usd if cap.setting.endswith("_usd") else float(unpriced_tokens)
-        if asked and exceeds_cap(cap.used, asked, cap.limit):
+        cost = usd if cap.setting.endswith("_usd") else float(unpriced_tokens)
+        if cost and exceeds_cap(cap.used, cost, cap.limit):
             return cap
     return None
 
 
 def exceeds_cap(used: float, requested: float, limit: float) -> bool:
-    """Whether what is asked for, on top of what is used, is more than may be used."""
+    """Whether `requested` on top of `used` is more than `limit`."""
     return used + requested > limit + _ROUNDING
 
 
 def forecast_spend(usd: float, since: datetime, now: datetime, until: datetime) -> float | None:
-    """What a period from `since` to `until` comes to, all aware UTC, if it goes on as until now; None within its first
-    day, whose hours are not alike."""
+    """What a period from `since` to `until`, all aware UTC, costs at the rate until now; None within its first day,
+    whose hours differ too much."""
     elapsed, whole = (now - since).total_seconds(), (until - since).total_seconds()
     return usd * whole / elapsed if elapsed >= 86_400 else None

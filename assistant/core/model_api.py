@@ -13,32 +13,29 @@ from assistant.core.messages import Message, Usage
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:
-    """One piece of the system prompt. `stable_edge` asks the provider to cache the prompt up to here."""
+    """One piece of the system prompt."""
 
     text: str
-    cache_boundary: bool = False
+    cache_boundary: bool = False  # asks the provider to cache the prompt up to here
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a model is told of a tool. `schema` is a JSON Schema of type object."""
+    """What a model is told of a tool."""
 
     name: str
     description: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Any]  # a JSON Schema of type object
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One well-formed model request (I5), independent of the provider.
-
-    `messages` alternate as the model saw them, already normalised. `cache_edges` are indexes into `messages`: the
-    prompt up to and including that message is worth caching; at most two.
-    """
+    """One well-formed model request (I5), independent of the provider."""
 
     system: tuple[SystemBlock, ...]
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...]  # already normalised
     tools: tuple[ToolSpec, ...] = ()
+    # Indexes into `messages`: the prompt up to and including that message is worth caching; at most two.
     cache_boundaries: tuple[int, ...] = ()
     max_output_tokens: int = 4096
 
@@ -48,33 +45,28 @@ StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "overflow"]
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer as it is written; provisional until the `Reply`."""
+    """A piece of the answer as it is written; provisional until the `ModelReply`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """The end of a model call: the whole assistant message and what it cost.
+    """The end of a model call: the whole assistant message and what it cost."""
 
-    `message.model` names the model that answered; `estimated` is True when the provider reported no usage."""
-
-    message: Message
+    message: Message  # `message.model` names the model that answered
     usage: Usage
     stop: StopReason
-    estimated: bool = False
+    estimated: bool = False  # the provider reported no usage
 
 
 @dataclass(frozen=True, slots=True)
 class ModelNotice:
-    """Something a person should know about how an answer came about (a retry, a fallback), in one line.
-
-    `restarted`: what was streamed so far is withdrawn, the answer begins anew. `over_budget`: why the budget kept a
-    model from answering, in a sentence; "" for anything else."""
+    """Something a person should know about how an answer came about (a retry, a fallback), in one line."""
 
     text: str
-    restarted: bool = False
-    over_budget: str = ""
+    restarted: bool = False  # what was streamed so far is withdrawn, the answer begins anew
+    over_budget: str = ""  # why the budget kept a model from answering, in a sentence
 
 
 ModelEvent = TextDelta | ModelNotice | ModelReply
@@ -82,21 +74,20 @@ ModelEvent = TextDelta | ModelNotice | ModelReply
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """What one request to a model may hold: `window` and `max_output` in tokens, `max_bytes` of the request body,
-    `max_images` a request. `source` says where the window comes from ("provider", "settings", "default")."""
+    """How large one request to a model may be."""
 
-    window: int
-    max_output: int
-    max_bytes: int
+    window: int  # tokens
+    max_output: int  # tokens
+    max_bytes: int  # of the request body
     max_images: int
-    source: str = "default"
+    source: str = "default"  # where the window comes from: "provider", "settings", "table", "default"
 
 
 CallPurpose = Literal[
     "chat", "schedule", "summary", "sleep_summary", "extraction", "scoring", "consolidation", "embedding", "check"
 ]
 """What a call is for. A `schedule` is a turn that a scheduled prompt opened; a `sleep_summary` is one that nobody waits
-for, a `summary` one before an answer, or by hand; `check` is the first call of a set-up."""
+for, a `summary` one before an answer, or by a command; `check` is the first call of a set-up."""
 
 BACKGROUND_PURPOSES: frozenset[CallPurpose] = frozenset(
     ("schedule", "sleep_summary", "extraction", "scoring", "consolidation", "embedding")
@@ -116,35 +107,32 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """What is known of a model call before it is made. `input_tokens` is an estimate of the prompt, `max_output` the
-    cap on the answer; `usd` its worst-case price, None where no price is known. `fingerprint` is the same for the same
-    request of the background, "" where nobody minds that it is sent again."""
+    """What is known of a model call before it is made."""
 
     purpose: CallPurpose
     provider: str
     model: str
-    input_tokens: int
-    max_output: int
-    usd: float | None
+    input_tokens: int  # an estimate of the prompt
+    max_output: int  # the cap on the answer, in tokens
+    usd: float | None  # worst-case price, None where no price is known
     session: str | None = None
     turn: str | None = None
-    fingerprint: str = ""
+    fingerprint: str = ""  # the same for the same request in the background; "" where repeats are no fault
 
 
-# What sums of what was spent are told by.
+# What sums of spending are grouped by.
 UsageKey = Literal["day", "model", "kind", "session"]
 
 
 @dataclass(frozen=True, slots=True)
 class SpendTotals:
-    """Sums over a period; reservations not settled count at their worst case. `unpriced_tokens` are the tokens of
-    calls whose price is unknown."""
+    """Sums over a period; reservations not settled count at their worst case."""
 
     calls: int
     usage: Usage
     usd: float
     tokens: int
-    unpriced_tokens: int
+    unpriced_tokens: int  # of calls whose price is unknown
 
 
 def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str) -> str:
@@ -156,10 +144,10 @@ def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str)
 
 def text_fingerprint(purpose: CallPurpose, model: str, texts: Iterable[str]) -> str:
     """The same for the same texts."""
-    told = hashlib.sha256(f"{purpose}\0{model}\0".encode())
+    digest = hashlib.sha256(f"{purpose}\0{model}\0".encode())
     for text in texts:
-        told.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return told.hexdigest()[:_FINGERPRINT_LENGTH]
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()[:_FINGERPRINT_LENGTH]
 
 
 def _message_json(message: Message) -> str:

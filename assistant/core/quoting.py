@@ -79,14 +79,13 @@ _LIST_HEADING = lazy_regex(r"To-do list: (\d+) open")
 
 @dataclass(frozen=True, slots=True)
 class QuotedMessage:
-    """Words somebody said. `when` is local time as `local_time` writes it; `who` is the role, `name` the person in a
-    room or the tool; `text` may be an excerpt, with "…" where something was left out."""
+    """Words somebody said."""
 
     message_id: int
-    when: str
-    speaker: str
-    text: str
-    name: str | None = None
+    when: str  # local time, as in "Fri 2026-11-20 09:14"
+    speaker: str  # the role
+    text: str  # may be an excerpt, with "…" where something was left out
+    name: str | None = None  # the person in a room, or the tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +97,12 @@ class TodoLine:
 
 @dataclass(frozen=True, slots=True)
 class TodoListResult:
-    """What a to-do result says. `change` is "Added", "Completed", "Removed", or "" for a mere look; `open` counts
-    the open to-dos, also those that a long list does not show."""
+    """What a to-do result says."""
 
     lines: tuple[TodoLine, ...]
-    change: str = ""
+    change: str = ""  # "Added", "Completed", "Removed", or "" for a mere look
     changed: tuple[int, ...] = ()
-    open: int = 0
+    open: int = 0  # how many are open, also those that a long list does not show
 
 
 def is_failed_result(result: str) -> bool:
@@ -125,7 +123,7 @@ def quote_block(text: str) -> str:
 
 
 def fit_quote_block(text: str, max_bytes: int) -> str:
-    """A start of `text`, one character at least, whose block takes at most about `room` bytes of UTF-8."""
+    """A start of `text`, one character at least, whose block takes at most about `max_bytes` of UTF-8."""
     piece = text[:max_bytes]
     while (size := len(quote_block(piece).encode())) > max_bytes and len(piece) > 1:
         piece = piece[: max(1, len(piece) * max_bytes // size)]
@@ -133,9 +131,9 @@ def fit_quote_block(text: str, max_bytes: int) -> str:
 
 
 def format_quote(quote: QuotedMessage) -> str:
-    """A user with a name is told by the name alone."""
-    who = [quote.speaker] if quote.speaker != "user" or not quote.name else []
-    speaker = " ".join([*who, *([quote_text(quote.name)] if quote.name else [])])
+    """A user with a name is quoted by the name alone."""
+    role = quote.speaker if quote.speaker != "user" or not quote.name else ""
+    speaker = f"{role} {quote_text(quote.name) if quote.name else ''}".strip()
     return f"#{quote.message_id} {quote.when} {speaker}: {quote_text(quote.text)}"
 
 
@@ -152,7 +150,7 @@ def parse_quotes(result: str) -> list[QuotedMessage]:
 def format_todos(
     open_todos: Iterable[TodoItem], *, change: str = "", changed: Iterable[TodoItem] = (), limit: int = 100
 ) -> str:
-    """The to-do list as text, after a change if there was one; at most `most` lines of it."""
+    """The to-do list as text, after a change if there was one; at most `limit` lines of it."""
     todos = list(open_todos)
     ids = ", ".join(str(todo.id) for todo in changed)
     lines = [f"{change}: {ids}"] if change and ids else []

@@ -1,9 +1,8 @@
 """Spans of work while it is done, with names, numbers and times, and the counts kept of them since the start.
 
-No words of anybody stand in an attribute, no session of a guest and no address; a name that a model made up is
-none. Work goes on the same whoever listens: a tracer raises nothing, and costs microseconds. `Metrics` is a tracer
-that keeps sums: no list grows with the work, and its labels have few values (states, kinds, names of tools and
-providers), so that the sums stay few as well.
+No attribute has words of messages, a guest's session, an address, or a tool name that a model made up. A tracer raises
+nothing and costs microseconds. `Metrics` is a tracer that keeps sums: no list grows with the work, and its labels have
+few values (states, kinds, names of tools and providers), so that the sums stay few as well.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import time
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -20,7 +19,7 @@ WorkKind = Literal["turn", "model", "tool", "sleep", "phase", "compaction", "sen
 """What spans there are, and their attributes:
 
 - `turn`: role, state ("answered", "failed", "aborted")
-- `model`: kind (a `requests.Purpose`), provider, model, outcome ("answered", or a `ModelError`'s kind), input, output,
+- `model`: kind (a `CallPurpose`), provider, model, outcome ("answered", or a `ModelError`'s kind), input, output,
   cache_read, cache_write (tokens), usd (where a price is known)
 - `tool`: tool, role, ok
 - `sleep`: trigger, state; within it `phase`: phase, state
@@ -31,7 +30,7 @@ SpanAttribute = str | bool | int | float
 
 
 class TraceSpan(Protocol):
-    """One piece of work that goes on."""
+    """One piece of work, until it ends."""
 
     def set_attributes(self, **attributes: SpanAttribute) -> None:
         """What came of it, as far as that is known by now."""
@@ -39,29 +38,11 @@ class TraceSpan(Protocol):
 
 
 class Tracer(Protocol):
-    """Who listens."""
+    """Receives spans."""
 
     def span(self, work: WorkKind, **attributes: SpanAttribute) -> AbstractContextManager[TraceSpan]:
-        """Goes on for as long as the context is open; one that is left by an exception failed."""
+        """Lasts as long as the context is open; one that is left by an exception failed."""
         ...
-
-
-class _NullSpan:
-    def set_attributes(self, **attributes: SpanAttribute) -> None:
-        return None
-
-
-_NULL_SPAN = _NullSpan()
-
-
-class NullTracer:
-    """Nobody listens."""
-
-    def span(self, work: WorkKind, **attributes: SpanAttribute) -> AbstractContextManager[TraceSpan]:
-        return nullcontext(_NULL_SPAN)
-
-
-NULL_TRACER = NullTracer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +56,7 @@ class _CombinedSpan:
 
 @dataclass(frozen=True, slots=True)
 class CombinedTracer:
-    """All of these listen."""
+    """Passes spans to all of `tracers`."""
 
     tracers: Sequence[Tracer]
 
@@ -85,9 +66,11 @@ class CombinedTracer:
             yield _CombinedSpan([stack.enter_context(tracer.span(work, **attributes)) for tracer in self.tracers])
 
 
-# Upper bounds in seconds: from the built-in model's milliseconds to a turn that uses many tools.
+NULL_TRACER = CombinedTracer(())
+
+# Upper bounds in seconds: from the milliseconds of offline mode to a turn that uses many tools.
 DURATION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
-# What tells one sum from another, of each kind of work.
+# What the sums of each kind of work are kept by.
 _LABELS: dict[WorkKind, tuple[str, ...]] = {
     "turn": ("role", "state"),
     "model": ("kind", "provider", "outcome"),
@@ -105,11 +88,11 @@ _SUMMED: dict[WorkKind, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class Metric:
-    """Sums over all work that the same words name: `counts[i]` took at most `BOUNDS[i]` seconds and more than the bound
-    before; the last is of what took longer than all bounds."""
+    """Sums over all work with the same labels."""
 
     times: int = 0
     seconds: float = 0.0
+    # How many took at most `DURATION_BUCKETS[i]` seconds and more than the bucket before; the last: longer than all.
     counts: list[int] = field(default_factory=lambda: [0] * (len(DURATION_BUCKETS) + 1))
     sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
@@ -128,39 +111,39 @@ class Metrics:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         """`clock` tells seconds, from anywhere on."""
         self._clock = clock
-        self._tallies: dict[tuple[WorkKind, tuple[str, ...]], Metric] = {}
+        self._metrics: dict[tuple[WorkKind, tuple[str, ...]], Metric] = {}
 
     @contextmanager
     def span(self, work: WorkKind, **attributes: SpanAttribute) -> Iterator[TraceSpan]:
-        told, began = _RecordedSpan(attributes), self._clock()
+        span, began = _RecordedSpan(attributes), self._clock()
         try:
-            yield told
+            yield span
         finally:
-            self._count(work, told.attributes, self._clock() - began)
+            self._count(work, span.attributes, self._clock() - began)
 
     def metrics_of(self, work: WorkKind) -> dict[tuple[str, ...], Metric]:
-        """The tallies of one kind of work, by the words that tell them apart (see `labels`)."""
-        return {words: tally for (kind, words), tally in self._tallies.items() if kind == work}
+        """The sums of one kind of work, by their labels (see `label_names`)."""
+        return {labels: metric for (kind, labels), metric in self._metrics.items() if kind == work}
 
     @staticmethod
     def label_names(work: WorkKind) -> tuple[str, ...]:
-        """What each of the words is that tell a kind of work apart."""
+        """The names of the labels of a kind of work."""
         return _LABELS[work]
 
     def _count(self, work: WorkKind, attributes: dict[str, SpanAttribute], seconds: float) -> None:
-        words = tuple(_label_value(name, attributes.get(name)) for name in _LABELS[work])
-        tally = self._tallies.setdefault((work, words), Metric())
-        tally.times += 1
-        tally.seconds += seconds
-        tally.counts[bisect_left(DURATION_BUCKETS, seconds)] += 1
+        labels = tuple(_label_value(name, attributes.get(name)) for name in _LABELS[work])
+        metric = self._metrics.setdefault((work, labels), Metric())
+        metric.times += 1
+        metric.seconds += seconds
+        metric.counts[bisect_left(DURATION_BUCKETS, seconds)] += 1
         for name in _SUMMED.get(work, ()):
             value = attributes.get(name, 0)
             if not isinstance(value, str):
-                tally.sums[name] += value
+                metric.sums[name] += value
 
 
 def _label_value(name: str, value: SpanAttribute | None) -> str:
-    """What nobody told before the work was left went wrong."""
+    """An attribute that was never set: the work broke off."""
     if name == "ok":
         return "yes" if value else "no"
     return "cut off" if value is None else str(value)

@@ -1,8 +1,8 @@
 """Anthropic's Messages API through the official SDK.
 
 What always holds: every call is streamed; the SDK's own retries are off, so that each attempt is metered (I9);
-whatever goes wrong comes out as a `ModelError`. A stall is a silence of the connection: while the provider sends
-anything, its pings included, it is at work (models think for minutes without a word).
+whatever goes wrong is raised as a `ModelError`. A stall is a silence of the connection: while the provider sends
+anything, even pings, it is working (models think for minutes without a word).
 
 Signed thinking blocks are bound to everything that stood before them. When the view was shortened or the tools changed
 within a tool loop, the provider refuses them, and the same request goes out once more without any.
@@ -24,7 +24,7 @@ from assistant.core.errors import ModelError
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
 from assistant.models.anthropic_format import AnthropicAnswer, render_anthropic_request
-from assistant.models.encoding import MalformedProviderData, event_to_dict, require_object
+from assistant.models.encoding import MalformedProviderData, event_to_dict, read_token_count, require_object
 from assistant.models.errors import (
     ProviderFault,
     ProviderLabel,
@@ -34,12 +34,12 @@ from assistant.models.errors import (
 )
 from assistant.models.limits import LIMITS_TIMEOUT_SECONDS, LimitsCache
 
-NO_KEY = "There is no key for Anthropic: `assistant setup model`, or set ANTHROPIC_API_KEY. Your message is kept."
+NO_KEY = "There is no key for Anthropic. Your message is kept. Run `assistant setup model`, or set ANTHROPIC_API_KEY."
 ANTHROPIC_LABEL = ProviderLabel("anthropic", "Anthropic")
 ANTHROPIC_URL = "https://api.anthropic.com"
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 32_000_000
-# Every current model holds at least this much.
+# Every current model takes at least this much.
 DEFAULT_LIMITS = ModelLimits(window=200_000, max_output=32_000, max_bytes=MAX_BYTES, max_images=100)
 MANY_IMAGES = 600
 
@@ -82,7 +82,7 @@ class AnthropicModel:
 
     async def limits(self) -> ModelLimits:
         if self._limits_cache.get_limits(self.name) is None:
-            await self._ask()
+            await self._learn_limits()
         return self._limits_cache.get_limits(self.name) or DEFAULT_LIMITS
 
     async def stream(
@@ -95,9 +95,9 @@ class AnthropicModel:
     ) -> AsyncGenerator[ModelEvent, None]:
         if not self._has_key:
             raise ModelError(NO_KEY, kind="auth", provider=self.provider)
-        await self._ask()
-        most = (await self.limits()).max_output
-        request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
+        await self._learn_limits()
+        max_output = min(request.max_output_tokens, (await self.limits()).max_output)
+        request = replace(request, max_output_tokens=max_output)
         answer = AnthropicAnswer(self.name)
         try:
             async with await self._open(request) as events:
@@ -107,7 +107,7 @@ class AnthropicModel:
             if not answer.finished:
                 raise MalformedProviderData("the stream ended before the answer did")
         except anthropic.APIStatusError as error:
-            raise self._fault(error).to_model_error(ANTHROPIC_LABEL, answer.partial) from error
+            raise self._to_fault(error).to_model_error(ANTHROPIC_LABEL, answer.partial) from error
         except _BROKEN as error:
             reason = connection_lost_reason(error, _TIMEOUTS, self._stall_seconds)
             raise connection_lost_error(ANTHROPIC_LABEL, reason, answer.partial) from error
@@ -130,20 +130,20 @@ class AnthropicModel:
         stream: AsyncStream[RawMessageStreamEvent] = await self._client.messages.create(**body, stream=True)
         return stream
 
-    async def _ask(self) -> None:
-        """Learn the window, and which thinking types the model takes, once a process; soon given up."""
+    async def _learn_limits(self) -> None:
+        """Asks for the window, and which thinking types the model takes, once a process."""
         if self._thinking_type is not None or not self._has_key or not self._limits_cache.may_ask():
             return
         try:
-            told = event_to_dict(await self._client.models.retrieve(self.name, timeout=LIMITS_TIMEOUT_SECONDS))
-            self._thinking_type = _thinking_type(self._thinking, told)
+            info = event_to_dict(await self._client.models.retrieve(self.name, timeout=LIMITS_TIMEOUT_SECONDS))
+            self._thinking_type = _thinking_type(self._thinking, info)
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
             self._limits_cache.record_failure()
             return
-        if limits := _limits(told):
+        if limits := _limits(info):
             self._limits_cache.save_limits(self.name, limits)
 
-    def _fault(self, error: anthropic.APIStatusError) -> ProviderFault:
+    def _to_fault(self, error: anthropic.APIStatusError) -> ProviderFault:
         return ProviderFault(
             error.status_code,
             tuple(name for name in (error.type, error.error_code) if name),
@@ -153,20 +153,19 @@ class AnthropicModel:
         )
 
 
-def _limits(told: Mapping[str, Any]) -> ModelLimits | None:
-    window, output = told.get("max_input_tokens"), told.get("max_tokens")
-    if not isinstance(window, int):
+def _limits(info: Mapping[str, Any]) -> ModelLimits | None:
+    window, output = read_token_count(info.get("max_input_tokens")), read_token_count(info.get("max_tokens"))
+    if not window:
         return None
-    most = output if isinstance(output, int) else DEFAULT_LIMITS.max_output
     images = DEFAULT_LIMITS.max_images if window <= DEFAULT_LIMITS.window else MANY_IMAGES
-    return ModelLimits(window, most, MAX_BYTES, images, "provider")
+    return ModelLimits(window, output or DEFAULT_LIMITS.max_output, MAX_BYTES, images, "provider")
 
 
-def _thinking_type(wanted: str, told: Mapping[str, Any]) -> str:
-    """The first type for `wanted` that the model takes; "" where none is known."""
-    match told:
+def _thinking_type(setting: str, info: Mapping[str, Any]) -> str:
+    """The first type for `model.thinking` that the model takes; "" where none is known."""
+    match info:
         case {"capabilities": {"thinking": {"types": dict(types)}}}:
-            taken = (name for name in _THINKING_TYPES[wanted] if require_object(types.get(name)).get("supported"))
-            return next(taken, "")
+            supported = (name for name in _THINKING_TYPES[setting] if require_object(types.get(name)).get("supported"))
+            return next(supported, "")
         case _:
             return ""

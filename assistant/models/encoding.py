@@ -29,7 +29,7 @@ class MalformedProviderData(ValueError):
 
 
 def event_to_dict(event: object) -> Mapping[str, Any]:
-    """An SDK's event as a plain JSON object: SDKs pass on whatever JSON a server sends. Raises `MalformedProviderData`."""
+    """An SDK's event as a plain JSON object. SDKs pass on whatever a server sends: raises `MalformedProviderData`."""
     if isinstance(event, BaseModel):
         event = event.model_dump(exclude_unset=True, by_alias=True, warnings=False)
     return require_object(event)

@@ -1,4 +1,4 @@
-"""From settings to the chain of models that answers: each remote model metered, the built-in one last as configured.
+"""From settings to the chain of models that answers: each remote model metered, offline mode last as configured.
 
 An SDK costs a second to import, so each is imported when its provider is first asked, and not before.
 """
@@ -39,7 +39,7 @@ class ModelDeps:
     """What models are made with.
 
     - `ledger`, `estimate_tokens`: meter paid calls and estimate their prompts.
-    - `make_offline`: makes the built-in model, which is neither metered nor paid for.
+    - `make_offline`: makes offline mode, which is neither metered nor paid for.
     - `sleep`: waits before a call is tried again.
     """
 
@@ -93,7 +93,7 @@ async def ask_test_question(settings: Settings, deps: ModelDeps) -> str:
 
 
 def cost_usd_of_call(prices: Mapping[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
-    """US dollars for what a call used; None where no price is known. The built-in model costs nothing."""
+    """US dollars for what a call used; None where no price is known. Offline mode costs nothing."""
     if provider == "offline":
         return 0.0
     price = prices.get(provider, Prices()).price_for_model(model)

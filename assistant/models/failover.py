@@ -4,14 +4,14 @@ By the kind of the failure:
 - `rate_limit`, `overload`, `network`: the same model again, after a wait (what the provider asks for, else growing and
   jittered, always capped), then the next one;
 - `auth`, `bad_request`: the next one at once;
-- `budget`: the next one at once, each under its own reservation: the built-in model costs nothing and always may;
-- `refusal`: another remote model often answers what one declined, so the next one, but never the built-in model, whose
+- `budget`: the next one at once, each under its own reservation; offline mode costs nothing;
+- `refusal`: another remote model often answers what one declined, so the next one, but never offline mode, whose
   answer would miss the point. When all decline, the refusal is the answer;
 - `overflow`: raised for the first model, since the runtime can shorten the conversation for it; a fallback with a
-  smaller window is asked once more with the newest request alone, so that the built-in model never refuses a note.
-A notice tells each change of plan, and says whether text that was already streamed is withdrawn.
+  smaller window is asked once more with the newest request alone, so that offline mode never refuses a note.
+A notice reports each change of plan, and whether text that was already streamed is withdrawn.
 
-Retry libraries retry a call; here a stream begins anew while its events are passed on, so the loop stands here.
+Retry libraries retry a call; here a stream begins anew while its events are passed on, so the loop is written out.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class FailoverModel:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._chain = tuple(chain)
-        self._patience = policy
+        self._policy = policy
         self._sleep = sleep
         self._jitter = jitter
 
@@ -95,22 +95,22 @@ class FailoverModel:
     ) -> AsyncGenerator[ModelEvent, None]:
         failures: list[ModelError] = []
         declined: ModelReply | None = None
-        setback: ModelNotice | None = None
+        notice: ModelNotice | None = None
         for model in self._chain:
             if declined is not None and model.provider == OFFLINE_PROVIDER:
                 continue
-            if setback is not None:
-                yield replace(setback, text=f"{setback.text} Asking {_named(model)} instead.")
+            if notice is not None:
+                yield replace(notice, text=f"{notice.text} {_next_step(model)}")
             streamed = False
             async with aclosing(self._ask(model, request, purpose, session, turn)) as events:
                 async for event in events:
                     match event:
                         case _Failed():
                             failures.append(event.error)
-                            setback = _setback(event)
+                            notice = _failure_notice(event)
                         case ModelReply(stop="refusal"):
                             declined = event
-                            setback = ModelNotice(f"{_named(model)} declined to answer.", restarted=streamed)
+                            notice = ModelNotice(f"{_display_name(model)} declined to answer.", restarted=streamed)
                         case ModelReply():
                             yield event
                             return
@@ -120,7 +120,7 @@ class FailoverModel:
             if model is self._chain[0] and failures and failures[-1].kind == "overflow":
                 break
         if declined is None:
-            raise _most_telling(failures)
+            raise _final_error(failures)
         yield declined
 
     async def aclose(self) -> None:
@@ -139,8 +139,8 @@ class FailoverModel:
                 if not too_long:
                     yield event
         if too_long:
-            yield ModelNotice(f"{_named(model)} has a smaller window: it is shown the newest message alone.")
-            async with aclosing(self._attempts(model, _newest(request), purpose, session, turn)) as events:
+            yield ModelNotice(f"{_display_name(model)} has a smaller window, so it sees only the newest message.")
+            async with aclosing(self._attempts(model, _newest_turn(request), purpose, session, turn)) as events:
                 async for event in events:
                     yield event
 
@@ -148,7 +148,7 @@ class FailoverModel:
         self, model: Model, request: ModelRequest, purpose: CallPurpose, session: str | None, turn: str | None
     ) -> AsyncGenerator[ModelEvent | _Failed, None]:
         """Events of one model, tried again while its failures may pass. Ends with a `Reply` or a `_Failed`."""
-        for attempt in range(self._patience.retries + 1):
+        for attempt in range(self._policy.retries + 1):
             streamed = False
             try:
                 async with aclosing(model.stream(request, purpose, session=session, turn=turn)) as events:
@@ -157,10 +157,10 @@ class FailoverModel:
                         streamed = streamed or isinstance(event, TextDelta)
                         if isinstance(event, ModelReply):
                             return
-                failure = ModelError(f"{_named(model)} ended without an answer", kind="network")
+                failure = ModelError(f"{_display_name(model)} ended without an answer", kind="network")
             except ModelError as error:
                 failure = error
-            if failure.kind not in RETRIED_KINDS or attempt == self._patience.retries:
+            if failure.kind not in RETRIED_KINDS or attempt == self._policy.retries:
                 yield _Failed(failure, streamed)
                 return
             wait = self._wait(failure, attempt)
@@ -170,20 +170,25 @@ class FailoverModel:
     def _wait(self, failure: ModelError, attempt: int) -> float:
         """Seconds. What the provider asks for is a least wait; ours doubles, between half and all of it by chance."""
         grown = FIRST_WAIT_SECONDS * float(2**attempt) * (0.5 + self._jitter() / 2)
-        wanted = grown if failure.retry_after is None else max(failure.retry_after, grown)
-        return min(wanted, self._patience.max_wait_seconds)
+        return min(max(failure.retry_after or 0.0, grown), self._policy.max_wait_seconds)
 
 
-def _named(model: Model) -> str:
-    return "the built-in model" if model.provider == OFFLINE_PROVIDER else model.name or model.provider
+def _display_name(model: Model) -> str:
+    return "Offline mode" if model.provider == OFFLINE_PROVIDER else model.name or model.provider
 
 
-def _setback(failed: _Failed) -> ModelNotice:
+def _next_step(model: Model) -> str:
+    if model.provider == OFFLINE_PROVIDER:
+        return "Offline mode (no language model) answers instead."
+    return f"Asking {_display_name(model)} instead."
+
+
+def _failure_notice(failed: _Failed) -> ModelNotice:
     why = f"{_reason(failed.error)}."
     return ModelNotice(why, failed.streamed, over_budget=why if failed.error.kind == "budget" else "")
 
 
-def _newest(request: ModelRequest) -> ModelRequest:
+def _newest_turn(request: ModelRequest) -> ModelRequest:
     """The running turn without the conversation before it."""
     return replace(request, messages=request.messages[max(0, tool_loop_start(request.messages)) :], cache_boundaries=())
 
@@ -193,7 +198,7 @@ def _reason(failure: ModelError) -> str:
     return shorten_reason(str(failure).partition(" Your message is kept")[0].rstrip(". "))
 
 
-def _most_telling(failures: Sequence[ModelError]) -> ModelError:
+def _final_error(failures: Sequence[ModelError]) -> ModelError:
     """One error in one line: what happened, what was kept, what to do."""
     advice = read_error_table().advice
     worst = min(failures, key=lambda failure: list(advice).index(failure.kind))

@@ -1,7 +1,6 @@
-"""A model's limits, as its provider tells them: asked once, remembered in the data folder, a careful default until
-then.
+"""A model's limits, as its provider reports them: asked once and kept in the data folder.
 
-OpenAI-compatible servers tell the window each in its own way; the functions that read it are pure (decoded JSON in,
+OpenAI-compatible servers report the window each in its own way; the functions that read it are pure (decoded JSON in,
 tokens out).
 """
 
@@ -14,6 +13,7 @@ from typing import Any
 from assistant.core.errors import StoreError
 from assistant.core.model_api import ModelLimits
 from assistant.core.ports import ModelFactsPort
+from assistant.models.encoding import read_token_count
 
 # vLLM and SGLang; OpenRouter and Together; Groq; LM Studio and Mistral; LiteLLM.
 _KEYS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens")
@@ -22,17 +22,17 @@ _KEYS = ("max_model_len", "context_length", "context_window", "max_context_lengt
 def window_from_model_entry(entry: Mapping[str, Any]) -> int | None:
     """From an entry of /v1/models. llama.cpp names only the window the model was trained with there."""
     meta = entry.get("meta")
-    told = [entry.get(key) for key in _KEYS]
+    values = [entry.get(key) for key in _KEYS]
     if isinstance(meta, dict):
-        told += [meta.get("n_ctx"), meta.get("n_ctx_train")]
-    return next((window for window in told if _is_window(window)), None)
+        values += [meta.get("n_ctx"), meta.get("n_ctx_train")]
+    return next((count for value in values if (count := read_token_count(value))), None)
 
 
 def window_from_props(props: object) -> int | None:
     """From llama.cpp's /props: the window a slot of the running server has."""
     match props:
-        case {"default_generation_settings": {"n_ctx": int(window)}} if _is_window(window):
-            return window
+        case {"default_generation_settings": {"n_ctx": window}}:
+            return read_token_count(window) or None
         case _:
             return None
 
@@ -41,15 +41,12 @@ def window_from_running_models(running: object, name: str) -> int | None:
     """From Ollama's /api/ps: the window a loaded model runs with, which is often far below what the model can."""
     match running:
         case {"models": list(models)}:
-            wanted = {name, f"{name}:latest"}
-            mine = [model for model in models if isinstance(model, dict) and model.get("name") in wanted]
-            return next((model["context_length"] for model in mine if _is_window(model.get("context_length"))), None)
+            names = {name, f"{name}:latest"}
+            matches = [model for model in models if isinstance(model, dict) and model.get("name") in names]
+            windows = (read_token_count(model.get("context_length")) for model in matches)
+            return next((window for window in windows if window), None)
         case _:
             return None
-
-
-def _is_window(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 LIMITS_TIMEOUT_SECONDS = 4.0
@@ -62,22 +59,22 @@ class LimitsCache:
     def __init__(self, facts: ModelFactsPort | None, clock: Callable[[], datetime]) -> None:
         self._facts = facts
         self._clock = clock
-        self._known: ModelLimits | None = None
+        self._limits: ModelLimits | None = None
         self._ask_after: datetime | None = None
 
     def get_limits(self, key: str) -> ModelLimits | None:
         """What is known, from this process or an earlier one."""
-        if self._known is None and self._facts is not None:
+        if self._limits is None and self._facts is not None:
             try:
-                self._known = self._facts.limits(key)
+                self._limits = self._facts.limits(key)
             except StoreError:
                 return None
-        return self._known
+        return self._limits
 
     def save_limits(self, key: str, limits: ModelLimits) -> None:
         if limits == self.get_limits(key):
             return
-        self._known = limits
+        self._limits = limits
         if self._facts is not None:
             try:
                 self._facts.set_limits(key, limits, self._clock())

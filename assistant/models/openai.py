@@ -2,7 +2,7 @@
 llama.cpp, vLLM, LM Studio, proxies).
 
 What always holds: every call is streamed; the SDK's own retries are off, so that each attempt is metered (I9);
-whatever goes wrong comes out as a `ModelError`. A stall is a silence of the connection.
+whatever goes wrong is raised as a `ModelError`. A stall is a silence of the connection.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _TIMEOUTS = (httpx2.TimeoutException, openai.APITimeoutError)
 
 class OpenAIModel:
     """One model behind an OpenAI-compatible address. `base_url` "" is OpenAI's own; `name` "" is the first model that
-    the address lists, known after the first call. `known_window` (tokens) stands in where the server does not tell its
-    window; without either it is taken for 32,768."""
+    the address lists, known after the first call. `known_window` (tokens) is used where the server does not tell its
+    window; without either it is 32,768."""
 
     provider = "openai"
 
@@ -71,12 +71,12 @@ class OpenAIModel:
     ) -> None:
         self.name = name
         self._base_url = (base_url or OPENAI_URL).rstrip("/")
-        self._who = ProviderLabel(self.provider, urlsplit(self._base_url).netloc or self._base_url)
+        self._label = ProviderLabel(self.provider, urlsplit(self._base_url).netloc or self._base_url)
         self._clock = clock
         self._limits_cache = LimitsCache(facts, clock)
         self._known_window = known_window
         # OpenAI's own list tells no windows.
-        self._asked = bool(name) and is_hosted_by_openai(base_url)
+        self._has_learned = bool(name) and is_hosted_by_openai(base_url)
         self._stall_seconds = stall_seconds
         self._output_limit: OutputLimit = "max_completion_tokens" if is_hosted_by_openai(base_url) else "max_tokens"
         # Local servers want no key, the SDK insists on one.
@@ -89,9 +89,9 @@ class OpenAIModel:
 
     async def limits(self) -> ModelLimits:
         if not self.name or self._limits_cache.get_limits(self._key) is None:
-            await self._ask()
-        if self.name and (known := self._limits_cache.get_limits(self._key)):
-            return known
+            await self._learn_limits()
+        if self.name and (limits := self._limits_cache.get_limits(self._key)):
+            return limits
         return _limits(self._known_window or DEFAULT_WINDOW, "table" if self._known_window else "default")
 
     async def stream(
@@ -102,11 +102,11 @@ class OpenAIModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
-        await self._ask()
-        most = (await self.limits()).max_output
+        await self._learn_limits()
+        max_output = (await self.limits()).max_output
         if not self.name:
-            raise connection_lost_error(self._who, "it lists no models; is the server running?", PartialAnswer())
-        request = replace(request, max_output_tokens=min(request.max_output_tokens, most))
+            raise connection_lost_error(self._label, "it lists no models. Is the server running?", PartialAnswer())
+        request = replace(request, max_output_tokens=min(request.max_output_tokens, max_output))
         body = render_openai_request(request, self.name, output_limit=self._output_limit)
         answer = OpenAIAnswer(self.name, partial(_estimate, body))
         try:
@@ -118,9 +118,9 @@ class OpenAIModel:
                 raise MalformedProviderData("the stream ended before the answer did")
         except _BROKEN as error:
             reason = connection_lost_reason(error, _TIMEOUTS, self._stall_seconds)
-            raise connection_lost_error(self._who, reason, answer.partial) from error
+            raise connection_lost_error(self._label, reason, answer.partial) from error
         except openai.APIError as error:
-            raise self._fault(error).to_model_error(self._who, answer.partial) from error
+            raise self._to_fault(error).to_model_error(self._label, answer.partial) from error
         yield answer.reply()
 
     async def aclose(self) -> None:
@@ -144,9 +144,9 @@ class OpenAIModel:
 
     # ----------------------------------------------------------------------------------------------------------- limits
 
-    async def _ask(self) -> None:
-        """Learn the model's name and window from the server's list of models; soon given up."""
-        if self._asked or not self._limits_cache.may_ask():
+    async def _learn_limits(self) -> None:
+        """Reads the model's name and window from the server's list of models."""
+        if self._has_learned or not self._limits_cache.may_ask():
             return
         try:
             page = await self._client.models.list(timeout=LIMITS_TIMEOUT_SECONDS)
@@ -160,18 +160,18 @@ class OpenAIModel:
         if window:
             self._limits_cache.save_limits(self._key, _limits(window, "provider"))
         # Ollama tells the window of a model only while it is loaded: ask again after the first call.
-        self._asked = bool(window) or entry.get("owned_by") != "library"
+        self._has_learned = bool(window) or entry.get("owned_by") != "library"
 
     async def _window(self, entry: Mapping[str, Any]) -> int | None:
         """What the server runs the model with, rather than what the model was made for."""
         root = self._base_url.removesuffix("/v1")
         if entry.get("owned_by") == "llamacpp":
-            return window_from_props(await self._look(f"{root}/props")) or window_from_model_entry(entry)
+            return window_from_props(await self._get_json(f"{root}/props")) or window_from_model_entry(entry)
         if entry.get("owned_by") == "library":
-            return window_from_running_models(await self._look(f"{root}/api/ps"), self.name)
+            return window_from_running_models(await self._get_json(f"{root}/api/ps"), self.name)
         return window_from_model_entry(entry)
 
-    async def _look(self, url: str) -> object:
+    async def _get_json(self, url: str) -> object:
         try:
             return await self._client.get(url, cast_to=object, options={"timeout": LIMITS_TIMEOUT_SECONDS})
         except (openai.OpenAIError, httpx2.HTTPError, ValueError):
@@ -179,20 +179,20 @@ class OpenAIModel:
 
     # ----------------------------------------------------------------------------------------------------------- errors
 
-    def _fault(self, error: openai.APIError) -> ProviderFault:
+    def _to_fault(self, error: openai.APIError) -> ProviderFault:
         """An error reply, or an error object in mid-stream, which has no status but perhaps a number as its code."""
         code = error.code or ""
         types = tuple(name for name in (code, error.type) if name)
         if isinstance(error, openai.APIStatusError):
             wait = parse_retry_after(error.response.headers, self._clock())
-            return ProviderFault(error.status_code, types, _words(error), error, wait)
-        return ProviderFault(int(code) if code.isdigit() else 200, types, _words(error), error)
+            return ProviderFault(error.status_code, types, _error_message(error), error, wait)
+        return ProviderFault(int(code) if code.isdigit() else 200, types, _error_message(error), error)
 
 
-def _words(error: openai.APIError) -> str:
+def _error_message(error: openai.APIError) -> str:
     body = error.body
-    said = body.get("message") if isinstance(body, dict) else None
-    return said if isinstance(said, str) and said else error.message
+    message = body.get("message") if isinstance(body, dict) else None
+    return message if isinstance(message, str) and message else error.message
 
 
 def _limits(window: int, source: str) -> ModelLimits:

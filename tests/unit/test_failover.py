@@ -115,7 +115,7 @@ async def test_what_cannot_pass_is_not_tried_again(kind: ModelErrorKind) -> None
     chain = FailoverSetup(Scripted("a", [error(kind)]), offline())
     heard = await chain.ask()
     assert (heard.text, chain.asked, chain.waits) == ("noted", [1, 1], [])
-    assert lines(heard) == [f"a {kind} failure. Asking the built-in model instead."]
+    assert lines(heard) == [f"a {kind} failure. Offline mode (no language model) answers instead."]
 
 
 async def test_waits_grow_and_are_capped() -> None:
@@ -192,7 +192,7 @@ async def test_a_fallback_with_a_smaller_window_is_shown_the_running_turn_alone(
     assert [message.content for message in small.requests[1].messages] == ["note this", "", "seen"]
     assert small.requests[1].cache_boundaries == ()
     assert small.requests[1].tools == told.tools
-    assert "shown the newest message alone" in lines(heard)[-1]
+    assert "sees only the newest message" in lines(heard)[-1]
 
 
 async def test_a_fallback_for_which_even_the_newest_message_is_too_long_is_given_up() -> None:
@@ -259,7 +259,7 @@ async def test_a_used_up_budget_without_a_built_in_model_says_so() -> None:
 async def test_a_used_up_budget_falls_back_to_the_built_in_model() -> None:
     heard = await FailoverSetup(Scripted("a", [BudgetExceeded()]), offline()).ask()
     assert heard.text == "noted"
-    assert lines(heard) == ["The budget is used up. Asking the built-in model instead."]
+    assert lines(heard) == ["The budget is used up. Offline mode (no language model) answers instead."]
     assert [notice.over_budget for notice in heard.notices] == ["The budget is used up."]
 
 
