@@ -20,15 +20,16 @@ from pydantic import AfterValidator
 
 from assistant.context.memory_block import render_diff
 from assistant.core.errors import ToolError
-from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.profiles import Profile, add_alias, add_attribute
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.store.character.memory_files import StoredMemoryFiles
+from assistant.store.character.profiles import StoredProfiles
 from tools.declaration import ALL_ROLES, OWNER_ONLY, tool
 
 
-def edit_memory_file_tool(files: MemoryFilesPort) -> Tool:
+def edit_memory_file_tool(files: StoredMemoryFiles) -> Tool:
     @tool(effects="keyed", roles=OWNER_ONLY)
     def edit_memory_file(context: ToolContext, old: str = "", new: str = "") -> str:
         """Edit MEMORY.md. old: exact passage ("" appends new). new: replaces it ("" removes)."""
@@ -81,7 +82,7 @@ AttributeValue = Annotated[str, AfterValidator(_short(_MOST_VALUE))]
 ProfileSummary = Annotated[str, AfterValidator(_short(_MOST_SUMMARY))]
 
 
-def update_profile_tool(profiles: ProfilesPort, files: MemoryFilesPort, zone: tzinfo) -> Tool:
+def update_profile_tool(profiles: StoredProfiles, files: StoredMemoryFiles, zone: tzinfo) -> Tool:
     @tool(effects="keyed", roles=ALL_ROLES)
     def update_profile(
         context: ToolContext,
@@ -121,7 +122,7 @@ def _moment(since: date | None, now: datetime, zone: tzinfo) -> datetime:
         raise ToolError(f"since: {since.isoformat()} is out of range. Nothing was changed.") from None
 
 
-def _answer(saved: Profile, changed: bool, files: MemoryFilesPort) -> str:
+def _answer(saved: Profile, changed: bool, files: StoredMemoryFiles) -> str:
     """Called again after a crash, nothing changes any more: the change that was made is shown all the same."""
     if saved.id is None:
         raise ToolError(f"This change of {quote_text(saved.name)} was taken back meanwhile. Nothing was changed.")

@@ -8,7 +8,6 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.service import AgendaService
-from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
 from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool
 from assistant.core.store_ports import Journal
@@ -18,6 +17,8 @@ from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import ToolSettings
+from assistant.store.character.memory_files import StoredMemoryFiles
+from assistant.store.character.profiles import StoredProfiles
 from assistant.store.character.todos import StoredTodos
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.memory.search import StoredMemorySearch
@@ -44,8 +45,8 @@ class MemoryToolDeps:
     search: StoredMemorySearch
     corrector: MemoryService
     journal: Journal
-    profiles: ProfilesPort
-    files: MemoryFilesPort
+    profiles: StoredProfiles
+    files: StoredMemoryFiles
     erasure: ErasureService
     importance: Callable[[str, str], float]
 

@@ -1,5 +1,5 @@
-"""What rooms may ask of the stores of memory: search, semantic memory, consolidation, profiles, memory files. The
-rules of `assistant.core.ports` hold here too.
+"""Semantic memory (`Memories`), and what a sleep needs of the stores of consolidations, profiles and memory files;
+rooms above the store use the stores themselves. The rules of `assistant.core.ports` apply.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from typing import Protocol
 from assistant.core.memories import (
     ChangePlan,
     EditAuthor,
-    FileSnapshot,
     JournalEntry,
     Memory,
     MemoryChange,
-    MemorySnapshot,
     MemoryVersion,
     PhaseCursor,
     UndoableEdit,
@@ -35,7 +33,7 @@ class Memories(Protocol):
     async def get(self, memory_id: str) -> Memory | None: ...
 
     async def all(self, scope: str | None = None) -> list[Memory]:
-        """Every memory, or those of a scope, former ones included, oldest first."""
+        """Every memory, or those of a scope, superseded ones included, oldest first."""
         ...
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
@@ -51,8 +49,8 @@ class Memories(Protocol):
         ...
 
     async def reembed(self, limit: int = 500) -> int:
-        """Embed at most `limit` memories again where another embedder was chosen; how many are left. The former one
-        answers until none is."""
+        """Embed at most `limit` memories again where another embedder was chosen; how many are left. The previous
+        one answers until none is."""
         ...
 
     async def aclose(self) -> None: ...
@@ -69,7 +67,7 @@ class ConsolidationsPort(Protocol):
     def unscored_entries(
         self, after_id: int, min_importance: float, max_importance: float, *, limit: int = 100
     ) -> list[JournalEntry]:
-        """Pending entries with a larger id whose importance lies within `low` and `high`, by their ids."""
+        """Pending entries with a larger id whose importance is within these bounds, by their ids."""
         ...
 
     def save_scores(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
@@ -89,10 +87,6 @@ class ConsolidationsPort(Protocol):
         transaction."""
         ...
 
-    def memory_ids_by_entry(self, entry_ids: Sequence[int]) -> dict[int, str]:
-        """Memory ids by entry id, for those that went into one."""
-        ...
-
     def entries_of_memory(self, memory_id: str) -> list[JournalEntry]:
         """The entries that a memory was made of, oldest first."""
         ...
@@ -103,16 +97,6 @@ class ConsolidationsPort(Protocol):
 
     def memories_superseded_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
         """The ids of memories with entries that these entries took the place of, by entry id."""
-        ...
-
-    def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
-        """What was known at a time, that moment included: what had been noted by then, made into memories as far as
-        that was decided, and not taken back by then. What was forgotten since is not there. How much something matters
-        is told as it is now where it was no memory yet."""
-        ...
-
-    def first_noted_at(self, scope: str) -> datetime | None:
-        """When the first entry that is still there was noted; None where there is none."""
         ...
 
     def applied_plans(self, cycle: int) -> list[ChangePlan]:
@@ -141,22 +125,12 @@ class ProfilesPort(Protocol):
         """By name."""
         ...
 
-    def find(self, name: str, scope: str) -> Profile | None:
-        """By name or alias, in any case and with or without accents."""
-        ...
-
-    def find_in_text(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
-        """Profiles whose name or alias a text has as a word, in the order in which they are named."""
-        ...
-
     def save(
         self, profile: Profile, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> Profile:
-        """Write a profile (by its id, else by its name) and keep what stood there as an `Edit`, in one transaction.
-        What was written under `key` before is left as it is."""
+        """Write a profile (by its id, else by its name) and keep what was there as an `UndoableEdit`, in one
+        transaction. What was written under `key` before is left as it is."""
         ...
-
-    def remove(self, profile_id: int, scope: str) -> None: ...
 
 
 class MemoryFilesPort(Protocol):
@@ -167,18 +141,12 @@ class MemoryFilesPort(Protocol):
         """MEMORY.md; "" where there is none."""
         ...
 
-    def memory_file_as_of(self, at: datetime) -> FileSnapshot:
-        """MEMORY.md as it stood at a time, by the edits that are kept of it."""
-        ...
-
     def replace_memory_file(
         self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> UndoableEdit:
-        """Replace MEMORY.md if it is still `base`, keeping an `Edit`. Raises `StaleView` where somebody edited it
-        meanwhile, and `UsageError` where the text is over its limit."""
+        """Replace MEMORY.md if it is still `base`, keeping an `UndoableEdit`. Raises `StaleView` where somebody edited
+        it meanwhile, and `UsageError` where the text is over its limit."""
         ...
-
-    def read_daily_note(self, scope: str, day: date) -> str: ...
 
     def append_daily_note(
         self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None

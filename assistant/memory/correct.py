@@ -17,9 +17,10 @@ from datetime import datetime
 
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import CorrectionResult, JournalEntry, Memory, MemoryState
-from assistant.core.memory_api import ConsolidationsPort, Memories
+from assistant.core.memory_api import Memories
 from assistant.core.store_ports import Journal
 from assistant.memory.lookup import MemoryLookup
+from assistant.store.character.consolidations import StoredConsolidations
 from sleep.cycle.change_plan import ChangePlanDraft, memory_from_entry
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.rules.importance import score_importance
@@ -40,7 +41,7 @@ class MemoryCorrector:
         self,
         lookup: MemoryLookup,
         memories: Memories,
-        consolidations: ConsolidationsPort,
+        consolidations: StoredConsolidations,
         journal: Journal,
         is_asleep: Callable[[], bool],
     ) -> None:

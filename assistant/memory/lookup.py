@@ -22,9 +22,10 @@ from assistant.core.memories import (
     parse_memory_reference,
     resolve_id_prefix,
 )
-from assistant.core.memory_api import ConsolidationsPort, Memories
+from assistant.core.memory_api import Memories
 from assistant.core.store_ports import Journal
 from assistant.core.text import pluralize, shorten_line
+from assistant.store.character.consolidations import StoredConsolidations
 from sleep.cycle.change_plan import memory_from_entry
 from sleep.cycle.rebuild import derive_memories
 
@@ -33,7 +34,7 @@ _BY_JOURNAL = "Shown is what the journal has."
 
 
 class MemoryLookup:
-    def __init__(self, memories: Memories, consolidations: ConsolidationsPort, journal: Journal) -> None:
+    def __init__(self, memories: Memories, consolidations: StoredConsolidations, journal: Journal) -> None:
         self._memories = memories
         self._consolidations = consolidations
         self._journal = journal

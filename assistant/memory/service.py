@@ -28,12 +28,13 @@ from assistant.core.memories import (
     MemoryVersion,
     RebuildResult,
 )
-from assistant.core.memory_api import ConsolidationsPort, Memories
+from assistant.core.memory_api import Memories
 from assistant.core.records import LogRecord
 from assistant.core.store_ports import Journal
 from assistant.memory import exchange
 from assistant.memory.correct import MemoryCorrector
 from assistant.memory.lookup import NO_LIMIT, MemoryLookup
+from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.search.history import StoredHistory
 from sleep.cycle.rebuild import ReextractionResult, rebuild_memories
@@ -44,7 +45,7 @@ class MemoryDeps:
     """What is looked at and changed."""
 
     memories: Memories
-    consolidations: ConsolidationsPort
+    consolidations: StoredConsolidations
     journal: Journal
     search: StoredMemorySearch
     history: StoredHistory

@@ -28,12 +28,12 @@ from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
-from assistant.core.memory_api import ProfilesPort
 from assistant.core.quoting import RECORD_TAG, QuotedMessage, format_quote, quote_in_tag
 from assistant.core.quoting import quote_text as string
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
 from assistant.core.text import STOP_WORDS, lazy_regex, shorten_line
 from assistant.core.text import distinct_words as words_of
+from assistant.store.character.profiles import StoredProfiles
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.search.history import StoredHistory
 
@@ -251,7 +251,7 @@ class MemoryRecall:
 class ProfileRecall:
     """What is known of those whom a text names."""
 
-    def __init__(self, profiles: ProfilesPort, count: Callable[[str], int], zone: tzinfo, max_tokens: int) -> None:
+    def __init__(self, profiles: StoredProfiles, count: Callable[[str], int], zone: tzinfo, max_tokens: int) -> None:
         """`count` gives the tokens of a text; with `max_tokens` 0 nothing is recalled."""
         self._profiles = profiles
         self._count = count

@@ -22,7 +22,6 @@ import structlog
 from assistant.context.build import current_time_block
 from assistant.context.memory_block import memory_block, today_and_yesterday
 from assistant.core.errors import AssistantError, StoreError
-from assistant.core.memory_api import MemoryFilesPort
 from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.records import ContextView, InboxItem, IncomingMessage
 from assistant.core.sessions import session_role
@@ -30,6 +29,7 @@ from assistant.core.store_ports import Conversation, Journal
 from assistant.core.text import shorten_line
 from assistant.runtime.delegation import interrupted_tasks_note, tasks_of_interrupted_calls
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
+from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.script.requests import UserRequests
 from assistant.store.script.turns import Delegations
 
@@ -49,7 +49,7 @@ class StandingMemory:
         self,
         conversation: Conversation,
         journal: Journal,
-        files: MemoryFilesPort,
+        files: StoredMemoryFiles,
         zone: tzinfo,
         clock: Callable[[], datetime],
         count: Callable[[str], int],

@@ -1,7 +1,8 @@
-"""The form of the index's numbers, as they lie in memory and on the shelf."""
+"""The types of the index's numbers, in memory and in its store."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,12 +38,15 @@ POSTING_DTYPE = np.dtype([("unit", "<i4"), ("count", "u1")])
 
 UnitRows = NDArray[np.void]
 ByteVectors = NDArray[np.int8]
-"""Rows of length 1, times `SCALE`."""
+"""Rows of length 1, times `VECTOR_SCALE`."""
 
 Floats = NDArray[np.float32]
 
+EmbedTexts = Callable[[Sequence[str]], Floats]
+"""A row of DIMENSIONS a text, of length 1 (zeros where a text has no words)."""
+
 if (UNIT_DTYPE.itemsize, POSTING_DTYPE.itemsize, DIMENSIONS) != (META_BYTES, POSTING_BYTES, VECTOR_BYTES):
-    raise TypeError("the forms differ from what the shelf keeps")
+    raise TypeError("the types differ from what the store of the index has")
 
 
 def quantise(rows: Floats) -> ByteVectors:

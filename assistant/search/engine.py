@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import is_spaceless
-from assistant.search.dtypes import Floats
+from assistant.search.dtypes import EmbedTexts, Floats
 from assistant.search.fulltext import FindStems
-from assistant.search.index import EmbedTexts, Ints, SearchIndex, epoch_second
+from assistant.search.index import Ints, SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
 from assistant.search.query import ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (

@@ -1,25 +1,20 @@
-"""The full-text side of search: what the FTS5 index is given, how a question is put to it, and stems exactly as it
-makes them.
+"""The words of a question, how the full text of the journal is asked for them, and stems as it makes them.
 
 What always holds:
-- The index is contentless: it holds what `index_text` makes of a record's words, never the words themselves. Whoever
-  writes, rebuilds or deletes a row of it uses this function, or what was deleted would still be found.
 - A question becomes single words, each quoted: nothing is left of what a person or a model types that FTS5 could read
   as syntax.
-- Scripts written without spaces are indexed as overlapping pairs of characters; `unicode61` alone would make one word
-  of a whole sentence. It costs up to two bytes of index for each byte of such text; English takes half a byte.
-- Private-use characters are removed from texts, so that the scope's own term occurs in no text.
+- Scripts written without spaces become overlapping pairs of characters; `unicode61` alone would make one word of a
+  whole sentence.
 - Stems are computed by SQLite (`assistant.store.search.stemmer`), so that no second stemmer can disagree with it.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from assistant.core.text import STOP_WORDS, distinct_words, is_spaceless, split_spaceless_runs
+from assistant.core.text import STOP_WORDS, distinct_words, is_spaceless
 
 FindStems = Callable[[Iterable[str]], dict[str, str]]
 """Word -> stem, for several at once; "" for one that has no letter or digit."""
@@ -29,27 +24,11 @@ MAX_QUERY_WORDS = 24
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """One word of a question. `text` is folded; `match` is how FTS5 is asked for it. A piece of a spaceless run is
-    found anywhere, any other word only whole."""
+    """One word of a question."""
 
-    text: str
-    match: str
-    spaceless: bool = False
-
-
-def index_text(text: str, scope: str, speaker: str | None = None) -> str:
-    """What the full-text index is given of a record with these words, said by `speaker` in `scope`; nothing where
-    nothing was said."""
-    if not text:
-        return ""
-    return f"{scope_term(scope)} {split_spaceless_runs(f'{speaker}: {text}' if speaker else text)}"
-
-
-def scope_term(scope: str) -> str:
-    """The term that every row of a scope carries, so that a small scope is not searched for among a large one's rows.
-    It saves time only; what may be seen is decided by the scope column."""
-    digest = hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=6).digest()
-    return "".join(chr(0xE000 + byte) for byte in digest)
+    text: str  # folded
+    match: str  # how FTS5 is asked for it
+    spaceless: bool = False  # a piece of a run without spaces: found anywhere, any other word only whole
 
 
 def query_words(query: str) -> list[QueryWord]:
@@ -67,11 +46,6 @@ def _query_word(word: str) -> QueryWord:
 def match_any(words: Sequence[QueryWord]) -> str:
     """The FTS5 expression for rows that hold any of the words."""
     return f"({' OR '.join(word.match for word in words)})"
-
-
-def match_all(parts: Sequence[str]) -> str:
-    """The FTS5 expression for rows that fit all the parts."""
-    return " AND ".join(parts)
 
 
 _IRREGULAR_FORMS = """

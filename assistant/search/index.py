@@ -11,7 +11,6 @@ import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from assistant.search.dtypes import (
     UNIT_DTYPE,
     VECTOR_SCALE,
     ByteVectors,
+    EmbedTexts,
     Floats,
     Occurrences,
     UnitRows,
@@ -48,15 +48,6 @@ _NONE = np.zeros((0, DIMENSIONS), np.int8)
 
 
 _EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
-
-
-"""Word -> stem, or stems joined by spaces where a word is taken apart; "" for one without a letter or digit."""
-
-
-class EmbedTexts(Protocol):
-    def __call__(self, texts: Sequence[str]) -> Floats:
-        """A row of DIMENSIONS a text, of length 1 (zeros where a text has no words)."""
-        ...
 
 
 class SearchIndex:

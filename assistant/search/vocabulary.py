@@ -6,12 +6,13 @@ dimensions count, and each is a byte: 4 MB.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from assistant.core.text import STOP_WORDS
 from assistant.search.dtypes import (
+    EmbedTexts,
     Floats,
     quantise,
 )
@@ -27,7 +28,7 @@ _BATCH_ROWS = 4_096
 
 
 class Vocabulary:
-    def __init__(self, embed: Callable[[Sequence[str]], Floats]) -> None:
+    def __init__(self, embed: EmbedTexts) -> None:
         self._embed = embed
         self._stems: list[str] = []
         self._rows: dict[str, int] = {}

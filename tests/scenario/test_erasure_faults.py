@@ -171,7 +171,7 @@ async def test_a_process_that_still_reads_is_told_of(home: ErasureHome) -> None:
         done = await home.erasure.erase(erasure_request(), NOW)
     reader.close()
     assert not done.complete
-    assert any(one.where == "script.db" and "still reads" in one.why for one in done.leftovers)
+    assert any(one.where == "script.db" and "still reading" in one.why for one in done.leftovers)
     [settled] = await home.erasure.finish_interrupted(NOW)
     assert settled.leftovers == ()
     assert home.files_containing() == []

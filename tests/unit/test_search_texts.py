@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.core.messages import Media, Message
-from assistant.core.text import split_spaceless_runs
-from assistant.search.fulltext import query_words, scope_term
+from assistant.search.fulltext import query_words
 from assistant.search.match import WordMatcher, WordSpot, make_excerpt
 from assistant.store.search.stemmer import Stemmer
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
@@ -228,8 +227,3 @@ def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> N
         same = [other for other in words if made[other] == made[word]]
         assert [other for other in words if matcher.words_in(f"({other})")] == same
     stems.close()
-
-
-def test_no_text_can_hold_the_term_of_a_scope() -> None:
-    assert scope_term(OWNER) not in split_spaceless_runs(f"é {scope_term(OWNER)}")
-    assert all(scope_term(OWNER) not in word.match for word in query_words(f"zither {scope_term(OWNER)}"))

@@ -57,6 +57,7 @@ class StoredConsolidations:
             save_reading(db, reading, now)
 
     def memory_ids_by_entry(self, entry_ids: Sequence[int]) -> dict[int, str]:
+        """Memory ids by entry id, for those that went into one."""
         rows = self._db.rows(
             "SELECT entry_id, memory_id FROM consolidated_entry_ids"
             " WHERE memory_id <> '' AND entry_id IN (SELECT value FROM json_each(?))",
@@ -94,9 +95,13 @@ class StoredConsolidations:
         return memory_ids
 
     def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
+        """What was known at a time, that moment included: what had been noted by then, made into memories as far as
+        that was decided, and not taken back by then. What was erased since is not there. Importance is as it is now
+        for what was no memory yet."""
         return self._as_of.all_known(scope, at)
 
     def first_noted_at(self, scope: str) -> datetime | None:
+        """When the first entry that is still there was noted; None where there is none."""
         return self._as_of.first_noted_at(scope)
 
     # ------------------------------------------------------------------------------------------------------------ plans

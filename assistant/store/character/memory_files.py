@@ -57,7 +57,8 @@ class StoredMemoryFiles:
         return self._file(MEMORY_FILE_TARGET).read()
 
     def memory_file_as_of(self, at: datetime) -> FileSnapshot:
-        """Raises `StoreError` for what is no text file."""
+        """MEMORY.md as it was at a time, by the edits that are kept of it. Raises `StoreError` for what is no text
+        file."""
         file = self._file(MEMORY_FILE_TARGET)
         edits = self._edits.list_edits(OWNER_SCOPE, target=MEMORY_FILE_TARGET, limit=-1)
         return file_text_as_of(edits, at, file.read(), file.changed_at())

@@ -42,7 +42,7 @@ class StoredProfiles:
         )
 
     def find(self, name: str, scope: str) -> Profile | None:
-        """A name goes before somebody else's alias."""
+        """By name or alias, in any case and with or without accents; a name goes before another profile's alias."""
         wanted = fold_name(name)
         if not wanted:
             return None
@@ -53,7 +53,8 @@ class StoredProfiles:
         return next(aliased, None)
 
     def find_in_text(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
-        """Of a very long text its beginning is read."""
+        """Profiles whose name or alias a text has as a word, in the order in which they are named. Of a very long text
+        the beginning is read."""
         read = fold_name(text[:_LONGEST_READ])
         rows = self._db.rows(
             "SELECT id, folded, aliases FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,)
