@@ -121,7 +121,7 @@ class ModelError(AssistantError):
 
     `kind` decides what happens next: `overflow` compacts, `rate_limit`, `overload` and `network` are retried
     (honouring `retry_after`, seconds) and then failed over, `auth`, `refusal` and `bad_request` fail over at once,
-    `budget` falls back to the offline model. `partial` is the text streamed before the failure.
+    `budget` falls back to offline mode. `partial` is the text streamed before the failure.
     """
 
     exit_code = 3

@@ -249,7 +249,7 @@ def check_provider(found: Settings) -> Finding:
     if who == "offline":
         return note_finding(
             "provider",
-            "the built-in model, which knows what you tell it and nothing else",
+            "offline mode (no language model), which knows only what you tell it",
             "`assistant setup` sets up a provider.",
         )
     named = f"{who} {model.name}".strip()

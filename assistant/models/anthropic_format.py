@@ -2,7 +2,7 @@
 the same bytes.
 
 What the API insists on, and a request therefore always does:
-- all results of one assistant message stand first in the one user message that follows it;
+- all results of one assistant message come first in the one user message that follows it;
 - no empty or blank text block; nothing but a user message at the end (no prefill);
 - signed thinking blocks go back verbatim and in place while their tool loop is open, and only to the model that made
   them; elsewhere they are left out whole (F09);
@@ -82,7 +82,7 @@ def _system(request: ModelRequest) -> tuple[list[Block], list[Block]]:
 
 
 def _breakpoints(edges: list[Block]) -> list[Block]:
-    """At most four of the wanted ones: the first outlives every change behind it, the last ones cover the most."""
+    """At most four: the first outlives every change behind it, the last ones cover the most."""
     once = [edge for index, edge in enumerate(edges) if not any(edge is other for other in edges[:index])]
     return once if len(once) <= MAX_BREAKPOINTS else [once[0], *once[1 - MAX_BREAKPOINTS :]]
 
@@ -219,7 +219,7 @@ class AnthropicAnswer:
 
     @property
     def usage(self) -> Usage:
-        """What is known so far: the prompt as billed, the answer as billed or by its characters."""
+        """Until now: the prompt as billed, the answer as billed or by its characters."""
         estimated = 0 if self.finished else self._characters // CHARS_PER_TOKEN
         return replace(self._usage, output=max(self._usage.output, estimated))
 

@@ -63,8 +63,8 @@ def build_model_chain(settings: Settings, deps: ModelDeps) -> Model:
 
 
 def build_summary_model(settings: Settings, deps: ModelDeps) -> Model:
-    """The economical model that writes summaries and journal entries: one model, tried as often as any other, and
-    nobody instead of it, since what can be done without a model is done without a model.
+    """The economical model that writes summaries and journal entries: one model, without a fallback, since what can be
+    done without a model is done without a model.
 
     Raises `SettingsError` for an unusable table of prices."""
     prices = load_prices(deps.prices_file)

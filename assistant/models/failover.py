@@ -1,4 +1,4 @@
-"""A chain of models: who is asked when one cannot answer, and what a person is told of it.
+"""A chain of models: which one is asked when one cannot answer, and what a person reads about it.
 
 By the kind of the failure:
 - `rate_limit`, `overload`, `network`: the same model again, after a wait (what the provider asks for, else growing and
@@ -51,10 +51,10 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """One model is given up. `streamed`: text of it was already passed on."""
+    """One model is given up."""
 
     error: ModelError
-    streamed: bool
+    streamed: bool  # text of it was already passed on
 
 
 class FailoverModel:
@@ -130,25 +130,10 @@ class FailoverModel:
     async def _ask(
         self, model: Model, request: ModelRequest, purpose: CallPurpose, session: str | None, turn: str | None
     ) -> AsyncGenerator[ModelEvent | _Failed, None]:
-        """Events of one model. A fallback whose window is too small for the conversation gets the newest request."""
-        too_long = False
-        async with aclosing(self._attempts(model, request, purpose, session, turn)) as events:
-            async for event in events:
-                overflow = isinstance(event, _Failed) and event.error.kind == "overflow"
-                too_long = overflow and model is not self._chain[0]
-                if not too_long:
-                    yield event
-        if too_long:
-            yield ModelNotice(f"{_display_name(model)} has a smaller window, so it sees only the newest message.")
-            async with aclosing(self._attempts(model, _newest_turn(request), purpose, session, turn)) as events:
-                async for event in events:
-                    yield event
-
-    async def _attempts(
-        self, model: Model, request: ModelRequest, purpose: CallPurpose, session: str | None, turn: str | None
-    ) -> AsyncGenerator[ModelEvent | _Failed, None]:
-        """Events of one model, tried again while its failures may pass. Ends with a `Reply` or a `_Failed`."""
-        for attempt in range(self._policy.retries + 1):
+        """Events of one model, tried again while its failures may pass. A fallback whose window is too small for the
+        conversation gets the newest turn. Ends with a `ModelReply` or a `_Failed`."""
+        attempt, may_shorten = 0, model is not self._chain[0]
+        while True:
             streamed = False
             try:
                 async with aclosing(model.stream(request, purpose, session=session, turn=turn)) as events:
@@ -160,12 +145,17 @@ class FailoverModel:
                 failure = ModelError(f"{_display_name(model)} ended without an answer", kind="network")
             except ModelError as error:
                 failure = error
-            if failure.kind not in RETRIED_KINDS or attempt == self._policy.retries:
+            if failure.kind == "overflow" and may_shorten:
+                attempt, may_shorten, request = 0, False, _newest_turn(request)
+                yield ModelNotice(f"{_display_name(model)} has a smaller window, so it sees only the newest message.")
+            elif failure.kind in RETRIED_KINDS and attempt < self._policy.retries:
+                wait = self._wait(failure, attempt)
+                attempt += 1
+                yield ModelNotice(f"{_reason(failure)}. Trying again in {wait:.0f} s.", restarted=streamed)
+                await self._sleep(wait)
+            else:
                 yield _Failed(failure, streamed)
                 return
-            wait = self._wait(failure, attempt)
-            yield ModelNotice(f"{_reason(failure)}. Trying again in {wait:.0f} s.", restarted=streamed)
-            await self._sleep(wait)
 
     def _wait(self, failure: ModelError, attempt: int) -> float:
         """Seconds. What the provider asks for is a least wait; ours doubles, between half and all of it by chance."""
@@ -194,7 +184,7 @@ def _newest_turn(request: ModelRequest) -> ModelRequest:
 
 
 def _reason(failure: ModelError) -> str:
-    """What happened, without the rest of the sentence that a person is told when nothing is left to try."""
+    """What happened, without the part that is only true when nothing is left to try."""
     return shorten_reason(str(failure).partition(" Your message is kept")[0].rstrip(". "))
 
 

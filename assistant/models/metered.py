@@ -8,8 +8,8 @@ estimated and corrected for the model, at the dearest input price, and the longe
 billed is settled, however the attempt ended:
 - answered: the provider's own numbers;
 - refused before anything was billed: nothing;
-- broken off, or aborted by us: what is known, the prompt and the answer so far, estimated where nobody said.
-A crash in between settles nothing, and the reservation goes on counting.
+- broken off, or aborted by us: the prompt and the answer so far, estimated where the provider reported nothing.
+After a crash in between nothing is settled, and the reservation continues to count.
 
 Tracing: each attempt is one span, from before the loading to the last event.
 """

@@ -238,17 +238,17 @@ class OpenAIAnswer:
 
     def _call_of(self, piece: Mapping[str, Any]) -> _Call:
         """The call that a piece belongs to: by index; a new id at a known index begins another call."""
-        given, index = str(piece.get("id") or ""), piece.get("index")
-        known = self._by_index.get(index) if isinstance(index, int) else None
-        if known is None and not isinstance(index, int) and not given and self._calls:
-            known = self._calls[-1]
-        if known is None or (given and known.id and given != known.id):
-            known = _Call()
-            self._calls.append(known)
+        call_id, index = str(piece.get("id") or ""), piece.get("index")
+        call = self._by_index.get(index) if isinstance(index, int) else None
+        if call is None and not isinstance(index, int) and not call_id and self._calls:
+            call = self._calls[-1]
+        if call is None or (call_id and call.id and call_id != call.id):
+            call = _Call()
+            self._calls.append(call)
             if isinstance(index, int):
-                self._by_index[index] = known
-        known.id = known.id or given
-        return known
+                self._by_index[index] = call
+        call.id = call.id or call_id
+        return call
 
     def _finished_calls(self) -> tuple[ToolCall, ...]:
         taken: set[str] = set()

@@ -1,6 +1,6 @@
 """List prices of models, read from `config/prices.toml` into a frozen table. Pure but for `load_prices`.
 
-A model without an entry has no price, and nobody guesses one: its use is counted in tokens.
+A model without an entry has no price, and none is guessed: its use is counted in tokens.
 """
 
 from __future__ import annotations
@@ -50,11 +50,10 @@ class LongRates(Rates):
 
 
 class Price(Rates):
-    """What one model costs. `long` holds for a whole request whose prompt is longer than `long.above` tokens; `window`
-    is the longest prompt, where the provider's API does not tell it."""
+    """What one model costs."""
 
-    long: LongRates | None = None
-    window: int | None = Field(default=None, gt=0)
+    long: LongRates | None = None  # for a whole request whose prompt is longer than `long.above` tokens
+    window: int | None = Field(default=None, gt=0)  # longest prompt, where the provider's API does not report it
 
     def rates(self, prompt: int) -> Rates:
         return self.long if self.long is not None and prompt > self.long.above else self
@@ -82,7 +81,7 @@ class Prices:
 
 
 def is_hosted_by_openai(base_url: str) -> bool:
-    """Whether OpenAI's prices hold at an address; "" is OpenAI's own."""
+    """Whether OpenAI's prices apply at an address; "" is OpenAI's own."""
     host = urlsplit(base_url or OPENAI_URL).hostname or ""
     return host == "openai.com" or host.endswith(".openai.com")
 

@@ -24,13 +24,13 @@ def notice_key(level: BudgetLevel, cap: CapUsage, *, background: bool = False) -
 def cap_notice(level: BudgetLevel, cap: CapUsage) -> OutgoingMessage:
     if level == "near":
         body = (
-            f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}. At 100% the built-in model answers "
+            f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}. At 100% offline mode answers "
             f"until the next {cap.unit}. `budget.{cap.setting}` is how much it is; `/usage` tells what took it."
         )
     else:
         body = (
-            f"The {cap.name} budget is used up: {cap.describe()}. Nothing is lost; the built-in model answers until "
-            f"the next {cap.unit}. {raise_cap_hint(cap)} `/usage` tells what took it."
+            f"The {cap.name} budget is used up: {cap.describe()}. Nothing is lost. Offline mode (no language model) "
+            f"answers until the next {cap.unit}. {raise_cap_hint(cap)} `/usage` tells what took it."
         )
     return _notice(notice_key(level, cap), body)
 
@@ -61,7 +61,7 @@ def blocked_request_text(stopped: BlockedRequest, zone: ZoneInfo) -> str:
 def budget_problems(standing: BudgetStatus, zone: ZoneInfo) -> list[str]:
     """What of the budget needs the owner, each in a line that ends with what to do."""
     spent = [
-        f"The {cap.name} budget is used up: {cap.describe()}. The built-in model answers until the next {cap.unit}. "
+        f"The {cap.name} budget is used up: {cap.describe()}. Offline mode answers until the next {cap.unit}. "
         f"{raise_cap_hint(cap)}"
         for cap in standing.caps
         if cap.is_used_up
@@ -97,9 +97,9 @@ def budget_footnote(why: str, *, owner: bool, model_changed_midway: bool) -> str
         return f"\n\n*({why} A simpler model answered.{more} Ask again later.)*"
     ran_out = (
         " That was in the middle of this answer: what was found until then is kept in the conversation, and the "
-        "built-in model finished. Say `go on` once there is budget again."
+        "answer was finished in offline mode. Say `go on` once there is budget again."
         if model_changed_midway
-        else " So the built-in model answered; `/retry` asks again once there is budget."
+        else " So this is an answer of offline mode (no language model). `/retry` asks again once there is budget."
     )
     more = "A raised `[budget]` holds at once, and `/usage` tells what took it; this is said once a day."
     return f"\n\n*({why}{ran_out} {more})*"
@@ -113,7 +113,7 @@ def share_notice(role: str, cap: str, day: str) -> OutgoingMessage:
     """What the owner is told, once a day, when others have used their part of the budget."""
     who = "guests" if role == "guest" else "rooms"
     body = (
-        f"The part of the {cap} budget that {who} may use is used up, so that the built-in model answers them. "
+        f"The part of the {cap} budget that {who} may use is used up, so offline mode answers them. "
         f"`{role}.budget_share` in the settings is how large that part is."
     )
     return OutgoingMessage(

@@ -1,4 +1,4 @@
-"""The offline model in the whole house: real stores and search, real tools, the real runtime."""
+"""Offline mode in the whole program: real stores and search, real tools, the real runtime."""
 
 from __future__ import annotations
 

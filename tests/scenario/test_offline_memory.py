@@ -1,4 +1,4 @@
-"""People tell the offline model things and ask for them later: through its tools, over days, in several languages."""
+"""People tell offline mode things and ask for them later: through its tools, over days, in several languages."""
 
 from __future__ import annotations
 

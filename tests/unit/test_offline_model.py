@@ -1,4 +1,4 @@
-"""The offline model as a model: deterministic, streamed, honest about what it is and about what no result shows."""
+"""Offline mode as a model: deterministic, streamed, honest about what it is and about what no result shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say to the offline model every day, and the first thing that it must do about it."""
+"""What people say to offline mode every day, and the first thing that it must do about it."""
 
 from __future__ import annotations
 
