@@ -210,11 +210,14 @@ class Database:
 
     def _run(self, sql: str, parameters: SqlParameters) -> sqlite3.Cursor:
         """Times are written in their stored form, and text that has no UTF-8 form is cleaned (`encoding`)."""
-        values = [format_time(value) if isinstance(value, datetime) else value for value in parameters]
+        # Most statements have no time among their values, and all of a turn come through here.
+        if datetime in map(type, parameters):
+            parameters = [format_time(value) if isinstance(value, datetime) else value for value in parameters]
         try:
-            return self._connection.execute(sql, values)
+            return self._connection.execute(sql, parameters)
         except UnicodeEncodeError:
-            return self._connection.execute(sql, [clean_text(one) if isinstance(one, str) else one for one in values])
+            cleaned = [clean_text(value) if isinstance(value, str) else value for value in parameters]
+            return self._connection.execute(sql, cleaned)
 
     def after_commit(self, callback: Callable[[], None]) -> None:
         """Have `callback` called once this transaction is committed; never if it is rolled back."""

@@ -11,7 +11,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
+from operator import itemgetter
 from sqlite3 import Row
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -35,17 +36,13 @@ _DECODE_ITEM: Mapping[Any, _Decode] = {Media: media_from_json, Button: lambda pa
 def class_row(kind: type[T], **sources: str | Callable[[Row], Any]) -> Callable[[Row], T]:
     """What makes a `kind` of a row. `sources` are the fields that are not the column of their name: the name of another
     column, or a function that makes the field of the whole row."""
-    plan: list[tuple[str, _Decode | None, Callable[[Row], Any] | None]] = []
+    readers: list[Callable[[Row], Any]] = []
 
     def read(row: Row) -> T:
         # Planned at the first row: most processes read few of the tables.
-        if not plan:
-            plan.extend(_plan(kind, sources))
-        values = []
-        for column, decode, make in plan:
-            value = row[column] if make is None else make(row)
-            values.append(value if decode is None or value is None else decode(value))
-        return kind(*values)
+        if not readers:
+            readers.extend(_field_readers(kind, sources))
+        return kind(*[read_field(row) for read_field in readers])
 
     return read
 
@@ -86,16 +83,21 @@ def update_sql(table: str, columns: tuple[str, ...], where: tuple[str, ...]) -> 
     return f"UPDATE {table} SET {changes} WHERE {conditions}"
 
 
-def _plan(
-    kind: Any, sources: Mapping[str, str | Callable[[Row], Any]]
-) -> Iterator[tuple[str, _Decode | None, Callable[[Row], Any] | None]]:
+def _field_readers(kind: Any, sources: Mapping[str, str | Callable[[Row], Any]]) -> Iterator[Callable[[Row], Any]]:
     hints = get_type_hints(kind)
     for field in fields(kind):
         source = sources.get(field.name, field.name)
-        if isinstance(source, str):
-            yield source, _decoder(hints[field.name]), None
+        if not isinstance(source, str):
+            yield source
+        elif decode := _decoder(hints[field.name]):
+            yield partial(_read_decoded, source, decode)
         else:
-            yield field.name, None, source
+            yield itemgetter(source)
+
+
+def _read_decoded(column: str, decode: _Decode, row: Row) -> Any:
+    value = row[column]
+    return None if value is None else decode(value)
 
 
 def _decoder(hint: Any) -> _Decode | None:
