@@ -1,5 +1,5 @@
 """Compactions, before and after they are committed (checkpoints), and what they must not lose: open requests, pins,
-delegations; and the circuit breaker of the summary model. Frozen values; all times are aware and in UTC.
+delegations; and circuit breakers. Frozen values; all times are aware and in UTC.
 """
 
 from __future__ import annotations
@@ -17,35 +17,28 @@ CheckpointState = Literal["started", "live", "masked", "absorbed", "undone", "fa
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """A change to a view, ready to commit in one transaction.
-
-    `shorten` are shorter forms of messages that stay in the view, put in their rows by message id. `prefix`, where
-    there is one, replaces every row up to and including `to_message_id`; without a prefix only rows are shortened, and
-    `from_message_id` and `to_message_id` name the first and the last of them. `absorbs` are live checkpoints whose
-    ranges the new one takes over (F25): those directly before its range, or, where `to_message_id` is the last one's,
-    a run of them merged into one while nothing else leaves the view.
-
-    `prefix_rev` is the revision the plan was made on; the commit compares and swaps. `started` is the checkpoint that
-    `begin_compaction` noted. Tokens are those of the replaced and shortened rows, before and after. `depth` is 1 for a
-    summary made of original messages, 2 for one made of summaries. `cost_usd` is None where no price is known."""
+    """A change to a view, ready to commit in one transaction; the commit compares and swaps `prefix_rev`."""
 
     session: str
-    prefix_rev: int
+    prefix_rev: int  # the revision that the plan was made on
     trigger: str
     tier: str
-    from_message_id: int
-    to_message_id: int
+    from_message_id: int  # of what the prefix replaces; without a prefix, the first message that is shortened
+    to_message_id: int  # the last row that the prefix replaces; without a prefix, the last message that is shortened
     messages_compressed: int
-    prefix: tuple[Message, ...]
+    prefix: tuple[Message, ...]  # replaces every row up to `to_message_id`; without one, rows are only shortened
     summary: str
-    original_tokens: int
-    compressed_tokens: int
+    original_tokens: int  # of the replaced and shortened rows, before
+    compressed_tokens: int  # of the same, after
     key_facts: Mapping[str, Any] = field(default_factory=dict)
-    cost_usd: float | None = 0.0
+    cost_usd: float | None = 0.0  # None where no price is known
+    # shorter forms of messages that stay in the view, put in their rows by message id
     shortened: tuple[Message, ...] = ()
+    # live checkpoints whose ranges this one takes over (F25): those directly before its range, or, where
+    # `to_message_id` is the last one's, a run of them merged into one while nothing else leaves the view
     absorbed_ids: tuple[int, ...] = ()
-    started_id: int | None = None
-    depth: int = 1
+    started_id: int | None = None  # the checkpoint that `begin_compaction` noted
+    depth: int = 1  # 1 for a summary of original messages, 2 for one of summaries
     model: str = ""
     attempts: int = 0
 
@@ -54,13 +47,13 @@ class Compaction:
 class Checkpoint:
     """One compaction as it is kept.
 
-    `started` is one under way (or cut off by a crash, until start-up settles it to `failed`), `live` covers its
-    range, `masked` shortened rows and covers nothing, `absorbed` was taken over by a later one, `undone` was taken
-    back, `failed` was not installed. `note` says why."""
+    States: `started` is under way (or cut off by a crash, until start-up sets it to `failed`), `live` covers its range,
+    `masked` shortened rows and covers nothing, `absorbed` was taken over by a later one, `undone` was taken back,
+    `failed` was not installed."""
 
     id: int
     session: str
-    num: int
+    num: int  # of its session, in the order in which they were begun
     generation: int
     from_message_id: int
     to_message_id: int
@@ -69,16 +62,16 @@ class Checkpoint:
     key_facts: Mapping[str, Any]
     original_tokens: int
     compressed_tokens: int
-    cost_usd: float | None
+    cost_usd: float | None  # None where no price is known
     created_at: datetime
     trigger: str
     tier: str
     state: CheckpointState
     scope: str = ""
-    depth: int = 1
+    depth: int = 1  # 1 for a summary of original messages, 2 for one of summaries
     model: str = ""
     attempts: int = 0
-    note: str = ""
+    note: str = ""  # why it failed
 
     @property
     def is_merge(self) -> bool:
@@ -93,15 +86,14 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class RestorePreview:
-    """What taking a compaction back would leave: the size of that view (tokens as counted at append, bytes, images),
-    how many messages come back into it, and the checkpoints that would be undone, newest first."""
+    """What taking compactions back would leave: the size of that view."""
 
-    checkpoint_ids: tuple[int, ...]
-    messages: int
-    tokens: int
+    checkpoint_ids: tuple[int, ...]  # those that would be undone, newest first
+    messages: int  # how many come back into the view
+    tokens: int  # as counted when they were appended
     bytes: int
     images: int
-    prefix_rev: int
+    prefix_rev: int  # of the view that the preview was made of
 
 
 RequestState = Literal["open", "done", "superseded"]
@@ -117,49 +109,46 @@ class RequestKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class UserRequest:
-    """One thing a person asked for (F18). `cites` are the message ids that closed it; `closed_by` is "answer" (a
-    question, answered), "model" (a tool call) or "user"; `answered_by` the reply of its turn, if there is one. A `task`
-    is not over with its answer."""
+    """One thing a person asked for (F18)."""
 
     message_id: int
     session: str
     scope: str
     text: str
     state: RequestState
-    task: bool
+    task: bool  # it is not over with its answer
     opened_at: datetime
-    answered_by: int | None = None
-    closed_by: str = ""
-    cites: tuple[int, ...] = ()
+    answered_by: int | None = None  # the reply of its turn, if there is one
+    closed_by: str = ""  # "answer" (a question was answered), "model" (by a tool call) or "user"
+    cites: tuple[int, ...] = ()  # the message ids that closed it
     closed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Words that stand in every prompt of a session, outside of what compaction touches (F21). `message_id` is the
-    message they were taken from, if any; `role` who said them."""
+    """Text that is in every prompt of a session, outside of what compaction touches (F21)."""
 
     id: int
     session: str
     scope: str
     text: str
-    role: str
-    message_id: int | None
+    role: str  # who said it
+    message_id: int | None  # the message it was taken from, if any
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """A fuse (F07). Closed while `failures` in a row are few; open since `opened_at` otherwise; one try is let
-    through after the cool-down."""
+    """A circuit breaker (F07): closed while few calls in a row failed. An open one lets one try through after the
+    cool-down."""
 
     name: str
-    failures: int
-    opened_at: datetime | None
+    failures: int  # in a row
+    opened_at: datetime | None  # None while it is closed
     last_error: str = ""
 
     def allows_call(self, now: datetime, cool_down: timedelta) -> bool:
-        """Whether a model may be asked. One that a wrong clock opened in the future holds nobody up until then."""
+        """Whether a model may be asked. A breaker that a wrong clock opened in the future is taken for closed."""
         return self.opened_at is None or not self.opened_at <= now < self.opened_at + cool_down
 
 
@@ -168,7 +157,7 @@ DelegationState = Literal["running", "done", "failed", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """One task given to a helper of a turn (F22). `result` is its answer, or what went wrong."""
+    """One task given to a helper of a turn (F22)."""
 
     id: int
     key: str
@@ -177,7 +166,7 @@ class Delegation:
     scope: str
     task: str
     state: DelegationState
-    result: str
+    result: str  # its answer, or what went wrong
     started_at: datetime
     ended_at: datetime | None = None
-    cost_usd: float | None = 0.0
+    cost_usd: float | None = 0.0  # None where no price is known

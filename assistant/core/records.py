@@ -17,12 +17,10 @@ from assistant.core.text import lazy_regex
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A message as a bridge hands it over. `external_id` is the network's own id: the same pair of bridge and
-    external_id is accepted once. `target` is where replies go on that bridge (opaque to everyone else); `position`, if
-    any, where the bridge goes on receiving after this one."""
+    """A message as a bridge hands it over. The same pair of bridge and external_id is accepted once."""
 
     bridge: str
-    external_id: str
+    external_id: str  # the network's own id of it
     session: str
     scope: str
     sender: str
@@ -30,19 +28,18 @@ class IncomingMessage:
     content: str
     media: tuple[Media, ...] = ()
     name: str | None = None
-    target: str = ""
-    position: str = ""
+    target: str = ""  # where replies go on that bridge; opaque to everyone else
+    position: str = ""  # where the bridge continues receiving after this message, if it says so
 
 
 @dataclass(frozen=True, slots=True)
 class InboxReceipt:
-    """The inbox has it, durably. `duplicate` means that it had it before; `differs`, that what it had, and keeps, is
-    another message: this one was not kept."""
+    """The inbox has the message, durably."""
 
     inbox_id: int
     message_id: int
-    duplicate: bool = False
-    conflicts: bool = False
+    duplicate: bool = False  # the inbox had it before
+    conflicts: bool = False  # what the inbox had, and keeps, is another message: this one was not kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One reply or notice to deliver: one key, one body, for ever (I8). Files come after the text."""
+    """One reply or notice to deliver: one key, one body, for ever (I8)."""
 
     key: str
     session: str
@@ -67,7 +64,7 @@ class OutgoingMessage:
     message_id: int | None = None
     inbox_id: int | None = None
     buttons: tuple[Button, ...] = ()
-    media: tuple[Media, ...] = ()
+    media: tuple[Media, ...] = ()  # sent after the text
 
 
 OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed", "withheld", "dropped"]
@@ -88,9 +85,7 @@ class OutboxItem:
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """One line of the master log. The header is every field but the six that `commit` covers (see `store/log.py`).
-
-    `refs` are the message ids that an edit, delete, undo or redaction speaks of."""
+    """One line of the message log. The header is every field but the six that `commit` covers (`store/log/format`)."""
 
     id: int
     seq: int
@@ -114,7 +109,7 @@ class LogRecord:
     trust: Trust = "owner"
     model: str | None = None
     turn: str | None = None
-    refs: tuple[int, ...] = ()
+    refs: tuple[int, ...] = ()  # the message ids that an edit, delete, undo or redaction is about
     span: LogByteRange = field(default=LogByteRange(0, 0))
 
     def to_message(self) -> Message:
@@ -136,10 +131,10 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True)
 class LogLocation:
-    """Where a record stands, for references: the session, the file's path relative to the home, the byte range."""
+    """Where a record is, for references."""
 
     session: str
-    path: str
+    path: str  # relative to the data folder
     span: LogByteRange
 
 
@@ -161,13 +156,13 @@ TurnState = Literal["running", "answered", "failed", "aborted"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One user request until its answer. `volatile` is its volatile block (see `docs/glossary.md`)."""
+    """One user request until its answer."""
 
     id: str
     session: str
     generation: int
     scope: str
-    volatile: str
+    volatile: str  # its volatile block (see `docs/glossary.md`)
     state: TurnState
     started_at: datetime
     items: tuple[InboxItem, ...] = ()
@@ -182,11 +177,7 @@ class ToolRun:
 
 @dataclass(frozen=True, slots=True)
 class ContextView:
-    """The working context of a session as stored: what the model sees, oldest first.
-
-    Running totals are kept, never recounted; `sizes` are (tokens, bytes, images) of each message, in their order, as
-    counted when they were shown (empty where the view was not read from a store). `reported` is (prefix_rev, prompt
-    tokens, last message id that the prompt held) of the last model call, for pressure (F04)."""
+    """What the model sees of a session, oldest first, as stored. The totals are kept, never recounted."""
 
     session: str
     generation: int
@@ -196,55 +187,52 @@ class ContextView:
     tokens: int
     bytes: int
     images: int
+    # (prefix_rev, prompt tokens, last message id of the prompt) of the last model call (F04)
     reported: tuple[int, int, int] | None = None
+    # (tokens, bytes, images) of each message, as counted when it was shown; empty where the view was not read from a
+    # store
     sizes: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """The current generation of a session; `started_at` is when its first one began, `messages` and `last_at` are of
-    its whole log. `unextracted` counts the messages that a compaction took out of view and that still wait to be read
-    for the journal; `parent` is the session a branch was made from."""
+    """The current generation of a session."""
 
     key: str
     generation: int
     scope: str
-    started_at: datetime
-    last_at: datetime | None
-    messages: int
+    started_at: datetime  # of the session's first generation
+    last_at: datetime | None  # when the last record of its whole log was said
+    messages: int  # in its whole log
     view_messages: int
     view_tokens: int
     prefix_rev: int
-    checkpoints: int
-    unextracted: int = 0
-    parent: str | None = None
+    checkpoints: int  # compactions that were not undone
+    unextracted: int = 0  # messages that compactions took out of view and that wait to be read for the journal
+    parent: str | None = None  # the session that a branch was made from
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """What start-up found and settled: records that the log had and the index lacked, log bytes set aside as torn
-    (file names), turns to resume."""
+    """What start-up found and repaired."""
 
-    adopted_records: int = 0
-    torn_files: tuple[str, ...] = ()
-    running_turns: tuple[Turn, ...] = ()
+    adopted_records: int = 0  # records that the log had and the index lacked
+    torn_files: tuple[str, ...] = ()  # files with log bytes that were set aside as torn
+    running_turns: tuple[Turn, ...] = ()  # to be resumed
 
 
 @dataclass(frozen=True, slots=True)
 class MatchQuality:
-    """How an excerpt fits its question, comparable between searches. `words` is how many of the question's telling
-    words it has: those that at most one message in twenty has. `chance` is how many passages of this length would have
-    all of these by coincidence; `share` how much of the question the excerpt's words are, 0 to 1, rare ones most."""
+    """How an excerpt fits its question, comparable between searches."""
 
-    words: int = 0
-    chance: float = math.inf
-    share: float = 0.0
+    words: int = 0  # how many of the question's rare words it has: those that at most one message in twenty has
+    chance: float = math.inf  # how many passages of this length would have all of these by coincidence
+    share: float = 0.0  # how much of the question the excerpt's words are, 0 to 1; rare words weigh most
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A message found. `text` is an excerpt around the best words of the original, at most some hundred characters;
-    `score` is larger for better, comparable within one search only; `fit` tells whether it is any good."""
+    """A message that was found."""
 
     message_id: int
     session: str
@@ -252,10 +240,10 @@ class SearchHit:
     role: Role
     name: str | None
     ts: datetime
-    text: str
-    score: float
+    text: str  # an excerpt around the best words of the original, some hundred characters at most
+    score: float  # larger is better; comparable within one search only
     location: LogLocation
-    quality: MatchQuality = MatchQuality()
+    quality: MatchQuality = MatchQuality()  # whether it is any good
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,33 +257,32 @@ class TodoItem:
 
 @dataclass(frozen=True, slots=True)
 class TokenCalibration:
-    """How a model's own token counts relate to our estimates. `factor` multiplies an estimate."""
+    """How a model's own token counts relate to our estimates."""
 
     model: str
-    factor: float
+    factor: float  # multiplies an estimate
     samples: int
 
 
 @dataclass(frozen=True, slots=True)
 class IntegrityProblem:
-    """Something `verify` found. `repairable` by `assistant verify --repair`."""
+    """Something `verify` found."""
 
     kind: str
     where: str
     text: str
-    repairable: bool = False
+    repairable: bool = False  # by `assistant verify --repair`
 
 
 @dataclass(frozen=True, slots=True)
 class IntegrityReport:
-    """The outcome of `verify`: counts of what was read, and the problems; `redactions` are message ids blanked by
-    `forget`."""
+    """The outcome of `verify`: what was read, and the problems."""
 
     sessions: int
     records: int
     bytes: int
     problems: tuple[IntegrityProblem, ...] = ()
-    redactions: tuple[int, ...] = ()
+    redactions: tuple[int, ...] = ()  # ids of messages that were forgotten
     seconds: float = 0.0
 
     @property
@@ -308,29 +295,29 @@ _SCHEDULE_HEADING = lazy_regex(r"\A\[Scheduled prompt .+, (?:run by hand|due .+)
 
 
 def strip_schedule_heading(content: str) -> str:
-    """What a schedule asks, without what says that it is one; what anybody else said, as it is."""
+    """The prompt of a schedule without its heading; any other text as it is."""
     return _SCHEDULE_HEADING.sub("", content, count=1)
 
 
-def is_from_schedule(said: IncomingMessage | LogRecord) -> bool:
-    """Whether a schedule said it, at its time or by hand."""
-    return (said.sender or "").startswith(SCHEDULE_SENDER_PREFIX)
+def is_from_schedule(message: IncomingMessage | LogRecord) -> bool:
+    """Whether a schedule said it, at its time or started manually."""
+    return (message.sender or "").startswith(SCHEDULE_SENDER_PREFIX)
 
 
 def is_timed_schedule_prompt(incoming: IncomingMessage) -> bool:
-    """Whether a schedule said it at its time, so that nobody waits for the answer."""
+    """Whether a schedule said it at its time, so that no person waits for the answer."""
     return incoming.external_id.startswith(SCHEDULE_KEY_PREFIX) and MANUAL_RUN_PREFIX not in incoming.external_id
 
 
 @dataclass(frozen=True, slots=True)
 class CountingTier:
-    """Which way of counting was chosen for a model, and why. `path` is the vocabulary file of the tiktoken tier."""
+    """Which way of counting was chosen for a model, and why."""
 
     name: Literal["tiktoken", "toksum", "estimate"]
     model: str
     reason: str
     encoding: str = ""
-    path: Path | None = None
+    path: Path | None = None  # the vocabulary file of the tiktoken tier
 
     def as_estimate(self, why: str) -> CountingTier:
         """The last tier instead of this one."""

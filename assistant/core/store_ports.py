@@ -1,5 +1,5 @@
 """The storage seams: `Conversation` (inbox, log, view, turns, compaction, end of a generation), `Outbox`, `Journal`,
-and the small stores that sleep works through. The rules of `assistant.core.ports` hold here too.
+and the small stores that sleep works through. The rules of `assistant.core.ports` are valid here too.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Journal(Protocol):
         reading: PhaseCursor | None = None,
         replaced: Mapping[str, str] | None = None,
     ) -> list[JournalEntry]:
-        """Write entries, and where reading stands, in one transaction. An entry whose key exists is left as it is.
+        """Write entries, and how far was read, in one transaction. An entry whose key exists is left as it is.
         Returns those that are new, with their ids.
 
-        `replaced` maps keys of entries to the keys of those that hold in their place, in the same scope; noted where
+        `replaced` maps keys of entries to the keys of those that replace them, in the same scope; noted where
         either is new."""
         ...
 
@@ -104,21 +104,21 @@ class LogReaderPort(Protocol):
 
 
 class Conversation(Protocol):
-    """Inbox, master log, message index, working context and turns of a home: the order of I1 lives behind this port.
+    """Inbox, message log, message index, views and turns: the order of I1 is kept behind this port.
 
     Every method that takes messages writes the log first (one fsync), then one transaction on the database. A crash
-    between the two is settled by `recover_after_crash`."""
+    between the two is repaired by `recover_after_crash`."""
 
     def recover_after_crash(self, now: datetime) -> RecoveryResult: ...
 
     # inbox
     def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         """Store the whole message, durably, before anyone acknowledges it. Idempotent on (bridge, external_id): the
-        first one stays, and whether a later one says the same is told."""
+        first one stays; the receipt says whether a later one differs."""
         ...
 
     def sessions_waiting(self) -> list[str]:
-        """Sessions that have accepted messages nobody has taken, oldest first."""
+        """Sessions that have accepted messages which no turn has taken up, oldest first."""
         ...
 
     def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
@@ -228,7 +228,7 @@ class Conversation(Protocol):
         ...
 
     def undo_compaction(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
-        """Take compactions back, newest first: the rows that they replaced stand in the view again exactly as they
+        """Take compactions back, newest first: the rows that they replaced are in the view again exactly as they
         were, but for messages hidden or forgotten since; later messages stay. Bumps prefix_rev. Raises `StaleView`."""
         ...
 
@@ -258,7 +258,7 @@ class Conversation(Protocol):
     def begin_next_generation(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
         """End the current generation and begin the next with the ending's words as its first record: log first, then
         one transaction, in which what the journal has not read is queued for it (F28). Either the old generation
-        stands whole or the new one does.
+        is whole or the new one is.
 
         Raises `StaleView` where the generation is not the current one, or something was written since `ending.seq`;
         `UsageError` while a turn of it is open, or where there is nothing to resume. Then nothing was changed."""
@@ -279,7 +279,7 @@ class Outbox(Protocol):
     def pending_items(
         self, bridge: str, *, limit: int = 100, except_targets: Collection[str] = (), except_ids: Collection[int] = ()
     ) -> list[OutboxItem]:
-        """Items in state pending or sending, oldest first, but those to the targets `beside` and with the ids `but`."""
+        """Items in state pending or sending, oldest first, but those to `except_targets` and with `except_ids`."""
         ...
 
     def find_open(self, item_id: int) -> OutboxItem | None:

@@ -144,7 +144,7 @@ class Database:
     def write(self, *, references: bool = True) -> Iterator[Database]:
         """The one write path: everything inside is committed together, or nothing of it. Raises `StoreError`.
 
-        `references=False` leaves foreign keys unchecked meanwhile, for a table that is made anew as a whole."""
+        `references=False` leaves foreign keys unchecked meanwhile, for a table that is made again as a whole."""
         if not self._writing.acquire(blocking=False):
             raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
         try:
@@ -262,7 +262,7 @@ class Database:
             raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
 
     def checkpoint(self) -> None:
-        """Bring what the write-ahead log holds into the database file, as far as no reader stands in the way; done
+        """Bring what the write-ahead log holds into the database file, as far as no reader is in the way; done
         while idle, it is not left to a turn."""
         self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -275,7 +275,7 @@ class Database:
         self.rows("PRAGMA secure_delete = ON")
 
     def vacuum(self) -> None:
-        """Write the file anew from what is left, since pages that were rearranged keep words beside their cells, and
+        """Write the file again from what is left, since pages that were rearranged keep words beside their cells, and
         empty the write-ahead log. Raises `StoreError`, also where another process still reads what was."""
         self.rows("VACUUM")
         if self.value("PRAGMA wal_checkpoint(TRUNCATE)"):
@@ -326,11 +326,11 @@ class Database:
 
     def copy_to(self, target: Path, on_progress: Callable[[int], None] | None = None) -> None:
         """Everything that is in it, or that its snapshot sees, into an empty file, which may be written meanwhile as
-        nobody reads it yet; `on_progress` is called with the bytes of each step. Raises `StoreError`."""
+        it is not read yet; `on_progress` is called with the bytes of each step. Raises `StoreError`."""
         with translated_errors(target):
             copy = sqlite3.connect(target, isolation_level=None)
             try:
-                # Nobody needs to roll the copy back: it is thrown away where it does not come to its end.
+                # The copy is never rolled back: an unfinished one is thrown away.
                 for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -2048"):
                     copy.execute(f"PRAGMA {pragma}")
                 size = int(self._connection.execute("PRAGMA page_size").fetchone()[0])

@@ -5,9 +5,9 @@ What always holds:
 - Throttled writing (`WriteThrottle`): little of what was written is not on the disk yet, so that no other fsync
   queues behind hundreds of megabytes. After each push to the disk there is a rest as long as the push took. Whether
   the work is still wanted is asked throughout.
-- `TextFile`: anything but a plain UTF-8 file of bounded size within the home is left alone and reported in one
+- `TextFile`: anything but a plain UTF-8 file of bounded size within the data folder is left alone and reported in one
   line. A new text is written beside the file (0600, durable) and then replaces it in one step; after a crash in
-  between, the new text lies there until it is finished or removed.
+  between, the new text stays there until it is finished or removed.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def sync(descriptor: int) -> None:
 def file_identity(path: Path) -> tuple[int, int] | None:
     """What tells a file from every other one, whatever its name; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def sync_file(path: Path) -> None:
@@ -74,8 +74,8 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def make_directory(path: Path, *, home: Path | None = None) -> None:
-    """Create a directory (0700) and its missing parents, each entry durable; `home` is never made anew, since one that
-    is missing was taken away with all that is in it."""
+    """Create a directory (0700) and its missing parents, each entry durable; `home` is never made again, since one
+    that is missing was taken away with all that is in it."""
     if path.is_dir():
         return
     if path == home:
@@ -98,22 +98,22 @@ def always_wanted() -> bool:
 
 
 class WriteThrottle:
-    """One for all that a piece of work writes. `unhurried` False: no rests, where nobody else writes meanwhile."""
+    """One for all that a piece of work writes. `throttled` False: no rests, where nothing else writes meanwhile."""
 
     def __init__(self, is_wanted: Callable[[], bool] = always_wanted, *, throttled: bool = True) -> None:
-        self._alive = is_wanted
-        self._unhurried = throttled
-        self._since = 0
+        self._is_wanted = is_wanted
+        self._throttled = throttled
+        self._unpushed = 0
 
     def count_written(self, descriptor: int, count: int) -> None:
-        """`count` more bytes were written to an open file. Raises `OSError`, and `StoreError` where nobody wants the
-        work any more."""
-        self._since += count
-        if self._since < _PUSH_BYTES:
+        """`count` more bytes were written to an open file. Raises `OSError`, and `StoreError` where the work
+        is not wanted any more."""
+        self._unpushed += count
+        if self._unpushed < _PUSH_BYTES:
             return
-        self._since = 0
+        self._unpushed = 0
         self.require_wanted()
-        if self._unhurried:
+        if self._throttled:
             begun = time.monotonic()
             _push(descriptor)
             if _advise is not None:
@@ -121,9 +121,9 @@ class WriteThrottle:
             time.sleep(min(_LONGEST_REST, time.monotonic() - begun))
 
     def require_wanted(self) -> None:
-        """Raises `StoreError` where nobody wants the work any more."""
-        if not self._alive():
-            raise StoreError("The assistant ended meanwhile, and the work with it. Nothing was changed.")
+        """Raises `StoreError` where the work is not wanted any more."""
+        if not self._is_wanted():
+            raise StoreError("The assistant stopped meanwhile, and this work with it. Nothing was changed.")
 
 
 class ThrottledFile:
@@ -190,7 +190,7 @@ class TextFile:
             raise self._refused(f"cannot be read ({error.strerror})") from error
 
     def pending_file(self, mark: str) -> TextFile:
-        """Where a new text lies before it takes its place; `mark` names the change."""
+        """Where a new text is before it takes its place; `mark` names the change."""
         head, _, last = self.name.rpartition("/")
         return TextFile(
             self.home, f"{head}/.{last}.{mark}{_PENDING_SUFFIX}" if head else f".{last}.{mark}{_PENDING_SUFFIX}"
@@ -201,14 +201,14 @@ class TextFile:
         self._place()
         start = f".{self.path.name}."
         try:
-            found = sorted(self.path.parent.glob(f"{start}*{_PENDING_SUFFIX}"))
+            paths = sorted(self.path.parent.glob(f"{start}*{_PENDING_SUFFIX}"))
         except OSError as error:
             raise self._refused(f"cannot be read ({error.strerror})") from error
-        for one in found:
-            yield one.name[len(start) : -len(_PENDING_SUFFIX)]
+        for path in paths:
+            yield path.name[len(start) : -len(_PENDING_SUFFIX)]
 
     def write(self, text: str) -> None:
-        """The text durable under this name, whatever stood there; only for a name of ours. Raises `StoreError`."""
+        """The text durable under this name, whatever was there; only for a name of ours. Raises `StoreError`."""
         with self._explained():
             make_directory(self.path.parent, home=self.home)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -222,8 +222,8 @@ class TextFile:
             sync_directory(self.path.parent)
 
     def move_to(self, target: TextFile) -> None:
-        """Take the target's place, durably. Raises `StoreError`; then both are as they were, or it is there and nobody
-        knows whether a power cut would leave it there."""
+        """Take the target's place, durably. Raises `StoreError`; then both are as they were, or it is there and it
+        is not known whether a power cut would leave it there."""
         with target._explained():
             place = target._place()
             self.path.replace(place)
@@ -236,10 +236,10 @@ class TextFile:
     # ----------------------------------------------------------------------------------------------------------- within
 
     def _place(self) -> Path:
-        """Where the file really lies. Raises `StoreError` where a link leads out of the home."""
+        """Where the file really is. Raises `StoreError` where a link leads out of the data folder."""
         place = Path(os.path.realpath(self.path))
         if not place.is_relative_to(os.path.realpath(self.home)):
-            raise self._refused("is a link to a place outside the home")
+            raise self._refused("is a link to a place outside the data folder")
         return place
 
     def _text_of(self, descriptor: int) -> str:
@@ -260,7 +260,7 @@ class TextFile:
             raise self._refused("is not UTF-8 text") from error
 
     def _refused(self, why: str) -> StoreError:
-        return StoreError(f"{self.path} {why}. It was left as it is; put a text file there, or take it away.")
+        return StoreError(f"{self.path} {why}. It was left as it is; put a text file there, or remove it.")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -274,7 +274,7 @@ class TextFile:
 
 
 def prepare_home(home: Path) -> None:
-    """Make the home directory, or close it to others (0700). Raises `HomeError`."""
+    """Make the data folder, or close it to others (0700). Raises `HomeError`."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if home.stat().st_mode & 0o077:

@@ -263,8 +263,8 @@ Make = Callable[[Path, Path], None]
 NONE: list[tuple[Make, str]] = [
     (_not_utf8, "is not UTF-8"),
     (_a_directory, "is a directory"),
-    (_a_link_outside, "outside the home"),
-    (_a_dangling_link_outside, "outside the home"),
+    (_a_link_outside, "outside the data folder"),
+    (_a_dangling_link_outside, "outside the data folder"),
     (_huge, "larger than 1024 KB"),
     (_a_pipe, "not a plain file"),
     (_a_loop, "cannot be read"),
@@ -318,10 +318,10 @@ def test_a_folder_that_leads_outside_is_left_alone(home: MemoryFilesHome, tmp_pa
     (home.path / "memory").symlink_to(outside)
     theirs = outside / ".2026-11-20.md.1.partial"
     theirs.write_text("theirs")
-    with pytest.raises(StoreError, match="outside the home"):
+    with pytest.raises(StoreError, match="outside the data folder"):
         note(home, "one")
     assert list(outside.iterdir()) == [theirs]
-    assert "outside the home" in " ".join(home.files.recover_after_crash())
+    assert "outside the data folder" in " ".join(home.files.recover_after_crash())
 
 
 def test_undo_writes_nothing_outside(home: MemoryFilesHome, tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_undo_writes_nothing_outside(home: MemoryFilesHome, tmp_path: Path) -> N
     home.day_file().parent.rename(outside)
     home.day_file().parent.symlink_to(outside)
     seen = outside.stat().st_mtime_ns
-    with pytest.raises(StoreError, match="outside the home"):
+    with pytest.raises(StoreError, match="outside the data folder"):
         home.files.undo_edit(home.files.list_edits("owner")[0].id or 0, "owner", LATER)
     assert outside.stat().st_mtime_ns == seen and home.files.list_edits("owner")[0].undone_at is None
 

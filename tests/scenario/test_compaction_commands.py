@@ -46,9 +46,9 @@ def everything(it: LiveApp) -> dict[str, Any]:
         ("/unpin 1 7", "There is no pin 7 here. Nothing was changed; /pins lists them."),
         ("/unpin", "Missing argument 'ID...'. Use `/pins remove ID...`. Nothing was changed."),
         ("/unpin that one", NO_NUMBER.format("that", "/pins remove ID...")),
-        ("/done 99", "#99: no request of 'main' has this number. Nothing was changed."),
-        ("/done 3 99", "#99: no request of 'main' has this number. Nothing was changed."),
-        ("/drop 4", "#4: no request of 'main' has this number. Nothing was changed."),
+        ("/done 99", "#99: 'main' has no such request. Nothing was changed."),
+        ("/done 3 99", "#99: 'main' has no such request. Nothing was changed."),
+        ("/drop 4", "#4: 'main' has no such request. Nothing was changed."),
         ("/done", "Missing argument 'ID...'. Use `/requests done ID...`. Nothing was changed."),
         ('/done "3', NO_NUMBER.format('"3', "/requests done ID...")),
         (

@@ -120,7 +120,7 @@ async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(
     (inside / ".MEMORY.md.7.partial").write_text("half")
     async with run_app(inside, "ok") as it:
         status = it.app.status()
-        assert not status["ok"] and "outside the home" in " ".join(status["problems"])
+        assert not status["ok"] and "outside the data folder" in " ".join(status["problems"])
         it.app.maintenance.run()
         assert not it.app.status()["ok"]
         (inside / "MEMORY.md").unlink()

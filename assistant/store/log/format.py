@@ -1,6 +1,6 @@
 """One record of the message log as one line of JSON.
 
-What always holds: the fields stand in a fixed order, compactly. Those before `salt` are the header, those after it
+What always holds: the fields are in a fixed order, compactly. Those before `salt` are the header, those after it
 the body: what was said. `commit` is SHA-256 over the salt and the body as the line has it; `prev` is SHA-256 over the
 header of the record before (GENESIS for the first). So the chain runs over headers alone, and blanking body and salt
 in place leaves it provable, while the words cannot be guessed back from the commitment. With jq:
@@ -53,7 +53,7 @@ def hash_header(opened: bytes) -> str:
 def split_line(line: bytes) -> tuple[bytes, str, bytes]:
     """(header without closing brace, salt, body object) of a line, as bytes of the line. Raises `ValueError`.
 
-    The first `,"salt":"` is the key itself: within a JSON string a quote is escaped, so no value can hold it."""
+    The first `,"salt":"` is the key itself: within a JSON string a quote is escaped, so no value can contain it."""
     at = line.index(SALT_KEY)
     begin = at + len(SALT_KEY)
     after = begin + SALT_LENGTH

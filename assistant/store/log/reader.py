@@ -1,4 +1,4 @@
-"""Where the logs lie, and reading them: by byte range, or one record after another.
+"""Where the logs are, and reading them: by byte range, or one record after another.
 
 Reading never changes anything and needs no lock, so that `aihistory` and searches read beside the running daemon.
 Lines may be tens of megabytes: one line is held at a time. Of the files, a bounded number is open.
@@ -43,7 +43,7 @@ def _percent(char: str) -> str:
 
 
 class LogFiles:
-    """The master logs of a home, to read. `home` is the home directory."""
+    """The message logs in the data folder `home`, to read."""
 
     def __init__(self, home: Path, *, max_open: int = 32) -> None:
         self.home = home
@@ -84,7 +84,7 @@ class LogFiles:
             raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
 
     def read(self, session: str, span: LogByteRange) -> LogRecord:
-        """The record at exactly `span`. Raises `CorruptStore` when no whole record stands there."""
+        """The record at exactly `span`. Raises `CorruptStore` when there is no whole record there."""
         return _parse_line(self.path(session), self.read_line(session, span), span.start)
 
     def read_line(self, session: str, span: LogByteRange) -> bytes:

@@ -23,12 +23,12 @@ from assistant.store.log.reader import LogFiles
 _EMPTY_CONTENT = b',"content":""'
 _EMPTY_REST = b',"tool_calls":[],"media":[],"thinking":[]}\n'
 _EMPTY_NAMES = (b',"name":null', b',"name":""')
-# What is told of a forgotten message in its metadata.
+# What the metadata of a forgotten message still says.
 _KEPT_METADATA = ("turn", "carried_from", "inherited", "type", "refs")
 
 
 def redact_message(message: Message) -> Message:
-    """What is left of a message that was forgotten: that it stood there, and what it answered."""
+    """What is left of a message that was forgotten: that it was there, and what it answered."""
     return replace(
         message,
         content=FORGOTTEN_PLACEHOLDER,
@@ -75,12 +75,12 @@ def blank_record(log: LogFiles, session: str, span: LogByteRange) -> None:
             os.close(descriptor)
     except OSError as error:
         raise StoreError(
-            f"{path} was not written: {error.strerror}. The forgetting is not finished; mend the disk, then repeat it."
+            f"{path} was not written: {error.strerror}. It is not forgotten yet; repair the disk, then repeat it."
         ) from error
 
 
 def read_plain_or_gzip(path: Path) -> bytes:
-    """What a plain file holds, gzip unpacked; nothing where there is none. Raises `StoreError`."""
+    """The content of a plain file, gzip unpacked; nothing where there is none. Raises `StoreError`."""
     try:
         if path.is_symlink() or not path.is_file():
             return b""

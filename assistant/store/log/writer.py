@@ -1,7 +1,7 @@
-"""The master log: append-only JSONL, one file a session, durable on return.
+"""The message log: append-only JSONL, one file a session, durable on return.
 
-What always holds: offsets never move. A batch is one write and one fsync; it stands in the file whole, or the file is
-cut back to where it was before (nothing of it had been fsynced or told to anyone). After any failure the file is
+What always holds: offsets never move. A batch is one write and one fsync; it is in the file whole, or the file is
+cut back to where it was before (nothing of it had been fsynced or reported). After any failure the file is
 closed and its end read again before the next append, since a failed fsync may have dropped what it was asked to keep.
 A torn last line (power cut) is copied aside, never guessed at. In memory there is only the head of each open log: its
 end, last seq and last header hash.
@@ -52,7 +52,7 @@ class _OpenLog:
 
 
 class MessageLog(LogFiles):
-    """The logs of a home, to append to. One process at a time (the home's lock)."""
+    """The logs of a home, to append to. One process at a time (the lock of the data folder)."""
 
     def __init__(self, home: Path, *, max_open: int = 32) -> None:
         super().__init__(home, max_open=max_open)
@@ -71,7 +71,7 @@ class MessageLog(LogFiles):
         return placed
 
     def read_head(self, session: str, now: datetime) -> LogHead:
-        """The head of a session's log, read anew from its end; a torn last line is set aside."""
+        """The head of a session's log, read again from its end; a torn last line is set aside."""
         self._forget(session)
         return self._opened(session, now).head if self.size(session) else LogHead()
 
@@ -103,7 +103,7 @@ class MessageLog(LogFiles):
         return torn
 
     def quarantine_torn_logs(self, now: datetime) -> list[Path]:
-        """Put aside files that hold nothing but a torn first line: the first words of a session that nobody knows."""
+        """Set files aside that have nothing but a torn first line: the first words of a session that no index knows."""
         aside = []
         for path, session in self.list_logs():
             if session is None and _is_one_line(path):
@@ -206,7 +206,7 @@ class MessageLog(LogFiles):
     def _fail(self, session: str, error: OSError) -> NoReturn:
         raise StoreError(
             f"{self.path(session)} was not written: {error.strerror}. What was accepted before is kept; "
-            "make room or mend the disk, then try again."
+            "make room or repair the disk, then try again."
         ) from error
 
     def _set_aside(self, session: str, start: int, end: int, now: datetime) -> Path:
@@ -226,7 +226,7 @@ class MessageLog(LogFiles):
         except OSError as error:
             raise StoreError(
                 f"{path} has a torn end that could not be set aside: {error.strerror}. Nothing was changed; "
-                "make room or mend the disk, then start again."
+                "make room or repair the disk, then start again."
             ) from error
         return target
 
@@ -282,8 +282,8 @@ def _follows(line: bytes, offset: int, head: LogHead) -> LogHead | None:
         opened, salt, body = split_line(line)
         record = decode_record(line, offset)
         # What was forgotten has no salt, and its words prove nothing.
-        said = not salt.strip() or record.commit == compute_commitment(salt, body)
-        whole = said and record.prev == head.hash and record.seq == head.seq + 1
+        body_matches = not salt.strip() or record.commit == compute_commitment(salt, body)
+        whole = body_matches and record.prev == head.hash and record.seq == head.seq + 1
     except (ValueError, KeyError, TypeError):
         return None
     return LogHead(record.span.end, record.seq, record.id, hash_header(opened)) if whole else None

@@ -1,8 +1,8 @@
 """From a message to its place in log, index and view: the one way in which anything is said.
 
-What always holds (I1): the log has a record, fsynced, before the index, the view or a model does. Index and view
+What always holds (I1): a record is in the log, fsynced, before the index, the view or a model has it. Index and view
 follow in one transaction, which the caller may add to. Where that transaction fails, or a crash comes between, the log
-is ahead of the index; what lies between is adopted before the session is written again, as the unbroken call would
+is ahead of the index; the rest is adopted before the session is written again, as the unbroken call would
 have shown it.
 """
 
@@ -80,7 +80,7 @@ class CatchUpResult:
 
 
 class Appender:
-    """Log, index and view of a home, written in that order. Also the home's allocator of message ids."""
+    """Log, index and view, written in that order. Also the allocator of message ids."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Appender:
         return session_rows.require_session(self._db, key)
 
     def next_id(self) -> int:
-        """A message id that no message of this home has or had."""
+        """A message id that no message has or had."""
         self._last_id += 1
         return self._last_id
 

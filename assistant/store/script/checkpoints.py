@@ -5,7 +5,7 @@ What always holds:
 - The live checkpoints of a generation have contiguous ranges of seq, from its first record on (I3).
 - Numbers of a session grow in the order in which its compactions were begun, and, for those that were committed, in
   the order of their commits.
-- Every message that a live checkpoint covers was read by the journal, or lies in a waiting range. The ranges of a
+- Every message that a live checkpoint covers was read by the journal, or is in a waiting range. The ranges of a
   generation that wait follow one another.
 - One compaction of a session at a time (F14), and none stays half done (F15): the lease and its `started`
   checkpoint come and go together, in one transaction. Another compaction may take a lease that ran out; its
@@ -286,7 +286,7 @@ def release_lease(db: Database, session: Session) -> None:
 
 
 def check_tail_coverage(db: Database, session: Session) -> None:
-    """What follows the last checkpoint stands in the view exactly once, and nothing else does but copies."""
+    """What follows the last checkpoint is in the view exactly once, and nothing else is but copies."""
     start = first_uncovered_seq(db, session)
     row = db.row(
         f"SELECT count(*), count(DISTINCT m.id) FILTER (WHERE m.seq >= ?) FROM"
@@ -295,7 +295,7 @@ def check_tail_coverage(db: Database, session: Session) -> None:
     )
     expected = count_uncovered(db, session, start)
     if row is None or row[0] != expected or row[1] != expected:
-        raise compaction_refused(session, f"the view would not hold the messages from seq {start} on once each")
+        raise compaction_refused(session, f"the view would not have each message from seq {start} on exactly once")
 
 
 # ---------------------------------------------------------------------------------- ranges that wait for the journal

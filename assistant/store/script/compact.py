@@ -77,15 +77,15 @@ def commit_compaction(
     position = floor if cut is None else cut.position
     session_rows.update_session(db, session, view_floor=position)
     keep_original_rows(db, session, checkpoint_id, [row.message.id or 0 for row in shorten])
-    gone = measure_replaced(db, session, checkpoint_id, floor, position)
-    if gone.messages != (0 if cut is None else cut.messages):
+    replaced = measure_replaced(db, session, checkpoint_id, floor, position)
+    if replaced.messages != (0 if cut is None else cut.messages):
         raise compaction_refused(
             session, f"the view lacks messages between seq {covered.seqs[0]} and {covered.seqs[1]}"
         )
     state: CheckpointState = "masked" if cut is None else "live"
     finish_checkpoint(db, session, checkpoint_id, compaction, covered, state, now)
-    update_checkpoint(db, checkpoint_id, view_hash=gone.fingerprint, kept_from=floor)
-    change = views.rewrite_rows(session, shorten) - gone.shortened - gone.size
+    update_checkpoint(db, checkpoint_id, view_hash=replaced.fingerprint, kept_from=floor)
+    change = views.rewrite_rows(session, shorten) - replaced.shortened - replaced.size
     if cut is not None:
         change += sum_sizes(views.insert_rows(session, position + 1, _date_prefix(db, session, prefix, now)))
         check_tail_coverage(db, session)
@@ -178,7 +178,7 @@ def find_tail_start(db: Database, session: Session, start: int, max_rows: int, k
 def insert_reference_checkpoint(
     db: Database, session: Session, start: int, end: int, trigger: str, now: datetime
 ) -> None:
-    """Inside a transaction: a checkpoint over seqs that no row of the view stands for."""
+    """Inside a transaction: a checkpoint over seqs that have no row in the view."""
     of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq BETWEEN ? AND ? AND {BELONGS_IN_VIEW}"
     values = (*session.row_key, start, end)
     totals = db.row(f"SELECT count(*), coalesce(sum(tokens), 0) {of}", values)

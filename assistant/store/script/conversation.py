@@ -1,8 +1,8 @@
-"""The conversation of a home: `ports.Conversation` over script.db and the master log.
+"""Conversations: `store_ports.Conversation` over script.db and the message log.
 
 What always holds: a message is accepted by SQLite, then logged, then shown, in that order (I1), and each step is
 durable before the next. Every method either takes effect as a whole or raises and leaves what was; what a crash, or a
-full disk, leaves between log and database is settled by `recover_after_crash`, or before the session is next written.
+full disk, leaves between log and database is repaired by `recover_after_crash`, or before the session is next written.
 """
 
 from __future__ import annotations
@@ -77,11 +77,13 @@ _TRUST: Mapping[Role, Trust] = {"assistant": "model", "tool": "tool", "system": 
 
 
 class StoredConversation:
-    """Implements `ports.Conversation`.
+    """Implements `store_ports.Conversation`.
 
-    `as_viewed(message, place)` says what a message becomes in the working context (long tool output is cut there,
-    with the reference); `count(message)` is its size in tokens; `asked(text)` what a person asks for, which may stay
-    open after its answer. All are pure. Of the newest `undo_kept` compactions of a session, what they replaced is kept.
+    - `to_view_message(message, place)`: what a message becomes in the view (long tool output is cut there, with the
+      reference). Pure.
+    - `count_tokens(message)`: its size. Pure.
+    - `classify_request(text)`: what a person asks for, which may stay open after its answer. Pure.
+    - `undo_kept`: of so many newest compactions of a session, what they replaced is kept.
     """
 
     def __init__(
@@ -352,7 +354,7 @@ class StoredConversation:
         self, session: str, scope: str, messages: Sequence[Message], now: datetime, *, keep: int | None = None
     ) -> tuple[Message, ...]:
         """Append messages in bulk (one fsync, one commit), as imports do. With `keep`, what is older than the last
-        `keep` rows of the view goes under a checkpoint that refers to the log, whenever twice as many stand there."""
+        `keep` rows of the view goes under a checkpoint that refers to the log, whenever there are twice as many."""
         with self._db.write() as db:
             current = session_rows.ensure_session(db, session, scope, now)
         drafts = [

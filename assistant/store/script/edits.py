@@ -143,7 +143,7 @@ def draft_unlogged(
     db: Database, appender: Appender, session: Session, items: Sequence[InboxItem], turn: str | None, now: datetime
 ) -> list[RecordDraft]:
     """Drafts of those items that the log does not have yet, each with what became of it while it waited: where a turn
-    takes it, its earlier words stand before it; where none does, it stands as it was said, its later words behind."""
+    takes it, its earlier words come before it; where none does, it is logged as first said, the later words after."""
     appender.catch_up_index(session.key, now)
     drafts = [draft for item in items for draft in _draft_with_edits(db, appender, session, item, turn, now)]
     return [draft for draft in drafts if not is_indexed(db, draft.record.id)]

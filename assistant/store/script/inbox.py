@@ -1,7 +1,7 @@
 """What arrived and is not yet answered: messages, and slash commands that were typed on a bridge.
 
 What always holds: SQLite accepts first (I1): a committed row here is what a bridge may acknowledge. A message's row
-holds the whole message until the log has it, and its words for good. A command is stored before it is acknowledged,
+has the whole message until the log has it, and its words for good. A command is stored before it is acknowledged,
 and its answer goes out once: the row ends in the transaction that stores the answer, and its text is emptied then.
 """
 

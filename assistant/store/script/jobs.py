@@ -1,4 +1,4 @@
-"""Reminders and schedules of a home, and what became of each of their slots (F37).
+"""Reminders and schedules, and what became of each of their slots (F37).
 
 What always holds: every query that returns words names a scope. The end of a slot, its job's next slot, and the outbox
 or inbox row that comes of it are one transaction, so that a slot ends once and its reminder is sent once, whenever the

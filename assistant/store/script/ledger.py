@@ -4,7 +4,7 @@ part of the budget that guests and rooms may use (I10).
 What always holds:
 - A reservation counts from the moment it is written, so that concurrent calls, and a call whose end a crash hid,
   cannot pass a cap together.
-- The sums of a day and a month (of the home's time zone) are kept as rows, for the whole, for each role other than
+- The sums of a day and a month (in the configured time zone) are kept as rows, for the whole, for each role other than
   the owner, and for work in the background; a cap is checked without adding up. Settling changes the sums of the
   period in which the reservation was made.
 - A role with a share of nothing may only make calls that are free. What others read names none of the owner's sums.
@@ -46,7 +46,7 @@ OnRoleBudgetExceeded = Callable[[str, str, datetime], None]
 
 
 def ignore_exceeded(role: str, cap: str, now: datetime) -> None:
-    """Nobody is told."""
+    """No notice is sent."""
 
 
 class RoleBudgetExceeded(BudgetExceeded):
@@ -241,7 +241,7 @@ class Ledger:
         return sum(total.usd for purpose, total in self.spent_by("kind", since) if purpose in _SLEEP_PURPOSES)
 
     def budget_status(self, now: datetime) -> BudgetStatus:
-        """How the budget stands, from a few rows."""
+        """How much of the budget is used, from a few rows."""
         periods = self._periods(now)
         day, month = (self._total(period) for period in (periods["day"], periods["month"]))
         caps, part = self._caps(periods), self._caps(periods, part=_BACKGROUND_PART)
@@ -268,9 +268,9 @@ class Ledger:
         )
         if first_day is None:
             return None
-        begun = datetime.fromisoformat(first_day).replace(tzinfo=self._zone)
+        start = datetime.fromisoformat(first_day).replace(tzinfo=self._zone)
         until = (first + timedelta(days=32)).replace(day=1)
-        return forecast_spend(month.usd, begun.astimezone(UTC), now.astimezone(UTC), until.astimezone(UTC))
+        return forecast_spend(month.usd, start.astimezone(UTC), now.astimezone(UTC), until.astimezone(UTC))
 
     # ------------------------------------------------------------------------------------------------------------- caps
 
@@ -289,7 +289,7 @@ class Ledger:
             raise _CapReached(_background_refusal_text(cap, role, amount), cap, background=True)
 
     def _caps(self, periods: dict[str, str], *, part: str = "") -> list[CapUsage]:
-        """The caps that are set, or the part of each that `part` may use, as they stand."""
+        """The caps that are set, or the part of each that `part` may use, with what is used."""
         budget = self.budget
         limits: dict[str, float] = {
             "daily_usd": budget.daily_usd,

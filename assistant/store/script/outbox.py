@@ -3,7 +3,7 @@
 What always holds:
 - One key, one body, for ever (I8). What may have arrived is sent again only on the owner's word, under the same
   key.
-- Nobody decides on what is being sent at this moment: its `error` is empty.
+- No person decides about what is being sent at this moment: its `error` is empty.
 - Files of a turn are kept while it runs and go out with its answer. A tool that runs again after a crash adds its
   file once; a turn that fails sends none.
 """
@@ -221,14 +221,14 @@ class StuckItems:
         return {row["bridge"]: row["items"] for row in rows}
 
     def mark_ambiguous(self, bridge: str, now: datetime) -> None:
-        """The bridge has another account from now on, whose network knows no key of the one before: nobody will learn
-        what became of a send that was cut off."""
+        """The bridge has another account from now on, whose network knows no key of the one before: it will never be
+        known what became of a send that was cut off."""
         with self._db.write() as db:
             _mark_ambiguous(db, bridge, "cut off when its bridge got another account", now)
 
     def redirect_to_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult:
         """What waits there for the owner goes to the bridge `home` instead, in its session. `ended`: the bridge runs no
-        more, so that nobody will learn what became of a send that was cut off."""
+        more, so that it will never be known what became of a send that was cut off."""
         with self._db.write() as db:
             if ended:
                 _mark_ambiguous(db, bridge, "cut off when its bridge was removed", now)

@@ -1,6 +1,6 @@
 """Who is who, where the owner's conversations continue, and the codes by which people are let in.
 
-What always holds: an account belongs to one person at most; nobody becomes the owner except by
+What always holds: an account belongs to one person at most; no account becomes the owner's except by
 `link_owner_account`, and the owner's accounts are changed by it and by `unlink` alone. Of a code only its salted
 hash is kept; it is valid until its time, is used once, and what using it changes is written in the same transaction
 as the notice of it. Expired codes are deleted when new ones are made.
@@ -34,7 +34,7 @@ OWNER_NAME = "owner"
 
 
 class People:
-    """Who is who. Nobody but the owner's process writes here."""
+    """Who is who. Only the owner's process writes here."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -53,12 +53,12 @@ class People:
     # --------------------------------------------------------------------------------------------------------- changing
 
     def link_owner(self, identity: Identity, now: datetime) -> Person:
-        """The account is the owner's from now on, whoever had it before."""
+        """The account is the owner's from now on, also where another person had it."""
         with self._db.write() as db:
             return link_owner_account(db, identity, now)
 
     def admit_guest(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
-        """The account belongs to a guest of this state, made where nobody had it. The owner's accounts stay as they
+        """The account belongs to a guest of this state, made where no person had it. The owner's accounts stay as they
         are."""
         with self._db.write() as db:
             return admit_guest(db, identity, name, state, now)
@@ -106,7 +106,7 @@ class People:
 
 
 class ConversationRoutes:
-    """Which of the owner's conversations goes on where they write."""
+    """Which of the owner's conversations continues where they write."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -181,11 +181,11 @@ def link_owner_account(db: Database, identity: Identity, now: datetime) -> Perso
 
 
 def admit_guest(db: Database, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
-    known = find_person(db, identity)
-    if known is None:
+    person = find_person(db, identity)
+    if person is None:
         return _link_account(db, identity, _insert_person(db, name, "guest", state, now), now)
-    _set_person_state(db, known, state, now)
-    return _read_person(db, known.id)
+    _set_person_state(db, person, state, now)
+    return _read_person(db, person.id)
 
 
 def set_room_state(db: Database, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
@@ -335,7 +335,7 @@ def _delete_requests(db: Database, bridge: str, sender: str, room: str | None) -
 
 
 def _is_from(pairing: Pairing, bridge: str, sender: str, room: str | None) -> bool:
-    """A room asks once, whoever speaks there."""
+    """A room asks once, whichever person speaks there."""
     if (pairing.bridge, pairing.room) != (clean_text(bridge), room and clean_text(room)):
         return False
     return room is not None or pairing.sender == clean_text(sender)

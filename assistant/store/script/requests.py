@@ -68,13 +68,14 @@ class UserRequests:
         closing = ("", "[]", None) if state == "open" else (by, dump_json(list(cites)), now)
         ids = list(dict.fromkeys(message_ids))
         with self._db.write() as db:
-            known = "SELECT 1 FROM requests WHERE message_id = ? AND session = ?"
-            unknown = [f"#{one}" for one in ids if db.value(known, (one, session)) is None]
+            exists = "SELECT 1 FROM requests WHERE message_id = ? AND session = ?"
+            unknown = [f"#{message_id}" for message_id in ids if db.value(exists, (message_id, session)) is None]
             if unknown:
                 raise UsageError(f"{', '.join(unknown)}: {session!r} has no such request. Nothing was changed.")
             for message_id in ids:
                 db.execute(f"{_CLOSE} WHERE message_id = ? AND state <> ?", (state, *closing, message_id, state))
-        return [request for one in ids for request in self._list(f"{_SELECT_REQUESTS} WHERE r.message_id = ?", (one,))]
+        by_id = f"{_SELECT_REQUESTS} WHERE r.message_id = ?"
+        return [request for message_id in ids for request in self._list(by_id, (message_id,))]
 
     def _list(self, sql: str, values: Sequence[str | int]) -> list[UserRequest]:
         return self._db.read_all(class_row(UserRequest, text=self._text_of_row), sql, values)
@@ -126,7 +127,7 @@ _read_pin = class_row(Pin)
 
 
 class Pins:
-    """Words that stand in every prompt of a session (character.db)."""
+    """Text that is in every prompt of a session (character.db)."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -138,11 +139,11 @@ class Pins:
     def add(self, session: str, scope: str, text: str, role: str, message_id: int | None, now: datetime) -> Pin:
         """A message that is pinned already keeps its pin."""
         with self._db.write() as db:
-            known = db.read_one(
+            pin = db.read_one(
                 _read_pin, "SELECT * FROM pins WHERE session = ? AND message_id = ?", (session, message_id)
             )
-            if known is not None:
-                return known
+            if pin is not None:
+                return pin
             pin_id = db.insert_row(
                 "pins", session=session, scope=scope, text=text, role=role, message_id=message_id, created_at=now
             )

@@ -1,7 +1,7 @@
-"""The sessions of a home and the running totals of their views, one row a generation.
+"""The sessions and the running totals of their views, one row a generation.
 
 What always holds: a turn changes totals by what it adds or takes away; nothing counts a view again. `prefix_rev` goes
-up with every change to what stands before the tail, and with nothing else, so that a plan made on one revision can be
+up with every change to what comes before the tail, and with nothing else, so that a plan made on one revision can be
 committed by compare-and-swap.
 """
 
@@ -134,7 +134,7 @@ def add_to_totals_and_bump(db: Database, session: Session, delta: ViewSize) -> N
 
 
 def recount_totals(db: Database, session: Session) -> None:
-    """Make the totals anew from the rows, as an undo or a repair does; `prefix_rev` goes up by one."""
+    """Recount the totals from the rows, as an undo or a repair does; `prefix_rev` goes up by one."""
     db.execute(
         "UPDATE sessions SET (view_messages, view_tokens, view_bytes, view_images) = (SELECT count(*),"
         " coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0) FROM conversation_history h"

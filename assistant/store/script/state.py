@@ -94,7 +94,7 @@ class BridgeStates:
             db.upsert_row("bridge_states", ("bridge",), bridge=bridge, paused=paused)
 
     def delete(self, bridge: str) -> None:
-        """The bridge was removed: one that is added again begins anew."""
+        """The bridge was removed: one that is added again starts from the beginning."""
         with self._db.write() as db:
             db.execute("DELETE FROM bridge_states WHERE bridge = ?", (bridge,))
 

@@ -133,8 +133,8 @@ def restore_original_rows(db: Database, session: Session, checkpoint_id: int) ->
 
 def discard_undo(db: Database, session: Session, num: int) -> None:
     """What the session's checkpoints up to this number replaced is kept no longer."""
-    of = "FROM checkpoints WHERE session_id = ? AND checkpoint_num <= ? AND kept_from IS NOT NULL"
-    db.execute(f"DELETE FROM earlier_rows WHERE checkpoint_id IN (SELECT id {of})", (session.key, num))
+    discarded = "FROM checkpoints WHERE session_id = ? AND checkpoint_num <= ? AND kept_from IS NOT NULL"
+    db.execute(f"DELETE FROM earlier_rows WHERE checkpoint_id IN (SELECT id {discarded})", (session.key, num))
     db.execute(
         "UPDATE checkpoints SET kept_from = NULL WHERE session_id = ? AND checkpoint_num <= ?"
         " AND kept_from IS NOT NULL",
@@ -217,7 +217,7 @@ def apply_uncompact(
 
 def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> list[Row]:
     """The compactions to undo, newest first, each with the floor it set. Raises `UsageError`."""
-    kept = list_undoable_checkpoint_rows(db, session)
+    undoable = list_undoable_checkpoint_rows(db, session)
     if checkpoint_id is None:
         checkpoint_id = db.value(
             f"SELECT id FROM checkpoints WHERE session_id = ? AND generation = ? AND {IS_COMMITTED}"
@@ -226,9 +226,9 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
         )
         if checkpoint_id is None:
             raise UsageError(f"Nothing in {session.key!r} is compacted. Nothing was changed.")
-    at = next((number for number, row in enumerate(kept) if row["id"] == checkpoint_id), None)
+    at = next((number for number, row in enumerate(undoable) if row["id"] == checkpoint_id), None)
     if at is not None:
-        return kept[: at + 1]
+        return undoable[: at + 1]
     row = find_checkpoint_row(db, checkpoint_id)
     if row is None or (row["session_id"], row["generation"]) != session.row_key:
         raise UsageError(f"{session.key!r} has no compaction {checkpoint_id}. Nothing was changed.")
@@ -264,9 +264,9 @@ def _redact_forgotten(
     db: Database, log: LogFiles, views: Views, session: Session, came_back: Sequence[Row], counted: CountMessage
 ) -> None:
     """What was forgotten meanwhile stays forgotten: its words are blank in the log."""
-    said = {row["id"]: row["message_id"] or row["carried_from"] for row in came_back}
-    places = find_spans(db, [message_id for message_id in said.values() if message_id is not None])
+    message_ids = {row["id"]: row["message_id"] or row["carried_from"] for row in came_back}
+    places = find_spans(db, [message_id for message_id in message_ids.values() if message_id is not None])
     blank = {message_id for message_id, (key, span) in places.items() if log.is_blank(key, span)}
     for row in came_back:
-        if said[row["id"]] in blank:
+        if message_ids[row["id"]] in blank:
             views.replace_row(row["id"], counted(redact_message(message_of_view_row(row))))

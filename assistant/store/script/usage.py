@@ -54,7 +54,7 @@ def spent_by(db: Database, zone: ZoneInfo, key: UsageKey, since: datetime) -> li
 
 
 def _spent_by_day(db: Database, zone: ZoneInfo, since: datetime) -> Iterator[tuple[str, SpendTotals]]:
-    # Zones are offset by whole quarters of an hour, so a quarter lies within one day of any zone.
+    # Zones are offset by whole quarters of an hour, so a quarter is within one day of any zone.
     quarters = db.rows(
         "SELECT substr(ts, 1, 14) || printf('%02d', substr(ts, 15, 2) / 15 * 15) || ':00Z' AS quarter,"
         f" {_SUMS} FROM usage WHERE ts >= ? GROUP BY quarter ORDER BY quarter",
@@ -80,7 +80,7 @@ def _add_up(rows: Iterable[Row]) -> SpendTotals:
 
 
 _WITHIN = timedelta(hours=1)
-# Until the home's next day begins: a day, and the hour by which one may be longer. What is longer a wrong clock made.
+# Until the next day begins: a day, and the hour by which one may be longer. A wrong clock made what is longer.
 _MAX_BLOCK = timedelta(hours=25)
 
 

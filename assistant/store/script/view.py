@@ -1,7 +1,7 @@
-"""The working context: what the model sees of a session, a row a message, in order of position.
+"""The view: what the model sees of a session, a row a message, in order of position.
 
-What always holds: the view of a session is what stands above its floor (`sessions.view_floor`); what compactions
-replaced stays below it, untouched, for as long as they can be undone. Messages themselves stand at multiples of
+What always holds: the view of a session is what is above its floor (`sessions.view_floor`); what compactions
+replaced stays below it, untouched, for as long as they can be undone. Messages themselves are at multiples of
 `STRIDE`, what a compaction puts in front right above the last one that it replaced. Appending touches the tail and the
 totals only. A view is read whole from the database once; after that this process extends what it read by what it
 commits, as long as generation and `prefix_rev` stay. The rows are bounded because compaction bounds them.
@@ -44,7 +44,7 @@ FROM_MESSAGE_IN_VIEW = (
 )
 """The row `h` of a message itself in a view; its values are the id and `view_parameters(session)`."""
 IS_MESSAGE_ROW = "h.message_id IS NOT NULL AND h.carried_from IS NULL"
-"""Which rows `h` stand for the messages themselves: not the prefix, which are summaries and copies."""
+"""Which rows `h` are the messages themselves: not the prefix, which are summaries and copies."""
 SIZE_COLUMNS = "count(*), coalesce(sum(h.tokens), 0), coalesce(sum(h.bytes), 0), coalesce(sum(h.images), 0)"
 
 _CACHED_VIEWS = 8
@@ -75,7 +75,7 @@ class _CachedView:
 
 
 class Views:
-    """The views of a home's sessions. Writing methods are called inside a transaction; the totals are the caller's
+    """The views of all sessions. Writing methods are called inside a transaction; the totals are the caller's
     but for `append`."""
 
     def __init__(self, db: Database) -> None:
@@ -119,11 +119,11 @@ class Views:
         return position
 
     def messages_in_view(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
-        """Those of the messages that stand in the view, by id."""
+        """Those of the messages that are in the view, by id."""
         return {row["message_id"]: message_of_view_row(row) for row in self.rows_in_view(session, message_ids)}
 
     def rows_in_view(self, session: Session, message_ids: Sequence[int]) -> list[Row]:
-        """The rows of those of the messages that stand in the view."""
+        """The rows of those of the messages that are in the view."""
         rows = [
             self._db.row(f"SELECT h.*{FROM_MESSAGE_IN_VIEW}", (message_id, *view_parameters(session)))
             for message_id in message_ids
@@ -185,7 +185,7 @@ class Views:
     def remove(self, session: Session, message_ids: Sequence[int]) -> ViewSize:
         """Take out the rows of messages, copies that were carried included."""
         is_message = "(h.message_id = ? OR h.carried_from = ?)"
-        return sum_sizes(self._delete(session, is_message, (one, one)) for one in message_ids)
+        return sum_sizes(self._delete(session, is_message, (message_id, message_id)) for message_id in message_ids)
 
     def remove_prefix(self, session: Session) -> None:
         """Take out what a compaction put in front."""
@@ -267,7 +267,7 @@ def encode_view_row(row: CountedMessage) -> tuple[ViewSize, dict[str, str | int]
 
 
 def encode_message_parts(message: Message) -> str:
-    """What a view row holds of a message besides its text, as JSON; unset parts are left out."""
+    """What a view row has of a message besides its text, as JSON; unset parts are left out."""
     parts = {
         "tool_calls": [tool_call_to_json(call) for call in message.tool_calls],
         "tool_call_id": message.tool_call_id,

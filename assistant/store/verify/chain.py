@@ -1,7 +1,7 @@
 """One log checked against its own hash chain and against the index, in one pass; and the list of findings of any
 check.
 
-What always holds: nothing is changed. A line is hashed as it stands and parsed no further than its header, so that
+What always holds: nothing is changed. A line is hashed as it is and parsed no further than its header, so that
 a gigabyte takes seconds. After a broken line the check continues with the next. Of every kind of problem the first
 cases are listed and the rest counted.
 """
@@ -29,30 +29,32 @@ _MAX_LISTED_PER_KIND = 20
 
 
 class Findings:
+    """The problems of a check; of each kind the first are listed and the rest counted."""
+
     def __init__(self) -> None:
-        self._told: list[IntegrityProblem] = []
-        self._found: Counter[tuple[str, str, bool]] = Counter()
+        self._listed: list[IntegrityProblem] = []
+        self._counts: Counter[tuple[str, str, bool]] = Counter()
 
     def add(self, kind: str, where: str, text: str, *, repairable: bool = False) -> None:
-        self._found[kind, where, repairable] += 1
-        if self._found[kind, where, repairable] <= _MAX_LISTED_PER_KIND:
-            self._told.append(IntegrityProblem(kind, where, text, repairable))
+        self._counts[kind, where, repairable] += 1
+        if self._counts[kind, where, repairable] <= _MAX_LISTED_PER_KIND:
+            self._listed.append(IntegrityProblem(kind, where, text, repairable))
 
     @contextmanager
     def collect_store_errors(self, where: str) -> Iterator[None]:
-        """A part of the check that the damage itself ends is a finding, and the other parts go on."""
+        """A part of the check that the damage itself ends is a finding, and the other parts continue."""
         try:
             yield
         except StoreError as error:
             self.add("database", where, str(error))
 
     def problems(self) -> tuple[IntegrityProblem, ...]:
-        rest = [
-            IntegrityProblem(kind, where, f"... and {found - _MAX_LISTED_PER_KIND} more like these", repairable)
-            for (kind, where, repairable), found in self._found.items()
-            if found > _MAX_LISTED_PER_KIND
+        summaries = [
+            IntegrityProblem(kind, where, f"... and {count - _MAX_LISTED_PER_KIND} more like these", repairable)
+            for (kind, where, repairable), count in self._counts.items()
+            if count > _MAX_LISTED_PER_KIND
         ]
-        return (*self._told, *rest)
+        return (*self._listed, *summaries)
 
 
 _COMPARED = ("id", "session", "generation", "scope", "kind", "role", "tool_call_id", "turn", "ts")
@@ -69,61 +71,61 @@ _parse = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True)
 class _LineHeader:
-    """What a line says of itself: `fields` as an index row would have them."""
+    """What a line says of itself."""
 
     seq: int
-    fields: tuple[Any, ...]
+    fields: tuple[Any, ...]  # as an index row would have them
 
 
 @dataclass(slots=True)
 class LogScan:
-    """What was read of one log so far. `late` are records without a row: (id, seq, offset)."""
+    """What was read of one log so far."""
 
     session: str
-    where: str
+    where: str  # the path of the log
     seq: int = 0
-    hash: str | None = GENESIS_HASH
+    hash: str | None = GENESIS_HASH  # of the last header; None where it is not known
     records: int = 0
     bytes: int = 0
     blank_ids: set[int] = field(default_factory=set)
     redacted_ids: set[int] = field(default_factory=set)
-    unindexed: list[tuple[int, int, int]] = field(default_factory=list)
+    unindexed: list[tuple[int, int, int]] = field(default_factory=list)  # (id, seq, offset) of records without a row
 
 
 def scan_log(db: Database, log: LogFiles, session: str, findings: Findings, *, last: int | None = None) -> LogScan:
     """Check chain, commitments and index of a session's log, or of its `last` so many records alone."""
-    walk = LogScan(session, log.log_place(session, LogByteRange(0, 0)).path)
+    scan = LogScan(session, log.log_place(session, LogByteRange(0, 0)).path)
     start = None if last is None else db.row(_LAST, (session, last - 1))
     if start is not None:
-        # What stands before is not looked at, so nobody knows what the first one has to continue.
-        walk.seq, walk.hash = start["seq"] - 1, None
-    rows = db.iterate(_ROWS, (session, walk.seq + 1))
+        # What comes before is not read, so it is not known what the first one has to continue.
+        scan.seq, scan.hash = start["seq"] - 1, None
+    rows = db.iterate(_ROWS, (session, scan.seq + 1))
     row = next(rows, None)
     for offset, line in log.iterate_lines(session, start["byte_start"] if start is not None else 0):
-        walk.bytes += len(line)
-        seen = _record(walk, offset, line, findings)
+        scan.bytes += len(line)
+        seen = _check_line(scan, offset, line, findings)
         if seen is None:
             continue
         while row is not None and row["seq"] < seen.seq:
-            _without_record(walk, row, findings)
+            _add_missing_record(scan, row, findings)
             row = next(rows, None)
         if row is not None and row["seq"] == seen.seq:
             if tuple(row) != (seen.seq, *seen.fields, offset, offset + len(line)):
-                _differs(walk, row, seen, findings)
+                _add_difference(scan, row, seen, findings)
             row = next(rows, None)
-        elif len(walk.unindexed) < _MAX_RECHECKED:
-            walk.unindexed.append((seen.fields[0], seen.seq, offset))
+        elif len(scan.unindexed) < _MAX_RECHECKED:
+            scan.unindexed.append((seen.fields[0], seen.seq, offset))
         else:
-            _without_row(walk, seen.fields[0], seen.seq, findings)
+            _add_missing_row(scan, seen.fields[0], seen.seq, findings)
     while row is not None:
-        _without_record(walk, row, findings)
+        _add_missing_record(scan, row, findings)
         row = next(rows, None)
-    _look_again(db, walk, findings)
-    _blanks(walk, findings)
-    return walk
+    _recheck_unindexed(db, scan, findings)
+    _check_blanks(scan, findings)
+    return scan
 
 
-def _record(walk: LogScan, offset: int, line: bytes, findings: Findings) -> _LineHeader | None:
+def _check_line(scan: LogScan, offset: int, line: bytes, findings: Findings) -> _LineHeader | None:
     """A line, after chain and commitment were checked; None where it is no record."""
     try:
         opened, salt, body = split_line(line)
@@ -132,20 +134,20 @@ def _record(walk: LogScan, offset: int, line: bytes, findings: Findings) -> _Lin
     except (ValueError, KeyError, TypeError):
         torn = not line.endswith(b"\n")
         kind, text = ("torn", "a torn last record") if torn else ("log", "no record")
-        findings.add(kind, walk.where, f"{text} at byte {offset}", repairable=torn)
-        walk.hash = None
+        findings.add(kind, scan.where, f"{text} at byte {offset}", repairable=torn)
+        scan.hash = None
         return None
-    walk.records += 1
-    if walk.hash is not None and (prev != walk.hash or seen.seq != walk.seq + 1):
+    scan.records += 1
+    if scan.hash is not None and (prev != scan.hash or seen.seq != scan.seq + 1):
         text = f"the record at byte {offset} (seq {seen.seq}) does not continue the one before"
-        findings.add("chain", walk.where, text)
+        findings.add("chain", scan.where, text)
     if header["kind"] == "redaction":
-        walk.redacted_ids.update(refs)
+        scan.redacted_ids.update(refs)
     if not salt.strip():
-        walk.blank_ids.add(header["id"])
+        scan.blank_ids.add(header["id"])
     elif not _matches_commitment(header["commit"], salt, body):
-        findings.add("commitment", walk.where, f"the words of record {header['id']} (byte {offset}) were changed")
-    walk.seq, walk.hash = seen.seq, hash_header(opened)
+        findings.add("commitment", scan.where, f"the words of record {header['id']} (byte {offset}) were changed")
+    scan.seq, scan.hash = seen.seq, hash_header(opened)
     return seen
 
 
@@ -156,34 +158,34 @@ def _matches_commitment(commit: str, salt: str, body: bytes) -> bool:
         return False
 
 
-def _differs(walk: LogScan, row: Row, seen: _LineHeader, findings: Findings) -> None:
+def _add_difference(scan: LogScan, row: Row, seen: _LineHeader, findings: Findings) -> None:
     columns = (*_COMPARED, "commitment")
     wrong = [name for name, value in zip(columns, seen.fields, strict=True) if row[name] != value] or ["bytes"]
     text = f"the index row of record {seen.fields[0]} (seq {seen.seq}) differs in {', '.join(wrong)}"
-    findings.add("index", walk.where, text, repairable=True)
+    findings.add("index", scan.where, text, repairable=True)
 
 
-def _without_record(walk: LogScan, row: Row, findings: Findings) -> None:
+def _add_missing_record(scan: LogScan, row: Row, findings: Findings) -> None:
     text = f"message {row['id']} (seq {row['seq']}) is in the index and not in the log"
-    findings.add("index", walk.where, text, repairable=True)
+    findings.add("index", scan.where, text, repairable=True)
 
 
-def _without_row(walk: LogScan, message_id: int, seq: int, findings: Findings) -> None:
+def _add_missing_row(scan: LogScan, message_id: int, seq: int, findings: Findings) -> None:
     text = f"record {message_id} (seq {seq}) is in the log and not in the index"
-    findings.add("index", walk.where, text, repairable=True)
+    findings.add("index", scan.where, text, repairable=True)
 
 
-def _look_again(db: Database, walk: LogScan, findings: Findings) -> None:
+def _recheck_unindexed(db: Database, scan: LogScan, findings: Findings) -> None:
     """A running daemon logs before it indexes: a record without a row may have got one since."""
-    for message_id, seq, offset in walk.unindexed:
+    for message_id, seq, offset in scan.unindexed:
         row = find_message_row(db, message_id)
         if row is None or row["byte_start"] != offset:
-            _without_row(walk, message_id, seq, findings)
+            _add_missing_row(scan, message_id, seq, findings)
 
 
-def _blanks(walk: LogScan, findings: Findings) -> None:
-    for message_id in sorted(walk.blank_ids - walk.redacted_ids):
-        findings.add("commitment", walk.where, f"record {message_id} is blank and no redaction names it")
+def _check_blanks(scan: LogScan, findings: Findings) -> None:
+    for message_id in sorted(scan.blank_ids - scan.redacted_ids):
+        findings.add("commitment", scan.where, f"record {message_id} is blank and no redaction names it")
 
 
 def list_logged_sessions(log: LogFiles, findings: Findings) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _find_misplaced(db: Database, session: Session, start: int) -> Iterator[str]
         (*view_parameters(session), start),
     ):
         yield f"message {row['message_id']} is in the view and should not be (covered, hidden or unknown)"
-    said = 0
+    last_seq = 0
     for row in db.rows(
         f"SELECT CASE WHEN {IS_MESSAGE_ROW} THEN (SELECT m.seq FROM messages m WHERE m.id = h.message_id) ELSE 0 END "
         f"AS seq"
@@ -95,9 +95,9 @@ def _find_misplaced(db: Database, session: Session, start: int) -> Iterator[str]
         view_parameters(session),
     ):
         seq = row["seq"] or 0
-        if seq < said:
-            yield f"the view has a copy or a message (seq {seq}) after one that belongs behind it (seq {said})"
-        said = max(said, seq)
+        if seq < last_seq:
+            yield f"the view has a copy or a message (seq {seq}) after one that belongs behind it (seq {last_seq})"
+        last_seq = max(last_seq, seq)
 
 
 def _find_wrong_totals(db: Database, session: Session, stored: Row) -> Iterator[str]:
@@ -125,8 +125,8 @@ def check_checkpoints(db: Database, findings: Findings) -> None:
 
 def find_broken_undo(db: Database, session: Session) -> list[int]:
     """Numbers of the checkpoints whose rows were to be kept and are not what they were."""
-    kept = list_undoable_checkpoint_rows(db, session)
-    return [row["checkpoint_num"] for row in kept if not is_replaced_intact(db, session, row, row["set_floor"])]
+    undoable = list_undoable_checkpoint_rows(db, session)
+    return [row["checkpoint_num"] for row in undoable if not is_replaced_intact(db, session, row, row["set_floor"])]
 
 
 def has_stray_lease(db: Database, session: Session) -> bool:

@@ -1,4 +1,4 @@
-"""Proof that the home is whole (I2, I3), and the index made again from the logs alone.
+"""Proof that the data folder is whole (I2, I3), and the index made again from the logs alone.
 
 Verifying checks chain, commitments, index against log, coverage, foreign keys and the database's own structure. It
 only reads; a daemon may be running meanwhile.
@@ -6,7 +6,7 @@ only reads; a daemon may be running meanwhile.
 Repair does not change the logs, except that a torn end is set aside and accepted messages that a log has lost are
 logged again. All of the index changes in one transaction, or nothing of it; views that no longer agree with it are
 made again. Checkpoints, turns, requests, inbox and outbox stay. What a compaction replaced and is not as it was can
-no longer be undone; what nobody would read for the journal is queued again.
+no longer be undone; what would not be read for the journal is queued again.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Verifier:
         self._repair = IndexRepair(db, log, conversation)
 
     def verify(self) -> IntegrityReport:
-        begun = time.monotonic()
-        findings, walks, name = Findings(), [], self._db.path.name
+        start_time = time.monotonic()
+        findings, scans, name = Findings(), [], self._db.path.name
         with findings.collect_store_errors(name):
             sessions = {*list_logged_sessions(self._log, findings), *self._indexed_sessions()}
-            walks = [scan_log(self._db, self._log, session, findings) for session in sorted(sessions)]
+            scans = [scan_log(self._db, self._log, session, findings) for session in sorted(sessions)]
         for check in (self._check_inbox, self._check_coverage):
             with findings.collect_store_errors(name):
                 check(findings)
@@ -74,12 +74,12 @@ class Verifier:
         with findings.collect_store_errors("character.db"):
             self._check_character(findings)
         return IntegrityReport(
-            sessions=len(walks),
-            records=sum(walk.records for walk in walks),
-            bytes=sum(walk.bytes for walk in walks),
+            sessions=len(scans),
+            records=sum(scan.records for scan in scans),
+            bytes=sum(scan.bytes for scan in scans),
             problems=findings.problems(),
-            redactions=tuple(sorted(message_id for walk in walks for message_id in walk.blank_ids)),
-            seconds=time.monotonic() - begun,
+            redactions=tuple(sorted(message_id for scan in scans for message_id in scan.blank_ids)),
+            seconds=time.monotonic() - start_time,
         )
 
     def verify_recent(self, last: int) -> tuple[IntegrityProblem, ...]:
@@ -169,7 +169,7 @@ class IndexRepair:
         queue_unqueued_ranges(self._db, session, now)
 
     def _inherit(self, session: Session) -> None:
-        """A branch, or a generation that goes on from an earlier one, which lost its row has its copies again, where
+        """A branch, or a generation that continues an earlier one, which lost its row has its copies again, where
         the messages can still be shown."""
         span = self._db.read_one(
             span_of_row,
@@ -214,7 +214,7 @@ class IndexRepair:
         return 0 if message is None else self._appender.with_tokens(message).tokens
 
     def _show_again(self, session: Session, now: datetime) -> None:
-        """Make the rows after the last checkpoint anew; a long tail goes under a checkpoint but for its end."""
+        """Make the rows after the last checkpoint again; a long tail goes under a checkpoint but for its end."""
         self._views.remove_message_rows(session)
         start = first_uncovered_seq(self._db, session)
         cut = find_tail_start(self._db, session, start, BULK_MAX_ROWS, BULK_TAIL_ROWS)
