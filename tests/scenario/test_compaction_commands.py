@@ -53,11 +53,11 @@ def everything(it: LiveApp) -> dict[str, Any]:
         ('/done "3', NO_NUMBER.format('"3', "/requests done ID...")),
         (
             "/branch 99",
-            "Message #99 does not stand in the context of 'main'. Nothing was changed; branch at a message that does.",
+            "Message #99 is not in what the model currently sees. Nothing was changed; choose one that is.",
         ),
         (
             "/branch 0",
-            "Message #0 does not stand in the context of 'main'. Nothing was changed; branch at a message that does.",
+            "Message #0 is not in what the model currently sees. Nothing was changed; choose one that is.",
         ),
         (f"/branch {HUGE}", TOO_LARGE.format("[ID]", "/branch [ID]")),
         (f"/done {HUGE}", TOO_LARGE.format("ID...", "/requests done ID...")),

@@ -89,8 +89,7 @@ def _end_of_block(db: Database, view: ContextView, message_id: int) -> int | Non
     place = next((n for n, message in enumerate(view.messages) if message.id == message_id), None)
     if place is None:
         raise UsageError(
-            f"The model does not currently see message #{message_id} of {view.session!r}. Nothing was changed; branch "
-            "at a message that it sees."
+            f"Message #{message_id} is not in what the model currently sees. Nothing was changed; choose one that is."
         )
     indexed = find_message_row(db, message_id)
     if indexed is not None and db.value("SELECT 1 FROM turns WHERE id = ? AND state = 'running'", (indexed["turn"],)):
