@@ -96,6 +96,14 @@ class LogFiles:
             raise CorruptStore(f"{path} has no record at bytes {span.start}-{span.end}. Run `assistant verify`.")
         return data
 
+    def read_piece(self, session: str, start: int, size: int) -> bytes:
+        """As many of these bytes as there are; none of a log that is missing."""
+        try:
+            with _read_errors(self.path(session)):
+                return os.pread(self._descriptor(session), size, start)
+        except CorruptStore:
+            return b""
+
     def read_header(self, session: str, span: LogByteRange) -> bytes:
         """The header of the record at `span`, without its closing brace; of a long record no more is read."""
         path = self.path(session)

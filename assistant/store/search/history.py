@@ -40,7 +40,7 @@ MAX_BYTES_PER_READ = 64 * 1024 * 1024
 """The most log bytes that one such call reads, unless the first record alone is longer."""
 
 _SPARE = 8
-_MOST_QUERY = 4_000
+_MAX_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
 _COLUMNS = "id, session, generation, kind, role, seq, ts, byte_start, byte_end"
 _SELECT = f"SELECT {_COLUMNS} FROM messages"
@@ -54,7 +54,7 @@ class StoredHistory:
         self._db = database
         self._files = files
         self._finder = finder
-        self._passages = RecordTextReader(files)
+        self._texts = RecordTextReader(files)
         self._stems = Stemmer()
         self._lock = Lock()
 
@@ -88,20 +88,24 @@ class StoredHistory:
         session: str | None = None,
     ) -> list[SearchHit]:
         """The messages that answer `query` best, best first; see `History.search`."""
-        words = query_words(query[:_MOST_QUERY])
+        words = query_words(query[:_MAX_QUERY])
         if not words or limit <= 0:
             return []
         where = SearchFilter(scope, roles, after, before, session or "")
         # Outside the lock: what is taken in first holds up nobody who reads.
-        found = self._finder.find(query[:_MOST_QUERY], where, limit=limit + _SPARE)
+        found = self._finder.find(query[:_MAX_QUERY], where, limit=limit + _SPARE)
         with self._lock:
             asked = prepare_query(self._finder, words, self._stems.of)
-            rows = self._shown([one.source for one in found], where)
-            said = self._passages.read_texts(list(rows.values()))
-            good = [one for one in found if one.source in said and said[one.source].text.strip()]
-            return [self._hit(rows[one.source], one, said[one.source], asked) for one in good[:limit]]
+            rows = self._visible_rows([hit.source for hit in found], where)
+            texts = {source: self._texts.read_text(row) for source, row in rows.items()}
+            hits = [
+                self._hit(rows[hit.source], hit, text, asked)
+                for hit in found
+                if (text := texts.get(hit.source)) is not None and text.text.strip()
+            ]
+            return hits[:limit]
 
-    def _shown(self, ids: Sequence[int], where: SearchFilter) -> dict[int, Row]:
+    def _visible_rows(self, ids: Sequence[int], where: SearchFilter) -> dict[int, Row]:
         """Index rows of those that the search may return: the index follows, this decides."""
         marks = ", ".join("?" * len(ids))
         since, until = (
@@ -114,15 +118,16 @@ class StoredHistory:
         )
         return {row["id"]: row for row in rows}
 
-    def _hit(self, row: Row, found: SourceHit, words: RecordText, asked: PreparedQuery) -> SearchHit:
-        text = self._excerpt(row, words, asked)
-        named = asked.matcher.words_in(words.speaker) if words.speaker and row["role"] != "tool" else frozenset[int]()
+    def _hit(self, row: Row, found: SourceHit, record: RecordText, asked: PreparedQuery) -> SearchHit:
+        text = self._excerpt(row, record, asked)
+        speaker = record.speaker if row["role"] != "tool" else None
+        named = asked.matcher.words_in(speaker) if speaker else frozenset[int]()
         return SearchHit(
             message_id=row["id"],
             session=row["session"],
             generation=row["generation"],
             role=row["role"],
-            name=words.speaker,
+            name=record.speaker,
             ts=parse_time(row["ts"]),
             text=text,
             score=found.score,
@@ -130,12 +135,12 @@ class StoredHistory:
             quality=asked.significance.measure_fit(asked.matcher.words_in(text) | named),
         )
 
-    def _excerpt(self, row: Row, words: RecordText, asked: PreparedQuery) -> str:
+    def _excerpt(self, row: Row, record: RecordText, asked: PreparedQuery) -> str:
         """Of what the message says, the piece that has the most of the question; of a message that is read in windows,
         the first in which all of it stands together."""
-        idf, spots = asked.significance.idf, asked.matcher.find_spots(words.text)
-        best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], words.text, spots)
-        for text in () if words.is_complete else self._passages.read_windows(row):
+        idf, spots = asked.significance.idf, asked.matcher.find_spots(record.text)
+        best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], record.text, spots)
+        for text in () if record.is_complete else self._texts.read_windows(row):
             if best[0] >= sum(idf):
                 break
             spots = asked.matcher.find_spots(text)

@@ -7,33 +7,27 @@ read is left out here and reported by `assistant verify`.
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from sqlite3 import Row
 
-from assistant.core.errors import StoreError
 from assistant.store.log.reader import LogFiles
 
 _LONGEST_LINE = 64 * 1024
 _WINDOW = 256 * 1024
 _DEEPEST = 16 * _WINDOW
-_BLOCK = 512 * 1024
-_GAP = 4096
 _CONTENT = b'"content":"'
 _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordText:
-    """What a record says: all of its content, or (`whole` False) the beginning of it; the names of its attachments
-    where it has no other words."""
+    """What a record says."""
 
-    text: str
+    text: str  # its content; without any, the names of its attachments
     speaker: str | None
-    is_complete: bool = True
+    is_complete: bool = True  # False: the beginning of the content
 
 
 class RecordTextReader:
@@ -42,98 +36,29 @@ class RecordTextReader:
     def __init__(self, files: LogFiles) -> None:
         self._files = files
 
-    def read_texts(self, rows: Sequence[Row]) -> dict[int, RecordText]:
-        """Message id -> its words, for the rows that can be read. Rows that stand together are read together."""
-        found: dict[int, RecordText] = {}
-        for session in dict.fromkeys(row["session"] for row in rows):
-            mine = sorted((row for row in rows if row["session"] == session), key=lambda row: row["byte_start"])
-            with _Opened(self._files.path(session)) as file:
-                for block in _blocks(mine):
-                    found.update(_read_block(file, block))
-        return found
+    def read_text(self, row: Row) -> RecordText | None:
+        """The words of a record; None where it cannot be read."""
+        length = row["byte_end"] - row["byte_start"]
+        line = self._files.read_piece(row["session"], row["byte_start"], min(length, _LONGEST_LINE))
+        return _beginning(line) if length > _LONGEST_LINE else _parsed(line, row["id"])
 
     def read_windows(self, row: Row) -> Iterator[str]:
         """The content of one record piece by piece: its first 4 MB, then its end."""
-        with _Opened(self._files.path(row["session"])) as file:
-            start, end = row["byte_start"], row["byte_end"]
-            head = file.read(start, min(_LONGEST_LINE, end - start))
-            place = head.find(_CONTENT)
-            if place < 0:
+        session, start, end = row["session"], row["byte_start"], row["byte_end"]
+        head = self._files.read_piece(session, start, min(_LONGEST_LINE, end - start))
+        place = head.find(_CONTENT)
+        if place < 0:
+            return
+        at = start + place + len(_CONTENT)
+        while at < min(end, start + _DEEPEST):
+            text, used, closed = _string(self._files.read_piece(session, at, min(_WINDOW, end - at)))
+            yield text
+            if closed or not used:
                 return
-            at = start + place + len(_CONTENT)
-            while at < min(end, start + _DEEPEST):
-                text, used, closed = _string(file.read(at, min(_WINDOW, end - at)))
-                yield text
-                if closed or not used:
-                    return
-                at += used
-            if at < end:
-                tail = file.read(max(at, end - _WINDOW), _WINDOW)
-                yield _string(tail[tail.find(b" ") + 1 :])[0]
-
-
-class _Opened:
-    """A log file while one search reads it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> _Opened:
-        try:
-            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            self._descriptor = -1
-        except OSError as error:
-            raise StoreError(f"{self._path} cannot be read: {error.strerror}. Nothing was changed.") from error
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-
-    def read(self, start: int, size: int) -> bytes:
-        if self._descriptor < 0:
-            return b""
-        try:
-            return os.pread(self._descriptor, size, start)
-        except OSError as error:
-            raise StoreError(f"{self._path} cannot be read: {error.strerror}. Nothing was changed.") from error
-
-
-def _blocks(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Rows in the order of the log, together where one read serves them."""
-    block: list[Row] = []
-    for row in rows:
-        apart = block and (
-            row["byte_start"] - block[-1]["byte_end"] > _GAP
-            or row["byte_end"] - block[0]["byte_start"] > _BLOCK
-            or _is_long(row)
-            or _is_long(block[-1])
-        )
-        if apart:
-            yield block
-            block = []
-        block.append(row)
-    if block:
-        yield block
-
-
-def _is_long(row: Row) -> bool:
-    return int(row["byte_end"] - row["byte_start"]) > _LONGEST_LINE
-
-
-def _read_block(file: _Opened, block: Sequence[Row]) -> Iterator[tuple[int, RecordText]]:
-    first = block[0]["byte_start"]
-    if _is_long(block[0]):
-        words = _beginning(file.read(first, _LONGEST_LINE))
-        if words is not None:
-            yield block[0]["id"], words
-        return
-    data = file.read(first, block[-1]["byte_end"] - first)
-    for row in block:
-        words = _parsed(data[row["byte_start"] - first : row["byte_end"] - first], row["id"])
-        if words is not None:
-            yield row["id"], words
+            at += used
+        if at < end:
+            tail = self._files.read_piece(session, max(at, end - _WINDOW), _WINDOW)
+            yield _string(tail[tail.find(b" ") + 1 :])[0]
 
 
 def _parsed(line: bytes, message_id: int) -> RecordText | None:
@@ -172,7 +97,7 @@ def _string(piece: bytes) -> tuple[str, int, bool]:
 
 
 def _cut(raw: bytes) -> int:
-    """How many bytes at the end begin something that goes on: a UTF-8 character, or a \\u escape."""
+    """How many bytes at the end are the beginning of a UTF-8 character, or of a \\u escape."""
     escape = raw.rfind(b"\\u", max(0, len(raw) - 5))
     if escape >= 0:
         return len(raw) - escape
