@@ -36,8 +36,8 @@ _MENU = {
         "archive": ("assistant.cli.archive:archive", "Conversations that ended, and where they lie."),
     },
     "Time": {
-        "remind": ("assistant.cli.agenda:remind", "Reminders."),
-        "schedule": ("assistant.cli.agenda:schedule", "Prompts that are asked for you at their time."),
+        "remind": ("assistant.commands.reminders:remind", "Reminders."),
+        "schedule": ("assistant.commands.schedules:schedule", "Prompts that are asked for you at their time."),
     },
     "People and networks": {
         "people": ("assistant.cli.people:people", "Who may talk to it, and as whom."),

@@ -65,7 +65,7 @@ def run_in_shell(parsed: ParsedCommand) -> None:
 def with_commands(group: CommandGroup, *commands: click.Command) -> CommandGroup:
     """A group of the table with commands that only a shell has."""
     everything = {**group.commands, **{command.name or "": command for command in commands}}
-    return CommandGroup(group.name, everything, help=group.help, default=group.default)
+    return CommandGroup(group.name, everything, help=group.help, default=group.default, is_free_text=group.is_free_text)
 
 
 def print_result(result: CommandResult, *, as_json: bool) -> None:

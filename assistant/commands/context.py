@@ -13,6 +13,7 @@ from assistant.core.messages import Trust
 from assistant.core.sessions import session_scope
 
 if TYPE_CHECKING:  # a shell loads what its command needs, and no more
+    from assistant.agenda.service import AgendaService
     from assistant.core.memories import SleepReport
     from assistant.runtime.compaction_service import CompactionService
     from assistant.sessions.listing import SessionReader
@@ -43,6 +44,7 @@ class CommandStores:
     archive: StoredArchive
     history: StoredHistory
     journal: StoredJournal
+    agenda: AgendaService
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class CommandServices:
     sleep_undo: SleepUndo
     keep_awake: Callable[[], AbstractAsyncContextManager[None]]  # raises `UsageError` during a sleep
     terminal: str  # the bridge of the terminals on this machine
+    wake: Callable[[], None]  # something waits to be answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import click
 
-from assistant.commands import archive, compaction, requests, sessions, sleep
+from assistant.commands import archive, compaction, reminders, requests, schedules, sessions, sleep
 from assistant.commands import argv as argv_words
 from assistant.commands.context import CommandContext, CommandServices, Surface
 from assistant.commands.context import CommandStores as TableStores
@@ -58,6 +58,8 @@ _COMMANDS: tuple[click.Command, ...] = (
     sessions.reset,
     archive.archive,
     sleep.sleep,
+    reminders.remind,
+    schedules.schedule,
 )
 
 

@@ -31,6 +31,8 @@ from assistant.core.sessions import parse_session_name
 # A daemon that is alive answers at once.
 DEFAULT_MAX_SECONDS = 60.0
 _JSON, _SESSION = "as_json", "session_name"
+# Where a click context keeps the words of a command as they were typed.
+_TYPED = f"{__name__}.typed"
 # What a database takes for a number.
 _LARGEST = 2**63 - 1
 
@@ -106,8 +108,9 @@ class TableCommand(click.Command):
         return TypeAdapter(self.result)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_TYPED] = typed = _join_phrases(self, args)
         try:
-            return super().parse_args(ctx, _join_phrases(self, args))
+            return super().parse_args(ctx, list(typed))
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
@@ -143,22 +146,39 @@ class ParsedCommand:
 
 class CommandGroup(click.Group):
     """Commands of one subject. Called bare it does what its `list` does; words that are none of its commands go to
-    `default`, where it has one."""
+    `default`, where it has one, and so do words that begin like a command and are `is_free_text`."""
 
     command_class = TableCommand
 
-    def __init__(self, *args: Any, default: str = "", **attributes: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        default: str = "",
+        is_free_text: Callable[[Sequence[str]], bool] = lambda words: False,
+        **attributes: Any,
+    ) -> None:
         super().__init__(*args, **attributes)
         self.default = default
+        self.is_free_text = is_free_text
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         asks_help = any(word in ctx.help_option_names for word in args[:1])
-        first = next(iter(args), "")
-        if not asks_help and (not first or first.startswith("-")) and "list" in self.commands:
-            args = ["list", *args]
-        elif not asks_help and first and first not in self.commands and self.default:
-            args = [self.default, *args]
-        return super().parse_args(ctx, args)
+        implied = "" if asks_help else self._implied(args)
+        return super().parse_args(ctx, [implied, *args] if implied else args)
+
+    def _implied(self, args: Sequence[str]) -> str:
+        """The command that is meant where the words name none."""
+        first = args[0] if args else ""
+        if not first or first.startswith("-"):
+            takes_option = any(first.partition("=")[0] in option.opts for option in self._default_only_options())
+            return self.default if takes_option else "list" if "list" in self.commands else ""
+        return self.default if first not in self.commands or self.is_free_text(args) else ""
+
+    def _default_only_options(self) -> list[click.Parameter]:
+        """Options that the default command has, and the list has not."""
+        default, listing = self.commands.get(self.default), self.commands.get("list")
+        listed = {name for option in listing.params for name in option.opts} if listing else set()
+        return [option for option in default.params if not listed.intersection(option.opts)] if default else []
 
 
 def parse_command(root: click.Group, argv: Sequence[str]) -> ParsedCommand:
@@ -231,8 +251,10 @@ def words_argument(name: str, *, required: bool = True, metavar: str = "TEXT") -
     )
 
 
-def _text(_context: click.Context, _parameter: click.Parameter, value: Sequence[str]) -> str:
-    text = join_words(value)
+def _text(context: click.Context, _parameter: click.Parameter, value: Sequence[str]) -> str:
+    # For what only looks like an option, as "-5" does, click hands on another string.
+    typed = iter(context.meta[_TYPED])
+    text = join_words([next((word for word in typed if word == part), part) for part in value])
     if value and not text:
         raise UsageError("There is nothing in that but blanks. Nothing was changed.")
     return text
@@ -241,6 +263,11 @@ def _text(_context: click.Context, _parameter: click.Parameter, value: Sequence[
 def phrase_option(name: str, parameter: str, *, metavar: str, help: str) -> Callable[[Any], Any]:
     """An option of several words; in a conversation they need no quotation marks and end at the next option."""
     return click.option(name, parameter, cls=_PhraseOption, metavar=metavar, help=help)
+
+
+def number_argument(name: str, *, metavar: str = "ID") -> Callable[[Any], Any]:
+    """One whole number, with or without `#`."""
+    return click.argument(name, metavar=metavar, type=click.UNPROCESSED, callback=_number)
 
 
 def numbers_argument(name: str, *, required: bool = True, metavar: str = "ID...") -> Callable[[Any], Any]:
@@ -256,14 +283,16 @@ def numbers_argument(name: str, *, required: bool = True, metavar: str = "ID..."
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, value: Sequence[str]) -> list[int]:
-    words = " ".join(value).replace(",", " ").split()
-    numbers = [word.removeprefix("#") for word in words]
-    for word, number in zip(words, numbers, strict=True):
-        if not (number.isascii() and number.isdigit()):
-            raise click.BadParameter(f"{word!r} is not a number.", context, parameter)
-        if int(number) > _LARGEST:
-            raise click.BadParameter("No number here is that large.", context, parameter)
-    return [int(number) for number in numbers]
+    return [_number(context, parameter, word) for word in " ".join(value).replace(",", " ").split()]
+
+
+def _number(context: click.Context, parameter: click.Parameter, value: str) -> int:
+    number = value.removeprefix("#")
+    if not (number.isascii() and number.isdigit()):
+        raise click.BadParameter(f"{value!r} is not a number.", context, parameter)
+    if int(number) > _LARGEST:
+        raise click.BadParameter("No number here is that large.", context, parameter)
+    return int(number)
 
 
 class _PhraseOption(click.Option):

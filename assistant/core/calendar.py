@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 from assistant.core.records import SessionInfo
 
@@ -82,7 +81,7 @@ def _clock_change(before: datetime, after: datetime, zone: tzinfo) -> datetime:
     return after
 
 
-def format_moment(at: datetime, zone: ZoneInfo) -> str:
+def format_moment(at: datetime, zone: tzinfo) -> str:
     """A moment as people read it: "Saturday 2026-11-21 09:00"."""
     local = utc_to_local(at, zone)
     return f"{local:%A %Y-%m-%d %H:%M}" + (f":{local:%S}" if local.second else "")

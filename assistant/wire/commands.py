@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assistant.agenda.service import AgendaService
 from assistant.backup.scheduler import BackupCommands
-from assistant.commands.agenda import AgendaCommands
 from assistant.commands.bridges import BridgeCommands, BridgeStores, DeliveryCommands
 from assistant.commands.context import CommandServices
 from assistant.commands.context import CommandStores as TableStores
 from assistant.commands.memory import MemoryCommandGroup
 from assistant.commands.people import PeopleCommands
 from assistant.commands.registry import CommandRegistry, CommandStores
+from assistant.core.calendar import utc_now
 from assistant.people.pairing import DeniedMessages
 from assistant.settings.settings import Settings
-from assistant.wire.services import build_pairing
+from assistant.wire.services import build_agenda, build_pairing
 from assistant.wire.stores import Stores, session_reader
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
     stores, settings = app.stores, app.settings
     groups = (
         MemoryCommandGroup(app.memory, stores.conversation, settings.zone),
-        AgendaCommands(app.agenda, app.running_turns.wake.set),
         BackupCommands(app.backup_scheduler, str(stores.backups.path)),
         _people_commands(app),
         *_bridge_commands(app),
@@ -39,13 +39,14 @@ def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
         app.erasure,
         settings.values.permissions(),
         clock,
-        command_stores(settings, stores),
+        command_stores(settings, stores, app.agenda),
         _command_services(app),
         settings.zone,
     )
 
 
-def command_stores(settings: Settings, stores: Stores) -> TableStores:
+def command_stores(settings: Settings, stores: Stores, agenda: AgendaService | None = None) -> TableStores:
+    """Without a running assistant for commands that only read."""
     return TableStores(
         conversation=stores.conversation,
         pins=stores.pins,
@@ -55,6 +56,7 @@ def command_stores(settings: Settings, stores: Stores) -> TableStores:
         archive=stores.archive,
         history=stores.history,
         journal=stores.journal,
+        agenda=agenda or build_agenda(settings, stores, lambda: None, utc_now)[0],
     )
 
 
@@ -71,6 +73,7 @@ def _command_services(app: App) -> CommandServices:
         sleep_undo=app.sleep.undo,
         keep_awake=app.sleep_lock.keep_awake,
         terminal=app.terminal.name,
+        wake=app.running_turns.wake.set,
     )
 
 

@@ -182,7 +182,7 @@ async def test_a_schedule_that_is_run_by_hand_stands_in_its_history_and_keeps_it
             await it.wait_idle()
         assert it.bridge.bodies == ["Nothing new."] * 2
         assert it.view_contents()[0][1] == "[Scheduled prompt 'news', run by hand]\nWhat is new?"
-        assert (await run("/schedule history news", "main")).count("| ran | schedule 1: news | by hand |") == 2
+        assert (await run("/schedule history news", "main")).count("schedule 1, news: ran (by hand)") == 2
         (job,) = it.app.stores.jobs.list_waiting("owner", "schedule")
         assert job.due is not None and job.due.key == "2026-03-01T10:00"
         await run("/schedule pause news", "main")
@@ -237,7 +237,7 @@ async def test_status_is_red_for_what_was_missed_until_somebody_looks(tmp_path: 
         await it.app.agenda_scheduler.fire_due()
         assert any("3 due times of reminders" in one for one in it.app.status()["problems"])
         shown = await it.app.commands.run("/schedule history", "main")
-        assert shown.count("| missed |") == 3
+        assert shown.count(": missed") == 3
         assert not any("due time" in one or "gone off" in one for one in it.app.status()["problems"])
 
 
@@ -265,6 +265,24 @@ async def test_the_offline_model_sets_lists_and_cancels(tmp_path: Path) -> None:
         assert first.startswith('Reminder 1 is set: "call mum", Monday 2026-03-02 09:00')
         assert '- 1: "call mum", Monday 2026-03-02 09:00' in second
         assert third == 'Reminder 1 is cancelled: "call mum".'
+
+
+@pytest.mark.parametrize(
+    ("text", "reminder"),
+    [
+        ("/remind done with the taxes? --at tomorrow", "done with the taxes?"),
+        ("/remind list the guests tomorrow at 9", "list the guests"),
+        ("/remind again call mum --every day at 8", "again call mum"),
+        ("/remind it's “time” \u2014at tomorrow at 9", "it's “time”"),
+        ('/remind pay -5 to "Ann"  and Ivo --at tomorrow', 'pay -5 to "Ann" and Ivo'),
+    ],
+)
+async def test_what_begins_like_a_command_or_has_marks_in_it_is_a_reminder(
+    text: str, reminder: str, tmp_path: Path
+) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        assert (await it.app.commands.run(text, "main")).startswith("Set:")
+        assert [job.text for job in it.app.stores.jobs.list_waiting("owner", "reminder")] == [reminder]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +321,7 @@ async def test_schedules_are_shown_paused_resumed_run_and_removed(tmp_path: Path
         assert ", paused" in await run("/schedule list", "main")
         await due(it, days=30)
         assert it.bridge.bodies == []
-        assert "Goes on" in await run("/schedule resume 'the news'", "main")
+        assert "Resumed" in await run("/schedule resume the news", "main")
         await run("/schedule run 'the news'", "main")
         await it.wait_idle()
         assert it.bridge.bodies == ["Nothing new."]

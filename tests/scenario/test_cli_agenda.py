@@ -33,6 +33,7 @@ def test_a_schedule_is_made_shown_and_removed(tmp_path: Path) -> None:
     assert "What is 'new'?\nAnd old?" in shown.out
     assert "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR" in shown.out
     (listed,) = json.loads(run_in_process(home, "schedule", "list", "--json").out)
+    assert json.loads(run_in_process(home, "schedule", "show", "my", "news", "--json").out) == listed
     assert listed["name"] == "my news"
     assert json.loads(run_in_process(home, "schedule", "history", "--json").out) == []
     assert run_in_process(home, "schedule", "pause", "my news").returncode == 0
@@ -44,8 +45,9 @@ def test_a_schedule_is_made_shown_and_removed(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("remind", "call", "mum", "--at", "yesterday"), "which is past"),
-        (("remind", "list", "--at", "tomorrow"), "What is the reminder to say?"),
-        (("remind", "call mum", "--json"), "--json goes with list and history"),
+        (("remind", "list", "--at", "tomorrow"), "No such option '--at'"),
+        (("remind", "--at", "tomorrow"), "Missing argument 'TEXT'"),
+        (("remind", "call mum", "--json"), "When?"),
         (("schedule", "add", "x", "hello", "--cron", "nope"), "is not a line of cron"),
         (("schedule", "add", "x", "hello"), "Say when"),
     ],
@@ -56,4 +58,5 @@ def test_what_is_not_understood_is_told_in_a_line_and_sets_nothing(
     done = run_in_process(tmp_path / "home", *arguments)
     assert done.returncode == 2
     assert said in done.err
-    assert "Nothing was" in done.err or "What is" in done.err
+    if "Usage:" not in done.err:
+        assert "Nothing was" in done.err

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from assistant.cli.slash import LEAVE_COMMANDS, SLASH_COMMANDS
+from assistant.commands.table import CommandGroup
 from assistant.core.errors import install_hint
 from tests.support.command_line import ROOT
 from tests.support.docs_pages import DOCS, PROGRAMS, parse_shell_line, shell_lines
@@ -51,6 +52,8 @@ def called(program: str, words: list[str]) -> click.Command:
                 raise click.UsageError(f"{command.name} has no {word}")
         elif isinstance(command, click.Group) and (found := command.get_command(context, word)) is not None:
             command, context = found, click.Context(found, parent=context)
+        elif isinstance(command, CommandGroup) and command.default:
+            command, context = command.commands[command.default], click.Context(command, parent=context)
         elif isinstance(command, click.Group) and not takes_words(command):
             raise click.UsageError(f"{command.name} has no {word}")
     return command
