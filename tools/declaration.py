@@ -83,8 +83,8 @@ class FunctionTool:
             checked = self.arguments.model_validate(sent)
         except ValidationError as error:
             raise ToolError(_wrong_arguments(self.spec, error)) from None
-        given = {name: getattr(checked, name) for name in self.arguments.model_fields}
-        result = self.function(context, **given)
+        values = {name: getattr(checked, name) for name in self.arguments.model_fields}
+        result = self.function(context, **values)
         return result if isinstance(result, str) else await result
 
 
@@ -160,8 +160,8 @@ def _wrong_arguments(spec: ToolSpec, error: ValidationError) -> str:
     wrong = [_wrong_argument(problem) for problem in error.errors(include_url=False, include_context=False)]
     properties = spec.schema.get("properties", {})
     required = spec.schema.get("required", ())
-    known = ", ".join(f"{name} (required)" if name in required else name for name in properties) or "none"
-    return f"{spec.name} was not run: {'; '.join(wrong[:5])}. Its arguments: {known}."
+    arguments = ", ".join(f"{name} (required)" if name in required else name for name in properties) or "none"
+    return f"{spec.name} was not run: {'; '.join(wrong[:5])}. Its arguments: {arguments}."
 
 
 def _wrong_argument(problem: Mapping[str, Any]) -> str:

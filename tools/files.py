@@ -51,11 +51,11 @@ def workspace_path(path: str) -> str:
 def open_folder(root: Path, path: str) -> Iterator[int]:
     """A descriptor of the folder `path` below `root`. Raises `ToolError`."""
     parts = _parts(path)
-    with _explained(path):
+    with _os_errors_explained(path):
         descriptor = os.open(root, _FOLDER)
     try:
         for part in parts:
-            with _explained(path):
+            with _os_errors_explained(path):
                 _must_be(stat.S_ISDIR, os.stat(part, dir_fd=descriptor, follow_symlinks=False), path, "folder")
                 inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
             os.close(descriptor)
@@ -72,7 +72,7 @@ def open_file(root: Path, path: str) -> Iterator[int]:
     if not name:
         raise ToolError("path names the workspace itself, not a file. list_files shows what is in it.")
     with open_folder(root, "/".join(folders)) as folder:
-        with _explained(path):
+        with _os_errors_explained(path):
             _must_be(stat.S_ISREG, os.stat(name, dir_fd=folder, follow_symlinks=False), path, "plain file")
             descriptor = os.open(name, _FILE | os.O_NOFOLLOW, dir_fd=folder)
         try:
@@ -91,15 +91,15 @@ def _parts(path: str) -> list[str]:
     return parts
 
 
-def _must_be(is_kind: Callable[[int], bool], found: os.stat_result, path: str, wanted: str) -> None:
-    if stat.S_ISLNK(found.st_mode):
+def _must_be(is_kind: Callable[[int], bool], status: os.stat_result, path: str, kind: str) -> None:
+    if stat.S_ISLNK(status.st_mode):
         raise ToolError(f"{quote_text(path)} goes through a link, and links are not followed here. Nothing was read.")
-    if not is_kind(found.st_mode):
-        raise ToolError(f"{quote_text(path)} is not a {wanted}. list_files shows what is there.")
+    if not is_kind(status.st_mode):
+        raise ToolError(f"{quote_text(path)} is not a {kind}. list_files shows what is there.")
 
 
 @contextlib.contextmanager
-def _explained(path: str) -> Iterator[None]:
+def _os_errors_explained(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -136,8 +136,8 @@ def list_files_tool(workspace: Path, zone: ZoneInfo, result_bytes: int) -> Tool:
 def _entries(workspace: Path, path: str) -> list[_Entry]:
     if not workspace.exists():
         return []
-    with open_folder(workspace, path) as folder, os.scandir(folder) as found:
-        entries = [_entry(item) for item in itertools.islice(found, _MOST_READ)]
+    with open_folder(workspace, path) as folder, os.scandir(folder) as items:
+        entries = [_entry(item) for item in itertools.islice(items, _MOST_READ)]
     return sorted(entries, key=lambda entry: (not stat.S_ISDIR(entry.mode), entry.name))
 
 
@@ -158,9 +158,9 @@ def _render(entries: list[_Entry], path: str, offset: int, zone: ZoneInfo, room:
             break
         lines.append(line)
     shown = offset + len(lines)
-    most = " or more" if len(entries) == _MOST_READ else ""
+    or_more = " or more" if len(entries) == _MOST_READ else ""
     more = [f"(More: list_files(path={quote_text(path)}, offset={shown}).)"] if shown < len(entries) else []
-    return "\n".join([f"{len(entries)}{most} in {where}:", *lines, *more])
+    return "\n".join([f"{len(entries)}{or_more} in {where}:", *lines, *more])
 
 
 def _line(entry: _Entry, zone: ZoneInfo) -> str:
@@ -232,20 +232,20 @@ def _next_character(raw: bytes, place: int) -> int:
 _MOST_A_TURN = 10
 
 
-def send_file_tool(workspace: Path, files: WorkspaceFiles, leaving: TurnFiles) -> Tool:
+def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles) -> Tool:
     @tool(effects="keyed", roles=OWNER_ONLY, timeout_seconds=30.0)
     async def send_file(context: ToolContext, path: str) -> str:
         """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in
         the answer what it is."""
         path = workspace_path(path)
-        if len(leaving.list_files(context.turn)) >= _MOST_A_TURN:
+        if len(turn_files.list_files(context.turn)) >= _MOST_A_TURN:
             raise ToolError(f"{_MOST_A_TURN} files go out with this answer already; send more with another.")
         data = await asyncio.to_thread(_read_whole, workspace, path)
         mime = mimetypes.guess_type(path)[0] or "application/octet-stream"
         name = path.rsplit("/", 1)[-1]
         medium = Media("image" if mime.startswith("image/") else "file", mime, name, len(data))
-        kept = await asyncio.to_thread(files.save, SENT_FOLDER, (safe_file_name(medium),), data)
-        leaving.add(Media(medium.kind, mime, name, len(data), path=kept), context)
+        stored_path = await asyncio.to_thread(files.save, SENT_FOLDER, (safe_file_name(medium),), data)
+        turn_files.add(Media(medium.kind, mime, name, len(data), path=stored_path), context)
         return f"{quote_text(path)} ({mime}, {len(data)} bytes) goes out with your answer."
 
     return send_file

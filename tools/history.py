@@ -122,14 +122,14 @@ def read_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int)
         a long one), or by byte range start to end of a session's log."""
         if message_id is not None:
             records = history.read(message_id, context.scope, neighbours=neighbours)
-            asked = next((record for record in records if record.id == message_id), None)
-            if asked is None:
+            requested = next((record for record in records if record.id == message_id), None)
+            if requested is None:
                 raise ToolError(
                     f"there is no message #{message_id} here. search_history finds messages by their words."
                 )
-            if offset and offset >= len(_record_text(asked)):
+            if offset and offset >= len(_record_text(requested)):
                 raise ToolError(
-                    f"#{message_id} has {len(_record_text(asked))} characters; offset {offset} is past its end."
+                    f"#{message_id} has {len(_record_text(requested))} characters; offset {offset} is past its end."
                 )
             return _render_records(records, zone, result_bytes, message_id, offset)
         if start is None or end is None:
@@ -149,15 +149,17 @@ def read_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int)
     return read_history
 
 
-def _render_records(records: Sequence[LogRecord], zone: ZoneInfo, room: int, asked: int | None, offset: int) -> str:
+def _render_records(
+    records: Sequence[LogRecord], zone: ZoneInfo, room: int, requested_id: int | None, offset: int
+) -> str:
     """The asked message takes what the others leave; several share alike. Short ones give their room away."""
     texts = {record.id: _record_text(record) for record in records}
-    order = sorted(records, key=lambda record: (record.id == asked, len(texts[record.id])))
+    order = sorted(records, key=lambda record: (record.id == requested_id, len(texts[record.id])))
     shown: dict[int, str] = {}
     for place, record in enumerate(order):
-        waiting = len(order) - place + (1 if asked is not None and record.id != asked else 0)
+        waiting = len(order) - place + (1 if requested_id is not None and record.id != requested_id else 0)
         share = max(_LEAST_ROOM, room // waiting)
-        first = offset if record.id == asked else 0
+        first = offset if record.id == requested_id else 0
         shown[record.id] = _page(record, texts[record.id], first, share)
         room -= min(share, len(texts[record.id].encode("utf-8", "replace")))
     heads = {record.id: _head(record, zone) for record in records}

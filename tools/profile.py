@@ -35,11 +35,11 @@ def edit_memory_file_tool(files: StoredMemoryFiles) -> Tool:
         """Edit MEMORY.md. old: exact passage ("" appends new). new: replaces it ("" removes)."""
         if context.scope != OWNER_SCOPE:
             raise ToolError("MEMORY.md is the owner's; it cannot be edited from here. Nothing was changed.")
-        stands = files.read_memory_file()
-        wrong = _wrong(stands, old, new)
+        current = files.read_memory_file()
+        wrong = _wrong(current, old, new)
         # Called again after a crash, the passage is gone already: then the change that was made is shown.
         edit = files.replace_memory_file(
-            stands if wrong else _edited(stands, old, new), stands, "model", context.now, key=context.key
+            current if wrong else _edited(current, old, new), current, "model", context.now, key=context.key
         )
         if edit.id is None:
             raise ToolError(f"{wrong or 'That changes nothing.'} MEMORY.md stays as it is.")
@@ -48,29 +48,29 @@ def edit_memory_file_tool(files: StoredMemoryFiles) -> Tool:
     return edit_memory_file
 
 
-def _wrong(stands: str, old: str, new: str) -> str:
+def _wrong(current: str, old: str, new: str) -> str:
     if not old:
         return "" if new.strip() else "Both old and new are empty."
-    times = stands.count(old)
+    times = current.count(old)
     if times == 0:
         return "The passage is not there: give old exactly as the file has it, or somebody edited it meanwhile."
     return f"The passage is there {times} times: give more of what stands around it." if times > 1 else ""
 
 
-def _edited(stands: str, old: str, new: str) -> str:
+def _edited(current: str, old: str, new: str) -> str:
     if old:
-        return stands.replace(old, new)
-    between = "" if not stands or stands.endswith("\n") else "\n"
-    return f"{stands}{between}{new}" + ("" if new.endswith("\n") else "\n")
+        return current.replace(old, new)
+    between = "" if not current or current.endswith("\n") else "\n"
+    return f"{current}{between}{new}" + ("" if new.endswith("\n") else "\n")
 
 
 _MOST_NAME, _MOST_VALUE, _MOST_SUMMARY = 200, 500, 2000
 
 
-def _short(most: int) -> Callable[[str], str]:
+def _short(limit: int) -> Callable[[str], str]:
     def short(text: str) -> str:
-        if not text.strip() or len(text) > most:
-            raise ValueError(f"must have 1 to {most} characters")
+        if not text.strip() or len(text) > limit:
+            raise ValueError(f"must have 1 to {limit} characters")
         return " ".join(text.split())
 
     return short
@@ -94,11 +94,11 @@ def update_profile_tool(profiles: StoredProfiles, files: StoredMemoryFiles, zone
         since: date | None = None,
     ) -> str:
         """Add to what is known of somebody or something. since: when attributes began to hold (today)."""
-        stood = profiles.find(name, context.scope) or Profile(context.scope, kind or "person", name)
-        wanted = replace(stood, kind=kind or stood.kind, summary=summary or stood.summary)
-        wanted = _with(wanted, aliases, attributes, _moment(since, context.now, zone))
-        saved = profiles.save(wanted, "model", context.now, key=context.key)
-        return _answer(saved, saved != stood, files)
+        current = profiles.find(name, context.scope) or Profile(context.scope, kind or "person", name)
+        updated = replace(current, kind=kind or current.kind, summary=summary or current.summary)
+        updated = _with(updated, aliases, attributes, _moment(since, context.now, zone))
+        saved = profiles.save(updated, "model", context.now, key=context.key)
+        return _answer(saved, saved != current, files)
 
     return update_profile
 
@@ -130,5 +130,5 @@ def _answer(saved: Profile, changed: bool, files: StoredMemoryFiles) -> str:
     which = f"Profile {saved.id} of {quote_text(saved.name)}"
     if newest is None:
         return f"{which} says so already; nothing was changed."
-    said = "change" if changed else "says so already; its last change,"
-    return f"{which}, {said} {newest.id}:\n{quote_block(render_diff(newest))}"
+    what = "change" if changed else "says so already; its last change,"
+    return f"{which}, {what} {newest.id}:\n{quote_block(render_diff(newest))}"

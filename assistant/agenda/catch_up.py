@@ -102,14 +102,14 @@ def end_due_slots(
     return ended, due
 
 
-def _ending(job: Job, due: DueSlot, following: DueSlot | None, now: datetime, how: LatenessPolicy) -> SlotOutcome:
-    open_at = how.next_allowed(due.at)
-    newest = following is None or how.next_allowed(following.at) > now
-    if now - open_at <= how.late_after:
+def _ending(job: Job, due: DueSlot, following: DueSlot | None, now: datetime, policy: LatenessPolicy) -> SlotOutcome:
+    open_at = policy.next_allowed(due.at)
+    newest = following is None or policy.next_allowed(following.at) > now
+    if now - open_at <= policy.late_after:
         if open_at == due.at:
             return SlotOutcome(due, "ran", "", True)
-        stands = newest or job.catch_up == "all"
-        return SlotOutcome(due, "late", NOTE_HELD if stands else NOTE_FOLDED, stands)
+        notifies = newest or job.catch_up == "all"
+        return SlotOutcome(due, "late", NOTE_HELD if notifies else NOTE_FOLDED, notifies)
     if job.catch_up == "skip":
         return SlotOutcome(due, "missed", NOTE_SKIPPED, False)
     if newest or job.catch_up == "all":
@@ -135,7 +135,7 @@ def end_due_slots_of_jobs(
     for job in jobs:
         if left <= 0:
             break
-        of_it, following = end_due_slots(job, now, policy, left)
-        left -= len(of_it)
-        ended.append((job, of_it, following))
+        outcomes, following = end_due_slots(job, now, policy, left)
+        left -= len(outcomes)
+        ended.append((job, outcomes, following))
     return ended

@@ -12,7 +12,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.catch_up import format_lateness
-from assistant.core.calendar import format_moment as as_people_read
+from assistant.core.calendar import format_moment
 from assistant.core.jobs import DeliveryTarget, DueSlot, FiringBatch, Job, JobOutcome, ReminderMessage, SlotOutcome
 from assistant.core.records import (
     MANUAL_RUN_PREFIX,
@@ -45,20 +45,23 @@ class _DueReminder:
 def build_firing(ended: Sequence[EndedJob], zone: ZoneInfo, now: datetime) -> FiringBatch:
     """All that comes of slots that end; `zone` is the home's, in which times are told."""
     reminders = [
-        _DueReminder(job, one) for job, of_it, _ in ended for one in of_it if one.notifies and job.kind == "reminder"
+        _DueReminder(job, outcome)
+        for job, outcomes, _ in ended
+        for outcome in outcomes
+        if outcome.notifies and job.kind == "reminder"
     ]
-    tellings, keys = _tellings(reminders, zone, now)
+    messages, keys = _group_messages(reminders, zone, now)
     fired = tuple(
-        JobOutcome(job.id, tuple((one, keys.get((job.id, one.due.key), "")) for one in of_it), due)
-        for job, of_it, due in ended
+        JobOutcome(job.id, tuple((outcome, keys.get((job.id, outcome.due.key), "")) for outcome in outcomes), due)
+        for job, outcomes, due in ended
     )
     prompts = tuple(
-        schedule_prompt(job, one.due, one.state == "late", zone)
-        for job, of_it, _ in ended
-        for one in of_it
-        if one.notifies and job.kind == "schedule"
+        schedule_prompt(job, outcome.due, outcome.state == "late", zone)
+        for job, outcomes, _ in ended
+        for outcome in outcomes
+        if outcome.notifies and job.kind == "schedule"
     )
-    return FiringBatch(fired, tuple(tellings), prompts)
+    return FiringBatch(fired, tuple(messages), prompts)
 
 
 def build_manual_run(job: Job, zone: ZoneInfo, now: datetime) -> FiringBatch:
@@ -70,7 +73,7 @@ def build_manual_run(job: Job, zone: ZoneInfo, now: datetime) -> FiringBatch:
 
 def schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> IncomingMessage:
     """The owner's message that a schedule says for them, and says that it is one."""
-    at_its_time = f"due {as_people_read(due.at, zone)}{', late' if late else ''}"
+    at_its_time = f"due {format_moment(due.at, zone)}{', late' if late else ''}"
     when, place = "run by hand" if due.key.startswith(MANUAL_RUN_PREFIX) else at_its_time, job.place
     return IncomingMessage(
         place.bridge,
@@ -84,50 +87,51 @@ def schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> Incom
     )
 
 
-def _tellings(
+def _group_messages(
     reminders: Sequence[_DueReminder], zone: ZoneInfo, now: datetime
 ) -> tuple[list[ReminderMessage], dict[tuple[int, str], str]]:
     groups: dict[tuple[DeliveryTarget, bool], list[_DueReminder]] = {}
-    for one in reminders:
-        groups.setdefault((one.job.place, one.late), []).append(one)
-    tellings: list[ReminderMessage] = []
+    for reminder in reminders:
+        groups.setdefault((reminder.job.place, reminder.late), []).append(reminder)
+    messages: list[ReminderMessage] = []
     keys: dict[tuple[int, str], str] = {}
     for (place, _), group in groups.items():
-        parts = [group] if len(group) > MAX_SEPARATE_REMINDERS else [[one] for one in group]
+        parts = [group] if len(group) > MAX_SEPARATE_REMINDERS else [[reminder] for reminder in group]
         for part in parts:
             first = part[0]
             kind = "reminders" if len(part) > 1 else "reminder"
             key = f"{kind}:{first.job.id}:{first.ending.due.key}"
-            body = _many(part, zone) if len(part) > 1 else _one(first, zone, now)
+            body = _list_text(part, zone) if len(part) > 1 else _single_text(first, zone, now)
             buttons = _buttons(first, zone) if len(part) == 1 else ()
-            tellings.append(ReminderMessage(key, place, body, buttons))
-            keys.update({(one.job.id, one.ending.due.key): key for one in part})
-    return tellings, keys
+            messages.append(ReminderMessage(key, place, body, buttons))
+            keys.update({(reminder.job.id, reminder.ending.due.key): key for reminder in part})
+    return messages, keys
 
 
-def _one(one: _DueReminder, zone: ZoneInfo, now: datetime) -> str:
-    if not one.late:
-        return f"Reminder: {one.job.text}"
-    due = one.ending.due.at
-    return f"Reminder: {one.job.text}\n(It was due {as_people_read(due, zone)}, {format_lateness(now - due)} ago.)"
+def _single_text(reminder: _DueReminder, zone: ZoneInfo, now: datetime) -> str:
+    if not reminder.late:
+        return f"Reminder: {reminder.job.text}"
+    due = reminder.ending.due.at
+    return f"Reminder: {reminder.job.text}\n(It was due {format_moment(due, zone)}, {format_lateness(now - due)} ago.)"
 
 
-def _buttons(one: _DueReminder, zone: ZoneInfo) -> tuple[Button, ...]:
+def _buttons(reminder: _DueReminder, zone: ZoneInfo) -> tuple[Button, ...]:
     """What people do with a reminder; tomorrow is at the time of day that it was due."""
-    again = f"/remind again {one.job.id}"
-    tomorrow = f"tomorrow {one.ending.due.at.astimezone(zone):%H:%M}"
+    remind_again = f"/remind again {reminder.job.id}"
+    tomorrow = f"tomorrow {reminder.ending.due.at.astimezone(zone):%H:%M}"
     return (
-        Button("Done", f"/remind done {one.job.id}"),
-        Button("In 10 minutes", f"{again} in 10 minutes"),
-        Button("Tomorrow", f"{again} {tomorrow}"),
+        Button("Done", f"/remind done {reminder.job.id}"),
+        Button("In 10 minutes", f"{remind_again} in 10 minutes"),
+        Button("Tomorrow", f"{remind_again} {tomorrow}"),
     )
 
 
-def _many(group: Sequence[_DueReminder], zone: ZoneInfo) -> str:
+def _list_text(group: Sequence[_DueReminder], zone: ZoneInfo) -> str:
     """A list of reminders, by their times."""
-    by_time = sorted(group, key=lambda one: (one.ending.due.at, one.job.id))
+    by_time = sorted(group, key=lambda reminder: (reminder.ending.due.at, reminder.job.id))
     lines = [
-        f"- {as_people_read(one.ending.due.at, zone)}: {shorten(one.job.text, _LINE)}" for one in by_time[:_LISTED]
+        f"- {format_moment(reminder.ending.due.at, zone)}: {shorten(reminder.job.text, _LINE)}"
+        for reminder in by_time[:_LISTED]
     ]
     head = f"{len(group):,} reminders{' came due while they could not be told' if group[0].late else ''}:"
     more = len(group) - _LISTED

@@ -150,8 +150,8 @@ def parse_rrule(text: str, start: datetime) -> RRuleSpec:
     try:
         parts = _parts(rule)
         _must_be_possible(parts)
-        made = load_rrule().rrulestr(rule, dtstart=start)
-        times = list(islice(made, int(parts.get("COUNT", "1"))))
+        recurrence = load_rrule().rrulestr(rule, dtstart=start)
+        times = list(islice(recurrence, int(parts.get("COUNT", "1"))))
         if not times:
             raise ValueError("it never comes")
     except (ValueError, OverflowError, TypeError) as error:
@@ -160,8 +160,8 @@ def parse_rrule(text: str, start: datetime) -> RRuleSpec:
             '"FREQ=WEEKLY;BYDAY=MO,FR".'
         ) from None
     if "COUNT" in parts:
-        kept = [f"{name}={value}" for name, value in parts.items() if name != "COUNT"]
-        rule = ";".join([*kept, f"UNTIL={times[-1]:%Y%m%dT%H%M%S}"])
+        uncounted = [f"{name}={value}" for name, value in parts.items() if name != "COUNT"]
+        rule = ";".join([*uncounted, f"UNTIL={times[-1]:%Y%m%dT%H%M%S}"])
     return RRuleSpec(rule, start)
 
 

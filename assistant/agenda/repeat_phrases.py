@@ -94,11 +94,11 @@ def _repeating(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> RRuleSp
             return parse_cron(text)
         often = _often(text)
         if often is not None:
-            found, left = often
-            if left and other:
+            recurrence, rest = often
+            if rest and other:
                 raise UsageError(f"{when!r} and {repeat!r} both name a time. Nothing was set; name it once.")
-            start = _start(f"{left or other} {found.part}".strip(), found.rrule, zone, now)
-            return parse_rrule(found.rrule, _first_of(found.rrule, start))
+            start = _start(f"{rest or other} {recurrence.part}".strip(), recurrence.rrule, zone, now)
+            return parse_rrule(recurrence.rrule, _first_of(recurrence.rrule, start))
     if repeat:
         raise UsageError(
             f'{repeat!r} does not say how often. Nothing was set; write it as in "every day", "every weekday", '
@@ -135,10 +135,10 @@ def _first_of(rrule: str, start: datetime) -> datetime:
 def _often(text: str) -> tuple[_Recurrence, str] | None:
     """How often a text says, and what is left of it; None for one that does not say."""
     for pattern, make in _FORMS:
-        found = pattern.search(text)
-        made = make(found) if found else None
-        if found is not None and made is not None:
-            return made, _LEFT.sub("", f"{text[: found.start()]} {text[found.end() :]}".strip())
+        match = pattern.search(text)
+        recurrence = make(match) if match else None
+        if match is not None and recurrence is not None:
+            return recurrence, _LEFT.sub("", f"{text[: match.start()]} {text[match.end() :]}".strip())
     return None
 
 
@@ -157,35 +157,35 @@ def _number(word: str | None) -> int | None:
     return int(word) if word.isdigit() else (NUMBER_WORDS | _NUMBERS).get(word.lower())
 
 
-def _by_unit(found: re.Match[str]) -> _Recurrence | None:
-    number = _number(found["number"])
+def _by_unit(match: re.Match[str]) -> _Recurrence | None:
+    number = _number(match["number"])
     if number is None:
         return None
-    rule = f"FREQ={_named(found['unit'], _UNITS)}"
+    rule = f"FREQ={_named(match['unit'], _UNITS)}"
     return _Recurrence(rule if number == 1 else f"{rule};INTERVAL={number}")
 
 
-def _by_day(found: re.Match[str]) -> _Recurrence:
-    number = _number(found.groupdict().get("number"))
+def _by_day(match: re.Match[str]) -> _Recurrence:
+    number = _number(match.groupdict().get("number"))
     interval = f"INTERVAL={number};" if number and number > 1 else ""
-    return _Recurrence(f"FREQ=WEEKLY;{interval}BYDAY={_days_in(found['days'])}")
+    return _Recurrence(f"FREQ=WEEKLY;{interval}BYDAY={_days_in(match['days'])}")
 
 
-def _by_nth_day(found: re.Match[str]) -> _Recurrence:
-    return _Recurrence(f"FREQ=MONTHLY;BYDAY={_ORDINALS[found['nth'].lower()]}{_days_in(found['days'])}")
+def _by_nth_day(match: re.Match[str]) -> _Recurrence:
+    return _Recurrence(f"FREQ=MONTHLY;BYDAY={_ORDINALS[match['nth'].lower()]}{_days_in(match['days'])}")
 
 
-def _by_date(found: re.Match[str]) -> _Recurrence:
-    days = ",".join(re.findall(r"\d+", found["dates"]))
+def _by_date(match: re.Match[str]) -> _Recurrence:
+    days = ",".join(re.findall(r"\d+", match["dates"]))
     return _Recurrence(f"FREQ=MONTHLY;BYMONTHDAY={days}")
 
 
-def _part_of_day(found: re.Match[str]) -> _Recurrence:
-    return _Recurrence("FREQ=DAILY", _named(found["part"], _PART_NAMES))
+def _part_of_day(match: re.Match[str]) -> _Recurrence:
+    return _Recurrence("FREQ=DAILY", _named(match["part"], _PART_NAMES))
 
 
 def _fixed(rrule: str) -> Callable[[re.Match[str]], _Recurrence]:
-    return lambda found: _Recurrence(rrule)
+    return lambda match: _Recurrence(rrule)
 
 
 _MONTH = rf"(?:of|in|de|des|jeden|jedes)?\s*(?:{_EVERY}|the|a)?\s*(?:month|monats?|mes|mois)"

@@ -94,7 +94,7 @@ class AgendaScheduler:
             now = self._clock()
             after, until = self._punctuality.due_window(now)
             jobs = self._jobs.list_due(after, until, limit=BATCH_SIZE)
-            ended = [one for one in end_due_slots_of_jobs(iter(jobs), now, self._punctuality, BATCH_SIZE) if one[1]]
+            ended = [job for job in end_due_slots_of_jobs(iter(jobs), now, self._punctuality, BATCH_SIZE) if job[1]]
             if not ended:
                 return count
             self._jobs.apply_firing(build_firing(ended, self._zone, now), now)

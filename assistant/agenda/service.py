@@ -16,7 +16,7 @@ from assistant.agenda.catch_up import LatenessPolicy
 from assistant.agenda.notifications import build_manual_run
 from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
 from assistant.agenda.repeat_phrases import parse_schedule
-from assistant.core.calendar import format_moment as as_people_read
+from assistant.core.calendar import format_moment
 from assistant.core.errors import UsageError
 from assistant.core.jobs import (
     MAX_JOB_NAME_CHARACTERS,
@@ -60,55 +60,64 @@ class AgendaConfig:
 class AgendaService:
     """Who minds reminders. Every method raises `UsageError` with what to do differently; then nothing was changed."""
 
-    def __init__(self, jobs: Jobs, habits: AgendaConfig, changed: Callable[[], None]) -> None:
+    def __init__(self, jobs: Jobs, config: AgendaConfig, changed: Callable[[], None]) -> None:
         """`changed` is called when something may be due at another time than before."""
         self.jobs = jobs
-        self._habits = habits
+        self._config = config
         self._changed = changed
 
     @property
     def zone(self) -> ZoneInfo:
-        return self._habits.zone
+        return self._config.zone
 
     # ------------------------------------------------------------------------------------------------------ setting
 
-    async def create_reminder(self, wanted: JobRequest, now: datetime) -> Job:
-        text = strip_control_characters(wanted.text)
-        _must_be_said(text, "reminder", MAX_REMINDER_CHARACTERS)
-        return await self._set(replace(wanted, text=text, name=""), "reminder", now)
+    async def create_reminder(self, request: JobRequest, now: datetime) -> Job:
+        text = strip_control_characters(request.text)
+        _check_length(text, "reminder", MAX_REMINDER_CHARACTERS)
+        return await self._set(replace(request, text=text, name=""), "reminder", now)
 
-    async def create_schedule(self, wanted: JobRequest, now: datetime) -> Job:
+    async def create_schedule(self, request: JobRequest, now: datetime) -> Job:
         """A prompt with a name, said for the owner whenever it is due."""
-        text, name = strip_control_characters(wanted.text, keep_newlines=True), strip_control_characters(wanted.name)
-        _must_be_said(text, "prompt", MAX_PROMPT_CHARACTERS)
-        _must_be_said(name, "name", MAX_JOB_NAME_CHARACTERS)
-        return await self._set(replace(wanted, text=text, name=name), "schedule", now)
+        text, name = strip_control_characters(request.text, keep_newlines=True), strip_control_characters(request.name)
+        _check_length(text, "prompt", MAX_PROMPT_CHARACTERS)
+        _check_length(name, "name", MAX_JOB_NAME_CHARACTERS)
+        return await self._set(replace(request, text=text, name=name), "schedule", now)
 
-    async def _set(self, wanted: JobRequest, kind: JobKind, now: datetime) -> Job:
-        known = self.jobs.find_by_key(wanted.key, wanted.place.scope)
-        if known is not None:
-            return known
+    async def _set(self, request: JobRequest, kind: JobKind, now: datetime) -> Job:
+        existing = self.jobs.find_by_key(request.key, request.place.scope)
+        if existing is not None:
+            return existing
         # Languages are loaded from files, and some texts take long to read.
-        spec, due = await asyncio.to_thread(parse_schedule, wanted.when, wanted.repeat, self.zone, now)
-        habits, scope = self._habits, wanted.place.scope
+        spec, due = await asyncio.to_thread(parse_schedule, request.when, request.repeat, self.zone, now)
+        config, scope = self._config, request.place.scope
         if scope != OWNER_SCOPE and _closest(spec, due, self.zone) < MIN_INTERVAL_OF_OTHERS:
             raise UsageError("That is too often: once an hour is the most here. Nothing was set.")
         # The setting is about times that repeat: what is due once is told, however late.
-        catch_up = wanted.catch_up or ("once" if isinstance(spec, OneTimeSpec) else habits.catch_up)
-        most = habits.max_pending if scope == OWNER_SCOPE else min(habits.max_pending, MAX_JOBS_OF_OTHERS)
+        catch_up = request.catch_up or ("once" if isinstance(spec, OneTimeSpec) else config.catch_up)
+        limit = config.max_pending if scope == OWNER_SCOPE else min(config.max_pending, MAX_JOBS_OF_OTHERS)
         new = NewJob(
-            wanted.key, kind, wanted.place, wanted.text, spec, self.zone.key, catch_up, due, wanted.name, wanted.made_by
+            request.key,
+            kind,
+            request.place,
+            request.text,
+            spec,
+            self.zone.key,
+            catch_up,
+            due,
+            request.name,
+            request.made_by,
         )
-        job = self.jobs.add(new, most, now)
+        job = self.jobs.add(new, limit, now)
         self._changed()
         return job
 
     async def create_reminder_from_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
         """A reminder that a tool sets, for where the newest message of its turn came from."""
-        found = self.jobs.origin_of_turn(context.turn)
-        if found is None:
+        origin = self.jobs.origin_of_turn(context.turn)
+        if origin is None:
             raise UsageError("Nobody knows where this reminder was asked for. Nothing was set.")
-        place, message_id = found
+        place, message_id = origin
         return await self.create_reminder(
             JobRequest(context.key, place, text, when, repeat, made_by=message_id), context.now
         )
@@ -133,7 +142,7 @@ class AgendaService:
         if job is None and number.isascii() and number.isdigit():
             job = self.jobs.get_job(int(number), scope, "schedule")
         if job is None or job.state not in ("active", "paused"):
-            names = ", ".join(repr(one.name) for one in self.list_schedules(scope)) or "none yet"
+            names = ", ".join(repr(schedule.name) for schedule in self.list_schedules(scope)) or "none yet"
             raise UsageError(f"There is no schedule {name!r}. Nothing was changed. Schedules: {names}.")
         return job
 
@@ -164,18 +173,18 @@ class AgendaService:
         """When it is due, and how often, as people read it: one line."""
         if job.due is None:
             return "never again"
-        zone, punctuality = self.zone, self._habits.punctuality
-        parts = [f"{as_people_read(job.due.at, zone)} ({zone.key})"]
+        zone, punctuality = self.zone, self._config.punctuality
+        parts = [f"{format_moment(job.due.at, zone)} ({zone.key})"]
         following = next_due(job.spec, ZoneInfo(job.zone), job.due)
         for _ in range(_NEXT_SHOWN):
             if following is not None:
-                parts.append(f"then {as_people_read(following.at, zone)}")
+                parts.append(f"then {format_moment(following.at, zone)}")
                 following = next_due(job.spec, ZoneInfo(job.zone), following)
         if often := describe_recurrence(job.spec):
             parts.append(f"and so on: {often}" if following is not None else often)
         told_at = punctuality.next_allowed(job.due.at)
         if told_at > job.due.at:
-            parts.append(f"told {as_people_read(told_at, zone)}, after quiet hours ({punctuality.quiet})")
+            parts.append(f"told {format_moment(told_at, zone)}, after quiet hours ({punctuality.quiet})")
         return ", ".join(parts)
 
 
@@ -190,11 +199,11 @@ def _closest(spec: ScheduleSpec, due: DueSlot, zone: ZoneInfo) -> timedelta:
     return closest
 
 
-def _must_be_said(text: str, what: str, most: int) -> None:
+def _check_length(text: str, what: str, limit: int) -> None:
     if not text:
         raise UsageError(f"The {what} is empty. Nothing was set.")
-    if len(text) > most:
-        raise UsageError(f"The {what} has {len(text):,} characters; {most:,} is the most. Nothing was set.")
+    if len(text) > limit:
+        raise UsageError(f"The {what} has {len(text):,} characters; {limit:,} is the most. Nothing was set.")
 
 
 def find_agenda_problems(jobs: Jobs, punctuality: LatenessPolicy, watch_seconds: float, now: datetime) -> Iterator[str]:

@@ -177,11 +177,11 @@ def _by_the_clock(local: datetime, zone: ZoneInfo) -> ParsedMoment:
 
 def _next_clock(text: str, base: datetime) -> datetime | None:
     """An hour alone is today's or tomorrow's; None for any other text."""
-    found = _ALONE.fullmatch(text)
-    if found is None:
+    match = _ALONE.fullmatch(text)
+    if match is None:
         return None
-    hour, minute, half = int(found["hour"]), int(found["minute"] or 0), (found["half"] or "").lower()
-    if (half and not 1 <= hour <= 12) or hour > 23 or minute > 59 or not (half or found["minute"]):
+    hour, minute, half = int(match["hour"]), int(match["minute"] or 0), (match["half"] or "").lower()
+    if (half and not 1 <= hour <= 12) or hour > 23 or minute > 59 or not (half or match["minute"]):
         return None
     if half:
         hour = hour % 12 + (12 if half[0] == "p" else 0)
@@ -209,8 +209,8 @@ def _dated(text: str) -> str:
 def _all_of_it_counts(text: str, base: datetime, local: datetime) -> bool:
     """dateparser passes over numbers that it has no place for: each of them must make a difference."""
     numbers = list(re.finditer(r"\d+", text))
-    others = (f"{text[: one.start()]}{_other(one[0])}{text[one.end() :]}" for one in numbers)
-    return len(numbers) <= _MOST_NUMBERS and all(_read(other, base)[0] != local for other in others)
+    variants = (f"{text[: number.start()]}{_other(number[0])}{text[number.end() :]}" for number in numbers)
+    return len(numbers) <= _MOST_NUMBERS and all(_read(variant, base)[0] != local for variant in variants)
 
 
 def _other(number: str) -> str:
@@ -218,12 +218,12 @@ def _other(number: str) -> str:
     return str(int(number) + (-1 if number[-1] in "49" else 1)).zfill(len(number))
 
 
-def _dotted(found: re.Match[str]) -> str:
+def _dotted(match: re.Match[str]) -> str:
     """A date with dots: day, then month, wherever it is written so."""
-    day, month = int(found[1]), int(found[2])
+    day, month = int(match[1]), int(match[2])
     if not 1 <= month <= 12:
-        return found[0]
-    return f"{day} {MONTHS[month - 1].capitalize()} {found[3] or ''}"
+        return match[0]
+    return f"{day} {MONTHS[month - 1].capitalize()} {match[3] or ''}"
 
 
 def _names_no_day(text: str, base: datetime) -> bool:
@@ -247,14 +247,14 @@ def _normalise(text: str, today: date) -> str:
     """`text` as dateparser reads it."""
     for pattern, make in ((_PAST, _past), (_TO_COME, _to_come), (_NAMED_HOUR, _named_hour)):
         text = pattern.sub(make, text)
-    text = _ORDINAL.sub(lambda found: _day_to_come(int(found[1]), today), text)
+    text = _ORDINAL.sub(lambda match: _day_to_come(int(match[1]), today), text)
     for pattern, instead in _REPLACE:
         text = pattern.sub(instead, text)
-    found = _PART.search(text)
-    if found is None or found.lastgroup is None:
+    match = _PART.search(text)
+    if match is None or match.lastgroup is None:
         return " ".join(text.split())
-    name = found.lastgroup
-    text = f"{text[: found.start()]} {text[found.end() :]}"
+    name = match.lastgroup
+    text = f"{text[: match.start()]} {text[match.end() :]}"
     # "at 3" beside a part was "at 3" to none of the patterns above, if the part stood between.
     text = " ".join(re.sub(r"(?<=\s)(?:in the|am|um|at)\s*$", "", text).split())
     if re.search(rf"\d\s*{_HALF}(?!\w)", text, re.IGNORECASE):
@@ -271,22 +271,22 @@ def _hour_of(hour: int, part: str) -> int:
     return hour + 12 if first <= hour < 12 else hour
 
 
-def _past(found: re.Match[str]) -> str:
-    by = _MINUTES.get(found["by"].lower()) or _number(found["by"])
-    hour = _number(found["hour"])
+def _past(match: re.Match[str]) -> str:
+    by = _MINUTES.get(match["by"].lower()) or _number(match["by"])
+    hour = _number(match["hour"])
     if by > 59:
-        return found[0]
-    return _at(hour * 60 + (by if found["which"].lower() in ("past", "nach") else -by))
+        return match[0]
+    return _at(hour * 60 + (by if match["which"].lower() in ("past", "nach") else -by))
 
 
-def _to_come(found: re.Match[str]) -> str:
-    return _at(_number(found["hour"]) * 60 - (30 if found["by"].lower() == "halb" else 15))
+def _to_come(match: re.Match[str]) -> str:
+    return _at(_number(match["hour"]) * 60 - (30 if match["by"].lower() == "halb" else 15))
 
 
-def _named_hour(found: re.Match[str]) -> str:
-    if found["bare"]:
-        return str(_number(found["bare"]))
-    return f"{found[0][: found.start('hour') - found.start()]}{_number(found['hour'])}"
+def _named_hour(match: re.Match[str]) -> str:
+    if match["bare"]:
+        return str(_number(match["bare"]))
+    return f"{match[0][: match.start('hour') - match.start()]}{_number(match['hour'])}"
 
 
 def _number(word: str) -> int:

@@ -98,7 +98,7 @@ def _pinned(pins: Sequence[tuple[str, str]]) -> str:
     if not pins:
         return ""
     return "\n".join(
-        [PINS_INTRO, *(quote_in_tag(RECORD_TAG, f"{who}: {replace_unsendable(text)}") for who, text in pins)]
+        [PINS_INTRO, *(quote_in_tag(RECORD_TAG, f"{speaker}: {replace_unsendable(text)}") for speaker, text in pins)]
     )
 
 

@@ -36,16 +36,16 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 def topic_words(text: str, limit: int = 5) -> tuple[str, ...]:
     """The words that stand in it most often and mean something, in the order in which they come; the first characters
     of a text in a script without spaces. The first 4,000 characters are looked at."""
-    seen = text[:_CHARACTERS_READ]
-    folded = seen.lower()
+    start = text[:_CHARACTERS_READ]
+    folded = start.lower()
     counted = Counter(_WORD.findall(folded))
     telling = [word for word, _ in counted.most_common(_CANDIDATES) if word not in _COMMON]
     if len(telling) < 2:
-        first = " ".join(seen.split())[:_EXCERPT_LENGTH]
+        first = " ".join(start.split())[:_EXCERPT_LENGTH]
         return (first,) if first else ()
     best = sorted(telling, key=lambda word: (-counted[word], -len(word)))[:limit]
     # Lower case has as many characters in nearly all scripts; where it has not, it is shown as it is.
-    spelled = seen if len(seen) == len(folded) else folded
+    spelled = start if len(start) == len(folded) else folded
     places = sorted((folded.find(word), len(word)) for word in best)
     return tuple(spelled[place : place + length] for place, length in places)
 
@@ -68,13 +68,15 @@ def mask_tool_result(
     when = f", {message.ts:%Y-%m-%d %H:%M}" if message.ts else ""
     about = topic_words(message.content)
     words = f"; about: {', '.join(about)}" if about else ""
-    again = f" The same call was made {repeats} times; " if repeats > 1 else ""
-    if again:
-        again += f"its newest result is message {latest}." if latest is not None else "do not repeat it, read this."
+    repetition = f" The same call was made {repeats} times; " if repeats > 1 else ""
+    if repetition:
+        repetition += (
+            f"its newest result is message {latest}." if latest is not None else "do not repeat it, read this."
+        )
     span = place.span
     content = (
         f"{ARCHIVED_PREFIX}: {_describe_call(message, call)}{when}, about {tokens} tokens{words}. All of it: "
-        f"read_history(message_id={message.id}), {place.path} bytes {span.start}-{span.end}.{again}]"
+        f"read_history(message_id={message.id}), {place.path} bytes {span.start}-{span.end}.{repetition}]"
     )
     return message.with_content(content, archived=True)
 

@@ -41,19 +41,19 @@ def memory_block(
 
     `file_most` and `day_most` are tokens, counted by `count`, of MEMORY.md and of all the days' notes together."""
     records = []
-    if role == "owner" and (kept := _lines_that_fit(_plain(curated), count, file_max_tokens, newest=False)):
-        records.append(quote_in_tag(RECORD_TAG, f"MEMORY.md:\n{kept}"))
+    if role == "owner" and (shown := _lines_that_fit(_plain(curated), count, file_max_tokens, newest=False)):
+        records.append(quote_in_tag(RECORD_TAG, f"MEMORY.md:\n{shown}"))
     notes: list[str] = []
     left = day_max_tokens
     for day, text in days:
         whole = _plain(text)
-        kept = _lines_that_fit(whole, count, left, newest=True)
-        if kept:
-            notes.append(quote_in_tag(RECORD_TAG, f"Notes of {day.isoformat()}:\n{kept}"))
-        if kept != whole:
+        shown = _lines_that_fit(whole, count, left, newest=True)
+        if shown:
+            notes.append(quote_in_tag(RECORD_TAG, f"Notes of {day.isoformat()}:\n{shown}"))
+        if shown != whole:
             # Behind a gap nothing older follows, even where it is short.
             break
-        left -= count(kept)
+        left -= count(shown)
     records += reversed(notes)
     return "\n".join([MEMORY_INTRO, *records]) if records else ""
 
@@ -63,9 +63,9 @@ def profiles_block(profiles: Sequence[Profile], count: CountTokens, max_tokens: 
     `zone` has them."""
     shown: list[str] = []
     for profile in profiles:
-        whole = _profile(profile, zone, former=True)
-        current = _profile(profile, zone, former=False)
-        fitting = next((one for one in (whole, current) if count(_profiles([*shown, one])) <= max_tokens), None)
+        whole = _profile(profile, zone, with_with_former=True)
+        current = _profile(profile, zone, with_with_former=False)
+        fitting = next((text for text in (whole, current) if count(_profiles([*shown, text])) <= max_tokens), None)
         if fitting is None:
             break
         shown.append(fitting)
@@ -79,21 +79,21 @@ def _profiles(lines: Sequence[str]) -> str:
     return "\n".join([PROFILES_INTRO, quote_in_tag(RECORD_TAG, "\n".join(lines))])
 
 
-def _profile(profile: Profile, zone: tzinfo, *, former: bool) -> str:
+def _profile(profile: Profile, zone: tzinfo, *, with_former: bool) -> str:
     aliases = f", also {'; '.join(map(_flat, profile.aliases))}" if profile.aliases else ""
     head = f"- {_flat(profile.name)} ({profile.kind}{aliases})"
     head += f": {_flat(profile.summary)}" if profile.summary.strip() else ""
-    holding = [one for one in profile.attributes if one.until is None]
-    ended = [one for one in profile.attributes if one.until is not None] if former else []
-    return "\n".join([head, *(f"  {_attribute(one, zone)}" for one in (*holding, *ended))])
+    holding = [attribute for attribute in profile.attributes if attribute.until is None]
+    ended = [attribute for attribute in profile.attributes if attribute.until is not None] if with_former else []
+    return "\n".join([head, *(f"  {_attribute(attribute, zone)}" for attribute in (*holding, *ended))])
 
 
 def _attribute(attribute: ProfileAttribute, zone: tzinfo) -> str:
-    said = f"{_flat(attribute.name)}: {_flat(attribute.value)}"
+    text = f"{_flat(attribute.name)}: {_flat(attribute.value)}"
     since = _day(attribute.since, zone)
     if attribute.until is None:
-        return f"{said} (since {since})"
-    return f"formerly {said} ({since} to {_day(attribute.until, zone)})"
+        return f"{text} (since {since})"
+    return f"formerly {text} ({since} to {_day(attribute.until, zone)})"
 
 
 def _day(moment: datetime, zone: tzinfo) -> str:
@@ -130,18 +130,18 @@ def _lines_that_fit(text: str, count: CountTokens, limit: int, *, newest: bool) 
     return _longest_that_fits(len(lines), of_length, count, limit).strip()
 
 
-def _longest_that_fits(lines: int, text: Callable[[int], str], count: CountTokens, most: int) -> str:
+def _longest_that_fits(lines: int, text: Callable[[int], str], count: CountTokens, limit: int) -> str:
     """The text of the largest number of lines that fits, found by halving; "" where not even the note of what was left
     out does."""
     low, high = 0, lines
     while low < high:
         middle = (low + high + 1) // 2
-        if count(text(middle)) <= most:
+        if count(text(middle)) <= limit:
             low = middle
         else:
             high = middle - 1
-    found = text(low)
-    return found if low or count(found) <= most else ""
+    longest = text(low)
+    return longest if low or count(longest) <= limit else ""
 
 
 def today_and_yesterday(now: datetime, zone: tzinfo) -> tuple[date, date]:

@@ -56,15 +56,15 @@ def normalise(messages: Sequence[Message], limits: MediaLimits = MediaLimits()) 
 
 def _visible(messages: Sequence[Message]) -> list[Message]:
     present = {message.id for message in messages if message.id is not None}
-    seen: set[int] = set()
+    seen_ids: set[int] = set()
     rows: list[Message] = []
     for message in messages:
         if message.metadata and (message.metadata.get("internal") or message.metadata.get("carried_from") in present):
             continue
         if message.id is not None:
-            if message.id in seen:
+            if message.id in seen_ids:
                 continue
-            seen.add(message.id)
+            seen_ids.add(message.id)
         rows.append(message)
     return rows
 
@@ -105,19 +105,23 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
     """Every row with words in it that can be sent; notes folded into the user message that follows them. Words that an
     earlier compaction kept stand between two notes that say so (F18)."""
     notes: list[str] = []
-    within_kept = False
-    said: dict[int, str] = {}
+    within_retained = False
+    words_by_id: dict[int, str] = {}
     for message in messages:
-        kept = is_retained_request(message)
-        if kept != within_kept and message.role != "system":
-            notes.append(quote_in_tag(NOTE_TAG, RETAINED_WORDS_START if kept else RETAINED_WORDS_END))
-            within_kept = kept
+        is_retained = is_retained_request(message)
+        if is_retained != within_retained and message.role != "system":
+            notes.append(quote_in_tag(NOTE_TAG, RETAINED_WORDS_START if is_retained else RETAINED_WORDS_END))
+            within_retained = is_retained
         if message.role == "system":
-            if text := describe_change(message, said) if is_edit_or_deletion(message) else message.content.strip():
+            if (
+                text := describe_change(message, words_by_id)
+                if is_edit_or_deletion(message)
+                else message.content.strip()
+            ):
                 notes.append(quote_in_tag(NOTE_TAG, replace_unsendable(text)))
             continue
         if message.role == "user":
-            said[message.metadata.get("carried_from") or message.id or 0] = message.content
+            words_by_id[message.metadata.get("carried_from") or message.id or 0] = message.content
         row = _worded(message)
         if row is None:
             continue
@@ -211,6 +215,6 @@ def _within_media_limits(rows: list[Message], bounds: MediaLimits) -> list[Messa
                 images -= medium.kind == "image"
                 room = None if room is None else room - weight
             media.append(medium if fits or not weight else replace(medium, data=None))
-        kept = tuple(reversed(media))
-        shown.append(row if kept == row.media else replace(row, media=kept))
+        row_media = tuple(reversed(media))
+        shown.append(row if row_media == row.media else replace(row, media=row_media))
     return shown[::-1]

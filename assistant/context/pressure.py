@@ -91,12 +91,12 @@ class Pressure:
 
     def describe(self) -> str:
         """One line: the share and numbers of the budget that binds."""
-        held = {"tokens": self.prompt_tokens + self.budgets.reserve, "bytes": self.bytes, "images": self.images}
-        most = {"tokens": self.budgets.tokens, "bytes": self.budgets.bytes, "images": self.budgets.images}
-        kept = f" (with {self.budgets.reserve} kept for the answer)" if self.fullest_budget == "tokens" else ""
+        used = {"tokens": self.prompt_tokens + self.budgets.reserve, "bytes": self.bytes, "images": self.images}
+        limits = {"tokens": self.budgets.tokens, "bytes": self.budgets.bytes, "images": self.budgets.images}
+        reserve = f" (with {self.budgets.reserve} kept for the answer)" if self.fullest_budget == "tokens" else ""
         return (
-            f"{self.ratio:.0%}: {held[self.fullest_budget]} of {most[self.fullest_budget]} "
-            f"{self.fullest_budget}{kept}, {self.source}"
+            f"{self.ratio:.0%}: {used[self.fullest_budget]} of {limits[self.fullest_budget]} "
+            f"{self.fullest_budget}{reserve}, {self.source}"
         )
 
 
@@ -179,7 +179,7 @@ def utf8_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def answer_token_limit(limits: ModelLimits, pressure: Pressure, wanted: int) -> int:
+def answer_token_limit(limits: ModelLimits, pressure: Pressure, max_output_tokens: int) -> int:
     """The longest answer to ask for, in tokens: providers refuse a prompt and an answer that together pass the
     window."""
-    return min(wanted, limits.max_output, max(MIN_ANSWER_TOKENS, limits.window - pressure.prompt_tokens))
+    return min(max_output_tokens, limits.max_output, max(MIN_ANSWER_TOKENS, limits.window - pressure.prompt_tokens))

@@ -98,13 +98,13 @@ def find_past_period(question: str, now: datetime, zone: tzinfo) -> PastPeriod |
     today = now.astimezone(zone).date()
     text = _SPACE.sub(" ", question)
     for pattern, reading, needs_past in _FORMS:
-        found = pattern.search(text)
-        if found is None or (needs_past and not _PAST.search(text)):
+        match = pattern.search(text)
+        if match is None or (needs_past and not _PAST.search(text)):
             continue
-        days = reading(found, today)
+        days = reading(match, today)
         if days is None or days[0] > today:
             return None
-        return PastPeriod(_start_of_day(days[0], zone), _start_of_day(days[1], zone), found[0].strip())
+        return PastPeriod(_start_of_day(days[0], zone), _start_of_day(days[1], zone), match[0].strip())
     return None
 
 
@@ -118,10 +118,10 @@ def names_date_within(text: str, after: datetime | None, before: datetime | None
 
 def _dates_named(text: str) -> Iterator[_Days]:
     """First and last day of each date in a text that has its year."""
-    for found in _DATED.finditer(text):
-        year = int(found["y1"] or found["y2"])
-        number = int(found["m2"]) if found["m2"] else month_number(found["m1"])
-        day = int(found["d1"] or found["d2"] or 0)
+    for match in _DATED.finditer(text):
+        year = int(match["y1"] or match["y2"])
+        number = int(match["m2"]) if match["m2"] else month_number(match["m1"])
+        day = int(match["d1"] or match["d2"] or 0)
         try:
             yield (date(year, number, day or 1), date(year, number, day or calendar.monthrange(year, number)[1]))
         except (ValueError, calendar.IllegalMonthError):
@@ -131,18 +131,18 @@ def _dates_named(text: str) -> Iterator[_Days]:
 # ---------------------------------------------------------------------------------------------------------------- forms
 
 
-def _read_recent_day(found: re.Match[str], today: date) -> _Days:
-    back = {"the day before yesterday": 2, "yesterday": 1, "last night": 1}.get(found[0].lower(), 0)
-    if back == 0 and found[0].lower().startswith("yesterday"):
+def _read_recent_day(match: re.Match[str], today: date) -> _Days:
+    back = {"the day before yesterday": 2, "yesterday": 1, "last night": 1}.get(match[0].lower(), 0)
+    if back == 0 and match[0].lower().startswith("yesterday"):
         back = 1
     day = today - timedelta(back)
     # A night goes on into the next day.
-    return day, day + timedelta(2 if found[0].lower() == "last night" else 1)
+    return day, day + timedelta(2 if match[0].lower() == "last night" else 1)
 
 
-def _read_unit(found: re.Match[str], today: date) -> _Days:
-    last = found["which"].lower() != "this"
-    match found["unit"].lower():
+def _read_unit(match: re.Match[str], today: date) -> _Days:
+    last = match["which"].lower() != "this"
+    match match["unit"].lower():
         case "week":
             start = today - timedelta(today.weekday() + 7 * last)
             return start, start + timedelta(7)
@@ -156,79 +156,79 @@ def _read_unit(found: re.Match[str], today: date) -> _Days:
             return date(today.year - last, 1, 1), date(today.year - last + 1, 1, 1)
 
 
-def _read_last_units(found: re.Match[str], today: date) -> _Days:
+def _read_last_units(match: re.Match[str], today: date) -> _Days:
     """The last few days, up to now."""
-    return _days_back(today, _count(found), found["unit"]), today + timedelta(1)
+    return _days_back(today, _count(match), match["unit"]), today + timedelta(1)
 
 
-def _read_units_ago(found: re.Match[str], today: date) -> _Days:
+def _read_units_ago(match: re.Match[str], today: date) -> _Days:
     """Around a time that is told roughly: the rougher, the larger the unit."""
-    unit, day = found["unit"].lower(), _days_back(today, _count(found), found["unit"])
-    around = {"day": 0, "week": 4, "month": 16, "year": 120}[unit.rstrip("s")]
-    return day - timedelta(around), min(day + timedelta(around + 1), today + timedelta(1))
+    unit, day = match["unit"].lower(), _days_back(today, _count(match), match["unit"])
+    tolerance = {"day": 0, "week": 4, "month": 16, "year": 120}[unit.rstrip("s")]
+    return day - timedelta(tolerance), min(day + timedelta(tolerance + 1), today + timedelta(1))
 
 
-def _read_season(found: re.Match[str], today: date) -> _Days | None:
-    year = int(found["year"]) if found["year"] else None
-    first = _SEASONS[found["season"].lower()]
+def _read_season(match: re.Match[str], today: date) -> _Days | None:
+    year = int(match["year"]) if match["year"] else None
+    first = _SEASONS[match["season"].lower()]
     of = year or today.year
     start, end = _month_span(of, first)[0], _month_span(of, first + 2)[1]
-    while year is None and (start > today or ((found["which"] or "").lower() == "last" and end > today)):
+    while year is None and (start > today or ((match["which"] or "").lower() == "last" and end > today)):
         of -= 1
         start, end = _month_span(of, first)[0], _month_span(of, first + 2)[1]
     return start, end
 
 
-def _read_month(found: re.Match[str], today: date) -> _Days:
-    month = month_number(found["month"])
-    if found["year"]:
-        start, end = _month_span(int(found["year"]), month)
+def _read_month(match: re.Match[str], today: date) -> _Days:
+    month = month_number(match["month"])
+    if match["year"]:
+        start, end = _month_span(int(match["year"]), month)
     else:
-        running = (found["which"] or "").lower() != "last"
+        running = (match["which"] or "").lower() != "last"
         back = month > today.month or (month == today.month and not running)
         start, end = _month_span(today.year - back, month)
-    part = (found["part"] or "").lower()
+    part = (match["part"] or "").lower()
     third = (end - start).days // 3
     first = start + timedelta({"": 0, "early": 0, "mid": third, "late": 2 * third}[part])
     return first, end if part in ("", "late") else first + timedelta(third + 1)
 
 
-def _read_day(found: re.Match[str], today: date) -> _Days | None:
-    month, of_month = month_number(found["month"]), int(found["day"])
-    years = [int(found["year"])] if found["year"] else [today.year, today.year - 1]
+def _read_day(match: re.Match[str], today: date) -> _Days | None:
+    month, of_month = month_number(match["month"]), int(match["day"])
+    years = [int(match["year"])] if match["year"] else [today.year, today.year - 1]
     for year in years:
         try:
             day = date(year, month, of_month)
         except ValueError:
             continue
-        if found["year"] or day <= today:
+        if match["year"] or day <= today:
             return day, day + timedelta(1)
     return None
 
 
-def _read_weekday(found: re.Match[str], today: date) -> _Days:
-    back = (today.weekday() - weekday_number(found["day"])) % 7 or 7
+def _read_weekday(match: re.Match[str], today: date) -> _Days:
+    back = (today.weekday() - weekday_number(match["day"])) % 7 or 7
     day = today - timedelta(back)
     return day, day + timedelta(1)
 
 
-def _read_iso(found: re.Match[str], today: date) -> _Days | None:
+def _read_iso(match: re.Match[str], today: date) -> _Days | None:
     try:
-        if found["day"]:
-            day = date(int(found["year"]), int(found["month"]), int(found["day"]))
+        if match["day"]:
+            day = date(int(match["year"]), int(match["month"]), int(match["day"]))
             return day, day + timedelta(1)
-        return _month_span(int(found["year"]), int(found["month"]))
+        return _month_span(int(match["year"]), int(match["month"]))
     except (ValueError, calendar.IllegalMonthError):
         return None
 
 
-def _read_year(found: re.Match[str], today: date) -> _Days:
-    year = int(found["year"])
+def _read_year(match: re.Match[str], today: date) -> _Days:
+    year = int(match["year"])
     return date(year, 1, 1), date(year + 1, 1, 1)
 
 
-def _read_since(found: re.Match[str], today: date) -> _Days:
-    return _read_month(found, today)[0], today + timedelta(1)
+def _read_since(match: re.Match[str], today: date) -> _Days:
+    return _read_month(match, today)[0], today + timedelta(1)
 
 
 _WHICH = r"(?:(?P<which>last|this|past) )"
@@ -306,6 +306,6 @@ def _days_back(today: date, count: int, unit: str) -> date:
             return today.replace(year=year, day=min(today.day, calendar.monthrange(year, today.month)[1]))
 
 
-def _count(found: re.Match[str]) -> int:
-    said = (found["count"] or "1").lower()
-    return int(said) if said.isdecimal() else _NUMBERS[said]
+def _count(match: re.Match[str]) -> int:
+    count = (match["count"] or "1").lower()
+    return int(count) if count.isdecimal() else _NUMBERS[count]

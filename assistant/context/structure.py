@@ -73,9 +73,9 @@ def block_starts(messages: Sequence[Message]) -> list[int]:
     free: list[int] = []
     for index, message in enumerate(messages):
         if message.role == "tool":
-            asked = owner.get(message.tool_call_id or "")
-            if asked is not None:
-                last_result[asked] = index
+            caller = owner.get(message.tool_call_id or "")
+            if caller is not None:
+                last_result[caller] = index
             continue
         free.append(index)
         for call in message.tool_calls:
@@ -97,11 +97,11 @@ def is_edit_or_deletion(message: Message) -> bool:
     return message.metadata.get("type") in ("edit", "delete")
 
 
-def describe_change(message: Message, said: Mapping[int, str]) -> str:
+def describe_change(message: Message, words_by_id: Mapping[int, str]) -> str:
     """What an edit or a deletion tells; `said` are the words of earlier messages, by their numbers. An edit of a turn
     came before its message was answered: it has the earlier words."""
     content = message.content.strip()
-    about = ", ".join(f"#{ref}{_excerpt(said.get(ref, ''))}" for ref in message.metadata.get("refs", ()))
+    about = ", ".join(f"#{ref}{_excerpt(words_by_id.get(ref, ''))}" for ref in message.metadata.get("refs", ()))
     if message.metadata["type"] == "delete":
         return f"The sender deleted message {about}.\n{content}".strip()
     words = "\n".join(f"> {line}" for line in replace_hidden_characters(content).splitlines()) or "> (no words)"

@@ -75,7 +75,7 @@ def toksum_encoder(tier: CountingTier) -> EncodedLength:
     """A function that counts the tokens of a text. Raises `VocabularyError` for a model that toksum does not know."""
     import toksum  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    if tier.model.lower() in (known.lower() for known in toksum.get_supported_models()["openai"]):
+    if tier.model.lower() in (name.lower() for name in toksum.get_supported_models()["openai"]):
         raise VocabularyError(f"toksum would download a vocabulary for {tier.model}")
     try:
         counter = toksum.TokenCounter(tier.model)

@@ -180,33 +180,35 @@ class TokenCounter:
 
     def describe(self) -> str:
         """One line for `status`: the tier, why, and what was learned."""
-        how = {
+        method = {
             "tiktoken": f"tiktoken {self.tier.encoding}",
             "toksum": "toksum",
             "estimate": f"characters / {CHARS_PER_TOKEN} x {ESTIMATE_MARGIN}",
         }[self.tier.name]
         if self.calibration is None or not self.calibration.samples:
-            return f"{how} ({self.tier.reason}); not yet calibrated"
+            return f"{method} ({self.tier.reason}); not yet calibrated"
         return (
-            f"{how} ({self.tier.reason}); x {self.factor:.2f} learned from "
+            f"{method} ({self.tier.reason}); x {self.factor:.2f} learned from "
             f"{pluralize(self.calibration.samples, 'call')}"
         )
 
 
-def update_calibration(known: TokenCalibration | None, model: str, estimated: int, reported: int) -> TokenCalibration:
+def update_calibration(
+    calibration: TokenCalibration | None, model: str, estimated: int, reported: int
+) -> TokenCalibration:
     """The correction factor after one more call: `estimated` is the uncorrected count of the whole prompt, `reported`
     what the provider billed for it.
 
     A running mean that starts from 1.0 and never weighs a call below a tenth; one call's ratio is bounded, and prompts
     too small to tell are passed over."""
-    known = known or TokenCalibration(model, 1.0, 0)
+    calibration = calibration or TokenCalibration(model, 1.0, 0)
     if estimated < _LEAST_ESTIMATE or reported <= 0:
-        return known
+        return calibration
     low, high = _RATIO_BOUNDS
     ratio = min(high, max(low, reported / estimated))
-    weight = max(_LEAST_WEIGHT, 1 / (known.samples + 2))
-    factor = known.factor + weight * (ratio - known.factor)
-    return TokenCalibration(model, min(high, max(low, factor)), known.samples + 1)
+    weight = max(_LEAST_WEIGHT, 1 / (calibration.samples + 2))
+    factor = calibration.factor + weight * (ratio - calibration.factor)
+    return TokenCalibration(model, min(high, max(low, factor)), calibration.samples + 1)
 
 
 def _compact(value: Mapping[str, object]) -> str:

@@ -93,16 +93,16 @@ def _undo_earlier_cut(message: Message, unit: LengthUnit) -> tuple[str, int, int
     """The text without what an earlier cut wrote around it, the lines of the whole, and (about, where that cut was
     made by another unit) what it left out."""
     text = message.content
-    known = message.metadata.get("truncated")
-    if not isinstance(known, dict):
+    earlier = message.metadata.get("truncated")
+    if not isinstance(earlier, dict):
         return text, text.count("\n") + (not text.endswith("\n")), 0
     if text.startswith(TOTAL_LINES_PREFIX):
         text = text.partition("\n")[2]
-    body, found, _ = text.rpartition(f"\n{SHORTENED_PREFIX}")
-    lost = int(known.get("removed", 0))
-    if known.get("unit") != unit:
+    body, separator, _ = text.rpartition(f"\n{SHORTENED_PREFIX}")
+    lost = int(earlier.get("removed", 0))
+    if earlier.get("unit") != unit:
         lost = lost // _CHARS_PER_TOKEN if unit == "tokens" else lost * _CHARS_PER_TOKEN
-    return body if found else text, int(known.get("lines", 0)), lost
+    return body if separator else text, int(earlier.get("lines", 0)), lost
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,9 +108,9 @@ class SleepSchedule:
         `since` when the home was begun: before that there were no nights, and none where it is None."""
         if not self.at or since is None:
             return None
-        slot = max(one for one in self._around(now) if one <= now)
-        awake = [one for one in (slept_at, since) if one is not None and not _is_of_a_wrong_clock(one, now)]
-        return slot if all(one < slot for one in awake) else None
+        slot = max(moment for moment in self._nights_around(now) if moment <= now)
+        awake = [moment for moment in (slept_at, since) if moment is not None and not _is_of_a_wrong_clock(moment, now)]
+        return slot if all(moment < slot for moment in awake) else None
 
     def find_missed_night(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
         """The first night that was not slept, where that is more than a day ago."""
@@ -119,10 +119,10 @@ class SleepSchedule:
         awake = _later(slept_at, since)
         if not self.at or awake is None:
             return None
-        slot = min(one for one in self._around(awake) if one > awake)
+        slot = min(night for night in self._nights_around(awake) if night > awake)
         return slot if now - slot > _A_DAY else None
 
-    def _around(self, moment: datetime) -> Iterator[datetime]:
+    def _nights_around(self, moment: datetime) -> Iterator[datetime]:
         """The nights close to a moment, in UTC."""
         day = moment.astimezone(self.zone).date()
         return (self._night_of_day(day + timedelta(days=days)) for days in range(-2, 3))

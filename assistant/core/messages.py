@@ -64,13 +64,13 @@ class Usage:
         return self.input + self.cache_read + self.cache_write
 
     def __add__(self, other: Usage) -> Usage:
-        known = [c for c in (self.cost_usd, other.cost_usd) if c is not None]
+        costs = [c for c in (self.cost_usd, other.cost_usd) if c is not None]
         return Usage(
             self.input + other.input,
             self.output + other.output,
             self.cache_read + other.cache_read,
             self.cache_write + other.cache_write,
-            sum(known) if known else None,
+            sum(costs) if costs else None,
         )
 
 
@@ -111,7 +111,7 @@ class Message:
         calls: list[ToolCall] = []
         for call in self.tool_calls:
             ids = chain([call.id], (f"{stem}_{number}" for number in count(1)))
-            calls.append(replace(call, id=next(one for one in ids if one and one not in used)))
+            calls.append(replace(call, id=next(call_id for call_id in ids if call_id and call_id not in used)))
             used.add(calls[-1].id)
         return replace(self, tool_calls=tuple(calls))
 

@@ -179,7 +179,7 @@ class Permissions:
         return 1.0 if role == "owner" else 0.0 if grant is None else grant.budget_share
 
     def _grant(self, role: str) -> RoleGrant | None:
-        return next((grant for known, grant in self.grants.items() if known == role), None)
+        return next((grant for granted_role, grant in self.grants.items() if granted_role == role), None)
 
 
 OWNER_ONLY_PERMISSIONS = Permissions({})

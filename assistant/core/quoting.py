@@ -37,8 +37,8 @@ def quote_in_tag(tag: str, text: str) -> str:
 
 def quote_speaker(name: str, text: str) -> str:
     """What one of several people said, between boundaries that tell who it was; neither can forge another's."""
-    who = "".join(letter for letter in replace_hidden_characters(name) if letter not in '<>"')
-    return f'<{SPEAKER_TAG} name="{who}">\n{escape_own_tags(text)}\n</{SPEAKER_TAG}>'
+    speaker = "".join(letter for letter in replace_hidden_characters(name) if letter not in '<>"')
+    return f'<{SPEAKER_TAG} name="{speaker}">\n{escape_own_tags(text)}\n</{SPEAKER_TAG}>'
 
 
 def escape_own_tags(text: str) -> str:
@@ -113,7 +113,7 @@ def is_failed_result(result: str) -> bool:
 def quote_text(text: str) -> str:
     """`text` as one JSON string on one line."""
     whole = text.encode("utf-8", "replace").decode()
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(whole, ensure_ascii=False))
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(whole, ensure_ascii=False))
 
 
 def quote_block(text: str) -> str:
@@ -139,10 +139,10 @@ def format_quote(quote: QuotedMessage) -> str:
 
 def parse_quotes(result: str) -> list[QuotedMessage]:
     """The quote lines of a result, in their order."""
-    found = (_QUOTE_LINE.fullmatch(line) for line in result.split("\n"))
+    matches = (_QUOTE_LINE.fullmatch(line) for line in result.split("\n"))
     return [
         QuotedMessage(int(m[1]), m[2], m[3] or "user", json.loads(m[5]), json.loads(m[4]) if m[4] else None)
-        for m in found
+        for m in matches
         if m
     ]
 
@@ -168,9 +168,9 @@ def parse_todos(result: str) -> TodoListResult | None:
     if heading is None:
         return None
     change = _CHANGE_LINE.fullmatch(lines[0])
-    found = (_TODO_LINE.fullmatch(line) for line in lines)
+    matches = (_TODO_LINE.fullmatch(line) for line in lines)
     return TodoListResult(
-        lines=tuple(TodoLine(int(m[2]), json.loads(m[3]), m[1] == "x") for m in found if m),
+        lines=tuple(TodoLine(int(m[2]), json.loads(m[3]), m[1] == "x") for m in matches if m),
         change=change[1] if change else "",
         changed=tuple(int(number) for number in change[2].split(", ")) if change else (),
         open=int(heading[1]),

@@ -34,22 +34,22 @@ _WORD = (
 # Possessive: what was taken for time is never taken back, so that no text takes long.
 _ONLY_TIME = lazy_regex(rf"(?>{_FIRST})\s*(?:(?>{_WORD}(?!\w))[\s,]*)*+", re.IGNORECASE)
 _WORD_STARTS = lazy_regex(r"(?<![^\s,:-])\w")
-_ASKED = lazy_regex(r"^(?:please )?(?:remind me|me)\b[\s,:]*", re.IGNORECASE)
+_REQUEST = lazy_regex(r"^(?:please )?(?:remind me|me)\b[\s,:]*", re.IGNORECASE)
 _TO = lazy_regex(r"^(?:to|that|about|of)\s+", re.IGNORECASE)
 _LONGEST = 2000
 
 
 def split_reminder(text: str) -> tuple[str, str]:
     """What, and when; "" for a time that is not there."""
-    asked = _ASKED.sub("", text.strip(), count=1).rstrip(" .!?")
-    if len(asked) > _LONGEST:
-        return asked, ""
-    before = _ONLY_TIME.match(asked)
-    if before and (to := _TO.match(asked[before.end() :].lstrip(",:- "))):
-        what = asked[before.end() :].lstrip(",:- ")[to.end() :]
+    request = _REQUEST.sub("", text.strip(), count=1).rstrip(" .!?")
+    if len(request) > _LONGEST:
+        return request, ""
+    before = _ONLY_TIME.match(request)
+    if before and (to := _TO.match(request[before.end() :].lstrip(",:- "))):
+        what = request[before.end() :].lstrip(",:- ")[to.end() :]
         return what.strip(), before[0].strip(" ,")
-    for start in (found.start() for found in _WORD_STARTS.finditer(asked)):
-        time = _ONLY_TIME.fullmatch(asked, start)
+    for start in (match.start() for match in _WORD_STARTS.finditer(request)):
+        time = _ONLY_TIME.fullmatch(request, start)
         if start and time:
-            return _TO.sub("", asked[:start].rstrip(" ,:-")), time[0].strip(" ,")
-    return _TO.sub("", asked), ""
+            return _TO.sub("", request[:start].rstrip(" ,:-")), time[0].strip(" ,")
+    return _TO.sub("", request), ""

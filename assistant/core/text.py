@@ -24,9 +24,9 @@ class _LazyPattern:
     def __getattr__(self, name: str) -> Any:
         if self._compiled is None:
             self._compiled = re.compile(self.pattern, self._flags)
-        found = getattr(self._compiled, name)
-        setattr(self, name, found)
-        return found
+        attribute = getattr(self._compiled, name)
+        setattr(self, name, attribute)
+        return attribute
 
 
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
@@ -85,11 +85,11 @@ def split_spaceless_runs(text: str) -> str:
 
 def distinct_words(question: str) -> list[str]:
     """The different words of a question in their order, folded: of a spaceless run its pairs, or its only letter."""
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for run in WORD.findall(PRIVATE_USE.sub(" ", unicodedata.normalize("NFKC", question))):
         pieces = (character_pairs(run) or [strip_separator_signs(run)]) if SPACELESS_RUN.match(run) else [run]
-        found.update((fold_text(piece), None) for piece in pieces if piece)
-    return list(found)
+        words.update((fold_text(piece), None) for piece in pieces if piece)
+    return list(words)
 
 
 def is_spaceless(word: str) -> bool:
@@ -99,8 +99,8 @@ def is_spaceless(word: str) -> bool:
 def character_pairs(run: str, *, with_last_character: bool = False) -> list[str]:
     """The overlapping pairs of a spaceless run; `alone`: its last character too, so that it is found by itself."""
     chars = strip_separator_signs(run)
-    found = [chars[i : i + 2] for i in range(len(chars) - 1)]
-    return [*found, chars[-1:]] if with_last_character else found
+    pairs = [chars[i : i + 2] for i in range(len(chars) - 1)]
+    return [*pairs, chars[-1:]] if with_last_character else pairs
 
 
 def strip_separator_signs(run: str) -> str:
@@ -148,11 +148,11 @@ _BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 
 def strip_control_characters(text: str, *, keep_newlines: bool = False) -> str:
     """`text` without what controls a terminal or turns words around; on one line unless `lines` may stay."""
-    kept = "".join(
+    cleaned = "".join(
         " " if unicodedata.category(letter) == "Cc" and not (keep_newlines and letter == "\n") else letter
         for letter in text
         if letter not in _BIDI_CONTROLS
     )
     if not keep_newlines:
-        return " ".join(kept.split())
-    return "\n".join(line.rstrip() for line in kept.strip().splitlines())
+        return " ".join(cleaned.split())
+    return "\n".join(line.rstrip() for line in cleaned.strip().splitlines())

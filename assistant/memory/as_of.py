@@ -29,11 +29,11 @@ def split_as_of(words: str, now: datetime, zone: tzinfo) -> tuple[datetime, str]
     iso = _ISO.match(words)
     if iso is not None:
         return parse_as_of(iso[0], now, zone), words[iso.end() :].strip()
-    said = words.split(" ")
-    for count in range(min(len(said), _MOST_WORDS), 0, -1):
-        beginning = " ".join(said[:count])
+    parts = words.split(" ")
+    for count in range(min(len(parts), _MOST_WORDS), 0, -1):
+        beginning = " ".join(parts[:count])
         if _read_phrase(beginning, now, zone) is not None:
-            return parse_as_of(beginning, now, zone), " ".join(said[count:])
+            return parse_as_of(beginning, now, zone), " ".join(parts[count:])
     return parse_as_of(words, now, zone), ""
 
 

@@ -45,12 +45,12 @@ class MemoryCorrector:
         journal: Journal,
         is_asleep: Callable[[], bool],
     ) -> None:
-        self._known = lookup
+        self._lookup = lookup
         self._memories = memories
         self._consolidations = consolidations
         self._journal = journal
         self._consolidation = ConsolidationPhase(consolidations, memories)
-        self._asleep = is_asleep
+        self._is_asleep = is_asleep
 
     async def correct(
         self,
@@ -67,85 +67,90 @@ class MemoryCorrector:
         the call; `sources` are messages in which it was said, beside those of what is put right.
 
         Raises `UsageError` (then nothing was changed) and `StoreError`."""
-        said = text.strip()
-        if not any(char.isalnum() for char in said):
+        new_text = text.strip()
+        if not any(char.isalnum() for char in new_text):
             raise UsageError("Say in words what is right instead. Nothing was changed.")
-        if not self._asleep():
+        if not self._is_asleep():
             with contextlib.suppress(MemoryUnavailable):
                 # What was decided before is made first, so that this one stands upon it.
                 await self._consolidation.apply_planned(now)
-        former = await self._known.find(reference, scope)
-        key = key or f"correction:{uuid.uuid5(_NAMESPACE, repr((scope, former.reference, said, now.isoformat()))).hex}"
-        entry = self._made_before(former, key)
+        previous = await self._lookup.find(reference, scope)
+        key = (
+            key
+            or f"correction:{uuid.uuid5(_NAMESPACE, repr((scope, previous.reference, new_text, now.isoformat()))).hex}"
+        )
+        entry = self._find_by_key(previous, key)
         if entry is None:
-            _check_correctable(former, said)
-            entry = self._written(_correction_entry(former, said, session, key, now, sources), former, now)
-        return await self._carried_out(entry, former, now)
+            _check_correctable(previous, new_text)
+            entry = self._write(_correction_entry(previous, new_text, session, key, now, sources), previous, now)
+        return await self._apply(entry, previous, now)
 
     # ----------------------------------------------------------------------------------------------------------- steps
 
-    def _made_before(self, former: MemoryState, key: str) -> JournalEntry | None:
+    def _find_by_key(self, previous: MemoryState, key: str) -> JournalEntry | None:
         """The correction that an earlier call under this key wrote."""
-        by = [one.superseded_by for one in former.entries if one.superseded_by is not None]
-        return next((one for one in self._journal.read(by, former.memory.scope) if one.key == key), None)
+        by = [entry.superseded_by for entry in previous.entries if entry.superseded_by is not None]
+        return next((entry for entry in self._journal.read(by, previous.memory.scope) if entry.key == key), None)
 
-    def _written(self, entry: JournalEntry, former: MemoryState, now: datetime) -> JournalEntry:
-        written = self._journal.add([entry], now, replaced={one.key: entry.key for one in former.entries})
+    def _write(self, entry: JournalEntry, previous: MemoryState, now: datetime) -> JournalEntry:
+        written = self._journal.add(
+            [entry], now, replaced={replaced_entry.key: entry.key for replaced_entry in previous.entries}
+        )
         if not written:
             raise UsageError("This correction was made already, of something else. Nothing was changed.")
         return written[0]
 
-    async def _carried_out(self, entry: JournalEntry, former: MemoryState, now: datetime) -> CorrectionResult:
-        alone = CorrectionResult(former, replace(memory_from_entry(entry), id=""))
-        if not former.memory.id:
+    async def _apply(self, entry: JournalEntry, previous: MemoryState, now: datetime) -> CorrectionResult:
+        alone = CorrectionResult(previous, replace(memory_from_entry(entry), id=""))
+        if not previous.memory.id:
             return replace(alone, pending_reason=_NO_MEMORY_YET)
-        if self._asleep():
+        if self._is_asleep():
             return replace(alone, pending_reason=_ASLEEP)
         try:
-            self._plan(entry, await self._memories.get(former.memory.id), now)
+            self._plan(entry, await self._memories.get(previous.memory.id), now)
             await self._consolidation.apply_planned(now)
         except MemoryUnavailable as error:
             return replace(alone, pending_reason=f"{error} {_SEMANTIC_MEMORY_LATER}")
         finally:
-            if not self._asleep():
+            if not self._is_asleep():
                 # The child gives back what it took of memory.
                 await self._memories.aclose()
         into = self._consolidations.memory_ids_by_entry([entry.id or 0]).get(entry.id or 0)
-        made = None if into is None else await self._memories.get(into)
-        return replace(alone, pending_reason=_NO_MEMORY_YET) if made is None else replace(alone, current=made)
+        memory = None if into is None else await self._memories.get(into)
+        return replace(alone, pending_reason=_NO_MEMORY_YET) if memory is None else replace(alone, current=memory)
 
-    def _plan(self, entry: JournalEntry, former: Memory | None, now: datetime) -> None:
-        if former is None or not former.is_current:
+    def _plan(self, entry: JournalEntry, previous: Memory | None, now: datetime) -> None:
+        if previous is None or not previous.is_current:
             return
-        draft = ChangePlanDraft([former])
-        draft.apply_decision(entry, EntryDecision("supersedes", "", (former.id,)))
+        draft = ChangePlanDraft([previous])
+        draft.apply_decision(entry, EntryDecision("supersedes", "", (previous.id,)))
         self._consolidations.save_plan(draft.build_plan([entry], NO_CYCLE), now)
 
 
-def _check_correctable(former: MemoryState, said: str) -> None:
-    memory = former.memory
+def _check_correctable(previous: MemoryState, new_text: str) -> None:
+    memory = previous.memory
     if not memory.is_current:
-        instead = f"; correct {former.replaced_by}, which does" if former.replaced_by else ""
-        raise UsageError(f"{former.reference} no longer holds{instead}. Nothing was changed.")
-    if memory.text.strip() == said:
-        raise UsageError(f"{former.reference} says so already. Nothing was changed.")
+        instead = f"; correct {previous.replaced_by}, which does" if previous.replaced_by else ""
+        raise UsageError(f"{previous.reference} no longer holds{instead}. Nothing was changed.")
+    if memory.text.strip() == new_text:
+        raise UsageError(f"{previous.reference} says so already. Nothing was changed.")
 
 
 def _correction_entry(
-    former: MemoryState, said: str, session: str, key: str, now: datetime, sources: Sequence[int]
+    previous: MemoryState, new_text: str, session: str, key: str, now: datetime, sources: Sequence[int]
 ) -> JournalEntry:
-    memory = former.memory
-    guest = ("guest",) if any("guest" in one.tags for one in former.entries) else ()
+    memory = previous.memory
+    guest = ("guest",) if any("guest" in entry.tags for entry in previous.entries) else ()
     return JournalEntry(
         key=key,
         scope=memory.scope,
         session=session,
-        generation=max(one.generation for one in former.entries),
-        content=said,
+        generation=max(entry.generation for entry in previous.entries),
+        content=new_text,
         # Never before what it puts right.
-        timestamp=max(now, memory.said_at, *(one.timestamp for one in former.entries)),
+        timestamp=max(now, memory.said_at, *(entry.timestamp for entry in previous.entries)),
         source_type="correction",
-        importance=max(memory.importance, score_importance(memory.kind, said)),
+        importance=max(memory.importance, score_importance(memory.kind, new_text)),
         tags=(memory.kind, "correction", *guest),
-        sources=tuple(dict.fromkeys((*sources, *(source for one in former.entries for source in one.sources)))),
+        sources=tuple(dict.fromkeys((*sources, *(source for entry in previous.entries for source in entry.sources)))),
     )

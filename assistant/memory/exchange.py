@@ -51,43 +51,43 @@ def export_header(scope: str, now: datetime) -> dict[str, Any]:
 
 def export_entries(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
     """Journal entries by their ids."""
-    numbers = {one.id for one in entries}
+    numbers = {entry.id for entry in entries}
     return [
         {
-            "id": one.id,
-            "key": one.key,
-            "text": one.content,
-            "at": one.timestamp.isoformat(),
-            "source_type": one.source_type,
-            "importance": one.importance,
-            "tags": list(one.tags),
-            "session": one.session,
-            "sources": list(one.sources),
-            "superseded_by": one.superseded_by if one.superseded_by in numbers else None,
+            "id": entry.id,
+            "key": entry.key,
+            "text": entry.content,
+            "at": entry.timestamp.isoformat(),
+            "source_type": entry.source_type,
+            "importance": entry.importance,
+            "tags": list(entry.tags),
+            "session": entry.session,
+            "sources": list(entry.sources),
+            "superseded_by": entry.superseded_by if entry.superseded_by in numbers else None,
         }
-        for one in sorted(entries, key=lambda one: one.id or 0)
+        for entry in sorted(entries, key=lambda entry: entry.id or 0)
     ]
 
 
-def export_memory(known: MemoryState) -> dict[str, Any]:
+def export_memory(state: MemoryState) -> dict[str, Any]:
     """A memory, or an entry without one, as JSON: `id` is its reference."""
-    memory = known.memory
+    memory = state.memory
     return {
-        "id": known.reference,
+        "id": state.reference,
         "memory_id": memory.id or None,
         "kind": memory.kind,
         "text": memory.text,
         "said_at": memory.said_at.isoformat(),
         "until": memory.until.isoformat() if memory.until else None,
-        "superseded_by": known.replaced_by or None,
+        "superseded_by": state.replaced_by or None,
         "importance": memory.importance,
         "entries": list(memory.entries),
     }
 
 
-def export_memories(held: MemoryList) -> list[dict[str, Any]]:
+def export_memories(memories: MemoryList) -> list[dict[str, Any]]:
     """The memories, without entries that are none yet."""
-    return [export_memory(one) for one in held.memories if one.memory.id]
+    return [export_memory(state) for state in memories.memories if state.memory.id]
 
 
 # -------------------------------------------------------------------------------------------------------------- import
@@ -106,22 +106,22 @@ def parse_import(text: str) -> list[ImportedItem]:
     except RecursionError:
         raise UsageError(f"The file is nested too deeply. {_UNCHANGED}") from None
     if isinstance(whole, list):
-        return [_text(one, f"item {number}") for number, one in enumerate(whole, 1)]
-    return _exported(whole, ((one, f"entries[{place}]") for place, one in enumerate(_list(whole, "entries"))))
+        return [_text(item, f"item {number}") for number, item in enumerate(whole, 1)]
+    return _exported(whole, ((item, f"entries[{place}]") for place, item in enumerate(_list(whole, "entries"))))
 
 
-def reject_future_dates(found: Iterable[ImportedItem], now: datetime) -> None:
+def reject_future_dates(items: Iterable[ImportedItem], now: datetime) -> None:
     """Raises `UsageError` for what is said to have been said later than now; clocks may differ by a day."""
-    for one in found:
-        if one.at is not None and one.at > now + _CLOCKS_DIFFER:
-            raise UsageError(f'"{one.text[:60]}" is dated {one.at.date().isoformat()}, in the future. {_UNCHANGED}')
+    for item in items:
+        if item.at is not None and item.at > now + _CLOCKS_DIFFER:
+            raise UsageError(f'"{item.text[:60]}" is dated {item.at.date().isoformat()}, in the future. {_UNCHANGED}')
 
 
-def to_journal_entry(one: ImportedItem, scope: str, session: str, now: datetime) -> JournalEntry:
+def to_journal_entry(item: ImportedItem, scope: str, session: str, now: datetime) -> JournalEntry:
     """The journal entry that it becomes; one without a date was said `now`, and keeps its key at another time."""
-    dated = one.at.astimezone(UTC).isoformat() if one.at else ""
-    key = f"import:{uuid.uuid5(_NAMESPACE, repr((scope, one.text, dated))).hex}"
-    return JournalEntry(key, scope, session, 1, one.text, one.at or now, "import", one.importance, one.tags)
+    dated = item.at.astimezone(UTC).isoformat() if item.at else ""
+    key = f"import:{uuid.uuid5(_NAMESPACE, repr((scope, item.text, dated))).hex}"
+    return JournalEntry(key, scope, session, 1, item.text, item.at or now, "import", item.importance, item.tags)
 
 
 def _plain(text: str) -> Iterable[ImportedItem]:
@@ -137,15 +137,15 @@ def _lines(text: str, error: json.JSONDecodeError) -> list[ImportedItem]:
     """JSON lines, the first of which says what they are."""
     first, _, rest = text.partition("\n")
     try:
-        told = json.loads(first)
+        header = json.loads(first)
     except json.JSONDecodeError:
         raise UsageError(f"Line {error.lineno} is not JSON ({error.msg}). {_UNCHANGED}") from None
-    found = []
+    entries = []
     for number, line in enumerate(rest.split("\n"), 2):
         if line.strip():
             row = _row(line, f"line {number}")
-            found += [(row["entry"], f"line {number}")] if "entry" in row else []
-    return _exported(told, found)
+            entries += [(row["entry"], f"line {number}")] if "entry" in row else []
+    return _exported(header, entries)
 
 
 def _row(line: str, where: str) -> dict[str, Any]:
@@ -160,14 +160,14 @@ def _row(line: str, where: str) -> dict[str, Any]:
 
 def _exported(head: Any, rows: Iterable[tuple[Any, str]]) -> list[ImportedItem]:
     if not isinstance(head, dict) or head.get("version") != EXPORT_VERSION:
-        told = head.get("version") if isinstance(head, dict) else None
-        raise UsageError(f"The file is no export of version {EXPORT_VERSION} (it says {told!r:.40}). {_UNCHANGED}")
-    found = [(_entry(row, where), where) for row, where in rows]
-    after = {one.number: one.superseded_by for one, _ in found}
-    for one, where in found:
-        if one.superseded_by is not None and (one.superseded_by not in after or _ends_in_itself(one.number, after)):
-            raise _malformed(where, f"was superseded by {one.superseded_by}, which is no later entry here")
-    return [one for one, _ in found]
+        version = head.get("version") if isinstance(head, dict) else None
+        raise UsageError(f"The file is no export of version {EXPORT_VERSION} (it says {version!r:.40}). {_UNCHANGED}")
+    items = [(_entry(row, where), where) for row, where in rows]
+    after = {item.number: item.superseded_by for item, _ in items}
+    for item, where in items:
+        if item.superseded_by is not None and (item.superseded_by not in after or _ends_in_itself(item.number, after)):
+            raise _malformed(where, f"was superseded by {item.superseded_by}, which is no later entry here")
+    return [item for item, _ in items]
 
 
 def _ends_in_itself(number: int | None, after: Mapping[int | None, int | None]) -> bool:
@@ -181,19 +181,19 @@ def _ends_in_itself(number: int | None, after: Mapping[int | None, int | None]) 
 def _entry(row: Any, where: str) -> ImportedItem:
     if not isinstance(row, Mapping):
         raise _malformed(where, "is not an object")
-    one = _text(row.get("text"), where)
+    item = _text(row.get("text"), where)
     weight, tags = row.get("importance", _IMPORTED), row.get("tags", ["fact"])
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
         raise _malformed(where, "has an importance that is not 0 to 1")
     if not isinstance(tags, list) or not all(isinstance(tag, str) and len(tag) <= 100 for tag in tags):
         raise _malformed(where, "has tags that are no list of short texts")
     number, by = _number(row, "id", where), _number(row, "superseded_by", where)
-    kept = tuple(tag for tag in tags if tag in _KINDS) or ("fact",)
+    known_tags = tuple(tag for tag in tags if tag in _KINDS) or ("fact",)
     return replace(
-        one,
+        item,
         at=_moment(row.get("at"), where),
         importance=float(weight),
-        tags=kept,
+        tags=known_tags,
         number=number,
         superseded_by=by,
         summary=row.get("source_type") == "context_synthesis",
@@ -228,10 +228,10 @@ def _number(row: Mapping[str, Any], name: str, where: str) -> int | None:
 
 
 def _list(whole: Any, name: str) -> list[Any]:
-    found = whole.get(name, []) if isinstance(whole, dict) else []
-    if not isinstance(found, list):
+    values = whole.get(name, []) if isinstance(whole, dict) else []
+    if not isinstance(values, list):
         raise UsageError(f"`{name}` is not a list. {_UNCHANGED}")
-    return found
+    return values
 
 
 def _has_words(text: str) -> bool:

@@ -42,48 +42,48 @@ class MemoryLookup:
     async def find(self, text: str, scope: str) -> MemoryState:
         """What a reference names; in the place of an entry the memory that it went into. Raises `UsageError` for one
         that names nothing of the scope, or several."""
-        meant = parse_memory_reference(text)
-        found = meant.id_prefix and resolve_id_prefix(
-            meant.id_prefix, self._consolidations.memory_ids(scope, meant.id_prefix)
+        reference = parse_memory_reference(text)
+        memory_id = reference.id_prefix and resolve_id_prefix(
+            reference.id_prefix, self._consolidations.memory_ids(scope, reference.id_prefix)
         )
-        entry = self._entry(meant.entry_id, scope)
-        if found and entry is not None:
+        entry = self._entry(reference.entry_id, scope)
+        if memory_id and entry is not None:
             raise UsageError(
-                f"Both the memory {found[:8]} and entry {entry.id} may be meant. Write `entry {entry.id}`, or more "
+                f"Both the memory {memory_id[:8]} and entry {entry.id} may be meant. Write `entry {entry.id}`, or more "
                 "digits of the memory's id. Nothing was changed."
             )
-        if found:
-            return await self._memory(found, scope)
+        if memory_id:
+            return await self._memory_state(memory_id, scope)
         if entry is None:
             raise UsageError(
                 f"There is no {shorten_line(text, 40)} here. Nothing was changed; `memory list` shows what there is."
             )
         into = self._consolidations.memory_ids_by_entry([entry.id or 0]).get(entry.id or 0)
         if into is None:
-            return self._alone(entry, self._entry(entry.superseded_by, scope))
-        return await self._memory(into, scope)
+            return self._entry_state(entry, self._entry(entry.superseded_by, scope))
+        return await self._memory_state(into, scope)
 
     async def list_all(self, scope: str) -> MemoryList:
         """Everything of the scope, former memories and entries without one included, oldest first."""
-        there, note = await self._there(scope)
+        memories, note = await self._stored_memories(scope)
         planned = [plan for plan in self._consolidations.unapplied_plans() if plan.scope == scope]
         for change in (change for plan in planned for change in plan.changes):
-            there.pop(change.memory.id, None)
+            memories.pop(change.memory.id, None)
             if change.action != "delete":
-                there[change.memory.id] = change.memory
+                memories[change.memory.id] = change.memory
         settled = {entry for plan in planned for entry in plan.entries}
-        pending = [one for one in self.pending_entries(scope) if one.id not in settled]
-        waiting = {one.id or 0: one for one in pending}
+        pending = [entry for entry in self.pending_entries(scope) if entry.id not in settled]
+        waiting = {entry.id or 0: entry for entry in pending}
         replaced = self._consolidations.memories_superseded_by(list(waiting))
         by = {memory: waiting[number] for number, memories in replaced.items() for memory in memories}
-        bare = [self._alone(one, self._entry(one.superseded_by, scope)) for one in pending]
-        return MemoryList(_in_order([*_with_corrections(there.values(), by), *bare]), note)
+        bare = [self._entry_state(entry, self._entry(entry.superseded_by, scope)) for entry in pending]
+        return MemoryList(_in_order([*_with_corrections(memories.values(), by), *bare]), note)
 
     def list_as_of(self, scope: str, at: datetime) -> MemoryList:
         """The same as it was at a time. Semantic memory is not asked: what it made of the journal is written there."""
         then = self._consolidations.known_as_of(scope, at)
-        bare = [self._alone(entry, then.replaced_by.get(entry.id or 0)) for entry in then.entries]
-        waiting = {one.id for one in then.entries}
+        bare = [self._entry_state(entry, then.replaced_by.get(entry.id or 0)) for entry in then.entries]
+        waiting = {entry.id for entry in then.entries}
         by = {
             memory.id: then.replaced_by[entry]
             for memory in then.memories
@@ -98,34 +98,36 @@ class MemoryLookup:
 
     # ----------------------------------------------------------------------------------------------------------- one
 
-    async def _memory(self, memory_id: str, scope: str) -> MemoryState:
+    async def _memory_state(self, memory_id: str, scope: str) -> MemoryState:
         entries = tuple(self._consolidations.entries_of_memory(memory_id))
         try:
             memory = await self._memories.get(memory_id)
         except MemoryUnavailable:
             memory = None
         if memory is None or memory.scope != scope:
-            memory = next(one for one in derive_memories(self._consolidations, scope) if one.id == memory_id)
-        after = self._after(entries, memory_id)
+            memory = next(
+                derived for derived in derive_memories(self._consolidations, scope) if derived.id == memory_id
+            )
+        after = self._successor(entries, memory_id)
         if after is not None:
             by = self._consolidations.memory_ids_by_entry([after.id or 0]).get(after.id or 0, "")
             memory = replace(memory, until=memory.until or after.timestamp, superseded_by=memory.superseded_by or by)
             return MemoryState(memory, memory.superseded_by[:8] or f"entry {after.id}", entries)
         return MemoryState(memory, memory.superseded_by[:8], entries)
 
-    def _after(self, entries: Sequence[JournalEntry], memory_id: str) -> JournalEntry | None:
+    def _successor(self, entries: Sequence[JournalEntry], memory_id: str) -> JournalEntry | None:
         """The entry that took the place of a memory first."""
-        numbers = [one.superseded_by for one in entries if one.superseded_by is not None]
+        numbers = [entry.superseded_by for entry in entries if entry.superseded_by is not None]
         into = self._consolidations.memory_ids_by_entry(numbers)
         others = [number for number in numbers if into.get(number) != memory_id]
-        found = self._journal.read(others, entries[0].scope) if others else []
-        return min(found, key=lambda one: (one.timestamp, one.id or 0), default=None)
+        successors = self._journal.read(others, entries[0].scope) if others else []
+        return min(successors, key=lambda entry: (entry.timestamp, entry.id or 0), default=None)
 
     def _entry(self, number: int | None, scope: str) -> JournalEntry | None:
         return next(iter(self._journal.read([number], scope)), None) if number is not None else None
 
     @staticmethod
-    def _alone(entry: JournalEntry, by: JournalEntry | None) -> MemoryState:
+    def _entry_state(entry: JournalEntry, by: JournalEntry | None) -> MemoryState:
         memory = replace(memory_from_entry(entry), id="")
         if by is None:
             return MemoryState(memory, "", (entry,))
@@ -133,20 +135,22 @@ class MemoryLookup:
 
     # ----------------------------------------------------------------------------------------------------------- all
 
-    async def _there(self, scope: str) -> tuple[dict[str, Memory], str]:
-        made = self._consolidations.memory_ids(scope)
-        if not made:
+    async def _stored_memories(self, scope: str) -> tuple[dict[str, Memory], str]:
+        known_ids = self._consolidations.memory_ids(scope)
+        if not known_ids:
             return {}, ""
         try:
-            there = {memory.id: memory for memory in await self._memories.all(scope)}
+            stored = {memory.id: memory for memory in await self._memories.all(scope)}
         except MemoryUnavailable as error:
             return self._of_the_journal(scope), f"{error} {_BY_JOURNAL}"
-        missing = [one for one in made if one not in there]
+        missing = [memory_id for memory_id in known_ids if memory_id not in stored]
         if not missing:
-            return there, ""
-        there |= {one: memory for one, memory in self._of_the_journal(scope).items() if one not in there}
-        gone = pluralize(len(missing), "memory", "memories")
-        return there, f"Missing in the store: {gone}; `assistant memory rebuild` makes what is missing again."
+            return stored, ""
+        stored |= {
+            memory_id: memory for memory_id, memory in self._of_the_journal(scope).items() if memory_id not in stored
+        }
+        count = pluralize(len(missing), "memory", "memories")
+        return stored, f"Missing in the store: {count}; `assistant memory rebuild` makes what is missing again."
 
     def _of_the_journal(self, scope: str) -> dict[str, Memory]:
         return {memory.id: memory for memory in derive_memories(self._consolidations, scope)}
@@ -161,5 +165,5 @@ def _with_corrections(memories: Iterable[Memory], by: Mapping[str, JournalEntry]
             yield MemoryState(memory, memory.superseded_by[:8])
 
 
-def _in_order(known: Iterable[MemoryState]) -> tuple[MemoryState, ...]:
-    return tuple(sorted(known, key=lambda one: (one.memory.said_at, one.memory.entries)))
+def _in_order(states: Iterable[MemoryState]) -> tuple[MemoryState, ...]:
+    return tuple(sorted(states, key=lambda state: (state.memory.said_at, state.memory.entries)))

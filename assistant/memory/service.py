@@ -69,13 +69,13 @@ class MemoryService:
     ) -> None:
         """`asleep`: whether a sleep is under way; nobody sleeps while `awake` is open, and it raises `UsageError` while
         somebody does. `read_again` reads the whole log for the journal."""
-        self._stores = deps
-        self._place = storage_info
-        self._awake = keep_awake
-        self._read_again = reextract
-        self._known = MemoryLookup(deps.memories, deps.consolidations, deps.journal)
-        correcting = MemoryCorrector(self._known, deps.memories, deps.consolidations, deps.journal, is_asleep)
-        self.correct = correcting.correct
+        self._deps = deps
+        self._storage_info = storage_info
+        self._keep_awake = keep_awake
+        self._reextract = reextract
+        self._lookup = MemoryLookup(deps.memories, deps.consolidations, deps.journal)
+        corrector = MemoryCorrector(self._lookup, deps.memories, deps.consolidations, deps.journal, is_asleep)
+        self.correct = corrector.correct
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
@@ -92,80 +92,80 @@ class MemoryService:
         """Best first; with `as_of` what was known then. Raises `UsageError` for nothing to look for, `StoreError`."""
         if not text.strip():
             raise UsageError("Say what to look for.")
-        return self._stores.search.search(text, scope, limit=limit, after=after, before=before, as_of=as_of)
+        return self._deps.search.search(text, scope, limit=limit, after=after, before=before, as_of=as_of)
 
     async def list_all(self, scope: str) -> MemoryList:
         """Everything, oldest first. Raises `StoreError`."""
-        return await self._known.list_all(scope)
+        return await self._lookup.list_all(scope)
 
     def list_as_of(
         self, text: str, scope: str, at: datetime, *, limit: int = 100, include_former: bool = False
     ) -> MemoriesAsOf:
         """What was known at a time: all that held, with `former` what had held before too; what bears on `text`, if
         that says anything. Raises `StoreError`."""
-        first = self._stores.consolidations.first_noted_at(scope)
+        first = self._deps.consolidations.first_noted_at(scope)
         if text.strip():
-            found = self.search(text, scope, limit=limit, as_of=at)
+            hits = self.search(text, scope, limit=limit, as_of=at)
             return MemoriesAsOf(
-                at, tuple(MemoryState(one.memory, one.memory.superseded_by[:8]) for one in found), first, True
+                at, tuple(MemoryState(state.memory, state.memory.superseded_by[:8]) for state in hits), first, True
             )
-        held = [
-            one
-            for one in reversed(self._known.list_as_of(scope, at).memories)
-            if include_former or one.memory.is_current
+        states = [
+            state
+            for state in reversed(self._lookup.list_as_of(scope, at).memories)
+            if include_former or state.memory.is_current
         ]
-        return MemoriesAsOf(at, tuple(held[:limit]), first, left_out=max(0, len(held) - limit))
+        return MemoriesAsOf(at, tuple(states[:limit]), first, left_out=max(0, len(states) - limit))
 
     async def show(self, reference: str, scope: str) -> MemoryState:
         """Raises `UsageError` for a reference that names nothing, or several; `StoreError`."""
-        return await self._known.find(reference, scope)
+        return await self._lookup.find(reference, scope)
 
     async def why(self, reference: str, scope: str) -> MemoryProvenance:
         """Where it came from. Raises `UsageError`, `StoreError`."""
-        known = await self._known.find(reference, scope)
-        said = tuple(self._said(entry) for entry in known.entries)
+        state = await self._lookup.find(reference, scope)
+        entries = tuple(self._with_messages(entry) for entry in state.entries)
         versions: list[MemoryVersion] = []
         note = ""
         try:
-            versions = await self._stores.memories.history(known.memory.id) if known.memory.id else []
+            versions = await self._deps.memories.history(state.memory.id) if state.memory.id else []
         except MemoryUnavailable as error:
             note = f"What it said before cannot be read: {error}"
-        return MemoryProvenance(known, said, tuple(versions), note)
+        return MemoryProvenance(state, entries, tuple(versions), note)
 
     async def stats(self, scope: str) -> MemoryCounts:
         """Raises `StoreError`."""
-        held = await self._known.list_all(scope)
-        made = [one.memory for one in held.memories if one.memory.id]
-        current = [memory for memory in made if memory.is_current]
-        planned = [plan for plan in self._stores.consolidations.unapplied_plans() if plan.scope == scope]
+        memories = await self._lookup.list_all(scope)
+        stored = [item.memory for item in memories.memories if item.memory.id]
+        current = [memory for memory in stored if memory.is_current]
+        planned = [plan for plan in self._deps.consolidations.unapplied_plans() if plan.scope == scope]
         return MemoryCounts(
             current=len(current),
-            superseded=len(made) - len(current),
+            superseded=len(stored) - len(current),
             kinds=dict(sorted(Counter(memory.kind for memory in current).items())),
-            pending=len(self._known.pending_entries(scope)),
+            pending=len(self._lookup.pending_entries(scope)),
             planned=sum(len(plan.changes) for plan in planned),
-            last_sleep=next((one for one in self._stores.journal.list_cycles() if one.ended_at is not None), None),
-            storage=self._place(),
-            note=held.note,
+            last_sleep=next((item for item in self._deps.journal.list_cycles() if item.ended_at is not None), None),
+            storage=self._storage_info(),
+            note=memories.note,
         )
 
     async def export(self, scope: str, now: datetime) -> dict[str, Any]:
         """Everything of the scope, as JSON. Raises `StoreError`."""
-        entries = self._stores.journal.entries(scope, limit=NO_LIMIT)
-        held = await self._known.list_all(scope)
+        entries = self._deps.journal.entries(scope, limit=NO_LIMIT)
+        memories = await self._lookup.list_all(scope)
         return {
             **exchange.export_header(scope, now),
             "entries": exchange.export_entries(entries),
-            "memories": exchange.export_memories(held),
+            "memories": exchange.export_memories(memories),
         }
 
-    def _said(self, entry: JournalEntry) -> EntryWithMessages:
+    def _with_messages(self, entry: JournalEntry) -> EntryWithMessages:
         records: list[LogRecord] = []
         missing = []
         for source in entry.sources:
-            found = [one for one in self._stores.history.read(source, entry.scope) if one.id == source]
-            records += found
-            missing += [] if found else [source]
+            matching = [record for record in self._deps.history.read(source, entry.scope) if record.id == source]
+            records += matching
+            missing += [] if matching else [source]
         return EntryWithMessages(entry, tuple(records), tuple(missing))
 
     # --------------------------------------------------------------------------------------------------------- changing
@@ -173,29 +173,29 @@ class MemoryService:
     def import_text(self, text: str, scope: str, session: str, now: datetime) -> ImportResult:
         """Write what an exported or plain file says into the journal; sleep makes memories of it. Raises `UsageError`
         naming what is malformed (then nothing was changed), `StoreError`."""
-        told = exchange.parse_import(text)
-        exchange.reject_future_dates(told, now)
-        incoming = [one for one in told if not one.summary]
-        there = {(one.content, one.timestamp): one for one in self._stores.journal.entries(scope, limit=NO_LIMIT)}
+        items = exchange.parse_import(text)
+        exchange.reject_future_dates(items, now)
+        incoming = [item for item in items if not item.summary]
+        existing = {(item.content, item.timestamp): item for item in self._deps.journal.entries(scope, limit=NO_LIMIT)}
         entries = [
-            there.get((one.text, one.at or now)) or exchange.to_journal_entry(one, scope, session, now)
-            for one in incoming
+            existing.get((item.text, item.at or now)) or exchange.to_journal_entry(item, scope, session, now)
+            for item in incoming
         ]
         both = list(zip(incoming, entries, strict=True))
-        keys = {one.number: entry.key for one, entry in both if one.number is not None}
-        replaced = {entry.key: keys[one.superseded_by] for one, entry in both if one.superseded_by in keys}
-        new = self._stores.journal.add([entry for entry in entries if entry.id is None], now, replaced=replaced)
-        return ImportResult(len(new), len(entries) - len(new), len(told) - len(incoming))
+        keys = {item.number: entry.key for item, entry in both if item.number is not None}
+        replaced = {entry.key: keys[item.superseded_by] for item, entry in both if item.superseded_by in keys}
+        new = self._deps.journal.add([entry for entry in entries if entry.id is None], now, replaced=replaced)
+        return ImportResult(len(new), len(entries) - len(new), len(items) - len(incoming))
 
     async def rebuild(self, now: datetime, *, from_log: bool = False) -> RebuildResult:
         """Make semantic memory what the journal says, of every scope; before that, where wanted, read the log for the
         journal once more. Raises `UsageError` while somebody sleeps, `MemoryUnavailable`, `StoreError`."""
-        if from_log and self._read_again is None:
+        if from_log and self._reextract is None:
             raise UsageError("The log can be read again only where the home is served. Nothing was changed.")
-        async with self._awake():
-            read = await self._read_again(now) if from_log and self._read_again is not None else ReextractionResult()
+        async with self._keep_awake():
+            read = await self._reextract(now) if from_log and self._reextract is not None else ReextractionResult()
             try:
-                changed = await rebuild_memories(self._stores.consolidations, self._stores.memories, now)
+                changed = await rebuild_memories(self._deps.consolidations, self._deps.memories, now)
             finally:
-                await self._stores.memories.aclose()
+                await self._deps.memories.aclose()
         return RebuildResult(changed, read.read_count, read.learned_count, read.notes)

@@ -70,10 +70,10 @@ class PairingService:
         """`home` is the bridge of the home's own terminals."""
         self._people = people
         self._pairings = pairings
-        self._places = places
+        self._routes = places
         self._rules = rules
         self._zone = zone
-        self._home = home
+        self._terminal_bridge = home
 
     # ---------------------------------------------------------------------------------------------- strangers' side
 
@@ -86,28 +86,28 @@ class PairingService:
             self._people.notify_once(_notice(arrival, f"told:{_session(arrival)}", NOT_LET_IN), now)
             return
         # Looked at first: whoever writes on and on costs a look, not a code.
-        if any(_is_of(one, arrival) for one in self.list_requests(now)):
+        if any(_is_of(pairing, arrival) for pairing in self.list_requests(now)):
             return
         code, offer = self._code(now)
         name = arrival.sender_name if arrival.room is None else arrival.room_name
-        knock = AccessRequest(arrival.bridge, arrival.sender, arrival.room, arrival.target, clean_display_name(name))
+        request = AccessRequest(arrival.bridge, arrival.sender, arrival.room, arrival.target, clean_display_name(name))
         text = (
             "I talk to those whom my owner lets in. Ask them to approve this code within "
             f"{pluralize(round(self._rules.minutes), 'minute')}: {code}"
         )
-        given = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
+        notice = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
 
         def asking(pairing: int) -> OutgoingMessage:
-            return self._asking(pairing, knock, offer.valid_until)
+            return self._owner_question(pairing, request, offer.valid_until)
 
-        if not self._pairings.request_access(knock, offer, given, asking):
+        if not self._pairings.request_access(request, offer, notice, asking):
             self._people.notify_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
 
-    def _asking(self, pairing: int, knock: AccessRequest, until: datetime) -> OutgoingMessage:
+    def _owner_question(self, pairing: int, knock: AccessRequest, until: datetime) -> OutgoingMessage:
         """The owner is asked where they are on that bridge, or at the terminal."""
         body, buttons = access_request_notice(pairing, knock, until, self._zone)
-        target = self._places.find_owner_target(knock.bridge)
-        place = (self._home, MAIN_SESSION) if target is None else (knock.bridge, target)
+        target = self._routes.find_owner_target(knock.bridge)
+        place = (self._terminal_bridge, MAIN_SESSION) if target is None else (knock.bridge, target)
         return OutgoingMessage(f"knock:{pairing}", MAIN_SESSION, OWNER_SCOPE, *place, body, "notice", buttons=buttons)
 
     def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool:
@@ -116,9 +116,11 @@ class PairingService:
         if typed is None or arrival.room is not None:
             return False
         offered = [
-            one for one in self._pairings.pending_pairings(now) if one.kind == "link" and one.bridge == arrival.bridge
+            pairing
+            for pairing in self._pairings.pending_pairings(now)
+            if pairing.kind == "link" and pairing.bridge == arrival.bridge
         ]
-        fitting = next((one for one in offered if one.code.matches(typed) and not one.locked), None)
+        fitting = next((pairing for pairing in offered if pairing.code.matches(typed) and not pairing.locked), None)
         if fitting is None:
             self._pairings.record_wrong_code(offered, self._rules.tries)
             return False
@@ -133,8 +135,8 @@ class PairingService:
         code = parse_pairing_code(text)
         if code is None:
             raise UsageError(f"A code has {CODE_LENGTH} letters and digits, as in ABCD2345. Nothing was changed.")
-        waiting = [one for one in self._pairings.pending_pairings(now) if one.kind == "knock"]
-        pairing = next((one for one in waiting if one.code.matches(code)), None)
+        waiting = [candidate for candidate in self._pairings.pending_pairings(now) if candidate.kind == "knock"]
+        pairing = next((candidate for candidate in waiting if candidate.code.matches(code)), None)
         if pairing is None:
             locked = self._pairings.record_wrong_code(waiting, self._rules.tries)
             raise UsageError(self._wrong_code(waiting, locked=locked))
@@ -143,17 +145,17 @@ class PairingService:
         if as_owner and pairing.room is not None:
             raise UsageError("That code is a room's, and a room cannot be you. Nothing was changed.")
         self._pairings.approve(pairing, as_owner=as_owner, outgoing=_welcome(pairing, as_owner=as_owner), now=now)
-        who = self._people.find_by_identity(Identity(pairing.bridge, pairing.sender))
-        if name and who is not None and not as_owner and pairing.room is None:
-            self._people.rename(who.id, name)
+        person = self._people.find_by_identity(Identity(pairing.bridge, pairing.sender))
+        if name and person is not None and not as_owner and pairing.room is None:
+            self._people.rename(person.id, name)
         return _let_in_text(pairing, name or pairing.name, as_owner=as_owner)
 
-    def decide_request(self, number: int, standing: AccessState, now: datetime) -> str:
+    def decide_request(self, number: int, decision: AccessState, now: datetime) -> str:
         """Let in, or not, whoever waits under this number. Raises `UsageError` where nobody does."""
-        pairing = next((one for one in self.list_requests(now) if one.id == number), None)
+        pairing = next((request for request in self.list_requests(now) if request.id == number), None)
         if pairing is None:
             raise UsageError(f"Nobody waits as number {number}. Nothing was changed; `/people` lists who does.")
-        if standing == "denied":
+        if decision == "denied":
             if pairing.room is not None:
                 self._people.decide_room(pairing.bridge, pairing.room, pairing.name, "denied", now)
             else:
@@ -182,7 +184,7 @@ class PairingService:
 
     def list_requests(self, now: datetime) -> list[Pairing]:
         """Who knocked and waits, oldest first."""
-        return [one for one in self._pairings.pending_pairings(now) if one.kind == "knock"]
+        return [pairing for pairing in self._pairings.pending_pairings(now) if pairing.kind == "knock"]
 
     def remove_requests(self, bridge: str, sender: str, room: str | None) -> None:
         """The owner decided on them in another way."""
@@ -190,8 +192,10 @@ class PairingService:
 
     def _code(self, now: datetime) -> tuple[str, PairingOffer]:
         """A new code, and what is kept of it."""
-        code, kept = new_pairing_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
-        return code, PairingOffer(kept, now, now + timedelta(minutes=self._rules.minutes), self._rules.max_pending)
+        code, stored_code = new_pairing_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
+        return code, PairingOffer(
+            stored_code, now, now + timedelta(minutes=self._rules.minutes), self._rules.max_pending
+        )
 
     def _wrong_code(self, waiting: list[Pairing], *, locked: bool) -> str:
         if not waiting:
@@ -201,7 +205,7 @@ class PairingService:
         return "Nobody waits with that code: it was used, has expired, or was mistyped. Nothing was changed."
 
     def _locked(self, waiting: list[Pairing]) -> str:
-        until = max(one.expires_at for one in waiting).astimezone(self._zone)
+        until = max(pairing.expires_at for pairing in waiting).astimezone(self._zone)
         return (
             f"Pairing is locked after {pluralize(self._rules.tries, 'wrong code')}, until {until:%H:%M}. Nothing was "
             "changed; `/people allow BRIDGE ID` lets somebody in without a code."
@@ -255,14 +259,16 @@ class DeniedMessages:
     def supersede_denied(self, now: datetime) -> None:
         """After the owner decided on somebody, and at start: nothing of whoever is denied waits any more. Raises
         `StoreError`."""
-        denied = {room_session_key(one.bridge, one.room) for one in self._people.list_rooms() if one.state == "denied"}
+        denied = {
+            room_session_key(room.bridge, room.room) for room in self._people.list_rooms() if room.state == "denied"
+        }
         for session in self._conversation.sessions_waiting():
             if session_role(session) == "owner":
                 continue
             items = self._conversation.list_accepted(session, limit=_AT_A_TIME)
-            away = [item for item in items if session in denied or self._is_denied(item)]
-            if away:
-                self._conversation.supersede_items(away, [], now)
+            denied_items = [item for item in items if session in denied or self._is_denied(item)]
+            if denied_items:
+                self._conversation.supersede_items(denied_items, [], now)
 
     def _is_denied(self, item: InboxItem) -> bool:
         person = self._people.find_by_identity(Identity(item.incoming.bridge, item.incoming.sender))

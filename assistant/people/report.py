@@ -19,7 +19,10 @@ def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: Zon
     lines = lines or ["Nobody is known yet but whoever sits at this home's terminal: you."]
     if waiting:
         lines += ["", "Waiting to be let in; ask them for their code, then `/pair CODE`, or `/pair allow NUMBER`:"]
-        lines += [f"- {one.id}: {_who(one)}, since {_local(one.created_at, zone)}{_lock(one)}" for one in waiting]
+        lines += [
+            f"- {request.id}: {_who(request)}, since {_local(request.created_at, zone)}{_lock(request)}"
+            for request in waiting
+        ]
     return lines
 
 
@@ -84,7 +87,10 @@ def _verbatim(name: str) -> str:
 
 
 def _person_line(person: Person) -> str:
-    accounts = ", ".join(f"{_verbatim(one.sender)} on {one.bridge}" for one in person.identities) or "no account"
+    accounts = (
+        ", ".join(f"{_verbatim(identity.sender)} on {identity.bridge}" for identity in person.identities)
+        or "no account"
+    )
     denied = ", denied" if person.state == "denied" else ""
     return f"- #{person.id} {strip_markdown(person.name)} ({person.role}{denied}): {accounts}"
 

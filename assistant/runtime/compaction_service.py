@@ -33,9 +33,9 @@ class CompactionService:
     ) -> None:
         self._conversation = conversation
         self._compactor = compactor
-        self._measures = meter
+        self._meter = meter
         self._clock = clock
-        self._untold: defaultdict[str, list[str]] = defaultdict(list)
+        self._pending_notices: defaultdict[str, list[str]] = defaultdict(list)
         self._at_floor: set[str] = set()
 
     async def make_room(
@@ -55,7 +55,7 @@ class CompactionService:
                 session, trigger, terms, cached_prompt=cached_request, without_model=plain, min_pressure=above
             )
         )
-        for line in self._news(session, outcome):
+        for line in self._notices(session, outcome):
             notify(line)
 
     async def compact_in_sleep(
@@ -68,22 +68,22 @@ class CompactionService:
     ) -> CompactionResult | None:
         """At night or in a nap: compact where the context is above the sleep threshold; None where it is not, or where
         nobody knows yet whom the session talks to. `purse` is what the sleep may still spend. Raises `StoreError`."""
-        terms = self._measures.terms(session)
-        if not self._measures.compaction_settings.auto or terms is None or not self.needs_sleep_compaction(session):
+        terms = self._meter.terms(session)
+        if not self._meter.compaction_settings.auto or terms is None or not self.needs_sleep_compaction(session):
             return None
-        if self._measures.pressure_ratio(session) < self._measures.compaction_settings.sleep_threshold:
+        if self._meter.pressure_ratio(session) < self._meter.compaction_settings.sleep_threshold:
             trigger = "messages"
         outcome = await self._compactor.compact(
             CompactionRequest(session, trigger, terms, cached_prompt=cached_request, sleep_budget=budget)
         )
-        self._untold[session] += self._news(session, outcome)
+        self._pending_notices[session] += self._notices(session, outcome)
         return outcome
 
     async def compact_for_cycle(
         self, session: str, trigger: str, budget: SleepBudget | None = None
     ) -> CompactedSession | None:
         """As `compact_in_sleep`, for the report of a sleep; None where nothing was compacted."""
-        await self._measures.load_model_limits()
+        await self._meter.load_model_limits()
         earlier = {checkpoint.id for checkpoint in self._conversation.checkpoints(session)}
         outcome = await self.compact_in_sleep(session, trigger, budget=budget)
         if outcome is None or not outcome.checkpoints:
@@ -97,18 +97,18 @@ class CompactionService:
 
     def needs_sleep_compaction(self, session: str) -> bool:
         """Whether a sleep would compact the session."""
-        settings = self._measures.compaction_settings
-        many = self._measures.has_too_many_messages(self._conversation.load_view(session))
-        return settings.auto and (many or self._measures.pressure_ratio(session) >= settings.sleep_threshold)
+        settings = self._meter.compaction_settings
+        many = self._meter.has_too_many_messages(self._conversation.load_view(session))
+        return settings.auto and (many or self._meter.pressure_ratio(session) >= settings.sleep_threshold)
 
     async def preview_sleep(self, session: str) -> tuple[CompactionPlan, SummaryEstimate | None] | None:
         """What a sleep would do to the session first, and what its model calls would take; None where it would leave
         the session alone. Changes nothing and calls no model."""
-        order = CompactionRequest(session, "sleep", await self._measures.load_terms(session))
+        request = CompactionRequest(session, "sleep", await self._meter.load_terms(session))
         if not self.needs_sleep_compaction(session):
             return None
-        found = await self._compactor.preview_plan(order)
-        return (found, await self._compactor.estimate_summary(order, found)) if found.has_changes else None
+        plan = await self._compactor.preview_plan(request)
+        return (plan, await self._compactor.estimate_summary(request, plan)) if plan.has_changes else None
 
     def clear_stuck_notice(self, session: str) -> None:
         """The session's context is no longer at its floor, if it was."""
@@ -116,11 +116,11 @@ class CompactionService:
 
     def take_pending_notices(self, session: str) -> list[str]:
         """What happened while nobody was there; told once."""
-        return self._untold.pop(session, [])
+        return self._pending_notices.pop(session, [])
 
     def add_pending_notice(self, session: str, line: str) -> None:
         """Have the person told with their next turn."""
-        self._untold[session].append(line)
+        self._pending_notices[session].append(line)
 
     def is_compacting(self, session: str) -> bool:
         """Whether the session is being compacted now."""
@@ -130,7 +130,7 @@ class CompactionService:
 
     async def compact_now(self, session: str, focus: str, cached_request: CachedPrompt | None = None) -> str:
         """`/compact`, with what the summary should keep in mind."""
-        terms = await self._measures.load_terms(session)
+        terms = await self._meter.load_terms(session)
         outcome = await self._compactor.compact(
             CompactionRequest(session, "manual", terms, focus=focus, cached_prompt=cached_request)
         )
@@ -138,85 +138,84 @@ class CompactionService:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
         if not outcome.checkpoints:
             return f"There is nothing to gain by compacting: {outcome.before.describe()}."
-        kinds = ", ".join(dict.fromkeys(one.tier for one in outcome.checkpoints))
+        kinds = ", ".join(dict.fromkeys(checkpoint.tier for checkpoint in outcome.checkpoints))
         undo = "--undo" if len(outcome.checkpoints) == 1 else f"--undo {outcome.checkpoints[0].id}"
-        told = [
+        paragraphs = [
             f"Compacted {pluralize(outcome.message_count, 'message')} ({kinds}): {outcome.before.prompt_tokens:,} "
             f"tokens "
             f"became {outcome.after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({outcome.before.ratio:.0%} to "
-            f"{outcome.after.ratio:.0%} of the context).{_cost(outcome)} The messages stay in the master log: "
+            f"{outcome.after.ratio:.0%} of the context).{_cost_text(outcome)} The messages stay in the master log: "
             f"`aihistory show {outcome.checkpoints[-1].id}` tells what was kept, `/compact {undo}` takes it back.",
-            *self._news(session, outcome),
+            *self._notices(session, outcome),
         ]
-        return "\n\n".join(told)
+        return "\n\n".join(paragraphs)
 
     async def preview(self, session: str, focus: str = "", cached_request: CachedPrompt | None = None) -> str:
         """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
-        order = CompactionRequest(
-            session, "manual", await self._measures.load_terms(session), focus=focus, cached_prompt=cached_request
+        request = CompactionRequest(
+            session, "manual", await self._meter.load_terms(session), focus=focus, cached_prompt=cached_request
         )
-        found = await self._compactor.preview_plan(order)
-        if not found.has_changes:
-            return f"There is nothing to gain by compacting: {found.before.describe()}."
-        return _report(found, await self._compactor.estimate_summary(order, found))
+        plan = await self._compactor.preview_plan(request)
+        if not plan.has_changes:
+            return f"There is nothing to gain by compacting: {plan.before.describe()}."
+        return _preview_text(plan, await self._compactor.estimate_summary(request, plan))
 
     async def undo(self, session: str, checkpoint_id: int | None) -> str:
         """`/compact --undo [ID]`. Raises `UsageError` where there is nothing to take back, or no room for it."""
-        terms = await self._measures.load_terms(session)
+        terms = await self._meter.load_terms(session)
         if self._compactor.is_compacting(session):
             raise UsageError("This conversation is being compacted. Nothing was undone; try again in a minute.")
-        found = self._conversation.plan_uncompact(session, checkpoint_id)
-        around = terms.counter.corrected(found.tokens + terms.fixed.tokens + terms.adding.tokens)
+        restore = self._conversation.plan_uncompact(session, checkpoint_id)
+        needed = terms.counter.corrected(restore.tokens + terms.fixed.tokens + terms.adding.tokens)
         budgets = terms.budgets
-        too_many = bool(budgets.images) and found.images > budgets.images
-        if around + budgets.reserve > budgets.tokens or found.bytes + terms.fixed.bytes > budgets.bytes or too_many:
+        too_many = bool(budgets.images) and restore.images > budgets.images
+        if needed + budgets.reserve > budgets.tokens or restore.bytes + terms.fixed.bytes > budgets.bytes or too_many:
             raise UsageError(
-                f"The earlier view has about {around:,} tokens, and with {budgets.reserve:,} kept for the answer that "
+                f"The earlier view has about {needed:,} tokens, and with {budgets.reserve:,} kept for the answer that "
                 f"is more than the context of {budgets.tokens:,}. Nothing was undone; `aihistory recover "
-                f"{found.checkpoint_ids[-1]}` prints the messages."
+                f"{restore.checkpoint_ids[-1]}` prints the messages."
             )
-        self._conversation.undo_compaction(found, session, self._clock())
-        ids = ", ".join(map(str, found.checkpoint_ids))
+        self._conversation.undo_compaction(restore, session, self._clock())
+        ids = ", ".join(map(str, restore.checkpoint_ids))
         return (
-            f"Took back compaction {ids}: {pluralize(found.messages, 'message')} in view again, with everything said "
+            f"Took back compaction {ids}: {pluralize(restore.messages, 'message')} in view again, with everything said "
             "since at the end. The next sleep compacts again where the context is full."
         )
 
-    def _news(self, session: str, outcome: CompactionResult) -> list[str]:
+    def _notices(self, session: str, outcome: CompactionResult) -> list[str]:
         """What to tell the person: that a context is at its floor once, until it is no longer."""
-        known = session in self._at_floor
+        already_told = session in self._at_floor
         (self._at_floor.add if outcome.stuck_reason else self._at_floor.discard)(session)
-        return [*outcome.notices, *([outcome.stuck_reason] if outcome.stuck_reason and not known else [])]
+        return [*outcome.notices, *([outcome.stuck_reason] if outcome.stuck_reason and not already_told else [])]
 
 
-def _report(found: CompactionPlan, estimate: SummaryEstimate | None) -> str:
+def _preview_text(plan: CompactionPlan, estimate: SummaryEstimate | None) -> str:
     rows = ["| | messages | tokens | why |", "|---|---:|---:|---|"]
-    for fate in found.planned_changes:
-        tokens = f"{fate.tokens:,}" if fate.tokens else ""
-        rows.append(
-            f"| {'goes' if fate.is_removed else 'stays'}: {fate.what} | {fate.messages:,} | {tokens} | {fate.why} |"
-        )
-    before, after = found.before, found.after
-    asks = "No model is asked; it costs nothing."
+    for change in plan.planned_changes:
+        tokens = f"{change.tokens:,}" if change.tokens else ""
+        fate = "goes" if change.is_removed else "stays"
+        rows.append(f"| {fate}: {change.what} | {change.messages:,} | {tokens} | {change.why} |")
+    before, after = plan.before, plan.after
+    cost = "No model is asked; it costs nothing."
     if estimate is not None and estimate.calls:
         price = "no known price" if estimate.usd is None else f"about ${estimate.usd:.4f}"
         calls = pluralize(estimate.calls, "call")
-        asks = f"{calls} of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
+        cost = f"{calls} of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
     return "\n".join(
         [
-            f"Nothing was changed. This would be done ({found.tier}):",
+            f"Nothing was changed. This would be done ({plan.tier}):",
             "",
             *rows,
             "",
             f"Tokens: {before.prompt_tokens:,} now ({before.ratio:.0%}), about {after.prompt_tokens:,} after "
-            f"({after.ratio:.0%}). {found.minimum.describe()}",
+            f"({after.ratio:.0%}). {plan.minimum.describe()}",
             "",
-            asks,
+            cost,
         ]
     )
 
 
-def _cost(outcome: CompactionResult) -> str:
+def _cost_text(outcome: CompactionResult) -> str:
     cost = _known_cost(outcome)
     if cost is None:
         return " Its cost is not known."

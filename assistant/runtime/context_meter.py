@@ -144,8 +144,8 @@ class ContextMeter:
     def has_too_many_messages(self, view: ContextView) -> bool:
         """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where
         that and what is kept word for word are too many already, one would follow the other (I7)."""
-        most = self.compaction_settings.max_messages
-        if not most or len(view.messages) < most:
+        limit = self.compaction_settings.max_messages
+        if not limit or len(view.messages) < limit:
             return False
         return (
             sum(1 for row in view.messages if not is_compaction_prefix(row))
@@ -156,15 +156,18 @@ class ContextMeter:
         """What stands around the history of a session, and its size as this model counts."""
         role, pins = session_role(session), tuple((pin.role, pin.text) for pin in self._pins.list_pins(session))
         memory = self._memory(session)
-        known = self._frames.get((role, model, pins, memory))
-        if known is None:
+        frame_and_size = self._frames.get((role, model, pins, memory))
+        if frame_and_size is None:
             frame = PromptFrame(
                 self._prompts.rules, self._prompts.persona, self._toolbox.specs(role), role, pins, memory
             )
-            known = self._frames[role, model, pins, memory] = (frame, frame.size(self._estimates.counter(model)))
+            frame_and_size = self._frames[role, model, pins, memory] = (
+                frame,
+                frame.size(self._estimates.counter(model)),
+            )
             while len(self._frames) > _FRAMES_KEPT:
                 self._frames.pop(next(iter(self._frames)))
-        return known
+        return frame_and_size
 
     def recall_budget(self, max_tokens: int) -> int:
         """Tokens that recalled text may take now, where so many are meant for a full context."""

@@ -67,8 +67,8 @@ class ContextWindow:
     ) -> None:
         self._conversation = conversation
         self._estimates = estimates
-        self._measures = meter
-        self._compacting = compaction
+        self._meter = meter
+        self._compaction = compaction
         self._max_output = max_output_tokens
         self._prepared: OrderedDict[str, _Prepared] = OrderedDict()
         self._sent: OrderedDict[str, _Sent] = OrderedDict()
@@ -78,22 +78,22 @@ class ContextWindow:
         """The request for the next call of this turn; `tell` gets what the person should know of how it was made to
         fit."""
         limits = await model.limits()
-        self._measures.set_limits(model, limits)
-        terms = self._measures.terms_for(turn.session, model.name, limits, turn.volatile)
+        self._meter.set_limits(model, limits)
+        terms = self._meter.terms_for(turn.session, model.name, limits, turn.volatile)
         view = self._conversation.load_view(turn.session)
         trigger = self._trigger(turn.session, model.name, view, terms)
         if trigger:
-            await self._compacting.make_room(
+            await self._compaction.make_room(
                 turn.session, terms, trigger, notify, self.cached_request(turn.session, now)
             )
             view = self._conversation.load_view(turn.session)
         else:
-            self._compacting.clear_stuck_notice(turn.session)
-        for note in self._compacting.take_pending_notices(turn.session):
+            self._compaction.clear_stuck_notice(turn.session)
+        for note in self._compaction.take_pending_notices(turn.session):
             notify(note)
-        pressure = self._measures.pressure(view, terms)
+        pressure = self._meter.pressure(view, terms)
         room = answer_token_limit(limits, pressure, self._max_output)
-        frame, _ = self._measures.frame(turn.session, model.name)
+        frame, _ = self._meter.frame(turn.session, model.name)
         request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
         self._remember(turn, model, view, terms, request, pressure.prompt_tokens)
         return request
@@ -102,7 +102,7 @@ class ContextWindow:
         """The provider called the last request too long: bring the view down, further with every attempt. Raises
         `ModelError` where compaction is switched off."""
         prepared = self._prepared[turn.id]
-        if not self._measures.compaction_settings.auto:
+        if not self._meter.compaction_settings.auto:
             raise ModelError(
                 f"The conversation is too long for {prepared.model.name}, and compaction.auto is off. Your message "
                 "is kept; `/compact` makes room, then ask again.",
@@ -110,9 +110,9 @@ class ContextWindow:
             )
         terms = prepared.terms
         view = self._conversation.load_view(turn.session)
-        smaller = terms.budgets.after_overflow(self._measures.pressure(view, terms).prompt_tokens)
+        smaller = terms.budgets.after_overflow(self._meter.pressure(view, terms).prompt_tokens)
         terms = replace(terms, budgets=smaller, target=terms.target / attempt)
-        await self._compacting.make_room(turn.session, terms, "overflow", notify, None, plain=attempt > 1)
+        await self._compaction.make_room(turn.session, terms, "overflow", notify, None, plain=attempt > 1)
 
     def record_usage(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
         """What the provider counted for the request becomes the measure of this view, and corrects later estimates."""
@@ -134,7 +134,7 @@ class ContextWindow:
 
     def pressure(self, session: str) -> float | None:
         """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
-        return self._measures.pressure_ratio(session) if self._measures.knows_model else None
+        return self._meter.pressure_ratio(session) if self._meter.knows_model else None
 
     def last_call(self, turn: str) -> tuple[Model, ModelRequest] | None:
         """The model and the request of the running turn's last model call."""
@@ -156,11 +156,11 @@ class ContextWindow:
         """Why room has to be made before this call; "" where it has not."""
         switched = self._models.get(session, model) != model
         self._models[session] = model
-        if not self._measures.compaction_settings.auto:
+        if not self._meter.compaction_settings.auto:
             return ""
-        if self._measures.pressure(view, terms).ratio >= terms.threshold:
+        if self._meter.pressure(view, terms).ratio >= terms.threshold:
             return "model" if switched else "emergency"
-        return "messages" if self._measures.has_too_many_messages(view) else ""
+        return "messages" if self._meter.has_too_many_messages(view) else ""
 
     def _remember(
         self,

@@ -49,9 +49,9 @@ class CurrentModels:
 
     def replace(self, answering: Model, writing: Model) -> None:
         """What begins from now on uses these."""
-        former, self._current = self._current, ModelPair(answering, writing)
+        previous, self._current = self._current, ModelPair(answering, writing)
         self._replaced += [
-            model for model in (former.answering, former.writing) if model is not answering and model is not writing
+            model for model in (previous.answering, previous.writing) if model is not answering and model is not writing
         ]
         self._close_replaced()
 

@@ -30,8 +30,7 @@ from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import Model, ToolContext
-from assistant.core.quoting import FAILURE_PREFIX, NOTE_TAG, quote_in_tag
-from assistant.core.quoting import quote_text as string
+from assistant.core.quoting import FAILURE_PREFIX, NOTE_TAG, quote_in_tag, quote_text
 from assistant.core.sessions import session_role
 from assistant.core.text import pluralize, shorten
 from assistant.runtime.tool_registry import ToolRegistry
@@ -95,7 +94,7 @@ class DelegationRunner:
         self._settings = settings
         self._clock = clock
         self._prompt = prompt.strip()
-        self._tokens_of = count_request_tokens
+        self._count_request_tokens = count_request_tokens
         self._max_seconds = max_seconds
 
     @property
@@ -113,17 +112,17 @@ class DelegationRunner:
         if call is None:
             raise ToolError(_NO_CONTEXT)
         noted = self._delegations.begin(context.key, context.turn, context.session, context.scope, tasks, self._clock())
-        work = [_Work(one, answer=None if one.state == "running" else one.result) for one in noted]
+        work = [_Work(helper, answer=None if helper.state == "running" else helper.result) for helper in noted]
         try:
             async with asyncio.TaskGroup() as group:
-                for one in work:
-                    if one.answer is None:
-                        group.create_task(self._carry_out(one, call, context))
+                for helper in work:
+                    if helper.answer is None:
+                        group.create_task(self._carry_out(helper, call, context))
         finally:
-            for one in work:
-                if one.answer is None:
-                    self._end(one, "failed", TURN_STOPPED)
-        return [one.answer or "" for one in work]
+            for helper in work:
+                if helper.answer is None:
+                    self._end(helper, "failed", TURN_STOPPED)
+        return [helper.answer or "" for helper in work]
 
     async def _carry_out(self, work: _Work, call: tuple[Model, ModelRequest], context: ToolContext) -> None:
         try:
@@ -158,18 +157,20 @@ class DelegationRunner:
                 work.said.append(Message("user", quote_in_tag(NOTE_TAG, LAST_STEP_NOTE), metadata={"note": True}))
             reply = await self._ask(model, await self._next_request(work, request, model), context, work)
             if not reply.message.tool_calls:
-                return _words(reply, model.name)
+                return _answer_text(reply, model.name)
             message = reply.message.with_unique_call_ids((*request.messages, *work.said), f"helper{work.delegation.id}")
             work.said.append(message)
             for call in message.tool_calls:
                 work.said.append(await self._result(call, work, context))
-        most = pluralize(self._settings.max_steps, "model call")
-        raise ToolError(f"The helper stopped after {most} (delegation.max_steps).")
+        limit = pluralize(self._settings.max_steps, "model call")
+        raise ToolError(f"The helper stopped after {limit} (delegation.max_steps).")
 
     def _task(self, task: str, context: ToolContext) -> str:
         tools = ", ".join(self._tools(context)) or "none"
-        most = f"You have {pluralize(self._settings.max_steps, 'model call')} at most. Tools that run for you: {tools}."
-        return f"{self._prompt}\n\n{most}\n\nYour task:\n{task}"
+        limits = (
+            f"You have {pluralize(self._settings.max_steps, 'model call')} at most. Tools that run for you: {tools}."
+        )
+        return f"{self._prompt}\n\n{limits}\n\nYour task:\n{task}"
 
     def _tools(self, context: ToolContext) -> list[str]:
         offered = [spec.name for spec in self._toolbox.specs(session_role(context.session))]
@@ -180,7 +181,7 @@ class DelegationRunner:
         messages = (*request.messages, *normalise(work.said))
         edges = (*request.cache_boundaries, len(messages) - 1)[-2:]
         whole = replace(request, messages=messages, cache_boundaries=edges)
-        prompt = self._tokens_of(whole, model.name)
+        prompt = self._count_request_tokens(whole, model.name)
         left = self._settings.max_tokens - work.used - prompt
         if left < MIN_ANSWER_TOKENS:
             raise ToolError(f"The helper stopped at {self._settings.max_tokens} tokens (delegation.max_tokens).")
@@ -217,7 +218,7 @@ class DelegationRunner:
         return Message("tool", _both_ends(text), tool_call_id=call.id, name=call.name, metadata=metadata)
 
 
-def _words(reply: ModelReply, asked: str) -> str:
+def _answer_text(reply: ModelReply, model_name: str) -> str:
     """The answer, and who gave it where that was not the model `asked`. Raises `ModelError` for none."""
     if reply.stop == "refusal" or reply.message.metadata.get("refusal"):
         raise ModelError("The model declined to do this.", kind="refusal")
@@ -226,7 +227,7 @@ def _words(reply: ModelReply, asked: str) -> str:
     if not reply.message.content.strip():
         raise ModelError("The helper answered nothing.", kind="bad_request")
     by = reply.message.model
-    other = f"\n(Answered by {by}, since {asked} could not.)" if by not in (None, asked) else ""
+    other = f"\n(Answered by {by}, since {model_name} could not.)" if by not in (None, model_name) else ""
     return reply.message.content.strip() + (TRUNCATED_ANSWER_NOTE if reply.stop == "max_tokens" else "") + other
 
 
@@ -267,8 +268,8 @@ def interrupted_tasks_note(delegations: Sequence[Delegation], zone: tzinfo = UTC
 
 
 def _report_line(delegation: Delegation, zone: tzinfo, room: int) -> str:
-    when, task = format_local_time(delegation.started_at, zone), string(shorten(delegation.task, _REPORTED_TASK))
+    when, task = format_local_time(delegation.started_at, zone), quote_text(shorten(delegation.task, _REPORTED_TASK))
     what = f"{when} {delegation.state}: {task}"
     if delegation.state == "interrupted" or not delegation.result:
         return f"- {what}"
-    return f"- {what}, answered {string(shorten(delegation.result, room))}"
+    return f"- {what}, answered {quote_text(shorten(delegation.result, room))}"

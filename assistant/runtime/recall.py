@@ -28,11 +28,9 @@ from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
-from assistant.core.quoting import RECORD_TAG, QuotedMessage, format_quote, quote_in_tag
-from assistant.core.quoting import quote_text as string
+from assistant.core.quoting import RECORD_TAG, QuotedMessage, format_quote, quote_in_tag, quote_text
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
-from assistant.core.text import STOP_WORDS, lazy_regex, shorten_line
-from assistant.core.text import distinct_words as words_of
+from assistant.core.text import STOP_WORDS, distinct_words, lazy_regex, shorten_line
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.search.history import StoredHistory
@@ -79,8 +77,8 @@ class HistoryRecall:
         self._history = history
         self._count = count
         self._zone = zone
-        self._room = budget
-        self._echoes = quoting_tools
+        self._budget = budget
+        self._quoting_tools = quoting_tools
 
     async def prepare(self) -> None:
         await self._history.prepare_search()
@@ -89,15 +87,19 @@ class HistoryRecall:
         """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
         the session's, before or after the question entered it. Raises `StoreError`."""
         words = searchable_text(question)
-        room = self._room()
+        room = self._budget()
         if room <= 0 or not is_question(words) or not any(message.is_summary for message in view.messages):
             return ""
         hits = self._hits(words, scope, _tail_start(view, now), now)
         shown = fully_shown_ids(view)
         quotes: dict[int, str] = {}
         for hit in hits:
-            known = hit.message_id in shown or hit.message_id in quotes
-            if not known and not self._is_echo(hit.role, hit.name) and _fits_well(hit.quality, _MOST_BY_CHANCE):
+            is_shown = hit.message_id in shown or hit.message_id in quotes
+            if (
+                not is_shown
+                and not self._quotes_the_past(hit.role, hit.name)
+                and _fits_well(hit.quality, _MOST_BY_CHANCE)
+            ):
                 room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
         lines = [quotes[message_id] for message_id in sorted(quotes)]
         return quote_in_tag(RECORD_TAG, "\n".join([_HISTORY_HEADING, *lines])) if lines else ""
@@ -107,9 +109,9 @@ class HistoryRecall:
         period = find_past_period(words, now, self._zone)
         if period is not None:
             until = min(tail, period.before)
-            found = self._history.search(words, scope, limit=_HITS_READ, after=period.after, before=until)
-            if any(_fits_well(hit.quality, _MOST_BY_CHANCE) for hit in found):
-                return found
+            hits = self._history.search(words, scope, limit=_HITS_READ, after=period.after, before=until)
+            if any(_fits_well(hit.quality, _MOST_BY_CHANCE) for hit in hits):
+                return hits
         return self._history.search(words, scope, limit=_HITS_READ, before=tail)
 
     def _add(self, quotes: dict[int, str], lines: dict[int, str], room: int) -> int:
@@ -131,9 +133,9 @@ class HistoryRecall:
         """The line of a hit, and where it asks something that of what was said to it: there stands the answer."""
         lines = {hit.message_id: self._line(hit.message_id, hit.ts, hit.role, hit.text, hit.name, hit.session, session)}
         if hit.role != "tool" and _ENDS_ASKING.search(hit.text):
-            around = self._history.read(hit.message_id, scope, neighbours=_REPLY_WITHIN)
+            neighbours = self._history.read(hit.message_id, scope, neighbours=_REPLY_WITHIN)
             behind = (
-                record for record in around if record.id > hit.message_id and record.role in ("user", "assistant")
+                record for record in neighbours if record.id > hit.message_id and record.role in ("user", "assistant")
             )
             reply = next((record for record in behind if record.content.strip()), None)
             if reply and reply.id not in shown:
@@ -148,16 +150,16 @@ class HistoryRecall:
         self, message_id: int, ts: datetime, role: str, text: str, name: str | None, said_in: str, session: str
     ) -> str:
         line = format_quote(QuotedMessage(message_id, format_local_time(ts, self._zone), role, text, name))
-        return line if said_in == session else f"{line} (in session {string(said_in)})"
+        return line if said_in == session else f"{line} (in session {quote_text(said_in)})"
 
-    def _is_echo(self, role: str, name: str | None) -> bool:
-        return role == "tool" and name in self._echoes
+    def _quotes_the_past(self, role: str, name: str | None) -> bool:
+        return role == "tool" and name in self._quoting_tools
 
 
-def _fits_well(fit: MatchQuality, most: float) -> bool:
+def _fits_well(fit: MatchQuality, max_chance: float) -> bool:
     if fit.words == 1:
         return fit.chance <= _MOST_ALONE and fit.share >= _LEAST_SHARE_ALONE
-    return fit.chance <= most and fit.share >= _LEAST_SHARE
+    return fit.chance <= max_chance and fit.share >= _LEAST_SHARE
 
 
 def fully_shown_ids(view: ContextView) -> frozenset[int]:
@@ -204,45 +206,45 @@ class MemoryRecall:
         self._search = search
         self._count = count
         self._zone = zone
-        self._room = budget
+        self._budget = budget
 
     def recall(self, message: str, scope: str, view: ContextView, standing_memory: str, now: datetime) -> str:
         """A block for the volatile block, best first; "" where nothing bears on the message. `standing` is what stands
         in the prompt of memory anyhow. Raises `StoreError`."""
-        words, room = searchable_text(message), self._room()
+        words, room = searchable_text(message), self._budget()
         if room <= 0 or not words:
             return ""
         shown, flat = fully_shown_ids(view), _flat(standing_memory)
         lines: list[str] = []
-        for one in self._found(words, scope, now):
-            known = one.sources and shown.issuperset(one.sources)
-            if known or _flat(one.memory.text) in flat:
+        for hit in self._hits(words, scope, now):
+            is_shown = hit.sources and shown.issuperset(hit.sources)
+            if is_shown or _flat(hit.memory.text) in flat:
                 continue
-            if len(lines) == _MAX_MEMORIES or self._count(_block([*lines, self._line(one.memory)])) > room:
+            if len(lines) == _MAX_MEMORIES or self._count(_block([*lines, self._line(hit.memory)])) > room:
                 break
-            lines.append(self._line(one.memory))
+            lines.append(self._line(hit.memory))
         return _block(lines) if lines else ""
 
-    def _found(self, words: str, scope: str, now: datetime) -> Sequence[MemoryHit]:
+    def _hits(self, words: str, scope: str, now: datetime) -> Sequence[MemoryHit]:
         period = find_past_period(words, now, self._zone) if is_question(words) else None
         if period is not None:
             rest = words.replace(period.matched_words, " ")
             if not _asks_for_something(rest):
                 return self._search.search_by_time(scope, period.after, period.before, limit=_MAX_MEMORIES)
-            found = self._good(rest, scope, period)
-            if found:
-                return found
-        return self._good(words, scope, None)
+            hits = self._relevant_hits(rest, scope, period)
+            if hits:
+                return hits
+        return self._relevant_hits(words, scope, None)
 
-    def _good(self, words: str, scope: str, period: PastPeriod | None) -> list[MemoryHit]:
+    def _relevant_hits(self, words: str, scope: str, period: PastPeriod | None) -> list[MemoryHit]:
         after, before = (period.after, period.before) if period is not None else (None, None)
-        found = self._search.search(words, scope, limit=_MEMORIES_READ, after=after, before=before)
-        return [one for one in found if one.is_relevant]
+        hits = self._search.search(words, scope, limit=_MEMORIES_READ, after=after, before=before)
+        return [hit for hit in hits if hit.is_relevant]
 
     def _line(self, memory: Memory) -> str:
         text = shorten_line(memory.text, _MEMORY_LENGTH)
         until = f", until {self._day(memory.until)}" if memory.until is not None else ""
-        return f"- [{memory.reference}] {self._day(memory.said_at)}{until}: {string(text)}"
+        return f"- [{memory.reference}] {self._day(memory.said_at)}{until}: {quote_text(text)}"
 
     def _day(self, at: datetime) -> str:
         return at.astimezone(self._zone).date().isoformat()
@@ -269,7 +271,7 @@ def _block(lines: Sequence[str]) -> str:
 
 
 def _asks_for_something(words: str) -> bool:
-    return any(word not in STOP_WORDS and word not in _GENERAL_WORDS for word in words_of(words))
+    return any(word not in STOP_WORDS and word not in _GENERAL_WORDS for word in distinct_words(words))
 
 
 def _flat(text: str) -> str:

@@ -58,27 +58,30 @@ class Runtime:
         self._wake = running.wake
         self._clock = clock
         self._check_home = check_home
-        self._refused = False
+        self._write_refused = False
         self._store_attachments = store_attachments
-        self._trouble = ""
+        self._store_error = ""
         self._outcomes = TurnOutcomes()
         self._stopping = False
         self._last_tick: datetime | None = None
-        self._passes = 0
+        self._progress_count = 0
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
     async def start(self, inbound: InboundPort, recover: Callable[[datetime], Awaitable[None]]) -> None:
         """Finish what an earlier process left, `recover` for other rooms; then start the bridges, which bring what they
         receive to `inbound`. Raises `StoreError`."""
-        found = self._conversation.recover_after_crash(self._clock())
-        if found.adopted_records or found.torn_files or found.running_turns:
+        recovery = self._conversation.recover_after_crash(self._clock())
+        if recovery.adopted_records or recovery.torn_files or recovery.running_turns:
             log.info(
-                "settled", adopted=found.adopted_records, torn=list(found.torn_files), resumed=len(found.running_turns)
+                "settled",
+                adopted=recovery.adopted_records,
+                torn=list(recovery.torn_files),
+                resumed=len(recovery.running_turns),
             )
         self._turn_context.recover_after_crash(self._clock())
         await recover(self._clock())
-        for turn in found.running_turns:
+        for turn in recovery.running_turns:
             self._launch(turn)
         await self._delivery.start(inbound)
         self._wake.set()
@@ -91,15 +94,15 @@ class Runtime:
             self._wake.clear()
             try:
                 await self.tick(self._clock())
-                self._trouble = ""
+                self._store_error = ""
             except HomeReplaced:
                 raise
             except StoreError as error:
-                if str(error) != self._trouble:
+                if str(error) != self._store_error:
                     log.error("the home cannot be used", error=str(error))
-                self._trouble = str(error)
+                self._store_error = str(error)
                 # It passes: what keeps it is told by itself, and no new start would mend it.
-                self._passes += 1
+                self._progress_count += 1
 
     async def stop(
         self,
@@ -121,15 +124,15 @@ class Runtime:
             log.warning("a turn could not be ended and is left for the next start", session=session)
         await self._delivery.stop(timeouts)
 
-    async def _drain(self, seconds: float, hurry: asyncio.Event | None) -> None:
+    async def _drain(self, seconds: float, force_stop: asyncio.Event | None) -> None:
         tasks = self._running.tasks()
         if not tasks:
             return
         drained = asyncio.ensure_future(asyncio.wait(tasks))
-        hurried = asyncio.create_task((hurry or asyncio.Event()).wait())
-        await asyncio.wait([drained, hurried], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        forced = asyncio.create_task((force_stop or asyncio.Event()).wait())
+        await asyncio.wait([drained, forced], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         drained.cancel()
-        hurried.cancel()
+        forced.cancel()
 
     # ------------------------------------------------------------------------------------------------------------- work
 
@@ -145,7 +148,7 @@ class Runtime:
                 incoming = await asyncio.to_thread(store, incoming, now) if slow else store(incoming, now)
             return self._conversation.accept(incoming, now)
         except StoreError:
-            self._refused = True
+            self._write_refused = True
             raise
         finally:
             self._wake.set()
@@ -155,8 +158,8 @@ class Runtime:
         self._last_tick = now
         if not self._stopping:
             self._running.accepts_turns = True
-            self._check_home(self._refused)
-            self._refused = False
+            self._check_home(self._write_refused)
+            self._write_refused = False
             self._unblock(now)
             if self._conversation.sessions_waiting():
                 await self._turn_context.prepare()
@@ -165,7 +168,7 @@ class Runtime:
                 if not self._running.is_running(session):
                     self._begin(session, now)
         self._delivery.wake()
-        self._passes += 1
+        self._progress_count += 1
 
     async def wait_until_idle(self) -> None:
         """Wait until no turn runs and nobody waits for one."""
@@ -209,8 +212,8 @@ class Runtime:
             self._wake.set()
 
     def _give_up(self, control: TurnControl, error: Exception) -> None:
-        what = f" ({type(error).__name__}: {error})" if session_role(control.turn.session) == "owner" else ""
-        text = f"Something in the assistant failed{what}. Your message is kept."
+        details = f" ({type(error).__name__}: {error})" if session_role(control.turn.session) == "owner" else ""
+        text = f"Something in the assistant failed{details}. Your message is kept."
         try:
             self._remember(self._turns.fail(control, text))
         except StoreError as store_error:
@@ -232,19 +235,19 @@ class Runtime:
         """The session waits for the disk, which is looked at again after a while; told once, however long it takes."""
         if self._running.backoff.start_waiting(session, str(error), self._clock()):
             log.error("home cannot be written", session=session, error=str(error))
-            told = str(error) if session_role(session) == "owner" else StoreError.__doc__
-            self._delivery.show(TurnEvent("notice", session, "", {"text": told, "disk": True}))
+            text = str(error) if session_role(session) == "owner" else StoreError.__doc__
+            self._delivery.show(TurnEvent("notice", session, "", {"text": text, "disk": True}))
 
     def _unblock(self, now: datetime) -> None:
         if self._running.any_running or not self._running.backoff.should_retry(now):
             return
         try:
-            found = self._conversation.recover_after_crash(now)
+            recovery = self._conversation.recover_after_crash(now)
         except StoreError as error:
             self._running.backoff.keep_waiting(str(error), now)
             return
         self._running.backoff.end_waiting()
-        for turn in found.running_turns:
+        for turn in recovery.running_turns:
             self._launch(turn)
 
     # ---------------------------------------------------------------------------------------------------------- control
@@ -252,7 +255,7 @@ class Runtime:
     @property
     def storage_error(self) -> str:
         """What keeps it from reading or writing the home just now; "" for nothing."""
-        return self._trouble
+        return self._store_error
 
     def progress_snapshot(self) -> RuntimeActivity:
         """What it is at, for the probe of its progress."""
@@ -261,7 +264,7 @@ class Runtime:
             waiting = set(self._running.waiting_sessions())
         running = self._running.by_session
         turns = {control.turn.id: session for session, (control, _) in running.items()}
-        return RuntimeActivity(self._passes, turns, frozenset(waiting - running.keys()))
+        return RuntimeActivity(self._progress_count, turns, frozenset(waiting - running.keys()))
 
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session and wait until it has ended."""
@@ -288,5 +291,5 @@ class Runtime:
             "running_turns": len(self._running.by_session),
             "waiting_sessions": len(self._conversation.sessions_waiting()),
             "blocked": dict(self._running.backoff.sessions),
-            "trouble": self._trouble,
+            "trouble": self._store_error,
         }

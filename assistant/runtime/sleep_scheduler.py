@@ -112,9 +112,9 @@ class NapTrigger:
         """`minutes` without a message make a conversation quiet, 0: never; `wants_sleep` looks at how full it is."""
         self._conversation = conversation
         self._minutes = minutes
-        self._wants_sleep = needs_sleep_compaction
+        self._needs_sleep_compaction = needs_sleep_compaction
         self._is_running = is_running
-        self._looked_at: dict[str, datetime | None] = {}
+        self._last_message_seen: dict[str, datetime | None] = {}
 
     def due(self, now: datetime) -> list[str]:
         """Quiet conversations that are full enough, each once for its last message."""
@@ -122,24 +122,24 @@ class NapTrigger:
             info
             for info in self._conversation.list_sessions()
             if is_nap_due(info.last_at, self._minutes, self._is_running(info.key), now)
-            and self._looked_at.get(info.key) != info.last_at
+            and self._last_message_seen.get(info.key) != info.last_at
         ]
-        self._looked_at.update((info.key, info.last_at) for info in quiet)
-        return [info.key for info in quiet if self._wants_sleep(info.key)]
+        self._last_message_seen.update((info.key, info.last_at) for info in quiet)
+        return [info.key for info in quiet if self._needs_sleep_compaction(info.key)]
 
 
 class NightTrigger:
     """Which night is due now."""
 
     def __init__(self, nights: SleepSchedule, conversation: Conversation, journal: Journal) -> None:
-        self._nights = nights
+        self._schedule = nights
         self._conversation = conversation
         self._journal = journal
         self._tried: tuple[datetime | None, int] = (None, 0)
 
     def find_due(self, now: datetime) -> datetime | None:
         """The night that is due and was not slept."""
-        return self._nights.find_due_night(
+        return self._schedule.find_due_night(
             self._journal.last_sleep_at(), find_first_message_time(self._conversation.list_sessions()), now
         )
 
@@ -148,8 +148,8 @@ class NightTrigger:
         slot = self.find_due(now)
         if slot is None:
             return None
-        known, tries = self._tried
-        tries = tries + 1 if known == slot else 1
+        night, tries = self._tried
+        tries = tries + 1 if night == slot else 1
         self._tried = (slot, tries)
         if tries > _MAX_TRIES:
             return None
@@ -198,11 +198,11 @@ class SleepScheduler:
     def start(self, trigger: str, sessions: Sequence[str] | None = None, phase: str = "") -> SleepTask:
         """Sleep now, or once the nap or the phase that is under way has ended; where a whole sleep is wanted and one is
         under way, that one."""
-        wanted = SleepRequest(trigger, sessions, phase)
-        if self._last is not None and not self._last[1].done() and _covers(self._last[0], wanted):
+        request = SleepRequest(trigger, sessions, phase)
+        if self._last is not None and not self._last[1].done() and _covers(self._last[0], request):
             return self._last[1]
-        task = self._lock.start_sleep(partial(self._run, wanted), name=f"sleep ({trigger})")
-        self._last = (wanted, task)
+        task = self._lock.start_sleep(partial(self._run, request), name=f"sleep ({trigger})")
+        self._last = (request, task)
         return task
 
     def start_extraction(self, session: str) -> None:
@@ -218,15 +218,15 @@ class SleepScheduler:
         """Wake up: what was not committed is given up."""
         await self._lock.stop_sleeps()
 
-    async def _run(self, wanted: SleepRequest) -> SleepReport | None:
+    async def _run(self, request: SleepRequest) -> SleepReport | None:
         try:
-            return await self._run_cycle(wanted, self._clock())
+            return await self._run_cycle(request, self._clock())
         except AssistantError as error:
             log.error("sleep failed", error=str(error))
             return None
 
 
-def _covers(running: SleepRequest, wanted: SleepRequest) -> bool:
+def _covers(running: SleepRequest, request: SleepRequest) -> bool:
     """Whether the sleep that is under way is the one that is wanted."""
-    whole = running.trigger in FULL_CYCLE_TRIGGERS and wanted.trigger in FULL_CYCLE_TRIGGERS
-    return whole or (running.trigger, running.phase) == (wanted.trigger, wanted.phase)
+    whole = running.trigger in FULL_CYCLE_TRIGGERS and request.trigger in FULL_CYCLE_TRIGGERS
+    return whole or (running.trigger, running.phase) == (request.trigger, request.phase)

@@ -44,9 +44,9 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             self.add(tool)
-        self._longest = timeout_seconds
-        self._unhurried = without_timeout_cap
-        self._authority = authority
+        self._timeout_seconds = timeout_seconds
+        self._without_timeout_cap = without_timeout_cap
+        self._permissions = authority
         self._tracer = tracer
 
     def add(self, tool: Tool) -> None:
@@ -87,12 +87,12 @@ class ToolRegistry:
         return replace_unsendable(text), ok
 
     def _may_use(self, role: str, tool: Tool) -> bool:
-        return self._authority.may_use_tool(role, tool.spec.name, tool.roles)
+        return self._permissions.may_use_tool(role, tool.spec.name, tool.roles)
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
         seconds = tool.timeout_seconds
-        if call.name not in self._unhurried:
-            seconds = min(seconds, self._longest)
+        if call.name not in self._without_timeout_cap:
+            seconds = min(seconds, self._timeout_seconds)
         try:
             async with asyncio.timeout(seconds) as limit:
                 return await tool.run(call.arguments, context), True
@@ -122,12 +122,12 @@ class ToolRegistry:
 
     def _not_offered(self, name: str, role: str) -> str:
         offered = [spec.name for spec in self.specs(role)]
-        there = f"Available: {', '.join(offered)}." if offered else "None is available."
+        available = f"Available: {', '.join(offered)}." if offered else "None is available."
         if name in self._tools:
-            return f"{name} may not be used in this conversation. {there}"
+            return f"{name} may not be used in this conversation. {available}"
         near = difflib.get_close_matches(name, offered, n=2, cutoff=0.5)
-        meant = f" Did you mean {' or '.join(near)}?" if near else ""
-        return f"there is no tool {quote_text(name[:64])}.{meant} {there}"
+        suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+        return f"there is no tool {quote_text(name[:64])}.{suggestion} {available}"
 
 
 def _outcome_unknown_note(tool: Tool) -> str:

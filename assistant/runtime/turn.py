@@ -103,59 +103,59 @@ class TurnRunner:
             span.set_attributes(state=outcome.state)
         return outcome
 
-    async def _run(self, steering: TurnControl) -> TurnOutcome:
+    async def _run(self, control: TurnControl) -> TurnOutcome:
         progress = _Progress()
-        if steering.abort_reason is not None:
-            return self._abort(steering, progress)
+        if control.abort_reason is not None:
+            return self._abort(control, progress)
         try:
             async with asyncio.timeout(self._settings.max_seconds):
-                return await self._until_answered(steering, progress)
+                return await self._until_answered(control, progress)
         except TimeoutError:
             limit = f"{self._settings.max_seconds:g} seconds"
-            return self._fail(steering, progress, f"This took longer than {limit} (turn.max_seconds), so I stopped.", 1)
+            return self._fail(control, progress, f"This took longer than {limit} (turn.max_seconds), so I stopped.", 1)
         except ModelError as error:
-            return self._fail(steering, progress, _error_text(error, steering.turn), error.exit_code)
+            return self._fail(control, progress, _error_text(error, control.turn), error.exit_code)
         except asyncio.CancelledError:
-            if steering.abort_reason is None:
+            if control.abort_reason is None:
                 raise
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
-            return self._abort(steering, progress)
+            return self._abort(control, progress)
 
     def fail(self, control: TurnControl, text: str) -> TurnOutcome:
         """End the turn with a notice, from outside of it. Raises `StoreError`."""
         return self._fail(control, _Progress(), text, 1)
 
-    async def _until_answered(self, steering: TurnControl, progress: _Progress) -> TurnOutcome:
+    async def _until_answered(self, control: TurnControl, progress: _Progress) -> TurnOutcome:
         while True:
-            said = self._conversation.turn_messages(steering.turn)
-            last = next((m for m in reversed(said) if m.role == "assistant"), None)
-            if _is_aborted(said):
-                return self._finish(steering, progress, "aborted", None, "Stopped.", 1)
-            if last is not None and not last.tool_calls and last is said[-1]:
+            messages = self._conversation.turn_messages(control.turn)
+            last = next((m for m in reversed(messages) if m.role == "assistant"), None)
+            if _is_aborted(messages):
+                return self._finish(control, progress, "aborted", None, "Stopped.", 1)
+            if last is not None and not last.tool_calls and last is messages[-1]:
                 # A reply that the log has but the crash kept from being delivered.
-                return self._answer(steering, last, progress, cut=False)
+                return self._answer(control, last, progress, cut=False)
             # Counted in the log, so that a turn taken up after a crash has no more steps than any other.
-            steps = sum(m.role == "assistant" for m in said)
+            steps = sum(m.role == "assistant" for m in messages)
             if steps >= self._settings.max_steps:
-                return self._fail(steering, progress, self._too_many_steps(), 1)
-            if open_calls := _unanswered(last, said):
-                await self._run_tools(steering.turn, open_calls)
-                self._let_join(steering)
-                said = self._conversation.turn_messages(steering.turn)
-            if stopped := self._guard.stop_reason(steering.turn.session, said):
-                return self._fail(steering, progress, stopped, 1)
-            if steering.unsaved_reply is None or steering.unsaved_reply[0] != steps:
-                steering.unsaved_reply = (steps, await self._call_model(steering, progress))
-            reply = steering.unsaved_reply[1]
+                return self._fail(control, progress, self._too_many_steps(), 1)
+            if open_calls := _unanswered(last, messages):
+                await self._run_tools(control.turn, open_calls)
+                self._join_waiting_messages(control)
+                messages = self._conversation.turn_messages(control.turn)
+            if stopped := self._guard.stop_reason(control.turn.session, messages):
+                return self._fail(control, progress, stopped, 1)
+            if control.unsaved_reply is None or control.unsaved_reply[0] != steps:
+                control.unsaved_reply = (steps, await self._call_model(control, progress))
+            reply = control.unsaved_reply[1]
             if not reply.message.tool_calls:
-                return self._answer(steering, reply.message, progress, cut=reply.stop == "max_tokens")
-            seen = self._conversation.load_view(steering.turn.session).messages
-            message = reply.message.with_unique_call_ids(seen, steering.turn.id)
-            self._conversation.record_messages(steering.turn, [message], self._clock())
+                return self._answer(control, reply.message, progress, cut=reply.stop == "max_tokens")
+            view = self._conversation.load_view(control.turn.session).messages
+            message = reply.message.with_unique_call_ids(view, control.turn.id)
+            self._conversation.record_messages(control.turn, [message], self._clock())
             progress.partial = ""
-            self._emit(steering.turn, "discard")
+            self._emit(control.turn, "discard")
 
     def _too_many_steps(self) -> str:
         return f"I stopped after {pluralize(self._settings.max_steps, 'step')} (turn.max_steps). Say how to go on."
@@ -169,7 +169,7 @@ class TurnRunner:
         model = control.pinned_models.models.answering
 
         def tell(text: str) -> None:
-            self._tell(turn, progress, [text])
+            self._notify(turn, progress, [text])
 
         overflow: ModelError | None = None
         for attempt in range(self._settings.overflow_retries + 1):
@@ -205,7 +205,7 @@ class TurnRunner:
                             progress.partial = ""
                             self._emit(turn, "discard")
                         progress.over_budget = event.over_budget or progress.over_budget
-                        self._tell(turn, progress, [event.text])
+                        self._notify(turn, progress, [event.text])
                     case ModelReply():
                         reply = event
         if reply is None:
@@ -236,64 +236,66 @@ class TurnRunner:
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
             self._conversation.record_messages(turn, [_result(call, text, ok=ok)], self._clock())
 
-    def _let_join(self, steering: TurnControl) -> None:
+    def _join_waiting_messages(self, control: TurnControl) -> None:
         """Messages that arrived meanwhile reach the model at this tool boundary, if the person chose so."""
         if self._settings.on_message == "steer":
-            for item in self._conversation.list_accepted(steering.turn.session):
-                steering.turn = self._conversation.join_turn(steering.turn, item, self._clock())
+            for item in self._conversation.list_accepted(control.turn.session):
+                control.turn = self._conversation.join_turn(control.turn, item, self._clock())
 
     # ----------------------------------------------------------------------------------------------------------- ending
 
-    def _answer(self, steering: TurnControl, message: Message, progress: _Progress, *, cut: bool) -> TurnOutcome:
+    def _answer(self, control: TurnControl, message: Message, progress: _Progress, *, cut: bool) -> TurnOutcome:
         body = message.content.strip() or (REFUSED_REPLY if message.metadata.get("refusal") else EMPTY_REPLY)
         if cut:
             body += TRUNCATED_REPLY_NOTE
-        turn, why, now = steering.turn, progress.over_budget, self._clock()
+        turn, why, now = control.turn, progress.over_budget, self._clock()
         if not why:
-            return self._finish(steering, progress, "answered", message, body, 0)
+            return self._finish(control, progress, "answered", message, body, 0)
         before = self._conversation.turn_messages(turn)
         body += self._guard.footnote_for(turn.session, why, before, message.model, now)
-        outcome = self._finish(steering, progress, "answered", message, body, 0)
+        outcome = self._finish(control, progress, "answered", message, body, 0)
         self._guard.mark_footnote_shown(turn.session, now)
         return outcome
 
-    def _fail(self, steering: TurnControl, progress: _Progress, text: str, exit_code: int) -> TurnOutcome:
-        self._close_calls(steering.turn, "failed: the turn ended before this tool ran")
-        return self._finish(steering, progress, "failed", None, text, exit_code)
+    def _fail(self, control: TurnControl, progress: _Progress, text: str, exit_code: int) -> TurnOutcome:
+        self._close_calls(control.turn, "failed: the turn ended before this tool ran")
+        return self._finish(control, progress, "failed", None, text, exit_code)
 
-    def _abort(self, steering: TurnControl, progress: _Progress) -> TurnOutcome:
-        turn, reason = steering.turn, steering.abort_reason or "stopped"
+    def _abort(self, control: TurnControl, progress: _Progress) -> TurnOutcome:
+        turn, reason = control.turn, control.abort_reason or "stopped"
         if not _is_aborted(self._conversation.turn_messages(turn)):
             self._close_calls(turn, "aborted")
-            said = [Message("assistant", progress.partial, model=progress.model)] if progress.partial.strip() else []
+            partial_answer = (
+                [Message("assistant", progress.partial, model=progress.model)] if progress.partial.strip() else []
+            )
             text = f"{ABORTED_MARKER} {reason} The answer above this line is incomplete or missing."
-            self._conversation.record_messages(turn, [*said, Message("system", text)], self._clock())
-        return self._finish(steering, progress, "aborted", None, reason, steering.abort_exit_code)
+            self._conversation.record_messages(turn, [*partial_answer, Message("system", text)], self._clock())
+        return self._finish(control, progress, "aborted", None, reason, control.abort_exit_code)
 
     def _close_calls(self, turn: Turn, word: str) -> None:
         """A turn that ends leaves no call without result in the stored view (F08)."""
-        said = self._conversation.turn_messages(turn)
-        last = next((m for m in reversed(said) if m.role == "assistant"), None)
-        results = [_result(call, f"[{word}]", ok=False) for call in _unanswered(last, said)]
+        messages = self._conversation.turn_messages(turn)
+        last = next((m for m in reversed(messages) if m.role == "assistant"), None)
+        results = [_result(call, f"[{word}]", ok=False) for call in _unanswered(last, messages)]
         if results:
             self._conversation.record_messages(turn, results, self._clock())
 
     def _finish(
         self,
-        steering: TurnControl,
+        control: TurnControl,
         progress: _Progress,
         state: TurnState,
         reply: Message | None,
         body: str,
         exit_code: int,
     ) -> TurnOutcome:
-        turn = steering.turn
+        turn = control.turn
         outgoing = _deliveries(turn, body, "reply" if state == "answered" else "notice")
         error = "" if state == "answered" else body
         self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
         self._context.discard_turn(turn.id)
-        if steering.pinned_models is not None:
-            steering.pinned_models.release()
+        if control.pinned_models is not None:
+            control.pinned_models.release()
         message_ids = [item.message_id for item in turn.items]
         self._emit(turn, "turn", state=state, message_ids=message_ids)
         return TurnOutcome(
@@ -309,7 +311,7 @@ class TurnRunner:
 
     # ----------------------------------------------------------------------------------------------------------- events
 
-    def _tell(self, turn: Turn, progress: _Progress, notes: Sequence[str]) -> None:
+    def _notify(self, turn: Turn, progress: _Progress, notes: Sequence[str]) -> None:
         for text in notes if session_role(turn.session) == "owner" else ():
             if text not in progress.notes:
                 progress.notes.append(text)
@@ -332,16 +334,16 @@ def _error_text(error: ModelError, turn: Turn) -> str:
     return UNAVAILABLE_REPLY
 
 
-def _is_aborted(said: Sequence[Message]) -> bool:
+def _is_aborted(messages: Sequence[Message]) -> bool:
     """Whether the log has it that the turn was stopped. Only the runtime speaks as system within a turn."""
-    return bool(said) and said[-1].role == "system" and said[-1].content.startswith(ABORTED_MARKER)
+    return bool(messages) and messages[-1].role == "system" and messages[-1].content.startswith(ABORTED_MARKER)
 
 
-def _unanswered(last: Message | None, said: Sequence[Message]) -> list[ToolCall]:
+def _unanswered(last: Message | None, messages: Sequence[Message]) -> list[ToolCall]:
     """Calls of the newest assistant message that have no result yet."""
     if last is None:
         return []
-    answered = {m.tool_call_id for m in said if m.role == "tool"}
+    answered = {m.tool_call_id for m in messages if m.role == "tool"}
     return [call for call in last.tool_calls if call.id not in answered]
 
 
@@ -353,16 +355,16 @@ def _deliveries(turn: Turn, body: str, kind: Any) -> list[OutgoingMessage]:
     """One delivery for every place that asked in this turn; the first one's key is the turn's own."""
     places: dict[tuple[str, str], OutgoingMessage] = {}
     for item in turn.items:
-        asked = item.incoming
+        incoming = item.incoming
         suffix = f":{len(places)}" if places else ""
         places.setdefault(
-            (asked.bridge, asked.target),
+            (incoming.bridge, incoming.target),
             OutgoingMessage(
                 f"{kind}:{turn.id}{suffix}",
                 turn.session,
                 turn.scope,
-                asked.bridge,
-                asked.target,
+                incoming.bridge,
+                incoming.target,
                 body,
                 kind,
                 inbox_id=item.id,

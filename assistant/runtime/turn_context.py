@@ -64,27 +64,27 @@ class StandingMemory:
         self._zone = zone
         self._clock = clock
         self._count = count
-        self._file_most = file_max_tokens
-        self._day_most = day_max_tokens
-        self._kept: dict[str, _FrozenBlock] = {}
+        self._file_max_tokens = file_max_tokens
+        self._day_max_tokens = day_max_tokens
+        self._blocks: dict[str, _FrozenBlock] = {}
 
     def prompt_block(self, session: str) -> str:
         """The block of a session; "" where nothing is remembered. Raises `StoreError` where the home cannot be read."""
         view = self._conversation.load_view(session)
         days = today_and_yesterday(self._clock(), self._zone)
         cycle = self._journal.last_finished_cycle()
-        known = self._kept.get(session)
-        if known is None or (known.day, known.prefix_rev, known.cycle) != (days[0], view.prefix_rev, cycle):
+        block = self._blocks.get(session)
+        if block is None or (block.day, block.prefix_rev, block.cycle) != (days[0], view.prefix_rev, cycle):
             text = memory_block(
                 self._read(self._files.read_memory_file) if session_role(session) == "owner" else "",
                 [(day, self._read(partial(self._files.read_daily_note, view.scope, day))) for day in days],
                 role=session_role(session),
                 count=self._count,
-                file_max_tokens=self._file_most,
-                day_max_tokens=self._day_most,
+                file_max_tokens=self._file_max_tokens,
+                day_max_tokens=self._day_max_tokens,
             )
-            known = self._kept[session] = _FrozenBlock(days[0], view.prefix_rev, cycle, text)
-        return known.text
+            block = self._blocks[session] = _FrozenBlock(days[0], view.prefix_rev, cycle, text)
+        return block.text
 
     def _read(self, file: Callable[[], str]) -> str:
         try:
@@ -127,9 +127,9 @@ class TurnContextBuilder:
     def recover_after_crash(self, now: datetime) -> None:
         """At start: helpers that an earlier process left running are told of in their session's next turn (F22)."""
         cut = self._delegations.interrupt_running(now)
-        for session in dict.fromkeys(one.session for one in cut):
-            told = tasks_of_interrupted_calls(self._delegations, cut, session)
-            self._interrupted[session] = interrupted_tasks_note(told, self._zone)
+        for session in dict.fromkeys(delegation.session for delegation in cut):
+            tasks = tasks_of_interrupted_calls(self._delegations, cut, session)
+            self._interrupted[session] = interrupted_tasks_note(tasks, self._zone)
 
     async def prepare(self) -> None:
         """Prepare what `of` looks for, beside the loop where that takes long."""
@@ -140,17 +140,17 @@ class TurnContextBuilder:
 
     def build(self, item: InboxItem, now: datetime) -> str:
         """The block for the turn that this message opens. Raises `StoreError`."""
-        asked = item.incoming
-        parts = [current_time_block(now, self._zone), self._interrupted.pop(asked.session, "")]
+        incoming = item.incoming
+        parts = [current_time_block(now, self._zone), self._interrupted.pop(incoming.session, "")]
         view = self._conversation.load_view(item.incoming.session)
-        parts += [self._open(item), self._known_of(item), *self._from_before(item, view, now)]
+        parts += [self._open_tasks(item), self._known_profiles(item), *self._recalled(item, view, now)]
         return "\n\n".join(part for part in parts if part)
 
-    def _open(self, item: InboxItem) -> str:
+    def _open_tasks(self, item: InboxItem) -> str:
         """Tasks that nobody has finished (F18): told with each new message, so that a copy kept as history is known for
         what it is, and stops being open in the moment it is closed."""
-        asked = self._requests.list_open(item.incoming.session, limit=_REQUESTS_READ)
-        tasks = [request for request in asked if request.task and request.message_id != item.message_id][
+        requests = self._requests.list_open(item.incoming.session, limit=_REQUESTS_READ)
+        tasks = [request for request in requests if request.task and request.message_id != item.message_id][
             :_MAX_OPEN_TASKS
         ]
         if not tasks:
@@ -158,28 +158,28 @@ class TurnContextBuilder:
         lines = [f"- #{request.message_id}: {shorten_line(request.text, _TASK_LENGTH)}" for request in reversed(tasks)]
         return quote_in_tag(NOTE_TAG, "\n".join([OPEN_TASKS_HEADING, *lines]))
 
-    def _known_of(self, item: InboxItem) -> str:
+    def _known_profiles(self, item: InboxItem) -> str:
         try:
             return self._profile_recall.recall(item.incoming.content, item.incoming.scope)
         except StoreError as error:
             log.error("no profiles were looked up", session=item.incoming.session, error=str(error))
             return ""
 
-    def _from_before(self, item: InboxItem, view: ContextView, now: datetime) -> list[str]:
+    def _recalled(self, item: InboxItem, view: ContextView, now: datetime) -> list[str]:
         """What memory has, and what was said; a message is answered without what would have come to mind, rather than
         not at all."""
-        asked = item.incoming
-        found: list[str] = []
+        incoming = item.incoming
+        blocks: list[str] = []
         recalling: tuple[Callable[[], str], ...] = (
-            lambda: self._recall_memories(asked, view, now),
-            lambda: self._history_recall.recall(asked.content, asked.session, asked.scope, view, now),
+            lambda: self._recall_memories(incoming, view, now),
+            lambda: self._history_recall.recall(incoming.content, incoming.session, incoming.scope, view, now),
         )
         for recall in recalling:
             try:
-                found.append(recall())
+                blocks.append(recall())
             except StoreError as error:
-                log.error("nothing was recalled", session=asked.session, error=str(error))
-        return found
+                log.error("nothing was recalled", session=incoming.session, error=str(error))
+        return blocks
 
     def _recall_memories(self, message: IncomingMessage, view: ContextView, now: datetime) -> str:
         standing = self._standing_memory.prompt_block(message.session)

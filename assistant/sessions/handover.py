@@ -66,14 +66,14 @@ class EndedGeneration:
     sources: tuple[int, ...] = field(default=())
 
 
-def write_handover(ended: EndedGeneration, most: int, count: CountTokens, zone: tzinfo) -> str:
+def write_handover(ended: EndedGeneration, limit: int, count: CountTokens, zone: tzinfo) -> str:
     """The note, at most `most` tokens (a whole takes no more than its parts); its first line alone where nothing else
     fits."""
-    lines = [_head(ended, zone)]
-    for line in (RECORD_OF_PAST, _kept(ended, zone), *_open(ended)):
-        if line and count("\n".join([*lines, line])) <= most:
+    lines = [_first_line(ended, zone)]
+    for line in (RECORD_OF_PAST, _location_line(ended, zone), *_open_lines(ended)):
+        if line and count("\n".join([*lines, line])) <= limit:
             lines.append(line)
-    left = most - count("\n".join(lines))
+    left = limit - count("\n".join(lines))
     if left < _FEWEST_TOKENS:
         return "\n".join(lines)
     requests = _requests(ended, int(left * _SHARE_OF_REQUESTS), count, zone)
@@ -83,17 +83,17 @@ def write_handover(ended: EndedGeneration, most: int, count: CountTokens, zone: 
     return "\n".join(part for part in parts if part)
 
 
-def summarise_generation(ended: EndedGeneration, most: int, count: CountTokens, zone: tzinfo) -> str:
+def summarise_generation(ended: EndedGeneration, limit: int, count: CountTokens, zone: tzinfo) -> str:
     """What a generation was about, in at most `most` tokens: its newest summary, and the most telling sentences of what
     was said since; "" where nothing was said."""
-    if most < _FEWEST_TOKENS:
+    if limit < _FEWEST_TOKENS:
         return ""
     earlier = ""
     if ended.summary is not None:
-        earlier = fit_to_tokens(_plain(ended.summary.summary), int(most * _SHARE_OF_SUMMARY), count)
+        earlier = fit_to_tokens(_plain(ended.summary.summary), int(limit * _SHARE_OF_SUMMARY), count)
     rows = [row for row in ended.rows if row.role in ("user", "assistant") and _is_its_own(row)][-_ROWS_LOOKED_AT:]
-    material = SummaryInput(ended.session, ended.scope, tuple(row.in_timezone(zone) for row in rows), {}, most)
-    since = _plain(select_sentences(material, most - count(earlier) - 1, count))
+    material = SummaryInput(ended.session, ended.scope, tuple(row.in_timezone(zone) for row in rows), {}, limit)
+    since = _plain(select_sentences(material, limit - count(earlier) - 1, count))
     return "\n".join(part for part in (earlier, since) if part)
 
 
@@ -102,7 +102,7 @@ def _is_its_own(row: Message) -> bool:
     return "carried_from" not in row.metadata or bool(row.metadata.get("inherited"))
 
 
-def _head(ended: EndedGeneration, zone: tzinfo) -> str:
+def _first_line(ended: EndedGeneration, zone: tzinfo) -> str:
     at = f"{ended.ended_at.astimezone(zone):%A %Y-%m-%d %H:%M}"
     late = ", later than it should have been" if ended.late else ""
     ending = f"The conversation before this one (number {ended.number}) ended on {at}, {_WHY[ended.reason]}{late}."
@@ -111,39 +111,39 @@ def _head(ended: EndedGeneration, zone: tzinfo) -> str:
     return f"Conversation number {ended.resumes} goes on here: what stands above is what it showed last. {ending}"
 
 
-def _kept(ended: EndedGeneration, zone: tzinfo) -> str:
+def _location_line(ended: EndedGeneration, zone: tzinfo) -> str:
     since = "" if ended.first_at is None else f" since {ended.first_at.astimezone(zone):%Y-%m-%d}"
     where = f"archived at {ended.archive}." if ended.archive else ""
     if not ended.messages:
         return f"It is {where}" if where else ""
-    told = f"search_history finds its {pluralize(ended.messages, 'message')}{since}."
-    return f"{told} They are {where}" if where else told
+    where_to_find = f"search_history finds its {pluralize(ended.messages, 'message')}{since}."
+    return f"{where_to_find} They are {where}" if where else where_to_find
 
 
-def _open(ended: EndedGeneration) -> Iterator[str]:
+def _open_lines(ended: EndedGeneration) -> Iterator[str]:
     if ended.todos:
         yield f"{pluralize(ended.todos, 'to-do')} on the list."
     if ended.helpers:
-        yield f"Helpers were at work on: {'; '.join(_line(one) for one in ended.helpers)}."
+        yield f"Helpers were at work on: {'; '.join(_short_line(task) for task in ended.helpers)}."
 
 
-def _requests(ended: EndedGeneration, most: int, count: CountTokens, zone: tzinfo) -> str:
+def _requests(ended: EndedGeneration, limit: int, count: CountTokens, zone: tzinfo) -> str:
     """What was asked for and is not done, newest first; the rest as a number."""
     if not ended.requests:
         return ""
     head = "Asked for there and not done, still open:"
     lines = [
-        f"- #{one.message_id} ({one.opened_at.astimezone(zone):%Y-%m-%d}): {_line(one.text)}"
-        for one in ended.requests[:_MOST_REQUESTS]
+        f"- #{request.message_id} ({request.opened_at.astimezone(zone):%Y-%m-%d}): {_short_line(request.text)}"
+        for request in ended.requests[:_MOST_REQUESTS]
     ]
-    while lines and count("\n".join([head, *lines])) > most:
+    while lines and count("\n".join([head, *lines])) > limit:
         lines.pop()
     left_out = len(ended.requests) - len(lines)
     more = f"and {left_out} more" if lines else pluralize(left_out, "open request")
     return "\n".join([head, *lines, *([f"- {more}"] if left_out else [])])
 
 
-def _line(text: str) -> str:
+def _short_line(text: str) -> str:
     return shorten_line(replace_hidden_characters(text), _LONGEST_REQUEST)
 
 

@@ -48,10 +48,10 @@ class SessionReader:
         self._archive = archive
         self.policies = policies
 
-    def list_generations(self, most: int) -> Iterator[SessionRow]:
+    def list_generations(self, limit: int) -> Iterator[SessionRow]:
         """The sessions, the latest spoken in first; of each at most so many generations, newest first."""
         for info in self._conversation.list_sessions():
-            yield from islice(self._of(info), most)
+            yield from islice(self._of(info), limit)
 
     def list_generations_of(self, key: str) -> Iterator[SessionRow]:
         """The generations of one session, newest first."""
@@ -62,23 +62,23 @@ class SessionReader:
     def get_generation(self, session: str, number: int | None) -> SessionRow:
         """A generation, the current one unless named. Raises `UsageError`."""
         key = self.resolve_session(session)
-        found = next((one for one in self.list_generations_of(key) if number in (None, one.generation.number)), None)
-        if found is None:
+        row = next((row for row in self.list_generations_of(key) if number in (None, row.generation.number)), None)
+        if row is None:
             raise UsageError(f"{key} has no conversation number {number}. `/sessions` lists what there is.")
-        return found
+        return row
 
     def can_resume(self, ended: Generation) -> bool:
         """Whether there is something in it to take up again."""
         return bool(ended.messages) or ended.resumed is not None
 
     def _of(self, info: SessionInfo) -> Iterator[SessionRow]:
-        waiting = next((one for one in self._resets.unfinished_resets() if one.session == info.key), None)
-        for known in reversed(self.generations.list_generations(info.key)):
-            archived = self._archive.find_entry(info.key, known.number)
-            if known.number == info.generation:
-                yield SessionRow(known, info, archived, waiting)
+        waiting = next((reset for reset in self._resets.unfinished_resets() if reset.session == info.key), None)
+        for generation in reversed(self.generations.list_generations(info.key)):
+            archived = self._archive.find_entry(info.key, generation.number)
+            if generation.number == info.generation:
+                yield SessionRow(generation, info, archived, waiting)
             else:
-                yield SessionRow(known, None, archived)
+                yield SessionRow(generation, None, archived)
 
     def resolve_session(self, name: str) -> str:
         """The key of a session that there is, as a person names it. Raises `UsageError`."""
@@ -88,9 +88,9 @@ class SessionReader:
             raise UsageError(f"There is no session {name!r}. Sessions: {', '.join(sorted(keys)) or 'none yet'}.")
         return key
 
-    def handover_note(self, known: Generation) -> str:
+    def handover_note(self, generation: Generation) -> str:
         """The words that handed over to a generation; "" where it is the first, or they were forgotten."""
-        first = next(iter(self.generations.records_of_generation(known.session, known.number)), None)
+        first = next(iter(self.generations.records_of_generation(generation.session, generation.number)), None)
         return first.content if first is not None and first.kind in ("handover", "resume") else ""
 
 
@@ -115,8 +115,8 @@ class ArchiveHit:
 
 def hits_in_log(hits: Sequence[SearchHit], archived: Sequence[ArchiveEntry]) -> list[ArchiveHit]:
     """Those hits of the home's search that are of an archived generation, best first."""
-    known = {(one.session, one.generation) for one in archived}
-    of_these = [hit for hit in hits if (hit.session, hit.generation) in known]
+    archived_generations = {(entry.session, entry.generation) for entry in archived}
+    of_these = [hit for hit in hits if (hit.session, hit.generation) in archived_generations]
     worth = _WORTH * max((hit.score for hit in of_these), default=0.0)
     return [
         ArchiveHit(hit.session, hit.generation, hit.message_id, hit.role, hit.ts, hit.text)
@@ -138,5 +138,5 @@ def search_archived_records(records: Sequence[LogRecord], text: str) -> Iterator
 
 def visible_records(records: Sequence[LogRecord]) -> list[LogRecord]:
     """Without what was undone, and without the records that only say what became of others."""
-    undone = {one for record in records if record.kind == "undo" for one in record.refs}
+    undone = {message_id for record in records if record.kind == "undo" for message_id in record.refs}
     return [record for record in records if record.id not in undone and record.kind not in ("undo", "redaction")]

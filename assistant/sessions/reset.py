@@ -104,103 +104,103 @@ class SessionResetter:
     """Carries resets out."""
 
     def __init__(
-        self, stores: ResetStores, around: ResetContext, *, handover_tokens: int, learn_for: timedelta
+        self, stores: ResetStores, context: ResetContext, *, handover_tokens: int, learn_for: timedelta
     ) -> None:
         self._stores = stores
-        self._around = around
+        self._context = context
         self._handover_tokens = handover_tokens
         self._learn_for = learn_for
 
-    async def reset_session(self, wanted: ResetRequest) -> ResetResult:
+    async def reset_session(self, request: ResetRequest) -> ResetResult:
         """Raises `UsageError` where it cannot be now, `ArchiveUnavailable` where it waits for the archive,
         `StoreError`; then the conversation is as it was."""
-        stores, around = self._stores, self._around
-        known = self._current(wanted)
-        async with around.block_sleep():
-            if around.is_compacting(wanted.session):
-                raise UsageError(f"{wanted.session} is being compacted. Nothing was changed; try again in a minute.")
-            with around.hold_session(wanted.session):
-                now = around.clock()
+        stores, context = self._stores, self._context
+        generation = self._current(request)
+        async with context.block_sleep():
+            if context.is_compacting(request.session):
+                raise UsageError(f"{request.session} is being compacted. Nothing was changed; try again in a minute.")
+            with context.hold_session(request.session):
+                now = context.clock()
                 begun = SessionReset(
-                    known.session,
-                    known.number,
-                    known.scope,
-                    wanted.reason,
+                    generation.session,
+                    generation.number,
+                    generation.scope,
+                    request.reason,
                     "begun",
                     now,
-                    wanted.resumes,
-                    round(await around.pressure(known.session), 4),
+                    request.resumes,
+                    round(await context.pressure(generation.session), 4),
                 )
                 reset = stores.resets.begin(begun)
-                more = await self._learn(wanted)
-                done = await self._end(wanted, reset)
+                more = await self._extract(request)
+                done = await self._end(request, reset)
         if more and done.unread:
-            around.continue_extraction(wanted.session)
+            context.continue_extraction(request.session)
         return replace(done, is_reading_on=more)
 
-    def _current(self, wanted: ResetRequest) -> Generation:
+    def _current(self, request: ResetRequest) -> Generation:
         """Raises `UsageError` where there is nothing to end."""
-        found = self._stores.generations.list_generations(wanted.session, newest=1)
-        if not found:
-            raise UsageError(f"There is no session {wanted.session!r}. Nothing was changed; `/sessions` lists them.")
-        empty = found[-1].first_at is None and found[-1].resumed is None
-        if empty and wanted.resumes is None:
-            raise UsageError(f"Nothing was said in {wanted.session} since it began. Nothing was changed.")
-        return found[-1]
+        generations = self._stores.generations.list_generations(request.session, newest=1)
+        if not generations:
+            raise UsageError(f"There is no session {request.session!r}. Nothing was changed; `/sessions` lists them.")
+        empty = generations[-1].first_at is None and generations[-1].resumed is None
+        if empty and request.resumes is None:
+            raise UsageError(f"Nothing was said in {request.session} since it began. Nothing was changed.")
+        return generations[-1]
 
-    async def _learn(self, wanted: ResetRequest) -> bool:
+    async def _extract(self, request: ResetRequest) -> bool:
         """Read what the journal has not read, as long as that may take: whether more could be read now. What was not
         read is queued when the generation ends."""
-        self._around.show_progress(wanted.session, f"Reading {wanted.session} for what is worth remembering…")
-        now = self._around.clock()
+        self._context.show_progress(request.session, f"Reading {request.session} for what is worth remembering…")
+        now = self._context.clock()
         try:
-            went = await self._around.extract(wanted.session, now, now + self._learn_for)
+            outcome = await self._context.extract(request.session, now, now + self._learn_for)
         except AssistantError as error:
-            log.warning("read at the next sleep", session=wanted.session, error=str(error))
+            log.warning("read at the next sleep", session=request.session, error=str(error))
             return False
-        return bool(went["waiting"]) and not went["error"]
+        return bool(outcome["waiting"]) and not outcome["error"]
 
-    async def _end(self, wanted: ResetRequest, reset: SessionReset) -> ResetResult:
+    async def _end(self, request: ResetRequest, reset: SessionReset) -> ResetResult:
         for _ in range(_MOST_TRIES):
             # Anew each time: something may have been written while it was archived.
-            ended = self._ended(wanted)
-            seq = self._stores.generations.last_seq(wanted.session)
-            archived = await self._archive(wanted, ended, reset)
-            where = archived.url if session_role(wanted.session) == "owner" else ""
+            ended = self._describe_ended(request)
+            seq = self._stores.generations.last_seq(request.session)
+            archived = await self._archive(request, ended, reset)
+            where = archived.url if session_role(request.session) == "owner" else ""
             note = self._note(replace(ended, archive=where))
             if archived.records and archived.to_seq != seq:
                 continue
             self._stores.resets.mark_archived(reset.session, reset.generation)
             ending = GenerationEnd(
-                reset.session, reset.generation, seq, note, wanted.reason, ended.sources, wanted.resumes
+                reset.session, reset.generation, seq, note, request.reason, ended.sources, request.resumes
             )
             try:
-                info = self._stores.conversation.begin_next_generation(ending, self._around.clock())
+                info = self._stores.conversation.begin_next_generation(ending, self._context.clock())
             except StaleView:
                 continue
             return self._done(info, archived, note)
         raise UsageError(
-            f"{wanted.session} changed again and again while it was archived. Nothing was cleared; try again."
+            f"{request.session} changed again and again while it was archived. Nothing was cleared; try again."
         )
 
-    async def _archive(self, wanted: ResetRequest, ended: EndedGeneration, reset: SessionReset) -> ArchiveEntry:
+    async def _archive(self, request: ResetRequest, ended: EndedGeneration, reset: SessionReset) -> ArchiveEntry:
         """Raises `ArchiveUnavailable`: then the reset waits."""
-        self._around.show_progress(wanted.session, f"Archiving {pluralize(ended.messages, 'message')}…")
-        summary = summarise_generation(ended, _SUMMARY_TOKENS, self._around.count_tokens, self._around.zone)
+        self._context.show_progress(request.session, f"Archiving {pluralize(ended.messages, 'message')}…")
+        summary = summarise_generation(ended, _SUMMARY_TOKENS, self._context.count_tokens, self._context.zone)
         note = self._note(ended)
-        archive, now = self._stores.archive, self._around.clock()
+        archive, now = self._stores.archive, self._context.clock()
 
         def store() -> ArchiveEntry:
             archive.remove_partial()
             return archive.store(
-                reset.session, reset.generation, now, handover=note, summary=summary, reason=wanted.reason
+                reset.session, reset.generation, now, handover=note, summary=summary, reason=request.reason
             )
 
         try:
             return await asyncio.to_thread(store)
         except ArchiveUnavailable as error:
             pause = min(MAX_RETRY_PAUSE, _FIRST_PAUSE * 2 ** min(reset.attempts, _MOST_DOUBLINGS))
-            self._stores.resets.postpone(reset.session, reset.generation, str(error), self._around.clock() + pause)
+            self._stores.resets.postpone(reset.session, reset.generation, str(error), self._context.clock() + pause)
             minutes = int(pause.total_seconds() // 60)
             raise ArchiveUnavailable(
                 f"{reset.session} was not reset, and goes on as it is. {error} The next try is in {minutes} min; "
@@ -208,43 +208,43 @@ class SessionResetter:
             ) from error
 
     def _note(self, ended: EndedGeneration) -> str:
-        return write_handover(ended, self._handover_tokens, self._around.count_tokens, self._around.zone)
+        return write_handover(ended, self._handover_tokens, self._context.count_tokens, self._context.zone)
 
-    def _ended(self, wanted: ResetRequest) -> EndedGeneration:
+    def _describe_ended(self, request: ResetRequest) -> EndedGeneration:
         stores = self._stores
-        current = self._current(wanted)
-        view = stores.conversation.load_view(wanted.session)
+        current = self._current(request)
+        view = stores.conversation.load_view(request.session)
         live = [
-            one
-            for one in stores.conversation.checkpoints(wanted.session)
-            if one.generation == current.number and one.state == "live" and one.summary
+            checkpoint
+            for checkpoint in stores.conversation.checkpoints(request.session)
+            if checkpoint.generation == current.number and checkpoint.state == "live" and checkpoint.summary
         ]
-        requests = stores.requests.list_open(wanted.session)
-        helpers = stores.delegations.list_for_session(wanted.session, state="running")
+        requests = stores.requests.list_open(request.session)
+        helpers = stores.delegations.list_for_session(request.session, state="running")
         return EndedGeneration(
-            wanted.session,
+            request.session,
             current.scope,
             current.number,
-            wanted.reason,
-            self._around.clock(),
+            request.reason,
+            self._context.clock(),
             current.messages,
             current.first_at,
             tuple(requests),
             len(stores.todos.list_todos(current.scope)),
-            tuple(one.task for one in helpers),
+            tuple(checkpoint.task for checkpoint in helpers),
             live[-1] if live else None,
             view.messages,
-            late=wanted.late,
-            resumes=wanted.resumes,
-            sources=tuple(one.message_id for one in requests),
+            late=request.late,
+            resumes=request.resumes,
+            sources=tuple(checkpoint.message_id for checkpoint in requests),
         )
 
     def _done(self, info: SessionInfo, archived: ArchiveEntry, note: str) -> ResetResult:
-        former = self._stores.generations.list_generations(info.key, newest=2)[0]
+        previous = self._stores.generations.list_generations(info.key, newest=2)[0]
         unread = sum(
-            one.unextracted
-            for one in self._stores.conversation.list_unread_generations()
-            if (one.key, one.generation) == (info.key, former.number)
+            session.unextracted
+            for session in self._stores.conversation.list_unread_generations()
+            if (session.key, session.generation) == (info.key, previous.number)
         )
-        log.info("a conversation ended", session=info.key, generation=former.number, reason=former.end_reason)
-        return ResetResult(former, info.generation, archived, unread, note)
+        log.info("a conversation ended", session=info.key, generation=previous.number, reason=previous.end_reason)
+        return ResetResult(previous, info.generation, archived, unread, note)

@@ -116,40 +116,42 @@ def waits_for_sleep(reset: DueReset, night_is_due: bool, since: datetime, now: d
 
 class ResetScheduler:
     def __init__(
-        self, resetting: SessionResetter, stores: ResetStores, around: ResetContext, policies: ResetPolicies
+        self, resetter: SessionResetter, stores: ResetStores, context: ResetContext, policies: ResetPolicies
     ) -> None:
-        self._resetting = resetting
+        self._resetter = resetter
         self._stores = stores
-        self._around = around
+        self._context = context
         self._policies = policies
-        self._alone = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._seen: dict[tuple[str, int], datetime] = {}
+        self._first_seen_due: dict[tuple[str, int], datetime] = {}
 
-    async def reset_now(self, wanted: ResetRequest) -> ResetResult:
+    async def reset_now(self, request: ResetRequest) -> ResetResult:
         """Now. Raises what `Resetting.carry_out` does."""
-        if self._alone.locked():
+        if self._lock.locked():
             raise UsageError("Another conversation is being reset. Nothing was changed; try again when that has ended.")
-        async with self._alone:
-            return await self._resetting.reset_session(wanted)
+        async with self._lock:
+            return await self._resetter.reset_session(request)
 
     def cancel_reset(self, session: str, now: datetime) -> bool:
         """A reset that waits is wanted no longer: whether there was one."""
-        known = [one.generation for one in self._stores.resets.unfinished_resets() if one.session == session]
-        return bool([one for one in known if self._stores.resets.withdraw(session, one, now)])
+        generations = [
+            reset.generation for reset in self._stores.resets.unfinished_resets() if reset.session == session
+        ]
+        return bool([reset for reset in generations if self._stores.resets.withdraw(session, reset, now)])
 
     def check_due(self) -> asyncio.Task[None] | None:
         """Called at every wake-up: carry out what is due; None where nothing is, or one is under way."""
-        if self._alone.locked() or (self._task is not None and not self._task.done()):
+        if self._lock.locked() or (self._task is not None and not self._task.done()):
             return None
         try:
-            wanted = list(self.due_requests(self._around.clock()))
+            requests = list(self.due_requests(self._context.clock()))
         except AssistantError as error:
             log.error("nobody can tell whether a reset is due", error=str(error))
             return None
-        if not wanted:
+        if not requests:
             return None
-        self._task = asyncio.create_task(self._carry_out(wanted), name="resets")
+        self._task = asyncio.create_task(self._carry_out(requests), name="resets")
         return self._task
 
     async def stop(self) -> None:
@@ -163,21 +165,21 @@ class ResetScheduler:
 
     def due_requests(self, now: datetime) -> Iterator[ResetRequest]:
         """What is to be reset now: what was cut off or waited long enough, then what the policies say."""
-        known = self._stores.resets.unfinished_resets()
-        for one in known:
+        unfinished = self._stores.resets.unfinished_resets()
+        for reset in unfinished:
             # A pause longer than the longest was reckoned by a clock that has been set back since.
-            if one.retry_at is None or not now < one.retry_at <= now + MAX_RETRY_PAUSE:
-                yield ResetRequest(one.session, one.reason, late=one.attempts > 0, resumes=one.resumes)
+            if reset.retry_at is None or not now < reset.retry_at <= now + MAX_RETRY_PAUSE:
+                yield ResetRequest(reset.session, reset.reason, late=reset.attempts > 0, resumes=reset.resumes)
         if not self._policies.has_automatic:
             return
-        under_way = {one.session for one in known}
-        for due in self._by_policy(now):
-            since = self._seen.setdefault((due.session, due.generation), now)
-            waits = waits_for_sleep(due, self._around.is_sleep_due(now), since, now)
+        under_way = {reset.session for reset in unfinished}
+        for due in self._due_by_policy(now):
+            since = self._first_seen_due.setdefault((due.session, due.generation), now)
+            waits = waits_for_sleep(due, self._context.is_sleep_due(now), since, now)
             if due.session not in under_way and not waits:
                 yield ResetRequest(due.session, due.reason, due.late)
 
-    def _by_policy(self, now: datetime) -> Iterator[DueReset]:
+    def _due_by_policy(self, now: datetime) -> Iterator[DueReset]:
         for info in self._stores.conversation.list_sessions():
             if self._policies.policy_of_session(info.key) == "manual":
                 continue
@@ -186,29 +188,29 @@ class ResetScheduler:
             if due is not None:
                 yield due
 
-    async def _carry_out(self, wanted: list[ResetRequest]) -> None:
-        for one in wanted:
+    async def _carry_out(self, requests: list[ResetRequest]) -> None:
+        for request in requests:
             try:
-                done = await self.reset_now(one)
+                done = await self.reset_now(request)
             except ArchiveUnavailable as error:
-                log.error("a reset waits for the archive", session=one.session, error=str(error))
+                log.error("a reset waits for the archive", session=request.session, error=str(error))
             except UsageError as error:
                 # Somebody talks, or sleeps: the next look comes soon.
-                log.info("a reset waits", session=one.session, why=str(error))
+                log.info("a reset waits", session=request.session, why=str(error))
             except AssistantError as error:
-                log.error("a reset failed", session=one.session, error=str(error))
+                log.error("a reset failed", session=request.session, error=str(error))
             else:
-                self._seen.pop((one.session, done.ended.number), None)
-                self._tell(one, done)
+                self._first_seen_due.pop((request.session, done.ended.number), None)
+                self._notify(request, done)
 
-    def _tell(self, wanted: ResetRequest, done: ResetResult) -> None:
-        words = _BY_ITSELF.get(wanted.reason)
+    def _notify(self, request: ResetRequest, done: ResetResult) -> None:
+        words = _BY_ITSELF.get(request.reason)
         if words is not None:
-            late = ", late" if wanted.late else ""
-            kept = (
-                f"{words.format(late=late)}; `/sessions show {wanted.session} {done.ended.number}` tells of the last."
+            late = ", late" if request.late else ""
+            text = (
+                f"{words.format(late=late)}; `/sessions show {request.session} {done.ended.number}` tells of the last."
             )
-            self._around.notify_next_turn(wanted.session, kept)
+            self._context.notify_next_turn(request.session, text)
 
 
 def find_reset_problems(
@@ -220,11 +222,11 @@ def find_reset_problems(
 ) -> Iterator[str]:
     """What a person should know of resets that did not happen, from the stores alone."""
     waiting = resets.unfinished_resets()
-    yield from (_waits(one, policies) for one in waiting if one.state == "waiting")
+    yield from (_waits(reset, policies) for reset in waiting if reset.state == "waiting")
     for info in conversation.list_sessions() if policies.has_automatic else ():
         spoken = generations.current_activity(info.key)
         overdue = None if spoken is None else policies.overdue_reset(spoken, now)
-        if overdue is not None and info.key not in {one.session for one in waiting}:
+        if overdue is not None and info.key not in {reset.session for reset in waiting}:
             hour = f"{overdue.slot.astimezone(policies.zone):%Y-%m-%d %H:%M}"
             yield (
                 f"The daily reset of {info.key} was due at {hour} and did not happen. Keep `assistant run` running, or "
@@ -233,9 +235,9 @@ def find_reset_problems(
 
 
 def _waits(reset: SessionReset, policies: ResetPolicies) -> str:
-    again = "" if reset.retry_at is None else f", next at {reset.retry_at.astimezone(policies.zone):%Y-%m-%d %H:%M}"
+    next_try = "" if reset.retry_at is None else f", next at {reset.retry_at.astimezone(policies.zone):%Y-%m-%d %H:%M}"
     why = reset.note if reset.note.endswith((".", "…")) else f"{reset.note}."
     return (
-        f"The reset of {reset.session} waits for the archive{again}: {why} "
+        f"The reset of {reset.session} waits for the archive{next_try}: {why} "
         f"`assistant reset {reset.session} --cancel` cancels it."
     )
