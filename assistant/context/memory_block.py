@@ -63,8 +63,8 @@ def profiles_block(profiles: Sequence[Profile], count: CountTokens, max_tokens: 
     `zone` has them."""
     shown: list[str] = []
     for profile in profiles:
-        whole = _profile(profile, zone, with_with_former=True)
-        current = _profile(profile, zone, with_with_former=False)
+        whole = _profile(profile, zone, with_former=True)
+        current = _profile(profile, zone, with_former=False)
         fitting = next((text for text in (whole, current) if count(_profiles([*shown, text])) <= max_tokens), None)
         if fitting is None:
             break
