@@ -123,7 +123,7 @@ class _FunctionSource:
 
 @cache
 def _declaration_of(written: _FunctionSource) -> tuple[ToolSpec, type[BaseModel]]:
-    """Once a process, however many houses it builds: a model of arguments takes milliseconds to make."""
+    """Once a process, however many apps it builds: a model of arguments takes milliseconds to make."""
     arguments = _arguments_of(written.function)
     return ToolSpec(written.function.__name__, " ".join(written.doc.split()), _schema(arguments)), arguments
 

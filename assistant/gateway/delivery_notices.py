@@ -31,7 +31,7 @@ def refused_delivery_notice(item: OutboxItem, error: str) -> OutgoingMessage | N
 
 
 def is_notice_to_guest(about: OutgoingMessage) -> bool:
-    """Whether it is what the house itself says to somebody else, a stranger's code perhaps. Who will not have that is
+    """Whether it is what the app itself says to somebody else, a stranger's code perhaps. Who will not have that is
     nothing the owner has to know: anybody can write once, and then block the assistant."""
     return about.kind == "notice" and not _is_owners(about)
 

@@ -30,7 +30,7 @@ def as_bridge_error(bridge: str, summary: str, *, ambiguous: bool = False) -> It
         yield
     except BridgeError:
         raise
-    # Nobody can list what a network's library raises, and no bridge may take another one, or the house, down with it.
+    # Nobody can list what a network's library raises, and no bridge may take another one, or the app, down with it.
     except Exception as error:
         log.exception("bridge fault", bridge=bridge)
         fault = f"a fault of its own ({type(error).__name__}); the log has the details"

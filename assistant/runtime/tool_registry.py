@@ -110,7 +110,7 @@ class ToolRegistry:
                 f"{error.strerror or type(error).__name__}.{_outcome_unknown_note(tool)}",
                 False,
             )
-        # A tool is where the house is extended, and the port promises that none of them can end a turn: a bug in one
+        # A tool is where the app is extended, and the port promises that none of them can end a turn: a bug in one
         # is recorded with its place (never with the words it worked on) and told to the model.
         except Exception as error:  # noqa: BLE001
             log.error("tool failed", tool=call.name, error=type(error).__name__, at=_place(error))

@@ -328,7 +328,7 @@ def _purpose(turn: Turn) -> CallPurpose:
 
 
 def _error_text(error: ModelError, turn: Turn) -> str:
-    """What whoever asked is told: what an error names of the house, addresses and accounts, is for the owner."""
+    """What whoever asked is told: what an error names of the app, addresses and accounts, is for the owner."""
     if session_role(turn.session) == "owner" or isinstance(error, BudgetExceeded):
         return str(error)
     return UNAVAILABLE_REPLY

@@ -46,7 +46,7 @@ class ResetStores:
 
 @dataclass(frozen=True, slots=True)
 class ResetContext:
-    """The running house, as far as a reset needs it.
+    """The running app, as far as a reset needs it.
 
     `extract` reads a session for the journal, to its end or until a time, and tells how it went; `read_on` has what is
     left read soon, beside everything else. While `holding` a session no turn of it begins, and while `awake` nobody

@@ -2,7 +2,7 @@
 
 What always holds: before each call its worst case is added to what this sleep has spent by the ledger, failed tries
 included; where both together pass the limit the call is not made, and nor is any later one of that sleep. Then it is as
-if there were no model: the rules do the rest (F32). So it is once the budget of the house refuses a call: nobody is
+if there were no model: the rules do the rest (F32). So it is once the budget of the app refuses a call: nobody is
 asked in the rest of that sleep, rather than be refused again and again. What has no known price counts nothing, and is
 bounded by the caps in tokens that hold for every call.
 """
@@ -56,7 +56,7 @@ class SleepBudget:
         return f"${self._most:.2f} a sleep (sleep.max_usd) were used up; the rules did the rest"
 
     def record_refusal(self, error: BudgetExceeded) -> None:
-        """A call was refused by the budget of the house. Between sleeps that means nothing, nor does a request that was
+        """A call was refused by the budget of the app. Between sleeps that means nothing, nor does a request that was
         sent too often, which says nothing of others."""
         if self._since is not None and not self._empty and not isinstance(error, RepeatedRequestBlocked):
             self._empty, self._refused = True, f"{str(error).partition(' Your message is kept')[0].rstrip('.')}."

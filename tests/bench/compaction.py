@@ -123,30 +123,30 @@ async def _messages(home: Path) -> tuple[list[float], list[float]]:
     wide = values.context.model_copy(update={"max_context_tokens": _WIDE})
     settings = replace(settings, values=values.model_copy(update={"compaction": off, "context": wide}))
     model = ScriptedModel("I see.", window=2_000_000)
-    house = build_app(
+    app = build_app(
         settings, _now, bridges={"kept": bridge}, model=model, writer=ScriptedModel(_SUMMARY, window=200_000)
     )
-    await house.start()
-    worker = asyncio.create_task(house.runtime.run())
+    await app.start()
+    worker = asyncio.create_task(app.runtime.run())
 
     async def answered(key: str) -> float:
         bridge.delivered.clear()
         began = time.perf_counter()
-        await house.runtime.accept(owner_message("and what of it", external_id=key))
+        await app.runtime.accept(owner_message("and what of it", external_id=key))
         await bridge.delivered.wait()
         return time.perf_counter() - began
 
     alone, beside = [], []
     for number in range(_ROUNDS):
         alone.append(await answered(f"alone {number}"))
-        compacting = asyncio.create_task(house.commands.run("/compact", MAIN_SESSION))
+        compacting = asyncio.create_task(app.commands.run("/compact", MAIN_SESSION))
         await asyncio.sleep(0)
         beside.append(await answered(f"beside {number}"))
         await compacting
-        await house.commands.run("/compact --undo", MAIN_SESSION)
-    await house.runtime.stop(5)
+        await app.commands.run("/compact --undo", MAIN_SESSION)
+    await app.runtime.stop(5)
     await worker
-    house.close()
+    app.close()
     return alone[1:], beside[1:]
 
 

@@ -185,23 +185,23 @@ async def _child(path: Path) -> None:
     off = {"daily_usd": "0", "monthly_usd": "0"}
     caps = {f"ASSISTANT_BUDGET__{name.upper()}": value for name, value in off.items()}
     settings = load_settings(None, {"ASSISTANT_HOME": str(path), **caps})
-    house = build_app(settings, lambda: datetime.now(UTC), bridges={"bench": network}, model=model)
+    app = build_app(settings, lambda: datetime.now(UTC), bridges={"bench": network}, model=model)
     people = [f"person-{number}" for number in range(_PEOPLE)]
-    house.stores.people.link_owner(Identity("bench", people[0]), datetime.now(UTC))
+    app.stores.people.link_owner(Identity("bench", people[0]), datetime.now(UTC))
     for sender in people[1:]:
-        house.stores.people.admit_guest(Identity("bench", sender), sender, "allowed", datetime.now(UTC))
-    await house.start()
-    worker = asyncio.create_task(house.runtime.run())
-    taken, sent = await _one_by_one(house, network, answered, people[0])
-    rate, longest, once = await _rush(house, network, people)
+        app.stores.people.admit_guest(Identity("bench", sender), sender, "allowed", datetime.now(UTC))
+    await app.start()
+    worker = asyncio.create_task(app.runtime.run())
+    taken, sent = await _one_by_one(app, network, answered, people[0])
+    rate, longest, once = await _rush(app, network, people)
     print(json.dumps({"taken": taken, "sent": sent, "rate": rate, "longest": longest, "once": once}))
-    await house.runtime.stop(5)
+    await app.runtime.stop(5)
     await worker
-    house.close()
+    app.close()
 
 
 async def _one_by_one(
-    house: App, network: InstantNetwork, answered: list[float], owner: str
+    app: App, network: InstantNetwork, answered: list[float], owner: str
 ) -> tuple[list[float], list[float]]:
     taken, sent = [], []
     for number in range(_WARM_UP + _TURNS):
@@ -211,11 +211,11 @@ async def _one_by_one(
         await network.came.wait()
         taken.append(network.taken - began)
         sent.append(max(times[-1] for times in network.sent.values()) - answered[0])
-        await house.runtime.wait_until_idle()
+        await app.runtime.wait_until_idle()
     return taken[_WARM_UP:], sent[_WARM_UP:]
 
 
-async def _rush(house: App, network: InstantNetwork, people: Sequence[str]) -> tuple[float, float, bool]:
+async def _rush(app: App, network: InstantNetwork, people: Sequence[str]) -> tuple[float, float, bool]:
     """Messages a second that were answered, the longest wait of one, and whether each was answered once."""
     count, first = _RUSH_SECONDS * A_SECOND, 1_000_000
     network.sent.clear()
@@ -235,7 +235,7 @@ async def _rush(house: App, network: InstantNetwork, people: Sequence[str]) -> t
 
 
 def _bridge(name: str) -> None:
-    """A house's memory before and after the bridge's library and the bridge itself are there."""
+    """An app's memory before and after the bridge's library and the bridge itself are there."""
     before = resident_mb()
     if name == "telegram":
         from assistant.bridges.telegram.bridge import TelegramBridge

@@ -48,25 +48,25 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 async def _child(home: Path, how: str) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     writer: Model = ScriptedModel(_AT_ONCE, window=200_000) if how == "model" else OfflineModel()
-    house = build_app(
+    app = build_app(
         settings,
         _now,
         bridges={"kept": RecordingBridge()},
         model=ScriptedModel("I see.", window=2_000_000),
         writer=writer,
     )
-    await house.start()
+    await app.start()
     began = time.perf_counter()
-    await house.commands.run("/reset", MAIN_SESSION)
+    await app.commands.run("/reset", MAIN_SESSION)
     seconds = time.perf_counter() - began
     steps = []
     for _ in range(VIEW // 500 + 1):
         began = time.perf_counter()
-        house.stores.conversation.run_maintenance()
+        app.stores.conversation.run_maintenance()
         steps.append(time.perf_counter() - began)
-    await house.sleep.scheduler.stop()
-    await house.runtime.stop(5)
-    house.close()
+    await app.sleep.scheduler.stop()
+    await app.runtime.stop(5)
+    app.close()
     print(json.dumps({"reset": seconds, "upkeep": steps}))
 
 

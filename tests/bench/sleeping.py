@@ -70,20 +70,20 @@ def _anew(text: str, times: int) -> str:
 
 
 async def _child(path: Path) -> None:
-    house = build_app(load_settings(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
-    house.stores.conversation.import_messages(MAIN_SESSION, OWNER_SCOPE, day(), _ENDS)
+    app = build_app(load_settings(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
+    app.stores.conversation.import_messages(MAIN_SESSION, OWNER_SCOPE, day(), _ENDS)
     phases = {}
     for phase in PHASES:
         began = time.perf_counter()
-        await house.sleep.cycle.run(_ENDS, phase=phase)
+        await app.sleep.cycle.run(_ENDS, phase=phase)
         phases[phase] = time.perf_counter() - began
-    entries = len(house.stores.journal.entries(OWNER_SCOPE, limit=100_000))
-    memories = len(await house.stores.memories.all(OWNER_SCOPE))
-    await house.stores.memories.aclose()
+    entries = len(app.stores.journal.entries(OWNER_SCOPE, limit=100_000))
+    memories = len(await app.stores.memories.all(OWNER_SCOPE))
+    await app.stores.memories.aclose()
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(one.ru_utime + one.ru_stime for one in used)
     print(json.dumps({"phases": phases, "cpu": cpu, "entries": entries, "memories": memories}))
-    house.close()
+    app.close()
 
 
 if __name__ == "__main__":

@@ -108,12 +108,12 @@ async def prompt_tokens(path: Path) -> int:
     """Of the first request of a new home, with every tool that its owner has."""
     settings = load_settings(None, _environment(path))
     model = ScriptedModel("hello")
-    house = build_app(settings, lambda: datetime.now(UTC), bridges={"kept": RecordingBridge()}, model=model)
+    app = build_app(settings, lambda: datetime.now(UTC), bridges={"kept": RecordingBridge()}, model=model)
     try:
-        await house.start()
-        await house.runtime.accept(owner_message("hi", external_id="1"))
-        await house.runtime.wait_until_idle()
-        await house.runtime.stop(1)
-        return house.estimates.request_tokens(model.requests[0], "claude-sonnet-5-5")
+        await app.start()
+        await app.runtime.accept(owner_message("hi", external_id="1"))
+        await app.runtime.wait_until_idle()
+        await app.runtime.stop(1)
+        return app.estimates.request_tokens(model.requests[0], "claude-sonnet-5-5")
     finally:
-        house.close()
+        app.close()

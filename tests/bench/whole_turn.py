@@ -1,4 +1,4 @@
-"""What one turn costs besides the model: from a bridge's accept to its delivery, through the whole house.
+"""What one turn costs besides the model: from a bridge's accept to its delivery, through the whole app.
 
 The model is scripted and answers at once, and is metered and reports its usage as a paid one does, so that every
 write of real life happens, each of them durable. Tools are not called. Recall is off: what a question's search costs is
@@ -52,31 +52,31 @@ async def _child(path: Path, number: int) -> None:
     bridge = RecordingBridge()
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
     settings = replace(settings, values=_without_caps_and_recall(settings.values))
-    house = build_app(settings, _now, bridges={"kept": bridge}, model=model)
+    app = build_app(settings, _now, bridges={"kept": bridge}, model=model)
     metered = MeteredModel(
         model.provider,
         model.name,
         lambda: (model, Prices()),
-        house.stores.ledger,
-        house.estimates.request_tokens,
+        app.stores.ledger,
+        app.estimates.request_tokens,
         _now,
     )
-    use_model(house, FailoverModel([metered], RetryPolicy()))
-    await house.start()
-    worker = asyncio.create_task(house.runtime.run())
+    use_model(app, FailoverModel([metered], RetryPolicy()))
+    await app.start()
+    worker = asyncio.create_task(app.runtime.run())
     seconds = []
     for turn in range(_WARM_UP + _TURNS):
         text = prose.message(chance, topic)
         bridge.delivered.clear()
         began = time.perf_counter()
-        await house.runtime.accept(owner_message(text, external_id=f"{number}-{turn}"))
+        await app.runtime.accept(owner_message(text, external_id=f"{number}-{turn}"))
         await bridge.delivered.wait()
         seconds.append(time.perf_counter() - began)
-        await house.dispatcher.flush()
+        await app.dispatcher.flush()
     print(json.dumps({"seconds": seconds[_WARM_UP:], "resident_mb": resident_mb()}))
-    await house.runtime.stop(5)
+    await app.runtime.stop(5)
     await worker
-    house.close()
+    app.close()
 
 
 def _without_caps_and_recall(values: SettingsValues) -> SettingsValues:

@@ -63,7 +63,7 @@ async def test_what_was_said_before_it_came_is_none_of_its_business(bot: MatrixB
     assert arrival.external_id == event
 
 
-async def test_f35_what_the_house_could_not_keep_comes_again(bot: MatrixBot, erik: MatrixUser) -> None:
+async def test_f35_what_the_app_could_not_keep_comes_again(bot: MatrixBot, erik: MatrixUser) -> None:
     door = MatrixInboundRecorder()
     room = await open_direct_room(bot, erik, door)
     bridge = bot.bridge()

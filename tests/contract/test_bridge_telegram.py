@@ -1,4 +1,4 @@
-"""The Telegram bridge against a strict Bot API, without a house: what it hands in."""
+"""The Telegram bridge against a strict Bot API, without an app: what it hands in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Telegram bridge against a strict Bot API, without a house: what it sends and shows, and what it says of what went
+"""The Telegram bridge against a strict Bot API, without an app: what it sends and shows, and what it says of what went
 wrong."""
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ ROLES = {"everybody": ALL_ROLES, "owner": OWNER_ONLY}
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home"))})
     made = build_app(settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=ScriptedModel())
     yield made
@@ -37,31 +37,31 @@ def listed(table: dict[str, list[str]]) -> dict[str, str]:
     return dict(names)
 
 
-def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(house: App) -> None:
-    assert {name: ROLES[kind] for name, kind in listed(TABLE["tools"]).items()} == house.toolbox.allowed_roles
+def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(app: App) -> None:
+    assert {name: ROLES[kind] for name, kind in listed(TABLE["tools"]).items()} == app.toolbox.allowed_roles
 
 
-def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(house: App) -> None:
-    assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == house.commands.allowed_roles()
+def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(app: App) -> None:
+    assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == app.commands.allowed_roles()
 
 
 def test_f33_every_command_line_is_listed() -> None:
     assert listed(TABLE["lines"]).keys() == reach.command_lines()
 
 
-def test_f33_every_route_is_listed(house: App) -> None:
-    assert listed(TABLE["routes"]).keys() == reach.api_routes(house)
+def test_f33_every_route_is_listed(app: App) -> None:
+    assert listed(TABLE["routes"]).keys() == reach.api_routes(app)
 
 
-def test_f33_every_method_of_stores_and_rooms_is_listed(house: App) -> None:
-    there = {f"{thing}.{name}" for thing, methods in reach.reachable_methods(house).items() for name in methods}
+def test_f33_every_method_of_stores_and_rooms_is_listed(app: App) -> None:
+    there = {f"{thing}.{name}" for thing, methods in reach.reachable_methods(app).items() for name in methods}
     table = {f"{thing}.{name}" for thing, kinds in TABLE["methods"].items() for name in listed(kinds)}
     assert there - table == set(), "not in scopes.toml"
     assert table - there == set(), "gone, and still in scopes.toml"
 
 
-def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: App) -> None:
-    things = reach.reachable_methods(house)
+def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(app: App) -> None:
+    things = reach.reachable_methods(app)
     untold = [
         f"{thing}.{name} is told no {kind}"
         for thing, kinds in TABLE["methods"].items()
@@ -72,8 +72,8 @@ def test_f33_what_is_listed_as_scoped_is_told_a_scope_or_a_session(house: App) -
 
 
 @pytest.mark.parametrize("session", ["peer:kept:7", "room:kept:-200", "peer:", "room:", "guest", "", "main:x"])
-def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: App, session: str) -> None:
-    client = TestClient(build_web_app(house.web.deps))
+def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(app: App, session: str) -> None:
+    client = TestClient(build_web_app(app.web.deps))
     bodies = {
         "POST /v1/messages": {"text": "hi", "external_id": "1", "session": session},
         "POST /v1/commands": {"text": "/status", "session": session},
@@ -85,4 +85,4 @@ def test_f33_a_route_that_takes_a_session_takes_the_owners_alone(house: App, ses
         params = {} if body or named else {"session": session, "q": "hi"}
         answer = client.request(method, path.replace("{session}", session), json=body, params=params)
         assert answer.status_code == (400 if session or not named else 404), route
-    assert house.stores.conversation.list_sessions() == []
+    assert app.stores.conversation.list_sessions() == []

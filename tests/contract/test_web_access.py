@@ -337,12 +337,12 @@ async def test_a_token_is_made_at_the_first_start_and_kept_for_its_owner_alone(t
 
 
 async def test_without_a_port_nothing_listens_and_no_token_is_made(tmp_path: Path) -> None:
-    house = build_app(loaded(tmp_path), SteppingClock(), model=ScriptedModel())
+    app = build_app(loaded(tmp_path), SteppingClock(), model=ScriptedModel())
     try:
-        assert house.web.tcp is None and house.web.problems() == []
+        assert app.web.tcp is None and app.web.problems() == []
         assert not (tmp_path / "secrets.toml").exists()
     finally:
-        house.close()
+        app.close()
 
 
 async def test_a_slow_caller_without_a_token_holds_nobody_up(tmp_path: Path) -> None:

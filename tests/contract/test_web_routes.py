@@ -1,4 +1,4 @@
-"""The web API over real sockets, before a real house with a scripted model: talking, and looking at what was said."""
+"""The web API over real sockets, before a real app with a scripted model: talking, and looking at what was said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web API does what `/openapi.json` says: schemathesis makes requests from it, over TCP, to a house that runs.
+"""The web API does what `/openapi.json` says: schemathesis makes requests from it, over TCP, to an app that runs.
 
 The event stream never ends and is left to `test_web_resume.py`.
 """
@@ -28,12 +28,12 @@ def echo(request: object) -> str:
 
 
 class SchemaApp:
-    """A house that runs in a thread of its own, until it is told to stop."""
+    """An app that runs in a thread of its own, until it is told to stop."""
 
     def __init__(self, home: object) -> None:
         self._home = home
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="a house")
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="an app")
         self._thread.start()
         self._ready.wait(30)
 

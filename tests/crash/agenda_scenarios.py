@@ -35,18 +35,18 @@ _TALKED = CrashEnvironment((message("Good morning.", 0),), _answer)
 
 
 async def _set(life: AppRun) -> None:
-    await life.house.runtime.wait_until_idle()
+    await life.app.runtime.wait_until_idle()
     for text in _JOBS:
-        await life.house.commands.run(text, "main", bridge=BRIDGE, target="main")
+        await life.app.commands.run(text, "main", bridge=BRIDGE, target="main")
 
 
 async def _go_off(life: AppRun) -> None:
     """Days later, by the wall clock."""
-    await life.house.runtime.wait_until_idle()
+    await life.app.runtime.wait_until_idle()
     life.clock.now = _DUE
     for _ in range(_TRIES):
         try:
-            await life.house.agenda_scheduler.fire_due()
+            await life.app.agenda_scheduler.fire_due()
         except StoreError:
             life.clock.now += timedelta(seconds=1)
         else:

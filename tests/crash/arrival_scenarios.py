@@ -53,7 +53,7 @@ async def _changed(life: AppRun) -> None:
         change = MessageChange(BRIDGE, f"m{name}", f"c{number}", kind, "owner", words, position=f"p{number}")
         for _ in range(_TRIES):
             try:
-                await life.house.inbound.receive_change(change)
+                await life.app.inbound.receive_change(change)
             except StoreError:
                 life.clock.now += timedelta(seconds=30)
             else:

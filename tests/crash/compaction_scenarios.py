@@ -46,16 +46,16 @@ async def _persistently(life: AppRun, do: Callable[[], Awaitable[object]], done:
 
 
 def _committed(life: AppRun) -> list[Checkpoint]:
-    return [one for one in life.house.stores.conversation.checkpoints("main") if one.state not in ("started", "failed")]
+    return [one for one in life.app.stores.conversation.checkpoints("main") if one.state not in ("started", "failed")]
 
 
 async def _command(life: AppRun, text: str) -> None:
-    await life.house.commands.run(text, "main", bridge="network")
+    await life.app.commands.run(text, "main", bridge="network")
 
 
 async def _compact(life: AppRun) -> None:
     """The person compacts, unless the home says that this was done before the crash; then it sleeps."""
-    await life.house.runtime.wait_until_idle()
+    await life.app.runtime.wait_until_idle()
     await _persistently(life, lambda: _command(life, "/compact"), lambda: bool(_committed(life)))
     await _sleep(life)
 
@@ -64,12 +64,12 @@ async def _sleep(life: AppRun) -> None:
     """Until everything that left the view was read."""
 
     def read() -> bool:
-        stores = life.house.stores
+        stores = life.app.stores
         waiting = sum(info.unextracted for info in stores.conversation.list_sessions())
         slept = any(cycle.state == "done" for cycle in stores.journal.list_cycles())
         return slept and not waiting and not stores.conversation.list_unjournaled_checkpoints()
 
-    await _persistently(life, lambda: life.house.sleep.scheduler.run_now("nap"), read)
+    await _persistently(life, lambda: life.app.sleep.scheduler.run_now("nap"), read)
 
 
 async def _take_back(life: AppRun) -> None:
@@ -81,7 +81,7 @@ async def _take_back(life: AppRun) -> None:
 
 async def _branch(life: AppRun) -> None:
     def branched() -> bool:
-        return any(info.parent for info in life.house.stores.conversation.list_sessions())
+        return any(info.parent for info in life.app.stores.conversation.list_sessions())
 
     await _persistently(life, lambda: _command(life, "/branch"), branched)
 

@@ -1,4 +1,4 @@
-"""What is compared after a crash of the house, and what may differ from the unbroken run, and why."""
+"""What is compared after a crash of the app, and what may differ from the unbroken run, and why."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ of an interpreter that begins by importing it. What runs is the child's own `mai
 same pipes.
 
 SQLite must not be carried over a fork; so the `Nursery` that children are forked from is forked itself before anything
-is opened. What the house starts is a messenger that hands its three streams to the nursery, and ends with the child.
+is opened. What the app starts is a messenger that hands its three streams to the nursery, and ends with the child.
 """
 
 from __future__ import annotations

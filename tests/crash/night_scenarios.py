@@ -66,12 +66,12 @@ _SECOND_DAY = replace(
 async def _sleep(nursery: MemoryChildForker, life: AppRun) -> None:
     """Until a sleep came to its end and nothing waits: a disk in trouble, or a child that died, is tried again. Where
     every child dies at the same call the restart goes on with it."""
-    stores = life.house.stores
-    stores.memories.child = ForkedChild(memory_store_settings(life.house.settings), nursery)
-    await life.house.runtime.wait_until_idle()
+    stores = life.app.stores
+    stores.memories.child = ForkedChild(memory_store_settings(life.app.settings), nursery)
+    await life.app.runtime.wait_until_idle()
     for _ in range(_TRIES):
         life.clock.now += _A_WHILE
-        report = await life.house.sleep.scheduler.run_now("sleep")
+        report = await life.app.sleep.scheduler.run_now("sleep")
         waiting = sum(info.unextracted for info in stores.conversation.list_sessions())
         if report is not None and report.state == "done" and not waiting:
             return

@@ -53,26 +53,26 @@ async def _persistently(life: AppRun, do: Callable[[], Awaitable[object]], done:
 async def _reset(life: AppRun) -> None:
     """The person resets, unless that was done before the crash, has it cleared, and takes the first one up again; then
     the assistant sleeps, and reads what could not be read before."""
-    await life.house.runtime.wait_until_idle()
+    await life.app.runtime.wait_until_idle()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    stores, run = life.house.stores, life.house.commands.run
+    stores, run = life.app.stores, life.app.commands.run
 
     def number() -> int:
         return len(stores.generations.list_generations("main"))
 
     await _persistently(life, lambda: run("/reset", "main", bridge="network"), lambda: number() >= 2)
-    life.house.maintenance.run()
+    life.app.maintenance.run()
     if number() >= 2:
         resume = "/sessions resume main 1"
         await _persistently(life, lambda: run(resume, "main", bridge="network"), lambda: number() >= 3)
     for _ in range(_TRIES):
-        life.house.maintenance.run()
+        life.app.maintenance.run()
 
     def read() -> bool:
         slept = any(cycle.state == "done" for cycle in stores.journal.list_cycles())
         return slept and not stores.conversation.list_unread_generations()
 
-    await _persistently(life, lambda: life.house.sleep.scheduler.run_now("nap"), read)
+    await _persistently(life, lambda: life.app.sleep.scheduler.run_now("nap"), read)
 
 
 def _work(home: Path) -> None:

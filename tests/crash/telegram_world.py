@@ -1,8 +1,8 @@
-"""A house on Telegram in a crash scenario: the real bridge over a real socket, to a Bot API that is played.
+"""An app on Telegram in a crash scenario: the real bridge over a real socket, to a Bot API that is played.
 
 The server is in the process that is killed, but all it knows is the witness: what the bot confirmed and what people
 were shown is noted outside of the home before the bot hears of it. So every kill is one between the network and the
-house, and a restarted server goes on as Telegram would, whatever the house still knows.
+app, and a restarted server goes on as Telegram would, whatever the app still knows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_DRAFTS = 3600.0
 
 
 class RecordedTelegram(StrictTelegram):
-    """What `messages` says, in this order, was said before the house began."""
+    """What `messages` says, in this order, was said before the app began."""
 
     def __init__(self, witness: EffectLog, messages: Sequence[str]) -> None:
         super().__init__()
@@ -84,31 +84,31 @@ async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequ
     async with RecordedTelegram(witness, messages) as server:
         bridge = TelegramBridge(server.token, server.url, draft_seconds=_NO_DRAFTS)
         model = ScriptedModel(partial(_noted, answer, witness))
-        house = build_app(settings_of(home), clock, bridges={BRIDGE: bridge}, model=model)
+        app = build_app(settings_of(home), clock, bridges={BRIDGE: bridge}, model=model)
         try:
-            if house.stores.people.find_by_identity(owner := Identity(BRIDGE, str(OWNER))) is None:
-                house.stores.people.link_owner(owner, BEGUN)
-            await house.start()
-            await _until_quiet(AppRun(house, model, clock), server)
-            await house.runtime.stop(drain_seconds=0)
+            if app.stores.people.find_by_identity(owner := Identity(BRIDGE, str(OWNER))) is None:
+                app.stores.people.link_owner(owner, BEGUN)
+            await app.start()
+            await _until_quiet(AppRun(app, model, clock), server)
+            await app.runtime.stop(drain_seconds=0)
         finally:
-            await house.models.aclose()
-            house.close()
+            await app.models.aclose()
+            app.close()
 
 
 async def _until_quiet(life: AppRun, server: RecordedTelegram) -> None:
-    house = life.house
+    app = life.app
     for _ in range(_MOST_TRIES):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_A_MOMENT):
                 await server.until(lambda: server.all_confirmed)
         if not server.all_confirmed:
-            house.dispatcher.retry_now(BRIDGE)
+            app.dispatcher.retry_now(BRIDGE)
         busy = await life.is_busy()
-        await house.inbound.wait_until_idle()
-        await house.runtime.wait_until_idle()
+        await app.inbound.wait_until_idle()
+        await app.runtime.wait_until_idle()
         await asyncio.sleep(0)
-        if not busy and server.all_confirmed and not house.stores.outbox.pending_items(BRIDGE):
+        if not busy and server.all_confirmed and not app.stores.outbox.pending_items(BRIDGE):
             return
 
 

@@ -87,10 +87,10 @@ async def _stop_it(life: AppRun) -> None:
     """The person stops the turn once the model is thinking; after a crash it may have been stopped before."""
     while await life.is_busy():
         thinking = asyncio.create_task(life.model.called.wait())
-        ended = asyncio.create_task(life.house.runtime.wait_until_idle())
+        ended = asyncio.create_task(life.app.runtime.wait_until_idle())
         await asyncio.wait([thinking, ended], return_when=asyncio.FIRST_COMPLETED)
         if life.model.called.is_set():
-            await life.house.runtime.stop_turn("main")
+            await life.app.runtime.stop_turn("main")
         thinking.cancel()
         ended.cancel()
 

@@ -15,9 +15,9 @@ from tests.crash.world import BEGUN, AppRun, CrashEnvironment, live, settings_of
 
 async def _undo(life: AppRun) -> None:
     """The person takes back the last exchange, unless the home says that this was done before the crash."""
-    said = life.house.stores.history.recent("owner", limit=50)
+    said = life.app.stores.history.recent("owner", limit=50)
     if not any(record.kind == "undo" for record in said):
-        await life.house.commands.run("/undo", "main", bridge="network")
+        await life.app.commands.run("/undo", "main", bridge="network")
 
 
 UNDO = Scenario(

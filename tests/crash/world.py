@@ -1,4 +1,4 @@
-"""Everything around the house in a crash scenario: a network with people on it, a model, a bell, a clock.
+"""Everything around the app in a crash scenario: a network with people on it, a model, a bell, a clock.
 
 All of it is deterministic, and whatever it sees is noted by the witness, outside the home, before anybody goes on. The
 model decides from the request alone, as a real one does, so a restarted process gets the answers it would have got.
@@ -46,7 +46,7 @@ Answer = Callable[[ModelRequest], ScriptStep]
 
 @dataclass(frozen=True, slots=True)
 class CrashEnvironment:
-    """What is around the house: the messages on the network, what the model answers, whether the network shows a
+    """What is around the app: the messages on the network, what the model answers, whether the network shows a
     message once if it is sent again under the same key, settings beside the defaults, what else happens once the
     messages were taken in, and whether the model is still thinking then."""
 
@@ -62,15 +62,15 @@ class CrashEnvironment:
 class AppRun:
     """One life of the process, for what happens in it meanwhile."""
 
-    house: App
+    app: App
     model: ScriptedModel
     clock: SteppingClock
 
     async def is_busy(self) -> bool:
         """Look for work after a while; whether there is any left. A disk in trouble gets time to come right."""
         self.clock.now += _A_WHILE
-        await self.house.runtime.tick(self.clock())
-        status = self.house.runtime.status()
+        await self.app.runtime.tick(self.clock())
+        status = self.app.runtime.status()
         return bool(status["running_turns"] or status["blocked"] or status["waiting_sessions"])
 
 
@@ -151,41 +151,41 @@ async def _live(home: Path, world: CrashEnvironment) -> None:
     network = EffectNetwork(witness, world.deduplicates)
     settings = settings_of(home, **world.settings)
     model = ScriptedModel(partial(_noted, world.answer, witness))
-    house = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
+    app = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
     try:
         metered = MeteredModel(
             model.provider,
             model.name,
             lambda: (model, _PRICES),
-            house.stores.ledger,
-            house.estimates.request_tokens,
+            app.stores.ledger,
+            app.estimates.request_tokens,
             clock,
         )
-        use_model(house, FailoverModel([metered], RetryPolicy(retries=0)))
-        house.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
+        use_model(app, FailoverModel([metered], RetryPolicy(retries=0)))
+        app.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
         # A turn that an earlier life left goes on as soon as the runtime starts.
         model.gate = asyncio.Event() if world.model_waits else None
-        await house.start()
+        await app.start()
         witness.record("ready")
-        await network.hand_in(world.messages, house.runtime.accept)
-        life = AppRun(house, model, clock)
+        await network.hand_in(world.messages, app.runtime.accept)
+        life = AppRun(app, model, clock)
         if world.meanwhile is not None:
             await world.meanwhile(life)
             model.gate = None
         await _until_quiet(life)
-        await house.runtime.stop(drain_seconds=0)
+        await app.runtime.stop(drain_seconds=0)
     finally:
-        await house.models.aclose()
-        house.close()
+        await app.models.aclose()
+        app.close()
 
 
 async def _until_quiet(life: AppRun) -> None:
     """Everything is answered and delivered, or was tried often enough."""
     for _ in range(_MOST_TRIES):
         busy = await life.is_busy()
-        await life.house.runtime.wait_until_idle()
+        await life.app.runtime.wait_until_idle()
         await asyncio.sleep(0)
-        if not busy and not life.house.stores.outbox.pending_items(BRIDGE):
+        if not busy and not life.app.stores.outbox.pending_items(BRIDGE):
             return
 
 

@@ -1,4 +1,4 @@
-"""Reminders and schedules that never pass in silence (F37): an alarm over real stores, and the whole house."""
+"""Reminders and schedules that never pass in silence (F37): an alarm over real stores, and the whole app."""
 
 from __future__ import annotations
 
@@ -119,11 +119,11 @@ async def test_the_timer_wakes_for_the_next_one_within_a_second(home: AgendaHome
         await alarm.stop()
 
 
-# --------------------------------------------------------------------------------------------------------------- house
+# --------------------------------------------------------------------------------------------------------------- app
 
 
 async def due(it: LiveApp, **by: float) -> None:
-    """So much later, the house looks, and what comes of it is answered and sent."""
+    """So much later, the app looks, and what comes of it is answered and sent."""
     it.clock.now += timedelta(**by)
     await it.app.agenda_scheduler.fire_due()
     await it.app.runtime.tick(it.clock())

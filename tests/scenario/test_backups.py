@@ -1,4 +1,4 @@
-"""Backups as the house makes them: by the clock, by hand, in a process of its own; and a drill of losing everything."""
+"""Backups as the app makes them: by the clock, by hand, in a process of its own; and a drill of losing everything."""
 
 from __future__ import annotations
 
@@ -148,49 +148,49 @@ def _is_red(settings: Settings, now: datetime) -> bool:
 # ------------------------------------------------------------------------------------------------------------- apart
 
 
-async def test_the_house_makes_one_in_a_process_of_its_own_and_forgets_nothing_meanwhile(tmp_path: Path) -> None:
+async def test_the_app_makes_one_in_a_process_of_its_own_and_forgets_nothing_meanwhile(tmp_path: Path) -> None:
     BackupHome(tmp_path / "home").open().write_files().close()
-    house = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
+    app = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
     try:
-        making = asyncio.create_task(house.commands.run("/backup --json", "main"))
-        await _begun(house)
+        making = asyncio.create_task(app.commands.run("/backup --json", "main"))
+        await _begun(app)
         for refused in (
-            house.backup_scheduler.create(),
-            house.erasure.erase(ErasureRequest("owner", text="Albatross"), NOW),
+            app.backup_scheduler.create(),
+            app.erasure.erase(ErasureRequest("owner", text="Albatross"), NOW),
         ):
             with pytest.raises(UsageError, match="Nothing was changed"):
                 await refused
         told = json.loads(await making)
-        assert parse_backup_name(told["name"], told["bytes"]) == house.stores.backups.list_backups()[0]
-        assert told["left_out"].keys() == {"secrets.toml"} and not house.backup_scheduler.is_running()
+        assert parse_backup_name(told["name"], told["bytes"]) == app.stores.backups.list_backups()[0]
+        assert told["left_out"].keys() == {"secrets.toml"} and not app.backup_scheduler.is_running()
         with pytest.raises(UsageError, match="Use /backup"):
-            await house.commands.run("/backup everything", "main")
+            await app.commands.run("/backup everything", "main")
     finally:
-        await house.backup_scheduler.stop()
-        await house.models.aclose()
-        house.close()
+        await app.backup_scheduler.stop()
+        await app.models.aclose()
+        app.close()
 
 
-async def _begun(house: App) -> None:
+async def _begun(app: App) -> None:
     """The backup that a task is about to make is being made."""
     for _ in range(5):
         await asyncio.sleep(0)
-    assert house.backup_scheduler.is_running()
+    assert app.backup_scheduler.is_running()
 
 
 async def test_one_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
     BackupHome(tmp_path / "home").open().write_files().close()
-    house = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
-    making = asyncio.create_task(house.backup_scheduler.create())
-    await _begun(house)
-    await house.backup_scheduler.stop()
+    app = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
+    making = asyncio.create_task(app.backup_scheduler.create())
+    await _begun(app)
+    await app.backup_scheduler.stop()
     with pytest.raises(asyncio.CancelledError):
         await making
-    assert not house.backup_scheduler.is_running() and list((tmp_path / "home" / "backups").iterdir()) == [
+    assert not app.backup_scheduler.is_running() and list((tmp_path / "home" / "backups").iterdir()) == [
         tmp_path / "home" / "backups" / "script-before.db"
     ]
-    await house.models.aclose()
-    house.close()
+    await app.models.aclose()
+    app.close()
 
 
 def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) -> None:

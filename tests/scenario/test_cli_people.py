@@ -27,14 +27,14 @@ async def knocked(home: Path) -> str:
     """Somebody wrote and was given a code."""
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     bridge = RecordingBridge("telegram")
-    house = build_app(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
+    app = build_app(settings, utc_now, bridges={"telegram": bridge}, model=ScriptedModel())
     try:
-        await house.inbound.receive(InboundMessage("telegram", "1", "77", "may I come in", "Ann", target="77"))
-        (item,) = house.stores.outbox.pending_items("telegram")
+        await app.inbound.receive(InboundMessage("telegram", "1", "77", "may I come in", "Ann", target="77"))
+        (item,) = app.stores.outbox.pending_items("telegram")
         return item.outgoing.body.rpartition(" ")[2]
     finally:
-        await house.models.aclose()
-        house.close()
+        await app.models.aclose()
+        app.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Compaction through the whole house: real stores, turns and sleep, a scripted model that answers and one that writes
+"""Compaction through the whole app: real stores, turns and sleep, a scripted model that answers and one that writes
 summaries."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whose prompt a summary is asked over, and in whose words: through the whole house."""
+"""Whose prompt a summary is asked over, and in whose words: through the whole app."""
 
 from __future__ import annotations
 

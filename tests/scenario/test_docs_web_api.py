@@ -1,4 +1,4 @@
-"""Every command of docs/web-api.md does what the page says: run in order, as one script of a shell, with a house that
+"""Every command of docs/web-api.md does what the page says: run in order, as one script of a shell, with an app that
 listens where the page says."""
 
 from __future__ import annotations

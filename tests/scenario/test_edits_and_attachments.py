@@ -1,4 +1,4 @@
-"""What comes in besides words, and what goes out besides them, through the whole house: edits and deletions, pictures
+"""What comes in besides words, and what goes out besides them, through the whole app: edits and deletions, pictures
 and files, buttons."""
 
 from __future__ import annotations

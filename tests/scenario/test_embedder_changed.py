@@ -38,13 +38,13 @@ def letters() -> Iterator[EmbedderServer]:
         yield one
 
 
-async def nearest(house: Mem0Client, text: str) -> list[tuple[Memory, float]]:
-    return (await house.nearest([text], "main", limit=10))[0]
+async def nearest(app: Mem0Client, text: str) -> list[tuple[Memory, float]]:
+    return (await app.nearest([text], "main", limit=10))[0]
 
 
-async def answers_by_letters(house: Mem0Client, one: Memory) -> bool:
+async def answers_by_letters(app: Mem0Client, one: Memory) -> bool:
     """The letters of a text turned round are the same, its words are not."""
-    best, cosine = (await nearest(house, one.text[::-1]))[0]
+    best, cosine = (await nearest(app, one.text[::-1]))[0]
     return best == one and cosine == pytest.approx(1, abs=2e-3)
 
 
@@ -53,25 +53,25 @@ async def test_embedding_again_that_is_killed_goes_on_where_it_was_and_the_forme
 ) -> None:
     before = MemoryStoreSettings(tmp_path)
     after = replace(before, embedder=letters.settings())
-    async with open_memories(before, warm_child_command()) as house:
-        await house.apply(add_changes(*KEPT))
-        by_words = await nearest(house, "dessert")
-    async with open_memories(after, warm_child_command()) as house:
-        assert await house.reembed(2) == 2
+    async with open_memories(before, warm_child_command()) as app:
+        await app.apply(add_changes(*KEPT))
+        by_words = await nearest(app, "dessert")
+    async with open_memories(after, warm_child_command()) as app:
+        assert await app.reembed(2) == 2
         letters.next_answers = [500]
         with pytest.raises(MemoryUnavailable):
-            await house.reembed(1)
-        os.kill(house.child.pid or 0, signal.SIGKILL)
+            await app.reembed(1)
+        os.kill(app.child.pid or 0, signal.SIGKILL)
         with pytest.raises(MemoryUnavailable):
-            await house.reembed(1)
-        assert await nearest(house, "dessert") == by_words
+            await app.reembed(1)
+        assert await nearest(app, "dessert") == by_words
         asked = len(letters.request_bodies)
-        assert await house.reembed(10) == 0
+        assert await app.reembed(10) == 0
         # Only what was left is embedded again.
         again = [text for one in letters.request_bodies[asked:] for text in one["input"]]
         assert [text for text in again if text != "dimensions"] == [one.text for one in KEPT[2:]]
-        assert await answers_by_letters(house, KEPT[0])
-        assert await house.all() == KEPT
+        assert await answers_by_letters(app, KEPT[0])
+        assert await app.all() == KEPT
 
 
 async def test_back_to_the_former_embedder_half_way_and_on_to_the_new_one_again(
@@ -80,23 +80,23 @@ async def test_back_to_the_former_embedder_half_way_and_on_to_the_new_one_again(
     before = MemoryStoreSettings(tmp_path)
     after = replace(before, embedder=letters.settings())
     pie, snow = replace(KEPT[0], text="Pie is what I like."), make_memory("Snow is what I like.", number=9)
-    async with open_memories(before, warm_child_command()) as house:
-        await house.apply(add_changes(*KEPT))
-        by_words = await nearest(house, "dessert")
-    async with open_memories(after, warm_child_command()) as house:
-        assert await house.reembed(3) == 1
-    async with open_memories(before, warm_child_command()) as house:
-        assert await nearest(house, "dessert") == by_words
-        assert await house.reembed() == 0
+    async with open_memories(before, warm_child_command()) as app:
+        await app.apply(add_changes(*KEPT))
+        by_words = await nearest(app, "dessert")
+    async with open_memories(after, warm_child_command()) as app:
+        assert await app.reembed(3) == 1
+    async with open_memories(before, warm_child_command()) as app:
+        assert await nearest(app, "dessert") == by_words
+        assert await app.reembed() == 0
         # What the new one has embedded already is changed, taken out and added to meanwhile.
-        await house.apply([*update_changes(pie), *delete_changes(KEPT[1]), *add_changes(snow)])
-        assert (await nearest(house, pie.text))[0] == (pie, pytest.approx(1, abs=2e-3))
-    async with open_memories(after, warm_child_command()) as house:
-        while await house.reembed(1):
+        await app.apply([*update_changes(pie), *delete_changes(KEPT[1]), *add_changes(snow)])
+        assert (await nearest(app, pie.text))[0] == (pie, pytest.approx(1, abs=2e-3))
+    async with open_memories(after, warm_child_command()) as app:
+        while await app.reembed(1):
             """Goes on."""
         for one in (pie, snow, KEPT[2], KEPT[3]):
-            assert await answers_by_letters(house, one)
-        assert await house.all() == [pie, KEPT[2], KEPT[3], snow]
+            assert await answers_by_letters(app, one)
+        assert await app.all() == [pie, KEPT[2], KEPT[3], snow]
 
 
 async def test_f30_a_night_whose_new_embedder_is_down_changes_nothing_and_a_later_one_catches_up(

@@ -151,15 +151,15 @@ async def test_what_could_not_be_done_is_not_forgotten_by_a_later_forgetting(hom
 
 async def test_the_memory_layer_itself_leaves_nothing(home: ErasureHome) -> None:
     gone, kept = make_memory(f"The word: {SECRET}", "owner", entries=()), make_memory(KEPT_FACT, "owner", 1, entries=())
-    house = open_mem0_client(MemoryStoreSettings(home.path), home.memory_db)
+    app = open_mem0_client(MemoryStoreSettings(home.path), home.memory_db)
     try:
-        await house.apply(add_changes(gone, kept))
+        await app.apply(add_changes(gone, kept))
         assert "memory.db" in {name.partition("-")[0] for name in home.files_containing()}
-        done = await ErasureService(home.erasure_store, house).erase(erasure_request(), NOW)  # type: ignore[arg-type]
+        done = await ErasureService(home.erasure_store, app).erase(erasure_request(), NOW)  # type: ignore[arg-type]
         assert done.complete
-        assert await house.all("owner") == [kept]
+        assert await app.all("owner") == [kept]
     finally:
-        await house.aclose()
+        await app.aclose()
     assert home.files_containing() == []
 
 
@@ -177,7 +177,7 @@ async def test_a_process_that_still_reads_is_told_of(home: ErasureHome) -> None:
     assert home.files_containing() == []
 
 
-async def test_what_is_not_the_houses_is_left_and_told_of(home: ErasureHome) -> None:
+async def test_what_is_not_the_apps_is_left_and_told_of(home: ErasureHome) -> None:
     home.say(f"Keep {SECRET}", "Yes.")
     (home.path / "workspace").mkdir()
     (home.path / "workspace" / "mine.txt").write_text(SECRET)

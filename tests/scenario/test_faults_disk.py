@@ -43,7 +43,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FullableDis
 
 @dataclass
 class FaultyDiskApp:
-    house: App
+    app: App
     model: ScriptedModel
     bridge: RecordingBridge
     clock: SteppingClock
@@ -56,32 +56,32 @@ class FaultyDiskApp:
         """An hour goes by with as many wake-ups, each of them let to do all it wants to."""
         for _ in range(count):
             self.clock.now += timedelta(hours=1) / count
-            self.house.running_turns.wake.set()
+            self.app.running_turns.wake.set()
             for _ in range(50):
                 await asyncio.sleep(0)
 
     async def settled(self) -> None:
         """There is room again, and time: everything is answered and delivered."""
         await self.wake_ups(1)
-        await self.house.runtime.wait_until_idle()
-        await self.house.dispatcher.flush()
+        await self.app.runtime.wait_until_idle()
+        await self.app.dispatcher.flush()
 
 
 @asynccontextmanager
 async def lived(disk: FullableDisk, *script: ScriptStep, **environ: str) -> AsyncIterator[FaultyDiskApp]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home"), **environ})
     bridge, clock, model = RecordingBridge(), SteppingClock(), ScriptedModel(*script)
-    house = build_app(settings, clock, bridges={"kept": bridge}, model=model)
-    await house.start()
-    running = asyncio.create_task(house.runtime.run())
+    app = build_app(settings, clock, bridges={"kept": bridge}, model=model)
+    await app.start()
+    running = asyncio.create_task(app.runtime.run())
     try:
-        yield FaultyDiskApp(house, model, bridge, clock)
-        assert house.stores.verifier.verify().ok
+        yield FaultyDiskApp(app, model, bridge, clock)
+        assert app.stores.verifier.verify().ok
     finally:
         disk.free()
-        await house.runtime.stop(0)
+        await app.runtime.stop(0)
         await running
-        house.close()
+        app.close()
 
 
 def filling(disk: FullableDisk, step: ScriptStep) -> Callable[[ModelRequest], ScriptStep]:
@@ -96,28 +96,28 @@ def filling(disk: FullableDisk, step: ScriptStep) -> Callable[[ModelRequest], Sc
 
 async def test_a_disk_that_fills_while_the_model_thinks_costs_one_call_and_one_line(disk: FullableDisk) -> None:
     async with lived(disk, filling(disk, LONG)) as it:
-        await it.house.runtime.accept(owner_message("hello", external_id="m1"))
+        await it.app.runtime.accept(owner_message("hello", external_id="m1"))
         await it.wake_ups(40)
-        blocked, calls, notices = it.house.runtime.status()["blocked"], len(it.model.requests), it.notices
+        blocked, calls, notices = it.app.runtime.status()["blocked"], len(it.model.requests), it.notices
         disk.free()
         assert list(blocked) == ["main"]
         assert calls == 1, "the reply that the disk refused is kept, not paid for again"
         assert len(notices) == 1 and is_clear(notices[0])
         await it.settled()
         assert (it.bridge.bodies, len(it.model.requests)) == ([LONG], 1)
-        assert [m.content for m in it.house.stores.conversation.load_view("main").messages] == ["hello", LONG]
+        assert [m.content for m in it.app.stores.conversation.load_view("main").messages] == ["hello", LONG]
 
 
 async def test_a_tool_call_that_the_disk_refused_is_logged_and_run_once_when_there_is_room(disk: FullableDisk) -> None:
     call = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["x" * 500] * 50})
     async with lived(disk, filling(disk, call), "noted") as it:
-        await it.house.runtime.accept(owner_message("many things", external_id="m1"))
+        await it.app.runtime.accept(owner_message("many things", external_id="m1"))
         await it.wake_ups(10)
         disk.free()
         await it.settled()
         assert it.bridge.bodies == ["noted"]
         assert len(it.model.requests) == 2
-        assert len(it.house.stores.todos.list_todos("owner")) == 50
+        assert len(it.app.stores.todos.list_todos("owner")) == 50
 
 
 async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_taken_when_there_is_room(
@@ -126,11 +126,11 @@ async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_take
     async with lived(disk, "here I am") as it:
         disk.fill()
         with pytest.raises(StoreError) as refused:
-            await it.house.runtime.accept(owner_message(LONG, external_id="m1"))
+            await it.app.runtime.accept(owner_message(LONG, external_id="m1"))
         disk.free()
         assert is_clear(str(refused.value))
-        assert not it.house.stores.conversation.sessions_waiting()
-        accepted = await it.house.runtime.accept(owner_message(LONG, external_id="m1"))
+        assert not it.app.stores.conversation.sessions_waiting()
+        accepted = await it.app.runtime.accept(owner_message(LONG, external_id="m1"))
         await it.settled()
         assert not accepted.duplicate
         assert it.bridge.bodies == ["here I am"]
@@ -139,10 +139,10 @@ async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_take
 async def test_a_turn_that_was_stopped_while_the_disk_was_full_stays_stopped(disk: FullableDisk) -> None:
     async with lived(disk, "never asked for") as it:
         it.model.gate = asyncio.Event()
-        await it.house.runtime.accept(owner_message("a long task", external_id="m1"))
+        await it.app.runtime.accept(owner_message("a long task", external_id="m1"))
         await it.model.called.wait()
         disk.fill()
-        await it.house.runtime.stop_turn("main")
+        await it.app.runtime.stop_turn("main")
         it.model.gate.set()
         await it.wake_ups(10)
         disk.free()
@@ -153,13 +153,13 @@ async def test_a_turn_that_was_stopped_while_the_disk_was_full_stays_stopped(dis
 
 async def test_a_full_disk_blocks_one_line_of_status_and_clears_it(disk: FullableDisk) -> None:
     async with lived(disk, filling(disk, LONG)) as it:
-        await it.house.runtime.accept(owner_message("hello", external_id="m1"))
+        await it.app.runtime.accept(owner_message("hello", external_id="m1"))
         await it.wake_ups(3)
-        problems = it.house.status()["problems"]
+        problems = it.app.status()["problems"]
         disk.free()
         assert [text for text in problems if "main" in text]
         await it.settled()
-        assert it.house.runtime.status()["blocked"] == {}
+        assert it.app.runtime.status()["blocked"] == {}
 
 
 def test_a_home_on_a_full_disk_does_not_start_and_says_why_and_starts_when_there_is_room(disk: FullableDisk) -> None:

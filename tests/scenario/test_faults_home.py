@@ -48,7 +48,7 @@ def log() -> Iterator[None]:
 @dataclass
 class FaultyHomeApp:
     home: Path
-    house: App
+    app: App
     model: ScriptedModel
     bridge: RecordingBridge
     clock: SteppingClock
@@ -67,30 +67,30 @@ class FaultyHomeApp:
         """So many minutes go by, with a wake-up each."""
         for _ in range(minutes):
             self.clock.now += timedelta(minutes=1)
-            self.house.check_due()
+            self.app.check_due()
             for _ in range(50):
                 await asyncio.sleep(0)
 
     async def settled(self) -> None:
         await self.pass_by()
-        await self.house.runtime.wait_until_idle()
-        await self.house.dispatcher.flush()
+        await self.app.runtime.wait_until_idle()
+        await self.app.dispatcher.flush()
 
 
 @asynccontextmanager
 async def lived(home: Path, *script: ScriptStep) -> AsyncIterator[FaultyHomeApp]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
     bridge, clock, model = RecordingBridge(), SteppingClock(), ScriptedModel(*script)
-    house = build_app(settings, clock, bridges={"kept": bridge}, model=model)
-    await house.start()
-    passing = asyncio.create_task(house.runtime.run())
+    app = build_app(settings, clock, bridges={"kept": bridge}, model=model)
+    await app.start()
+    passing = asyncio.create_task(app.runtime.run())
     try:
-        yield FaultyHomeApp(home, house, model, bridge, clock)
-        assert house.stores.verifier.verify().ok
+        yield FaultyHomeApp(home, app, model, bridge, clock)
+        assert app.stores.verifier.verify().ok
     finally:
-        await house.runtime.stop(0)
+        await app.runtime.stop(0)
         await passing
-        house.close()
+        app.close()
 
 
 async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_accepted_is_answered_once_when_it_is_back(
@@ -103,22 +103,22 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
         return "an answer worth keeping"
 
     async with lived(home, unplug) as it:
-        await it.house.runtime.accept(owner_message("hello", external_id="m1"))
+        await it.app.runtime.accept(owner_message("hello", external_id="m1"))
         await it.pass_by(5)
-        assert any("not there any more" in one for one in it.house.vitals.readiness_problems())
-        assert it.house.vitals.gauges().problems > 0
+        assert any("not there any more" in one for one in it.app.vitals.readiness_problems())
+        assert it.app.vitals.gauges().problems > 0
         with pytest.raises(StoreError) as refused:
-            await it.house.runtime.accept(owner_message("are you there?", external_id="m2"))
+            await it.app.runtime.accept(owner_message("are you there?", external_id="m2"))
         assert is_clear(str(refused.value))
         assert not home.exists(), "no other home is made in its place"
         assert it.bridge.bodies == []
 
         it.bring_back()
         await it.settled()
-        assert it.house.vitals.readiness_problems() == [] and it.house.status()["ok"]
+        assert it.app.vitals.readiness_problems() == [] and it.app.status()["ok"]
         assert it.bridge.bodies == ["an answer worth keeping"]
         assert len(it.model.requests) == 1, "it is not paid for twice"
-        await it.house.runtime.accept(owner_message("are you there?", external_id="m2"))
+        await it.app.runtime.accept(owner_message("are you there?", external_id="m2"))
 
 
 async def test_a_file_of_a_message_makes_no_home_anew_where_one_was_taken_away(tmp_path: Path) -> None:
@@ -127,11 +127,11 @@ async def test_a_file_of_a_message_makes_no_home_anew_where_one_was_taken_away(t
     async with lived(tmp_path / "home", "kept") as it:
         it.take_away()
         with pytest.raises(StoreError):
-            await it.house.runtime.accept(message)
+            await it.app.runtime.accept(message)
         assert not it.home.exists()
         it.bring_back()
         await it.settled()
-        await it.house.runtime.accept(message)
+        await it.app.runtime.accept(message)
         await it.settled()
         assert it.bridge.bodies == ["kept"]
 
@@ -160,7 +160,7 @@ async def test_a_home_that_is_away_is_no_reason_to_start_anew(tmp_path: Path) ->
         for second in range(0, 600, 30):
             await it.pass_by()
             assert (
-                it.house.progress.check_progress(it.house.runtime.progress_snapshot(), float(second), late=0, every=30)
+                it.app.progress.check_progress(it.app.runtime.progress_snapshot(), float(second), late=0, every=30)
                 == ""
             )
         it.bring_back()
@@ -190,18 +190,16 @@ async def test_a_full_disk_under_the_log_alone_keeps_what_was_accepted_until_the
     with mounted_disk(home / "log") as disk:
         async with lived(home, "an answer") as it:
             disk.fill()
-            accepted = await it.house.runtime.accept(owner_message("hello", external_id="m1"))
+            accepted = await it.app.runtime.accept(owner_message("hello", external_id="m1"))
             await it.pass_by(5)
-            (problem,) = [one for one in it.house.status()["problems"] if "waits for the disk" in one]
+            (problem,) = [one for one in it.app.status()["problems"] if "waits for the disk" in one]
             assert "No space left" in problem
             assert it.bridge.bodies == [] and len(it.model.requests) == 0, "what is not in the log no model sees"
             disk.free()
             await it.settled()
             assert it.bridge.bodies == ["an answer"]
-            assert (
-                await it.house.runtime.accept(owner_message("hello", external_id="m1"))
-            ).inbox_id == accepted.inbox_id
-            assert it.house.status()["ok"]
+            assert (await it.app.runtime.accept(owner_message("hello", external_id="m1"))).inbox_id == accepted.inbox_id
+            assert it.app.status()["ok"]
 
 
 async def test_a_disk_that_refused_a_message_is_told_of_until_it_takes_one_again(tmp_path: Path) -> None:
@@ -210,13 +208,13 @@ async def test_a_disk_that_refused_a_message_is_told_of_until_it_takes_one_again
             await it.settled()
             disk.fill()
             with pytest.raises(StoreError):
-                await it.house.runtime.accept(owner_message("hello " * 100_000, external_id="m1"))
+                await it.app.runtime.accept(owner_message("hello " * 100_000, external_id="m1"))
             await it.pass_by(3)
-            told = it.house.status()
+            told = it.app.status()
             disk.free()
             assert not told["ok"] and told["daemon"]["trouble"]
             await it.pass_by(1)
-            assert it.house.status()["ok"]
+            assert it.app.status()["ok"]
 
 
 def test_the_lock_of_a_home_on_a_full_disk_is_refused_in_a_clear_line_and_given_back(tmp_path: Path) -> None:

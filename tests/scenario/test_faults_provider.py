@@ -1,4 +1,4 @@
-"""A provider that fails, seen from the house: real SDK, strict server over HTTP. What was said is kept."""
+"""A provider that fails, seen from the app: real SDK, strict server over HTTP. What was said is kept."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def server(shared: StrictServer) -> StrictServer:
 
 
 @asynccontextmanager
-async def house(
+async def app(
     home: Path, server: StrictServer, provider: str, clock: SteppingClock, **more: str
 ) -> AsyncIterator[tuple[App, RecordingBridge]]:
     address = {
@@ -93,7 +93,7 @@ async def test_a_note_is_taken_by_the_offline_model_when_the_provider_fails(
     tmp_path: Path, server: StrictServer, provider: str, fault: Behaviour
 ) -> None:
     server.play(fault)
-    async with house(tmp_path, server, provider, SteppingClock()) as (built, bridge):
+    async with app(tmp_path, server, provider, SteppingClock()) as (built, bridge):
         inbox_id = await say(built, "remember that the cabin key is under the blue pot", 1)
         item = built.stores.conversation.inbox_item(inbox_id)
         assert item is not None and item.state == "answered"
@@ -108,7 +108,7 @@ async def test_without_a_fallback_one_line_tells_what_happened_and_the_message_i
     tmp_path: Path, server: StrictServer, provider: str, fault: Behaviour
 ) -> None:
     server.play(fault, ScriptedAnswer("here I am"))
-    async with house(tmp_path, server, provider, SteppingClock(), ASSISTANT_MODEL__FALLBACK="[]") as (built, bridge):
+    async with app(tmp_path, server, provider, SteppingClock(), ASSISTANT_MODEL__FALLBACK="[]") as (built, bridge):
         inbox_id = await say(built, "are you there?", 1)
         item = built.stores.conversation.inbox_item(inbox_id)
         assert item is not None
@@ -126,7 +126,7 @@ async def test_an_error_in_mid_stream_is_taken_by_its_type_though_it_came_with_c
 ) -> None:
     server.play(ErrorEvent("overloaded_error", "too much", text="half"), ScriptedAnswer("whole"))
     clock = SteppingClock()
-    async with house(tmp_path, server, "anthropic", clock, ASSISTANT_MODEL__FALLBACK='["anthropic:other"]') as (
+    async with app(tmp_path, server, "anthropic", clock, ASSISTANT_MODEL__FALLBACK='["anthropic:other"]') as (
         built,
         bridge,
     ):
@@ -145,7 +145,7 @@ async def test_turns_with_tools_are_well_formed_for_a_strict_service(
         ScriptedAnswer("It is on your list."),
         ScriptedAnswer("You are welcome."),
     )
-    async with house(tmp_path, server, provider, SteppingClock()) as (built, bridge):
+    async with app(tmp_path, server, provider, SteppingClock()) as (built, bridge):
         await say(built, "milk, please", 1)
         await say(built, "thanks", 2)
         assert bridge.bodies == ["It is on your list.", "You are welcome."]
@@ -156,7 +156,7 @@ async def test_turns_with_tools_are_well_formed_for_a_strict_service(
 async def test_a_clock_that_is_set_back_loses_and_reorders_nothing(tmp_path: Path, server: StrictServer) -> None:
     server.play(*(ScriptedAnswer(f"answer {n}") for n in range(4)))
     clock = SteppingClock()
-    async with house(tmp_path, server, "anthropic", clock) as (built, bridge):
+    async with app(tmp_path, server, "anthropic", clock) as (built, bridge):
         for number in range(4):
             await say(built, f"question {number}", number)
             clock.now -= timedelta(days=400 if number == 1 else 0)

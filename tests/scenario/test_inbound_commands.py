@@ -33,30 +33,30 @@ async def test_f36_a_command_is_noted_as_begun_before_it_takes_effect(tmp_path: 
     """A restart that finds it begun tells of it, and does not run it again."""
     async with run_app(tmp_path) as it:
         await BridgePeople(it).allow_everybody()
-        house = it.app
-        looking = RecordingCommands(house.stores.typed_commands)
-        door = build_inbound(house.settings, house.stores, looking, house.runtime.accept, house.dispatcher, it.clock)
+        app = it.app
+        looking = RecordingCommands(app.stores.typed_commands)
+        door = build_inbound(app.settings, app.stores, looking, app.runtime.accept, app.dispatcher, it.clock)
         await door.receive(InboundMessage("kept", "looks", OWNER, "/look", target=OWNER))
         await door.wait_until_idle()
-        assert (looking.begun, house.stores.typed_commands.list_open()) == ([True], [])
+        assert (looking.begun, app.stores.typed_commands.list_open()) == ([True], [])
 
 
 async def test_f35_a_position_goes_on_with_what_was_kept_and_stays_where_it_was_refused(tmp_path: Path) -> None:
     """A bridge acknowledges up to its position: one ahead of the inbox would lose what came before it (I1)."""
     async with run_app(tmp_path, "yes") as it:
         await BridgePeople(it).allow_everybody()
-        house = it.app
+        app = it.app
 
         async def refuses(incoming: IncomingMessage) -> InboxReceipt:
             raise StoreError("The disk is full.")
 
-        full = build_inbound(house.settings, house.stores, house.commands, refuses, house.dispatcher, it.clock)
+        full = build_inbound(app.settings, app.stores, app.commands, refuses, app.dispatcher, it.clock)
         said = InboundMessage("kept", "said", OWNER, "hello", target=OWNER, position="7")
         with pytest.raises(StoreError):
             await full.receive(said)
         assert full.load_position("kept") == ""
-        assert await house.inbound.receive(said) is not None
-        assert house.inbound.load_position("kept") == "7"
+        assert await app.inbound.receive(said) is not None
+        assert app.inbound.load_position("kept") == "7"
         await it.wait_idle()
 
 

@@ -43,13 +43,13 @@ async def test_nothing_is_written_outside_the_home_and_nobody_is_called(tmp_path
         make_memory(text, number=number)
         for number, text in enumerate(("I live in Oslo.", "Cake, 東京 🐈", "x" * 300_000))
     ]
-    async with open_memories(MemoryStoreSettings(home), watched) as house:
-        await house.apply(add_changes(*kept))
-        await house.apply(update_changes(replace(kept[0], text="Anna moved to Bergen on Monday.", until=NOW)))
-        assert len((await house.nearest(["Oslo"], "main"))[0]) == 3
-        await house.apply(delete_changes(kept[1]))
-        await house.erase([kept[2].id])
-        assert await house.reembed() == 0
+    async with open_memories(MemoryStoreSettings(home), watched) as app:
+        await app.apply(add_changes(*kept))
+        await app.apply(update_changes(replace(kept[0], text="Anna moved to Bergen on Monday.", until=NOW)))
+        assert len((await app.nearest(["Oslo"], "main"))[0]) == 3
+        await app.apply(delete_changes(kept[1]))
+        await app.erase([kept[2].id])
+        assert await app.reembed() == 0
     lines = seen.read_text(encoding="utf-8", errors="replace").splitlines()
     calls = [line.split(maxsplit=1)[1] for line in lines if "(" in line and "resumed>" not in line]
     changed = [path for call in calls for path in _changed(call, home)]

@@ -1,4 +1,4 @@
-"""The child process of semantic memory dies, hangs, talks nonsense: the house says so and goes on."""
+"""The child process of semantic memory dies, hangs, talks nonsense: the app says so and goes on."""
 
 from __future__ import annotations
 
@@ -36,40 +36,40 @@ def script(tmp_path: Path, *lines: str) -> tuple[str, ...]:
 
 
 async def test_f30_a_child_that_was_killed_is_started_again(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(OSLO))
-        os.kill(_pid(house), signal.SIGKILL)
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(OSLO))
+        os.kill(_pid(app), signal.SIGKILL)
         with pytest.raises(MemoryUnavailable, match="ended"):
-            await house.apply(add_changes(CAKE))
-        await house.apply(add_changes(CAKE))
-        assert await house.all() == [OSLO, CAKE]
+            await app.apply(add_changes(CAKE))
+        await app.apply(add_changes(CAKE))
+        assert await app.all() == [OSLO, CAKE]
 
 
 async def test_f30_a_child_that_hangs_is_stopped_and_started_again(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(OSLO))
-        hanging = _pid(house)
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(OSLO))
+        hanging = _pid(app)
         os.kill(hanging, signal.SIGSTOP)
         # Only this step is to be short: starting takes longer.
-        house.child.seconds = 0.2
+        app.child.seconds = 0.2
         with pytest.raises(MemoryUnavailable, match="did not answer within"):
-            await house.apply(add_changes(CAKE))
-        house.child.seconds = 60
+            await app.apply(add_changes(CAKE))
+        app.child.seconds = 60
         with pytest.raises(ProcessLookupError):
             os.kill(hanging, 0)
-        await house.apply(add_changes(CAKE))
-        assert await house.all() == [OSLO, CAKE]
+        await app.apply(add_changes(CAKE))
+        assert await app.all() == [OSLO, CAKE]
 
 
 async def test_what_lies_in_the_home_is_read_without_the_child(settings: MemoryStoreSettings, tmp_path: Path) -> None:
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(OSLO))
-    async with open_memories(settings, ("/nonexistent/program",)) as house:
-        assert await house.all("main") == [OSLO]
-        assert await house.get(OSLO.id) == OSLO
-        assert len(await house.history(OSLO.id)) == 1
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(OSLO))
+    async with open_memories(settings, ("/nonexistent/program",)) as app:
+        assert await app.all("main") == [OSLO]
+        assert await app.get(OSLO.id) == OSLO
+        assert len(await app.history(OSLO.id)) == 1
         with pytest.raises(MemoryUnavailable):
-            await house.nearest(["Oslo"], "main")
+            await app.nearest(["Oslo"], "main")
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ async def test_f30_a_child_that_answers_nonsense_is_not_trusted_further(
     settings: MemoryStoreSettings, tmp_path: Path, said: str
 ) -> None:
     command = script(tmp_path, "sys.stdin.readline()", f"print({said!r}, flush=True)", "sys.stdin.read()")
-    async with open_memories(settings, command) as house:
+    async with open_memories(settings, command) as app:
         with pytest.raises(MemoryUnavailable, match="nonsense"):
-            await house.apply(add_changes(OSLO))
-        assert house.child.pid is None
+            await app.apply(add_changes(OSLO))
+        assert app.child.pid is None
 
 
 @pytest.mark.parametrize("result", ["5", "[[5]]", "null", '[[[{"id": "x"}, 0.5]]]', '[[[{"id": "x"}, "much"]]]'])
@@ -93,9 +93,9 @@ async def test_f30_an_answer_of_another_form_is_a_fault(
     answer = f'{{"id": 1, "result": {result}}}'
     async with open_memories(
         settings, script(tmp_path, "sys.stdin.readline()", f"print({answer!r}, flush=True)")
-    ) as house:
+    ) as app:
         with pytest.raises(MemoryUnavailable, match="no memory"):
-            await house.nearest(["Oslo"], "main")
+            await app.nearest(["Oslo"], "main")
 
 
 async def test_changes_are_made_in_steps_that_each_fit_into_the_time_of_one(
@@ -110,58 +110,58 @@ async def test_changes_are_made_in_steps_that_each_fit_into_the_time_of_one(
     )
     many = [make_memory("x", number=number) for number in range(450)]
     long = [make_memory("y" * 1_500_000, number=number) for number in range(3)]
-    async with open_memories(settings, ("env", "-C", str(tmp_path), *command)) as house:
-        await house.apply(add_changes(*many))
-        await house.apply(add_changes(*long))
+    async with open_memories(settings, ("env", "-C", str(tmp_path), *command)) as app:
+        await app.apply(add_changes(*many))
+        await app.apply(add_changes(*long))
     assert (tmp_path / "steps").read_text().split() == ["200", "200", "50", "2", "1"]
 
 
 async def test_f30_what_a_child_said_last_tells_why_it_ended(settings: MemoryStoreSettings, tmp_path: Path) -> None:
     command = script(tmp_path, "sys.stderr.write('first\\nout of luck\\n')", "sys.exit(3)")
-    async with open_memories(settings, command) as house:
+    async with open_memories(settings, command) as app:
         with pytest.raises(MemoryUnavailable, match=r"ended \(out of luck\)"):
-            await house.apply(add_changes(OSLO))
+            await app.apply(add_changes(OSLO))
 
 
 async def test_f30_a_home_that_cannot_be_written_is_told(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(OSLO))
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(OSLO))
     newer = open_memory_db(settings, NOW)
     with newer.write() as db:
         db.execute("INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('memory', '0999_x', '')")
     newer.close()
-    house = open_mem0_client(settings, open_memory_db(settings, NOW, reading=True))
+    app = open_mem0_client(settings, open_memory_db(settings, NOW, reading=True))
     with pytest.raises(MemoryUnavailable, match="newer version"):
-        await house.apply(add_changes(CAKE))
-    await house.aclose()
+        await app.apply(add_changes(CAKE))
+    await app.aclose()
 
 
 async def test_f30_a_memory_db_that_another_process_has_locked_is_told(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(OSLO))
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(OSLO))
         other = open_memory_db(settings, NOW)
         with other.write(), pytest.raises(MemoryUnavailable, match="Another process has locked it"):
-            await house.apply(add_changes(CAKE))
+            await app.apply(add_changes(CAKE))
         other.close()
-        await house.apply(add_changes(CAKE))
-        assert await house.all() == [OSLO, CAKE]
+        await app.apply(add_changes(CAKE))
+        assert await app.all() == [OSLO, CAKE]
 
 
 async def test_a_step_that_is_given_up_leaves_no_answer_for_the_next(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(OSLO))
-        given_up = asyncio.create_task(house.nearest(["Oslo"], "main"))
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(OSLO))
+        given_up = asyncio.create_task(app.nearest(["Oslo"], "main"))
         await asyncio.sleep(0)
         given_up.cancel()
         with pytest.raises(asyncio.CancelledError):
             await given_up
-        assert (await house.nearest(["I live in Oslo."], "main", limit=1))[0][0][0] == OSLO
+        assert (await app.nearest(["I live in Oslo."], "main", limit=1))[0][0][0] == OSLO
 
 
 async def test_closing_ends_the_child(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(OSLO))
-        pid = _pid(house)
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(OSLO))
+        pid = _pid(app)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
@@ -171,14 +171,14 @@ async def test_no_memory_and_no_key_stands_on_a_command_line_or_in_what_the_chil
 ) -> None:
     secret = make_memory("The code of the door is 987654.")
     keyed = replace(settings, embedder=replace(settings.embedder, key="sk-very-secret"))
-    async with open_memories(keyed) as house:
-        await house.apply(
+    async with open_memories(keyed) as app:
+        await app.apply(
             [*add_changes(secret), *update_changes(replace(secret, text="The code of the door is 123456."))]
         )
-        command = _shown(_pid(house))
+        command = _shown(_pid(app))
         assert b"assistant.wire.memory_worker_main" in command
         assert b"sk-very-secret" not in command and b"987654" not in command
-        assert list(house.child.last_output) == []
+        assert list(app.child.last_output) == []
     assert words_in_files(settings.home, "sk-very-secret") == []
 
 
@@ -190,8 +190,8 @@ async def test_two_processes_read_while_one_writes(settings: MemoryStoreSettings
         " v=c.execute('SELECT count(*) FROM vectors').fetchone()[0]\n"
         " print(n, v, flush=True)\n if n == 400: break"
     )
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(many[0]))
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(many[0]))
         readers = [
             await asyncio.create_subprocess_exec(
                 sys.executable, "-c", reading, str(settings.home / "memory.db"), stdout=asyncio.subprocess.PIPE
@@ -199,7 +199,7 @@ async def test_two_processes_read_while_one_writes(settings: MemoryStoreSettings
             for _ in range(2)
         ]
         seen = [asyncio.create_task(reader.communicate()) for reader in readers]
-        await house.apply(add_changes(*many))
+        await app.apply(add_changes(*many))
         for output, _ in await asyncio.gather(*seen):
             counts = [tuple(map(int, line.split())) for line in output.splitlines()]
             # The two counts are two reads; what one step writes is never seen in part.
@@ -231,34 +231,34 @@ async def test_f29_a_child_killed_while_it_writes_and_asked_again_makes_the_same
         f"inject=pwrite64:signal=KILL:when={write}",
         *MEMORY_WORKER_COMMAND,
     )
-    async with open_memories(settings, killing) as house:
+    async with open_memories(settings, killing) as app:
         with pytest.raises(MemoryUnavailable, match="ended"):
-            await house.apply(changes)
-    async with open_memories(settings, warm_child_command()) as house:
-        await house.apply(changes)
-        assert await house.all() == [*(one.memory for one in changes[150:200]), *kept[50:140]]
-        assert [len(await house.history(kept[number].id)) for number in (0, 49, 50, 139, 140)] == [2, 2, 1, 1, 2]
+            await app.apply(changes)
+    async with open_memories(settings, warm_child_command()) as app:
+        await app.apply(changes)
+        assert await app.all() == [*(one.memory for one in changes[150:200]), *kept[50:140]]
+        assert [len(await app.history(kept[number].id)) for number in (0, 49, 50, 139, 140)] == [2, 2, 1, 1, 2]
 
 
 async def test_a_forgotten_memory_is_found_nowhere_under_the_home(settings: MemoryStoreSettings) -> None:
     secrets = [make_memory(f"The password of {number} is swordfish{number}x.", number=number) for number in range(60)]
     told = [f"swordfish{number}x" for number in range(60)]
-    async with open_memories(settings) as house:
-        await house.apply(add_changes(*secrets))
-        await house.apply(
+    async with open_memories(settings) as app:
+        await app.apply(add_changes(*secrets))
+        await app.apply(
             update_changes(*[replace(one, text=f"Changed to marlin{n}y.") for n, one in enumerate(secrets)])
         )
         assert words_in_files(settings.home, *told) == told
-        await house.erase([one.id for one in secrets[:30]])
+        await app.erase([one.id for one in secrets[:30]])
         assert words_in_files(settings.home, *told) == told[30:]
         assert (
             words_in_files(settings.home, *[f"marlin{n}y" for n in range(30)], *[one.id for one in secrets[:30]]) == []
         )
-        assert await house.all() == [replace(one, text=f"Changed to marlin{n}y.") for n, one in enumerate(secrets)][30:]
+        assert await app.all() == [replace(one, text=f"Changed to marlin{n}y.") for n, one in enumerate(secrets)][30:]
 
 
-def _pid(house: Mem0Client) -> int:
-    pid = house.child.pid
+def _pid(app: Mem0Client) -> int:
+    pid = app.child.pid
     assert pid is not None
     return pid
 

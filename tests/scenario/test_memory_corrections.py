@@ -1,4 +1,4 @@
-"""What is remembered, looked at and put right in a whole house: by slash commands and by the model, with Mem0 in its
+"""What is remembered, looked at and put right in a whole app: by slash commands and by the model, with Mem0 in its
 child process; and the journal read from the log once more."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def note(it: LiveApp, text: str, *sources: int, scope: str = "owner") -> Journal
     return it.app.stores.journal.add([entry], NOW)[0]
 
 
-# ------------------------------------------------------------------------------------------------------- a whole house
+# ------------------------------------------------------------------------------------------------------- a whole app
 
 
 async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tmp_path: Path) -> None:

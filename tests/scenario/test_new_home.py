@@ -15,7 +15,7 @@ from tests.bench.start import PROMPT_TOKENS, prompt_tokens
 from tests.support.running_app import run_app
 
 
-async def test_the_first_prompt_of_a_whole_house_is_small(tmp_path: Path) -> None:
+async def test_the_first_prompt_of_a_whole_app_is_small(tmp_path: Path) -> None:
     assert 1_000 < await prompt_tokens(tmp_path / "home") <= PROMPT_TOKENS
 
 

@@ -1,4 +1,4 @@
-"""Who may talk, and where what they say goes, through the whole house: nothing of a stranger's is kept, guests and
+"""Who may talk, and where what they say goes, through the whole app: nothing of a stranger's is kept, guests and
 rooms stay among themselves, and nothing that anybody writes makes them somebody else (I10)."""
 
 from __future__ import annotations

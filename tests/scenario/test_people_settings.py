@@ -1,4 +1,4 @@
-"""What the settings say of guests and rooms holds through the whole house: what is learned of them, what they cost."""
+"""What the settings say of guests and rooms holds through the whole app: what is learned of them, what they cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns through the whole house: real stores, tools and delivery, a scripted model and a bridge that keeps."""
+"""Turns through the whole app: real stores, tools and delivery, a scripted model and a bridge that keeps."""
 
 from __future__ import annotations
 
@@ -249,15 +249,15 @@ async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) 
     model = ScriptedModel(first_call, "lost")
     model.gate = gate
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
-    house = build_app(settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=model)
-    await house.start()
-    await house.runtime.accept(owner_message("put tea on my list", external_id="m"))
-    await house.runtime.tick(SteppingClock()())
+    app = build_app(settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=model)
+    await app.start()
+    await app.runtime.accept(owner_message("put tea on my list", external_id="m"))
+    await app.runtime.tick(SteppingClock()())
     await second_call.wait()
     turn = next(task for task in asyncio.all_tasks() if task.get_name().startswith("turn "))
     turn.cancel()
     await asyncio.wait([turn])
-    house.close()
+    app.close()
 
     async with run_app(tmp_path, "it is on the list") as it:
         await it.wait_idle()

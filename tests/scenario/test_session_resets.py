@@ -1,4 +1,4 @@
-"""Resets through the whole house: what ends, what is kept, what hands over, what waits."""
+"""Resets through the whole app: what ends, what is kept, what hands over, what waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A year of a whole house by the clock that the daemon reads: conversations that end by themselves, over both changes
+"""A year of a whole app by the clock that the daemon reads: conversations that end by themselves, over both changes
 of the clocks."""
 
 from __future__ import annotations
@@ -24,49 +24,49 @@ QUIET = {"ASSISTANT_HOME__TIMEZONE": "Europe/Oslo", "ASSISTANT_SLEEP__AT": "", "
 
 
 @asynccontextmanager
-async def housed(path: Path, **environ: str) -> AsyncIterator[App]:
-    house = build_app(
+async def open_app(path: Path, **environ: str) -> AsyncIterator[App]:
+    app = build_app(
         load_settings(None, {"ASSISTANT_HOME": str(path), **QUIET, **environ}), utc_now, model=ScriptedModel()
     )
-    await house.start()
+    await app.start()
     try:
-        yield house
-        assert house.stores.verifier.verify().ok
+        yield app
+        assert app.stores.verifier.verify().ok
     finally:
-        await house.runtime.stop(0)
-        house.close()
+        await app.runtime.stop(0)
+        app.close()
 
 
-async def a_year(house: App, *looks: timedelta) -> list[Generation]:
+async def a_year(app: App, *looks: timedelta) -> list[Generation]:
     """Something is said every day at the same moment, and looked at so long after; the generations that ended."""
     with freeze_time(BEGUN, real_asyncio=True) as clock:
         for day in range(DAYS):
             noon = BEGUN + timedelta(days=day)
             clock.move_to(noon)
             message = Message("user", f"This was day {day}.", ts=utc_now())
-            house.stores.conversation.import_messages("main", "owner", [message], utc_now())
+            app.stores.conversation.import_messages("main", "owner", [message], utc_now())
             for look in looks:
                 clock.move_to(noon + look)
-                task = house.resets.check_due()
+                task = app.resets.check_due()
                 if task is not None:
                     await task
-    return [one for one in house.stores.generations.list_generations("main") if one.ended_at is not None]
+    return [one for one in app.stores.generations.list_generations("main") if one.ended_at is not None]
 
 
 async def test_f31_a_year_of_daily_resets_ends_one_conversation_a_night_and_loses_none(tmp_path: Path) -> None:
     hours = [timedelta(hours=hours) for hours in (13, 13.75, 14, 14.75, 15, 20)]
-    async with housed(tmp_path, ASSISTANT_RESET__MAIN="daily", ASSISTANT_RESET__AT="02:30") as house:
-        ended = await a_year(house, *hours)
-        nights = [one.ended_at.astimezone(house.settings.zone).date() for one in ended if one.ended_at is not None]
+    async with open_app(tmp_path, ASSISTANT_RESET__MAIN="daily", ASSISTANT_RESET__AT="02:30") as app:
+        ended = await a_year(app, *hours)
+        nights = [one.ended_at.astimezone(app.settings.zone).date() for one in ended if one.ended_at is not None]
         assert nights == [date(2026, 1, 2) + timedelta(days=day) for day in range(DAYS)]
         assert [one.messages for one in ended] == [1] * DAYS
-        assert len(house.stores.archive.list_archives("owner")) == DAYS
+        assert len(app.stores.archive.list_archives("owner")) == DAYS
 
 
 async def test_f31_a_year_of_idle_resets_ends_one_conversation_a_silence_and_loses_none(tmp_path: Path) -> None:
     looks = [timedelta(minutes=minutes) for minutes in (119, 121, 400)]
-    async with housed(tmp_path, ASSISTANT_RESET__MAIN="idle", ASSISTANT_RESET__IDLE_MINUTES="120") as house:
-        ended = await a_year(house, *looks)
+    async with open_app(tmp_path, ASSISTANT_RESET__MAIN="idle", ASSISTANT_RESET__IDLE_MINUTES="120") as app:
+        ended = await a_year(app, *looks)
         assert [one.ended_at for one in ended] == [BEGUN + timedelta(days=day, minutes=121) for day in range(DAYS)]
         assert [one.messages for one in ended] == [1] * DAYS
-        assert len(house.stores.archive.list_archives("owner")) == DAYS
+        assert len(app.stores.archive.list_archives("owner")) == DAYS

@@ -1,4 +1,4 @@
-"""`/session` and `/sessions` through the whole house: threads, what is listed, earlier conversations taken up again."""
+"""`/session` and `/sessions` through the whole app: threads, what is listed, earlier conversations taken up again."""
 
 from __future__ import annotations
 

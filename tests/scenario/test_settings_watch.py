@@ -41,18 +41,18 @@ class CountingReader:
 
 @dataclass
 class ServedApp:
-    """A house that is served, as `status` sees it; every look is one of the daemon's."""
+    """An app that is served, as `status` sees it; every look is one of the daemon's."""
 
     home: Home
-    house: App
+    app: App
     reading: CountingReader
 
     def edit(self, text: str) -> None:
         self.home.config.write_text(text)
 
     def look(self) -> dict[str, object]:
-        self.house.check_due()
-        return dict(self.house.status())
+        self.app.check_due()
+        return dict(self.app.status())
 
     def problems(self) -> list[str]:
         found = self.look()["problems"]
@@ -67,12 +67,12 @@ def running(tmp_path: Path) -> Iterator[ServedApp]:
     home.config.write_text("[budget]\ndaily_usd = 1.0\n[context]\ntarget = 0.25\n")
     reading = CountingReader(home)
     configured = structlog.get_config()
-    house = build_app(load_settings(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
+    app = build_app(load_settings(home, {}), SteppingClock(), model=ScriptedModel("ok"), reread=reading)
     try:
-        yield ServedApp(home, house, reading)
+        yield ServedApp(home, app, reading)
     finally:
-        asyncio.run(house.models.aclose())
-        house.close()
+        asyncio.run(app.models.aclose())
+        app.close()
         structlog.configure(**configured)
 
 
@@ -84,8 +84,8 @@ async def test_nonsense_keeps_the_old_settings_and_names_file_key_and_what_is_al
         f"{running.home.config}: `context.target` is 0.9; allowed: a number from 0.10 to 0.50. The settings that the "
         "daemon was started with stay"
     )
-    assert running.house.settings.values.budget.daily_usd == 1.0
-    assert running.house.settings.values.context.target == 0.25
+    assert running.app.settings.values.budget.daily_usd == 1.0
+    assert running.app.settings.values.context.target == 0.25
     assert not running.look()["ok"]
 
 
@@ -122,11 +122,11 @@ async def test_a_file_that_is_taken_away_and_one_that_is_no_text_are_noticed(run
 
 async def test_a_status_that_is_asked_for_between_two_looks_knows_already(running: ServedApp) -> None:
     running.edit("[context]\ntarget = 5\n")
-    assert not running.house.status()["ok"]
+    assert not running.app.status()["ok"]
 
 
 async def test_a_changed_budget_holds_at_once(running: ServedApp) -> None:
-    ledger, now = running.house.stores.ledger, SteppingClock()()
+    ledger, now = running.app.stores.ledger, SteppingClock()()
     ledger.reserve(CALL, now)
     ledger.reserve(CALL, now)
     with pytest.raises(BudgetExceeded):
@@ -135,14 +135,14 @@ async def test_a_changed_budget_holds_at_once(running: ServedApp) -> None:
     report = running.look()
     ledger.reserve(CALL, now)
     assert report["changed_settings"] == []
-    assert running.house.settings.values.budget.daily_usd == 2.0
-    assert running.house.settings.origins["budget.daily_usd"] == str(running.home.config)
+    assert running.app.settings.values.budget.daily_usd == 2.0
+    assert running.app.settings.origins["budget.daily_usd"] == str(running.home.config)
     assert "of $2.00" in "\n".join(render_lines({**report, "running": True}))
 
 
 async def test_a_changed_log_level_holds_at_once(running: ServedApp, capsys: pytest.CaptureFixture[str]) -> None:
     running.edit("[log]\nlevel = 'error'\n[context]\ntarget = 0.25\n[budget]\ndaily_usd = 1.0\n")
-    running.house.check_due()
+    running.app.check_due()
     capsys.readouterr()
     structlog.get_logger().warning("not worth a word")
     assert "not worth a word" not in "".join(capsys.readouterr())
@@ -161,11 +161,11 @@ class RefusingBridges:
 
 async def test_f39_a_bridge_that_could_not_be_taken_up_is_at_the_next_look(running: ServedApp) -> None:
     wanted = load_settings(running.home, {"ASSISTANT_TELEGRAM__ENABLED": "true"})
-    await running.house.networks.apply_settings(wanted, RefusingBridges())
-    assert "telegram" not in running.house.dispatcher.bridges
-    running.house.check_due()
+    await running.app.networks.apply_settings(wanted, RefusingBridges())
+    assert "telegram" not in running.app.dispatcher.bridges
+    running.app.check_due()
     await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
-    assert "telegram" in running.house.dispatcher.bridges
+    assert "telegram" in running.app.dispatcher.bridges
 
 
 async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(running: ServedApp) -> None:
@@ -173,7 +173,7 @@ async def test_other_changes_are_told_until_the_next_start_and_are_no_trouble(ru
     report = running.look()
     assert report["changed_settings"] == ["home.timezone", "context.target"]
     assert report["ok"]
-    assert (running.house.settings.values.context.target, running.house.settings.values.budget.daily_usd) == (0.25, 3.0)
+    assert (running.app.settings.values.context.target, running.app.settings.values.budget.daily_usd) == (0.25, 3.0)
     told = "changed ones take effect at the next start: home.timezone, context.target"
     assert told in "\n".join(render_lines({**report, "running": True}))
     running.edit("[budget]\ndaily_usd = 3.0\n[context]\ntarget = 0.25\n")
@@ -207,13 +207,13 @@ def test_a_change_between_the_reading_and_the_start_is_noticed(tmp_path: Path) -
 
 async def test_a_secret_that_cannot_be_had_is_red(tmp_path: Path) -> None:
     settings = replace(load_settings(Home(tmp_path / "home"), {}), warnings=("The keyring is locked.",))
-    house = build_app(settings, SteppingClock(), model=ScriptedModel("ok"))
+    app = build_app(settings, SteppingClock(), model=ScriptedModel("ok"))
     try:
-        report = house.status()
+        report = app.status()
         assert (report["ok"], "The keyring is locked." in report["problems"]) == (False, True)
     finally:
-        await house.models.aclose()
-        house.close()
+        await app.models.aclose()
+        app.close()
 
 
 def test_what_the_keyring_has_does_not_count_as_changed(tmp_path: Path) -> None:

@@ -99,22 +99,22 @@ class StopRecordingBridge(RecordingBridge):
 @asynccontextmanager
 async def started(home: Path, model: ScriptedModel, *bridges: Bridge) -> AsyncIterator[tuple[App, asyncio.Task[None]]]:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
-    house = build_app(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
+    app = build_app(settings, SteppingClock(), bridges={bridge.name: bridge for bridge in bridges}, model=model)
     try:
-        await house.start()
-        worker = asyncio.create_task(house.runtime.run())
-        yield house, worker
+        await app.start()
+        worker = asyncio.create_task(app.runtime.run())
+        yield app, worker
     finally:
-        house.close()
+        app.close()
 
 
 async def answered_by_the_next(home: Path, text: str) -> None:
     """A new start on the same home answers what was asked, once."""
     bridge = RecordingBridge()
-    async with started(home, ScriptedModel(text), bridge) as (house, worker):
-        await house.runtime.wait_until_idle()
-        await daemon.shut_down(house, worker, 5)
-        assert house.stores.verifier.verify().ok
+    async with started(home, ScriptedModel(text), bridge) as (app, worker):
+        await app.runtime.wait_until_idle()
+        await daemon.shut_down(app, worker, 5)
+        assert app.stores.verifier.verify().ok
     assert bridge.bodies == [text]
 
 
@@ -125,14 +125,14 @@ def left(logs: Iterable[MutableMapping[str, Any]]) -> list[str]:
 async def test_f38_a_turn_that_hangs_in_a_model_call_is_aborted_after_the_drain(tmp_path: Path) -> None:
     model, bridge = ScriptedModel(), RecordingBridge()
     model.gate = asyncio.Event()
-    async with started(tmp_path, model, bridge) as (house, worker):
-        accepted = await house.runtime.accept(owner_message("hello", external_id="1"))
+    async with started(tmp_path, model, bridge) as (app, worker):
+        accepted = await app.runtime.accept(owner_message("hello", external_id="1"))
         await model.called.wait()
-        await daemon.shut_down(house, worker, 0.01, LITTLE)
-        item = house.stores.conversation.inbox_item(accepted.inbox_id)
+        await daemon.shut_down(app, worker, 0.01, LITTLE)
+        item = app.stores.conversation.inbox_item(accepted.inbox_id)
         assert item is not None
         assert item.state == "failed"
-        assert house.stores.verifier.verify().ok
+        assert app.stores.verifier.verify().ok
     assert len(bridge.bodies) == 1
     assert "shut down before this was answered" in bridge.bodies[0]
 
@@ -154,12 +154,12 @@ async def test_f38_a_turn_that_ends_within_the_drain_is_answered_and_what_comes_
 ) -> None:
     model, bridge, draining = ScriptedModel("in time"), RecordingBridge(), ObservedEvent()
     model.gate = asyncio.Event()
-    async with started(tmp_path, model, bridge) as (house, worker):
-        await house.runtime.accept(owner_message("hello", external_id="m1"))
+    async with started(tmp_path, model, bridge) as (app, worker):
+        await app.runtime.accept(owner_message("hello", external_id="m1"))
         await model.called.wait()
-        ending = asyncio.create_task(daemon.shut_down(house, worker, 60, force_stop=draining))
+        ending = asyncio.create_task(daemon.shut_down(app, worker, 60, force_stop=draining))
         await draining.for_.wait()
-        await house.runtime.accept(owner_message("and then?", external_id="m2"))
+        await app.runtime.accept(owner_message("and then?", external_id="m2"))
         model.gate.set()
         await ending
         assert len(model.requests) == 1
@@ -170,24 +170,24 @@ async def test_f38_a_turn_that_ends_within_the_drain_is_answered_and_what_comes_
 async def test_f38_a_second_signal_cuts_the_drain_short(tmp_path: Path) -> None:
     model, hurry = ScriptedModel(), asyncio.Event()
     model.gate = asyncio.Event()
-    async with started(tmp_path, model, RecordingBridge()) as (house, worker):
-        await house.runtime.accept(owner_message("hello", external_id="1"))
+    async with started(tmp_path, model, RecordingBridge()) as (app, worker):
+        await app.runtime.accept(owner_message("hello", external_id="1"))
         await model.called.wait()
-        ending = asyncio.create_task(daemon.shut_down(house, worker, 3600, LITTLE, hurry))
+        ending = asyncio.create_task(daemon.shut_down(app, worker, 3600, LITTLE, hurry))
         await asyncio.sleep(0)
         hurry.set()
         await ending
-        assert not house.running_turns.any_running
+        assert not app.running_turns.any_running
 
 
 async def test_f38_a_turn_that_ignores_its_end_is_told_of_and_answered_by_the_next_start(tmp_path: Path) -> None:
     model, bridge = UncancellableModel(), StopRecordingBridge()
-    async with started(tmp_path, model, bridge) as (house, worker):
-        await house.runtime.accept(owner_message("hello", external_id="1"))
+    async with started(tmp_path, model, bridge) as (app, worker):
+        await app.runtime.accept(owner_message("hello", external_id="1"))
         await model.called.wait()
         try:
             with capture_logs() as logs:
-                await daemon.shut_down(house, worker, 0.01, LITTLE)
+                await daemon.shut_down(app, worker, 0.01, LITTLE)
         finally:
             model.released.set()
         assert "a turn could not be ended and is left for the next start" in [entry["event"] for entry in logs]
@@ -204,11 +204,11 @@ async def test_f38_a_bridge_that_hangs_holds_up_neither_the_end_nor_the_others(
         HangingBridge(name="kept", hangs=hangs),
         StopRecordingBridge(name="well", trouble="It was gone already."),
     )
-    async with started(tmp_path, ScriptedModel("fine"), hanging, well) as (house, worker):
-        await house.runtime.accept(owner_message("hello", external_id="1"))
-        await house.runtime.wait_until_idle()
+    async with started(tmp_path, ScriptedModel("fine"), hanging, well) as (app, worker):
+        await app.runtime.accept(owner_message("hello", external_id="1"))
+        await app.runtime.wait_until_idle()
         with capture_logs() as logs:
-            await daemon.shut_down(house, worker, 5, LITTLE)
+            await daemon.shut_down(app, worker, 5, LITTLE)
     assert hanging.reached.is_set()
     assert well.stopped
     told = {"stop": "bridge kept", "send": "deliveries to kept"}
@@ -218,14 +218,14 @@ async def test_f38_a_bridge_that_hangs_holds_up_neither_the_end_nor_the_others(
 async def test_f38_a_disk_that_refuses_leaves_the_turn_to_the_next_start(tmp_path: Path) -> None:
     model = ScriptedModel()
     model.gate = asyncio.Event()
-    async with started(tmp_path, model, RecordingBridge()) as (house, worker):
-        await house.runtime.accept(owner_message("hello", external_id="1"))
+    async with started(tmp_path, model, RecordingBridge()) as (app, worker):
+        await app.runtime.accept(owner_message("hello", external_id="1"))
         await model.called.wait()
         with file_size_limit(tmp_path) as disk:
             disk.fill()
             with pytest.raises(StoreError):
-                await house.runtime.accept(owner_message("more", external_id="2"))
-            await daemon.shut_down(house, worker, 0.01, LITTLE)
+                await app.runtime.accept(owner_message("more", external_id="2"))
+            await daemon.shut_down(app, worker, 0.01, LITTLE)
     await answered_by_the_next(tmp_path, "here I am")
 
 
@@ -242,31 +242,31 @@ async def test_a_step_that_fails_says_so_and_one_that_is_late_is_left() -> None:
 
 
 async def test_f40_a_runtime_that_does_not_pass_turns_the_status_red(tmp_path: Path) -> None:
-    async with started(tmp_path, ScriptedModel(), RecordingBridge()) as (house, worker):
+    async with started(tmp_path, ScriptedModel(), RecordingBridge()) as (app, worker):
         for beat in range(3):
-            house.progress.check_progress(house.runtime.progress_snapshot(), 30.0 * beat, late=0, every=30)
-        report = house.status()
+            app.progress.check_progress(app.runtime.progress_snapshot(), 30.0 * beat, late=0, every=30)
+        report = app.status()
         assert not report["ok"]
         assert [told for told in report["problems"] if told.startswith("The runtime has not passed for 60 s.")]
-        await daemon.shut_down(house, worker, 1, LITTLE)
+        await daemon.shut_down(app, worker, 1, LITTLE)
 
 
 async def test_f40_a_store_that_refuses_is_told_of_and_is_no_standstill(tmp_path: Path) -> None:
     """What keeps it is in the status, and a new start would not mend it."""
-    async with started(tmp_path, ScriptedModel(), RecordingBridge()) as (house, worker):
+    async with started(tmp_path, ScriptedModel(), RecordingBridge()) as (app, worker):
         await rounds()
-        passes = house.runtime.progress_snapshot().ticks
+        passes = app.runtime.progress_snapshot().ticks
         with closing(sqlite3.connect(tmp_path / "script.db", isolation_level=None)) as other:
             other.execute("ALTER TABLE inbox RENAME TO lost")
-            house.running_turns.wake.set()
+            app.running_turns.wake.set()
             await rounds()
-            assert house.runtime.progress_snapshot().ticks == passes + 1
-            assert "no such table: inbox" in house.runtime.storage_error
+            assert app.runtime.progress_snapshot().ticks == passes + 1
+            assert "no such table: inbox" in app.runtime.storage_error
             other.execute("ALTER TABLE lost RENAME TO inbox")
-        house.running_turns.wake.set()
+        app.running_turns.wake.set()
         await rounds()
-        assert (house.runtime.progress_snapshot().ticks, house.runtime.storage_error) == (passes + 2, "")
-        await daemon.shut_down(house, worker, 1, LITTLE)
+        assert (app.runtime.progress_snapshot().ticks, app.runtime.storage_error) == (passes + 2, "")
+        await daemon.shut_down(app, worker, 1, LITTLE)
 
 
 async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
@@ -275,20 +275,20 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
     writer = ScriptedModel(name="claude-haiku-5-5")
     writer.gate = asyncio.Event()
-    house = build_app(
+    app = build_app(
         settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=ScriptedModel(), writer=writer
     )
-    with closing(house):
-        await house.start()
-        worker = asyncio.create_task(house.runtime.run())
-        async with house.serve():
-            await house.runtime.accept(owner_message("My cat is called Mio.", external_id="1"))
-            await house.runtime.wait_until_idle()
+    with closing(app):
+        await app.start()
+        worker = asyncio.create_task(app.runtime.run())
+        async with app.serve():
+            await app.runtime.accept(owner_message("My cat is called Mio.", external_id="1"))
+            await app.runtime.wait_until_idle()
             async with open_socket_link(settings.home.socket) as link:
                 asked = asyncio.create_task(link.run_command("/sleep", "main"))
                 await writer.called.wait()
                 with capture_logs() as logs:
-                    await daemon.shut_down(house, worker, 5)
+                    await daemon.shut_down(app, worker, 5)
                 with pytest.raises(AssistantError) as told:
                     await asked
     assert str(told.value) == REQUEST_INTERRUPTED
@@ -299,18 +299,18 @@ async def test_a_command_that_the_end_cuts_off_is_answered_and_is_no_failure(
 async def test_upkeep_that_the_end_cuts_off_is_no_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path)})
     loop, begun, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
-    async with started(tmp_path, ScriptedModel(), RecordingBridge()) as (house, worker):
-        scheduler = daemon._schedule(house, settings)
+    async with started(tmp_path, ScriptedModel(), RecordingBridge()) as (app, worker):
+        scheduler = daemon._schedule(app, settings)
         scheduler.add_listener(lambda _: loop.call_soon_threadsafe(begun.set), EVENT_JOB_SUBMITTED)
         scheduler.add_listener(lambda _: loop.call_soon_threadsafe(ended.set), EVENT_JOB_EXECUTED | EVENT_JOB_ERROR)
         # Whoever reads the index holds it, so that the job cannot end.
-        with house.stores.message_index._lock:
+        with app.stores.message_index._lock:
             scheduler.get_job("upkeep").modify(next_run_time=datetime.now(UTC))
             await begun.wait()
             await rounds()
             scheduler.shutdown(wait=False)
             await ended.wait()
-        await daemon.shut_down(house, worker, 1, LITTLE)
+        await daemon.shut_down(app, worker, 1, LITTLE)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 

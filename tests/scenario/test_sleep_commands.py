@@ -1,4 +1,4 @@
-"""`/sleep` and its options through the whole house, and what a sleep by hand may spend on summaries."""
+"""`/sleep` and its options through the whole app, and what a sleep by hand may spend on summaries."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_what_it_does_not_know_it_tells_and_does_not_sleep(tmp_path: Path,
 
 
 async def test_a_whole_night_of_a_home_is_taken_back_and_does_not_come_again(tmp_path: Path) -> None:
-    """With Mem0 and all that a house has."""
+    """With Mem0 and all that an app has."""
     async with run_app(tmp_path, "Nice.") as it:
         await it.say(OSLO)
         await it.wait_idle()

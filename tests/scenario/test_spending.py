@@ -1,5 +1,5 @@
 """F43, I9: every call of every kind is counted, and what becomes of a conversation when the budget is used up: through
-the whole house, with the real SDK against a strict server."""
+the whole app, with the real SDK against a strict server."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def server(shared: PromptDrivenServer) -> PromptDrivenServer:
 
 @dataclass
 class SpendingSetup:
-    house: App
+    app: App
     bridge: RecordingBridge
     clock: SteppingClock
     server: PromptDrivenServer
@@ -70,21 +70,21 @@ class SpendingSetup:
         """What was said, and the answer."""
         before = len(self.bridge.bodies)
         number = f"{session} {self.clock()}"
-        await self.house.runtime.accept(owner_message(text, external_id=number, session=session, scope=scope))
+        await self.app.runtime.accept(owner_message(text, external_id=number, session=session, scope=scope))
         await self.answered()
         return "\n".join(self.bridge.bodies[before:])
 
     async def answered(self) -> None:
-        await self.house.runtime.wait_until_idle()
-        await self.house.dispatcher.flush()
+        await self.app.runtime.wait_until_idle()
+        await self.app.dispatcher.flush()
 
     def kinds(self) -> dict[str, int]:
         """Calls by kind, as the ledger has them."""
-        return {kind: spent.calls for kind, spent in self.house.stores.ledger.spent_by("kind", self.clock.now - _LONG)}
+        return {kind: spent.calls for kind, spent in self.app.stores.ledger.spent_by("kind", self.clock.now - _LONG)}
 
     def notices(self) -> list[str]:
         """What went out to the owner beside answers."""
-        items = self.house.stores.outbox.recent_items("main", limit=200)
+        items = self.app.stores.outbox.recent_items("main", limit=200)
         return [item.outgoing.body for item in items if item.outgoing.key.startswith("budget:")]
 
 
@@ -92,7 +92,7 @@ _LONG = timedelta(days=60)
 
 
 @asynccontextmanager
-async def housed(home: Path, server: PromptDrivenServer, **environ: str) -> AsyncIterator[SpendingSetup]:
+async def open_app(home: Path, server: PromptDrivenServer, **environ: str) -> AsyncIterator[SpendingSetup]:
     settings = {
         "ASSISTANT_HOME": str(home),
         "ASSISTANT_MODEL__PROVIDER": "anthropic",
@@ -136,7 +136,7 @@ def _as_it_is_asked(body: dict[str, Any]) -> Behaviour:
     return ScriptedAnswer("I leave that to the rules.") if "</memories>" in asking else ScriptedAnswer("A fine walk.")
 
 
-async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_the_ledger(
+async def test_f43_a_day_of_an_app_calls_for_every_purpose_and_each_call_is_in_the_ledger(
     tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     server.says = _as_it_is_asked
@@ -144,32 +144,32 @@ async def test_f43_a_day_of_a_house_calls_for_every_purpose_and_each_call_is_in_
         memory = {"EMBEDDER": "openai", "EMBEDDER_URL": embedder.url, "EMBEDDER_KEY": "k", "EMBEDDER_MODEL": "letters"}
         environ = {f"ASSISTANT_MEMORY__{name}": value for name, value in memory.items()}
         environ["ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS"] = "15000"
-        async with housed(tmp_path, server, **environ) as it:
-            await asyncio.to_thread(try_model, it.house.settings, it.clock, served=True)
+        async with open_app(tmp_path, server, **environ) as it:
+            await asyncio.to_thread(try_model, it.app.settings, it.clock, served=True)
             await it.say("I live in Oslo. I like long walks by the sea, and I work as a carpenter.")
-            await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
+            await it.app.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
             it.clock.now += timedelta(hours=1, minutes=5)
-            await it.house.agenda_scheduler.fire_due()
+            await it.app.agenda_scheduler.fire_due()
             await it.answered()
             for number in range(5):
                 await it.say(f"walk {number}: {WALK}")
             await it.say("I moved from Oslo to Bergen. I like long walks in the hills now.")
-            await it.house.commands.run("/compact", "main")
+            await it.app.commands.run("/compact", "main")
             for number in range(5, 8):
                 await it.say(f"walk {number}: {WALK}")
-            await it.house.sleep.scheduler.run_now("sleep")
+            await it.app.sleep.scheduler.run_now("sleep")
             kinds = it.kinds()
             assert set(kinds) == set(get_args(CallPurpose)), kinds
             # No request left that the ledger does not have, and none is there that was not sent.
             assert not server.complaints
             assert sum(kinds.values()) - kinds["embedding"] == len(server.requests)
             assert kinds["embedding"] == len(embedder.request_bodies) > 0
-            standing = it.house.stores.ledger.budget_status(it.clock.now)
+            standing = it.app.stores.ledger.budget_status(it.clock.now)
             # Who embeds reads the clock by itself.
             assert standing.day.calls == sum(kinds.values()) - kinds["embedding"]
             quiet = [
                 spent.usd
-                for kind, spent in it.house.stores.ledger.spent_by("kind", it.clock.now - _LONG)
+                for kind, spent in it.app.stores.ledger.spent_by("kind", it.clock.now - _LONG)
                 if kind in BACKGROUND_PURPOSES
             ]
             assert [cap.used for cap in standing.background] == pytest.approx([sum(quiet)] * 2)
@@ -197,16 +197,16 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
         f"{key}_BASE_URL": address,
         "ASSISTANT_MODEL__NAME": "claude-sonnet-5-5",
     }
-    house = build_app(load_settings(None, environ), SteppingClock())
+    app = build_app(load_settings(None, environ), SteppingClock())
 
     async def at_once(seconds: float) -> None:
         """Nobody waits."""
 
-    ledger = house.stores.ledger
+    ledger = app.stores.ledger
     means = ModelDeps(
-        ledger, house.stores.model_facts, lambda request, model: 100, SteppingClock(), OfflineModel, sleep=at_once
+        ledger, app.stores.model_facts, lambda request, model: 100, SteppingClock(), OfflineModel, sleep=at_once
     )
-    chain = build_model_chain(house.settings, means)
+    chain = build_model_chain(app.settings, means)
     try:
         heard = await call_model(chain, make_request("hi"))
         assert heard.reply.message.content == "here I am"
@@ -214,8 +214,8 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
         assert (kind, spent.calls, len(server.requests)) == ("chat", 4, 4)
     finally:
         await chain.aclose()
-        await house.models.aclose()
-        house.close()
+        await app.models.aclose()
+        app.close()
 
 
 # --------------------------------------------------------------------------------------------------- the cap is reached
@@ -232,7 +232,7 @@ def _looks_and_looks(body: dict[str, Any]) -> Behaviour:
 async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_nothing(
     tmp_path: Path, server: PromptDrivenServer
 ) -> None:
-    async with housed(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.10") as it:
+    async with open_app(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.10") as it:
         await it.say("the ferry leaves at nine from the north quay")
         server.says = _looks_and_looks
         reply = await it.say("when does the ferry leave?")
@@ -246,20 +246,20 @@ async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_
         )
         assert "The daily budget is used up: $" in reply and "in the middle of this answer" in reply
         assert "`go on`" in reply and "`/usage`" in reply
-        messages = it.house.stores.conversation.load_view("main").messages
+        messages = it.app.stores.conversation.load_view("main").messages
         calls = [call.id for message in messages for call in message.tool_calls]
         results = [message.tool_call_id for message in messages if message.role == "tool"]
         assert sorted(calls) == sorted(results) and len(calls) >= 2
         assert messages[-1].role == "assistant" and not messages[-1].tool_calls
         assert len(it.notices()) == 1 and it.notices()[0].startswith("The daily budget is used up")
-        assert any("daily budget is used up" in problem for problem in it.house.status()["problems"])
+        assert any("daily budget is used up" in problem for problem in it.app.status()["problems"])
         # Nobody is asked beyond the cap, however often somebody tries.
         await it.say("and now?")
-        assert it.kinds()["chat"] == made and it.house.stores.ledger.budget_status(it.clock.now).day.usd <= 0.10
+        assert it.kinds()["chat"] == made and it.app.stores.ledger.budget_status(it.clock.now).day.usd <= 0.10
         # A raised cap takes effect at once: no look of the daemon between.
         (tmp_path / "config.toml").write_text("[budget]\nmonthly_usd = 90.0\n")
         server.says = lambda body: ScriptedAnswer("At nine.")
-        it.house.stores.ledger.budget = it.house.stores.ledger.budget.model_copy(update={"daily_usd": 5.0})
+        it.app.stores.ledger.budget = it.app.stores.ledger.budget.model_copy(update={"daily_usd": 5.0})
         assert await it.say("go on") == "At nine."
 
 
@@ -267,7 +267,7 @@ async def test_f43_a_cap_raised_in_the_file_holds_for_the_very_next_call(
     tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     (tmp_path / "config.toml").write_text("[budget]\ndaily_usd = 0.0001\n")
-    async with housed(tmp_path, server) as it:
+    async with open_app(tmp_path, server) as it:
         assert "an answer of offline mode" in await it.say("are you there?")
         (tmp_path / "config.toml").write_text("[budget]\ndaily_usd = 5.0\n")
         server.play(ScriptedAnswer("Here again."))
@@ -277,7 +277,7 @@ async def test_f43_a_cap_raised_in_the_file_holds_for_the_very_next_call(
 async def test_f43_why_the_built_in_model_answers_is_said_once_a_day_and_to_guests_without_sums(
     tmp_path: Path, server: PromptDrivenServer
 ) -> None:
-    async with housed(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.0001") as it:
+    async with open_app(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.0001") as it:
         first = await it.say("hello")
         assert "(The daily budget is used up: $0.00 of $0.00" in first and "said once a day" in first
         assert "budget" not in await it.say("hello again")
@@ -300,25 +300,25 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
 ) -> None:
     server.says = _as_it_is_asked
     environ = {"ASSISTANT_BUDGET__BACKGROUND_SHARE": "0.0001", "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "15000"}
-    async with housed(tmp_path, server, **environ) as it:
+    async with open_app(tmp_path, server, **environ) as it:
         await it.say("I live in Oslo. I work as a carpenter.")
         for number in range(7):
             await it.say(f"walk {number}: {WALK}")
         asked_before = len(server.requests)
         refused: list[str] = []
-        it.house.stores.ledger.reload_budget = lambda: refused.append("asked again")
-        report = await it.house.sleep.scheduler.run_now("nap")
+        it.app.stores.ledger.reload_budget = lambda: refused.append("asked again")
+        report = await it.app.sleep.scheduler.run_now("nap")
         assert report is not None and report.state == "done"
         assert len(server.requests) == asked_before and refused == ["asked again"]
         assert {"extract", "compact"} <= set(report.phases)
         assert "work in the background" in report.phases["extract"]["budget"]
         assert report.phases["extract"]["written"] >= 1
-        status = it.house.status()
+        status = it.app.status()
         assert not any("budget" in problem for problem in status["problems"])
         assert [note for note in status["spent"]["notes"] if "sleep goes on without a model" in note]
         (notice,) = it.notices()
         assert "work in the background" in notice and "you are answered as before" in notice
-        await it.house.sleep.scheduler.run_now("nap")
+        await it.app.sleep.scheduler.run_now("nap")
         assert it.notices() == [notice]
         # Answers are none of it.
         assert "A fine walk." in await it.say("how was it?")
@@ -327,13 +327,13 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
 async def test_a_schedule_over_the_part_of_the_background_is_answered_by_the_built_in_model(
     tmp_path: Path, server: PromptDrivenServer
 ) -> None:
-    async with housed(tmp_path, server, ASSISTANT_BUDGET__BACKGROUND_SHARE="0.0") as it:
-        await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
+    async with open_app(tmp_path, server, ASSISTANT_BUDGET__BACKGROUND_SHARE="0.0") as it:
+        await it.app.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
         it.clock.now += timedelta(hours=1, minutes=5)
-        await it.house.agenda_scheduler.fire_due()
+        await it.app.agenda_scheduler.fire_due()
         await it.answered()
         assert server.requests == [] and "work in the background may use is used up" in it.bridge.bodies[-1]
-        await it.house.commands.run("/schedule run news", "main", bridge="kept")
+        await it.app.commands.run("/schedule run news", "main", bridge="kept")
         await it.answered()
         # Somebody waits for that one.
         assert it.kinds() == {"chat": 1} and len(server.requests) == 1
@@ -362,10 +362,10 @@ async def test_helpers_of_a_schedule_are_the_background_too_and_those_of_an_answ
     tmp_path: Path, server: PromptDrivenServer
 ) -> None:
     server.says = _delegates
-    async with housed(tmp_path, server) as it:
-        await it.house.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
+    async with open_app(tmp_path, server) as it:
+        await it.app.commands.run('/schedule add news "What is new?" --every "day at 10"', "main", bridge="kept")
         it.clock.now += timedelta(hours=1, minutes=5)
-        await it.house.agenda_scheduler.fire_due()
+        await it.app.agenda_scheduler.fire_due()
         await it.answered()
         # The turn, its helper, the turn again.
         assert it.kinds() == {"schedule": 3}

@@ -1,4 +1,4 @@
-"""One long conversation through the whole house: what it cost and what it remembered, in one plain table.
+"""One long conversation through the whole app: what it cost and what it remembered, in one plain table.
 
 `python -m tests.study [--turns 2000] [--facts 200] [--keep 10,3] [--seed 7] [--window 32000] [--awake] [--unbroken]
 [--set context.target=0.4] [--quick]`. Every summary forgets all but `--keep` facts; several numbers hold the

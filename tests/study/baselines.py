@@ -1,6 +1,6 @@
 """The same conversation as assistants with a sliding window would send it, billed in the same way.
 
-They have the house's own system blocks and tools, the same words, the same tool output, at the same times, and nothing
+They have the app's own system blocks and tools, the same words, the same tool output, at the same times, and nothing
 else: no summary, nothing recalled, no search for what was forgotten (their model answers at once, as if it knew). Their
 breakpoints for the cache are as good as can be. A conversation is full when its next request and the room kept for the
 answer would pass the window; what is dropped are the oldest messages, never a tool call without its result, and what

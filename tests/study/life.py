@@ -1,5 +1,5 @@
-"""The conversation held with the real house: real stores, runtime, compaction and SDK, over HTTP with the strict
-server. Time is injected; between sittings the house naps, and at night it sleeps, as the daemon would let it."""
+"""The conversation held with the real app: real stores, runtime, compaction and SDK, over HTTP with the strict
+server. Time is injected; between sittings the app naps, and at night it sleeps, as the daemon would let it."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ async def run_study(
     with StudyServer(answerer, window, lambda: clock.now.timestamp()) as server:
         settings = _settings(home, server, wanted or {})
         _furnish(settings.home.workspace, conversation.files)
-        house = build_app(settings, clock, bridges={"kept": (bridge := RecordingBridge())})
-        life = _Life(house, bridge, clock, server, answerer)
+        app = build_app(settings, clock, bridges={"kept": (bridge := RecordingBridge())})
+        life = _Life(app, bridge, clock, server, answerer)
         try:
-            await house.start()
+            await app.start()
             await life.live(conversation, sleeps=sleeps)
             return life.told()
         finally:
-            await house.runtime.stop(5)
-            await house.models.aclose()
-            house.close()
+            await app.runtime.stop(5)
+            await app.models.aclose()
+            app.close()
 
 
 class _Life:
     def __init__(
-        self, house: App, bridge: RecordingBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
+        self, app: App, bridge: RecordingBridge, clock: SteppingClock, server: StudyServer, answerer: Answerer
     ) -> None:
-        self._house = house
+        self._app = app
         self._bridge = bridge
         self._clock = clock
         self._server = server
@@ -78,7 +78,7 @@ class _Life:
     async def live(self, conversation: StudyConversation, *, sleeps: bool) -> None:
         for earlier, turn in zip((None, *conversation.turns), conversation.turns, strict=False):
             if earlier is not None and turn.at - earlier.at > _A_WHILE:
-                self._house.upkeep()
+                self._app.upkeep()
                 if sleeps:
                     await self._rest(earlier.at, turn.at)
             await self._hold(turn)
@@ -86,9 +86,9 @@ class _Life:
     async def _hold(self, turn: StudyTurn) -> None:
         self._clock.now = turn.at
         self._answerer.turn, self._server.turn = turn, turn.number
-        await self._house.runtime.accept(owner_message(turn.text, external_id=str(turn.number)))
-        await self._house.runtime.wait_until_idle()
-        await self._house.dispatcher.flush()
+        await self._app.runtime.accept(owner_message(turn.text, external_id=str(turn.number)))
+        await self._app.runtime.wait_until_idle()
+        await self._app.dispatcher.flush()
         if not self._frame:
             body = self._server.bodies[0]
             self._frame = {key: body[key] for key in ("system", "tools")}
@@ -99,26 +99,26 @@ class _Life:
 
     async def _rest(self, since: datetime, until: datetime) -> None:
         """What happens in a gap: a nap when it is quiet for long enough, sleep at night."""
-        wanted = self._house.settings.values.sleep
+        wanted = self._app.settings.values.sleep
         nap = since + timedelta(minutes=wanted.nap_minutes, seconds=30)
         if wanted.nap_minutes and nap < until:
             self._clock.now = nap
-            self._house.sleep.scheduler.check_due()
-            if self._house.sleep.scheduler.is_asleep():
-                await self._house.sleep_now("nap")
+            self._app.sleep.scheduler.check_due()
+            if self._app.sleep.scheduler.is_asleep():
+                await self._app.sleep_now("nap")
         for night in _nights(since, until, wanted.at):
             self._clock.now = night
-            await asleep(self._house)
+            await asleep(self._app)
         self._server.forget_bodies()
 
     def told(self) -> StudyRun:
-        measures = self._house.contexts.meter
+        measures = self._app.contexts.meter
         terms = measures.terms(MAIN_SESSION)
         assert terms is not None
         return StudyRun(
             tuple(self._server.seen()),
             self._answerer.outcomes,
-            tuple(self._house.stores.conversation.checkpoints(MAIN_SESSION)),
+            tuple(self._app.stores.conversation.checkpoints(MAIN_SESSION)),
             tuple(self._server.refused),
             tuple(self._failed),
             self._frame,
@@ -126,9 +126,9 @@ class _Life:
         )
 
 
-async def asleep(house: App) -> None:
+async def asleep(app: App) -> None:
     """One night."""
-    await house.sleep.scheduler.run_now("sleep")
+    await app.sleep.scheduler.run_now("sleep")
 
 
 def _nights(since: datetime, until: datetime, at: str) -> list[datetime]:

@@ -42,7 +42,7 @@ class MeasuredRequest:
 
 
 class StudyServer(StrictServer):
-    """A strict server whose model is `answer`. Give it the clock of the house, in seconds."""
+    """A strict server whose model is `answer`. Give it the clock of the app, in seconds."""
 
     def __init__(self, answer: Callable[[Body], ScriptedAnswer], window: int, clock: Callable[[], float]) -> None:
         super().__init__(

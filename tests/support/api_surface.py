@@ -1,5 +1,5 @@
 """Everything through which words of a home can be reached or changed, found by looking: tools, slash commands, the
-command lines, the routes of the control API, and the public methods of the stores and of the rooms of a house."""
+command lines, the routes of the control API, and the public methods of the stores and of the rooms of an app."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def command_lines() -> set[str]:
     return {*subcommands("assistant", assistant), *subcommands("aihistory", aihistory)}
 
 
-def api_routes(house: App) -> set[str]:
+def api_routes(app: App) -> set[str]:
     """As in `POST /v1/messages`."""
-    app = build_web_app(house.web.deps)
-    return {f"{method.upper()} {path}" for path, item in app.openapi()["paths"].items() for method in item}
+    web_app = build_web_app(app.web.deps)
+    return {f"{method.upper()} {path}" for path, item in web_app.openapi()["paths"].items() for method in item}
 
 
 def public_methods(thing: object) -> dict[str, Callable[..., Any]]:
@@ -53,15 +53,15 @@ def public_methods(thing: object) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def app_stores(house: App) -> dict[str, object]:
+def app_stores(app: App) -> dict[str, object]:
     """By their names in `Stores`."""
-    return {field.name: getattr(house.stores, field.name) for field in dataclasses.fields(house.stores)}
+    return {field.name: getattr(app.stores, field.name) for field in dataclasses.fields(app.stores)}
 
 
-def app_parts(house: App) -> dict[str, object]:
-    """What of the house is ours, by name, the house itself included; rooms in rooms too."""
-    found: dict[str, object] = {"house": house}
-    for name, thing in vars(house).items():
+def app_parts(app: App) -> dict[str, object]:
+    """What of the app is ours, by name, the app itself included; rooms in rooms too."""
+    found: dict[str, object] = {"app": app}
+    for name, thing in vars(app).items():
         if type(thing).__module__.startswith(PROJECT_PREFIXES) and name not in ("settings", "stores"):
             found[name.lstrip("_")] = thing
             if dataclasses.is_dataclass(thing):
@@ -72,9 +72,9 @@ def app_parts(house: App) -> dict[str, object]:
     return found
 
 
-def reachable_methods(house: App) -> dict[str, dict[str, Callable[..., Any]]]:
+def reachable_methods(app: App) -> dict[str, dict[str, Callable[..., Any]]]:
     """Methods of everything, by what they belong to."""
-    things = {**{f"stores.{name}": thing for name, thing in app_stores(house).items()}, **app_parts(house)}
+    things = {**{f"stores.{name}": thing for name, thing in app_stores(app).items()}, **app_parts(app)}
     once = {id(thing): name for name, thing in reversed(things.items())}
     found = {name: things[name] for name in things if name in once.values()}
     return {name: methods for name, thing in found.items() if (methods := public_methods(thing))}

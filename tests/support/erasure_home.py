@@ -1,4 +1,4 @@
-"""A home in which the same words stand in every place that keeps words, put there the way the house puts them."""
+"""A home in which the same words stand in every place that keeps words, put there the way the app puts them."""
 
 from __future__ import annotations
 

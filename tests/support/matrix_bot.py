@@ -1,4 +1,4 @@
-"""The assistant's account on a Matrix server in tests: bridges that are made from it, and the door of their house."""
+"""The assistant's account on a Matrix server in tests: bridges that are made from it, and the door of their app."""
 
 from __future__ import annotations
 

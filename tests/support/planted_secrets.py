@@ -39,7 +39,7 @@ def foreign_secrets(session: str) -> list[str]:
 
 
 async def plant_secrets(home: Path) -> None:
-    """Everybody says and keeps their secret, and the house sleeps over it."""
+    """Everybody says and keeps their secret, and the app sleeps over it."""
     async with run_app(home, lambda request: f"Noted: {request.messages[-1].content[:200]}") as it:
         them = BridgePeople(it)
         await them.allow_everybody()

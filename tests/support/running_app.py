@@ -25,7 +25,7 @@ _CODE = re.compile(r"\b[23456789A-HJKMNP-TV-Z]{8}\b")
 
 @dataclass
 class BridgePeople:
-    """A house and its network, on which everybody writes under a number. `told` has what went to each place since the
+    """An app and its network, on which everybody writes under a number. `told` has what went to each place since the
     last look."""
 
     running: LiveApp
@@ -103,14 +103,14 @@ async def run_app(
     settings = load_settings(None, environment)
     bridge, clock = RecordingBridge(), SteppingClock()
     model = model or ScriptedModel(*script)  # type: ignore[arg-type]
-    house = build_app(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
+    app = build_app(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
     try:
-        await house.start()
-        yield LiveApp(house, model, bridge, clock, [])
-        assert house.stores.verifier.verify().ok
+        await app.start()
+        yield LiveApp(app, model, bridge, clock, [])
+        assert app.stores.verifier.verify().ok
     finally:
-        await house.runtime.stop(5)
-        house.close()
+        await app.runtime.stop(5)
+        app.close()
 
 
 def use_model(app: App, model: Model) -> None:

@@ -45,11 +45,11 @@ async def open_memories(
     settings: MemoryStoreSettings, command: Sequence[str] = MEMORY_WORKER_COMMAND
 ) -> AsyncIterator[Mem0Client]:
     db = open_memory_db(settings, NOW)
-    house = open_mem0_client(settings, db, command)
+    app = open_mem0_client(settings, db, command)
     try:
-        yield house
+        yield app
     finally:
-        await house.aclose()
+        await app.aclose()
         db.close()
 
 

@@ -1,4 +1,4 @@
-"""A house that runs, with a scripted model, and its web API as callers reach it: over the control socket and TCP."""
+"""An app that runs, with a scripted model, and its web API as callers reach it: over the control socket and TCP."""
 
 from __future__ import annotations
 
@@ -135,30 +135,30 @@ async def run_web_api(
     environment = {name: value for name, value in {**mine, **given}.items() if value}
     load = partial(load_settings, None, environment, ring=None)
     model = ScriptedModel(*script)
-    house = build_app(load(), SteppingClock(), model=model, reread=load)
-    token = house.settings.values.web.token.get_secret_value()
+    app = build_app(load(), SteppingClock(), model=model, reread=load)
+    token = app.settings.values.web.token.get_secret_value()
     try:
-        await house.start()
-        worker = asyncio.create_task(house.runtime.run())
-        async with house.serve(), _callers(house, f"{scheme}://127.0.0.1:{port}", token, trusting) as (tcp, own):
-            if listening and house.web.tcp is not None:
+        await app.start()
+        worker = asyncio.create_task(app.runtime.run())
+        async with app.serve(), _callers(app, f"{scheme}://127.0.0.1:{port}", token, trusting) as (tcp, own):
+            if listening and app.web.tcp is not None:
                 async with asyncio.timeout(10):
-                    await house.web.tcp.opened.wait()
-            yield LiveApi(house, model, tcp, own, port)
-            await house.runtime.stop(5)
+                    await app.web.tcp.opened.wait()
+            yield LiveApi(app, model, tcp, own, port)
+            await app.runtime.stop(5)
         await worker
     finally:
-        house.close()
+        app.close()
 
 
 @asynccontextmanager
 async def _callers(
-    house: App, address: str, token: str, trusting: ssl.SSLContext | bool
+    app: App, address: str, token: str, trusting: ssl.SSLContext | bool
 ) -> AsyncIterator[tuple[ApiClient, ApiClient]]:
     async with contextlib.AsyncExitStack() as stack:
         headers = {"Authorization": f"Bearer {token}"}
         tcp = await stack.enter_async_context(httpx2.AsyncClient(base_url=address, headers=headers, verify=trusting))
-        path = stack.enter_context(short_address(house.settings.home.socket))
+        path = stack.enter_context(short_address(app.settings.home.socket))
         transport = httpx2.AsyncHTTPTransport(uds=path)
         own = await stack.enter_async_context(httpx2.AsyncClient(base_url="http://assistant", transport=transport))
         yield ApiClient(tcp), ApiClient(own)

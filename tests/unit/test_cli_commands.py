@@ -86,11 +86,11 @@ def test_the_version_is_told() -> None:
 
 
 def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -> None:
-    house = build_app(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
+    app = build_app(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), utc_now)
     try:
-        assert sorted(house.commands.names()) == sorted(SLASH_COMMANDS)
+        assert sorted(app.commands.names()) == sorted(SLASH_COMMANDS)
     finally:
-        house.close()
+        app.close()
 
 
 @pytest.mark.parametrize(

@@ -131,25 +131,25 @@ def test_the_prompt_of_a_helper_is_a_file_that_is_not_empty() -> None:
 
 
 async def test_every_helper_sees_the_same_request_and_its_own_task_last() -> None:
-    house = DelegationSetup(ScriptedModel(by_task(one="first", two="second")))
-    given = house.request
-    assert await house.run("one", "two") == ["first", "second"]
+    app = DelegationSetup(ScriptedModel(by_task(one="first", two="second")))
+    given = app.request
+    assert await app.run("one", "two") == ["first", "second"]
     assert given is not None
-    for request in house.model.requests:
+    for request in app.model.requests:
         assert request.messages[: len(given.messages)] == given.messages
         assert all(mine is theirs for mine, theirs in zip(request.messages, given.messages, strict=False))
         assert (request.system, request.tools) == (given.system, given.tools)
         assert len(request.messages) == len(given.messages) + 1
-    assert [task_of(request) for request in house.model.requests] == ["one", "two"]
-    assert "Tools that run for you: look." in house.model.requests[0].messages[-1].content
+    assert [task_of(request) for request in app.model.requests] == ["one", "two"]
+    assert "Tools that run for you: look." in app.model.requests[0].messages[-1].content
 
 
 async def test_a_context_that_holds_runtime_notes_is_passed_on_byte_for_byte() -> None:
     """A note folded into a user message would be defused, were the snapshot normalised again."""
     noted = Message("user", f"<{NOTE_TAG}>\nThe sender edited #3.\n</{NOTE_TAG}>\n\nand now?", id=4)
-    house = DelegationSetup(ScriptedModel("yes"), request=snapshot(noted))
-    await house.run("one")
-    assert house.model.requests[0].messages[0] is noted
+    app = DelegationSetup(ScriptedModel("yes"), request=snapshot(noted))
+    await app.run("one")
+    assert app.model.requests[0].messages[0] is noted
 
 
 async def test_helpers_work_at_the_same_time_and_answers_keep_the_order_of_the_tasks() -> None:
@@ -172,16 +172,16 @@ async def test_helpers_work_at_the_same_time_and_answers_keep_the_order_of_the_t
             if later:
                 turn_of[later[0]].set()
 
-    house = DelegationSetup(InReverse(by_task(one="first", two="second", three="third")))
-    assert await house.run("one", "two", "three") == ["first", "second", "third"]
-    assert [task_of(request) for request in house.model.requests] == ["three", "two", "one"]
+    app = DelegationSetup(InReverse(by_task(one="first", two="second", three="third")))
+    assert await app.run("one", "two", "three") == ["first", "second", "third"]
+    assert [task_of(request) for request in app.model.requests] == ["three", "two", "one"]
 
 
 async def test_without_a_context_none_is_started() -> None:
-    house = DelegationSetup(ScriptedModel("yes"))
+    app = DelegationSetup(ScriptedModel("yes"))
     with pytest.raises(ToolError, match="None was started"):
-        await house.run("one", context=replace(CONTEXT, turn="another"))
-    assert (house.kept.rows, house.model.requests) == ([], [])
+        await app.run("one", context=replace(CONTEXT, turn="another"))
+    assert (app.kept.rows, app.model.requests) == ([], [])
 
 
 async def test_the_cache_of_the_conversation_is_read_and_extended() -> None:
@@ -190,9 +190,9 @@ async def test_the_cache_of_the_conversation_is_read_and_extended() -> None:
     loop = replace(
         snapshot(Message("user", "go"), call, Message("tool", "x", tool_call_id="a")), cache_boundaries=(0, 2)
     )
-    house = DelegationSetup(ScriptedModel(ToolCall("b", "look"), "done"), request=loop)
-    await house.run("one")
-    assert [request.cache_boundaries for request in house.model.requests] == [(2, 3), (2, 5)]
+    app = DelegationSetup(ScriptedModel(ToolCall("b", "look"), "done"), request=loop)
+    await app.run("one")
+    assert [request.cache_boundaries for request in app.model.requests] == [(2, 3), (2, 5)]
 
 
 # ------------------------------------------------------------------------------------------------------------ no effect
@@ -200,9 +200,9 @@ async def test_the_cache_of_the_conversation_is_read_and_extended() -> None:
 
 async def test_only_tools_without_effects_run_for_a_helper() -> None:
     calls = [ToolCall("c1", "look", {"at": "map"}), ToolCall("c2", "change"), ToolCall("c3", "delegate")]
-    house = DelegationSetup(ScriptedModel([*calls, ToolCall("c4", "unheard")], "done"))
-    assert await house.run("one") == ["done"]
-    results = {m.tool_call_id: m for m in house.model.requests[1].messages if m.role == "tool"}
+    app = DelegationSetup(ScriptedModel([*calls, ToolCall("c4", "unheard")], "done"))
+    assert await app.run("one") == ["done"]
+    results = {m.tool_call_id: m for m in app.model.requests[1].messages if m.role == "tool"}
     assert results["c1"].content.startswith("seen map")
     for refused in ("c2", "c3", "c4"):
         assert "does not run for helpers. Tools that do: look." in results[refused].content
@@ -212,9 +212,9 @@ async def test_only_tools_without_effects_run_for_a_helper() -> None:
 async def test_each_tool_run_of_each_helper_has_its_own_key() -> None:
     """Scripted models give the same call id again and again; keys and ids are unique all the same."""
     first = ToolCall("c1", "look", {"at": "it"})
-    house = DelegationSetup(ScriptedModel(lambda request: "done" if len(request.messages) > 5 else first))
-    await house.run("one", "two")
-    last = [request for request in house.model.requests if len(request.messages) > 5]
+    app = DelegationSetup(ScriptedModel(lambda request: "done" if len(request.messages) > 5 else first))
+    await app.run("one", "two")
+    last = [request for request in app.model.requests if len(request.messages) > 5]
     results = [m for request in last for m in request.messages if m.role == "tool"]
     assert len({m.content for m in results}) == len(results) == 4
     for request in last:
@@ -223,9 +223,9 @@ async def test_each_tool_run_of_each_helper_has_its_own_key() -> None:
 
 
 async def test_a_result_too_long_for_a_helper_keeps_both_its_ends() -> None:
-    house = DelegationSetup(ScriptedModel(ToolCall("c1", "look", {"at": "x" * 50_000}), "done"))
-    await house.run("one")
-    result = house.model.requests[1].messages[-1].content
+    app = DelegationSetup(ScriptedModel(ToolCall("c1", "look", {"at": "x" * 50_000}), "done"))
+    await app.run("one")
+    result = app.model.requests[1].messages[-1].content
     assert len(result) < 21_000
     assert result.startswith("seen xxx")
     assert "characters left out" in result
@@ -236,13 +236,13 @@ async def test_a_result_too_long_for_a_helper_keeps_both_its_ends() -> None:
 
 
 async def test_a_helper_that_goes_in_circles_is_told_its_last_step_and_then_stopped() -> None:
-    house = DelegationSetup(ScriptedModel(ToolCall("c", "look")), settings=ALL.model_copy(update={"max_steps": 3}))
-    [text] = await house.run("one")
+    app = DelegationSetup(ScriptedModel(ToolCall("c", "look")), settings=ALL.model_copy(update={"max_steps": 3}))
+    [text] = await app.run("one")
     assert text == f"{FAILED_PREFIX}The helper stopped after 3 model calls (delegation.max_steps)."
-    told = [any(LAST_STEP_NOTE in m.content for m in request.messages) for request in house.model.requests]
+    told = [any(LAST_STEP_NOTE in m.content for m in request.messages) for request in app.model.requests]
     assert told == [False, False, True]
-    assert f"<{NOTE_TAG}>" in house.model.requests[-1].messages[-1].content
-    assert house.states == [("one", "failed")]
+    assert f"<{NOTE_TAG}>" in app.model.requests[-1].messages[-1].content
+    assert app.states == [("one", "failed")]
 
 
 async def test_a_helper_never_uses_more_tokens_than_it_may() -> None:
@@ -252,17 +252,17 @@ async def test_a_helper_never_uses_more_tokens_than_it_may() -> None:
         for n in "abc"
     ]
     spent = [replace(reply, usage=Usage(990, 10)) for reply in replies]
-    house = DelegationSetup(ScriptedModel(*spent), settings=ALL.model_copy(update={"max_tokens": 3_000}))
-    [text] = await house.run("one")
+    app = DelegationSetup(ScriptedModel(*spent), settings=ALL.model_copy(update={"max_tokens": 3_000}))
+    [text] = await app.run("one")
     assert text == f"{FAILED_PREFIX}The helper stopped at 3000 tokens (delegation.max_tokens). It last said:\nso far"
-    assert [request.max_output_tokens for request in house.model.requests] == [2_000, 1_000]
+    assert [request.max_output_tokens for request in app.model.requests] == [2_000, 1_000]
 
 
 async def test_a_helper_whose_reading_fills_the_window_is_stopped_before_the_provider_refuses() -> None:
     sizes = iter((1_000, 9_900))
     model = ScriptedModel(ToolCall("c", "look"), window=10_000)
-    house = DelegationSetup(model, tokens_of=lambda request, model: next(sizes))
-    [text] = await house.run("one")
+    app = DelegationSetup(model, tokens_of=lambda request, model: next(sizes))
+    [text] = await app.run("one")
     assert "no longer fits into the model's window" in text
     assert len(model.requests) == 1
 
@@ -277,16 +277,16 @@ async def test_a_helper_that_takes_too_long_leaves_the_answers_of_the_others() -
             async for event in super().stream(request, *given, **names):
                 yield event
 
-    house = DelegationSetup(Stalling(by_task(fast="here")), seconds=0.05)
-    assert await house.run("slow", "fast") == [f"{FAILED_PREFIX}The helper had no answer after 0.05 seconds.", "here"]
-    assert house.states == [("slow", "failed"), ("fast", "done")]
+    app = DelegationSetup(Stalling(by_task(fast="here")), seconds=0.05)
+    assert await app.run("slow", "fast") == [f"{FAILED_PREFIX}The helper had no answer after 0.05 seconds.", "here"]
+    assert app.states == [("slow", "failed"), ("fast", "done")]
 
 
 async def test_a_model_that_fails_one_helper_leaves_the_others() -> None:
     trouble = ModelError("Over budget.", kind="budget")
-    house = DelegationSetup(ScriptedModel(by_task(one=trouble, two="fine")))
-    assert await house.run("one", "two") == [f"{FAILED_PREFIX}Over budget.", "fine"]
-    assert house.states == [("one", "failed"), ("two", "done")]
+    app = DelegationSetup(ScriptedModel(by_task(one=trouble, two="fine")))
+    assert await app.run("one", "two") == [f"{FAILED_PREFIX}Over budget.", "fine"]
+    assert app.states == [("one", "failed"), ("two", "done")]
 
 
 @pytest.mark.parametrize(
@@ -330,10 +330,10 @@ async def test_every_call_is_metered_and_its_cost_noted() -> None:
     priced = answered("ok", usage=Usage(10, 5, cost_usd=0.25))
     first = replace(priced, message=Message("assistant", tool_calls=(ToolCall("c", "look"),)))
     model = CountingModel(first, priced)
-    house = DelegationSetup(model)
-    await house.run("one")
+    app = DelegationSetup(model)
+    await app.run("one")
     assert model.made_for == [("chat", "main", "t7")] * 2
-    assert [one.cost_usd for one in house.kept.rows] == [0.5]
+    assert [one.cost_usd for one in app.kept.rows] == [0.5]
 
 
 async def test_helpers_are_called_for_what_their_turn_is_called_for() -> None:
@@ -343,21 +343,21 @@ async def test_helpers_are_called_for_what_their_turn_is_called_for() -> None:
 
 
 async def test_a_call_without_a_price_has_no_known_cost() -> None:
-    house = DelegationSetup(ScriptedModel(answered("ok", usage=Usage(10, 5))))
-    await house.run("one")
-    assert [one.cost_usd for one in house.kept.rows] == [None]
+    app = DelegationSetup(ScriptedModel(answered("ok", usage=Usage(10, 5))))
+    await app.run("one")
+    assert [one.cost_usd for one in app.kept.rows] == [None]
 
 
 async def test_f22_a_turn_that_is_stopped_ends_all_its_helpers() -> None:
     model = ScriptedModel("never")
     model.gate = asyncio.Event()
-    house = DelegationSetup(model)
-    running = asyncio.create_task(house.run("one", "two"))
+    app = DelegationSetup(model)
+    running = asyncio.create_task(app.run("one", "two"))
     await model.called.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert [(one.state, one.result) for one in house.kept.rows] == [("failed", f"{FAILED_PREFIX}{TURN_STOPPED}")] * 2
+    assert [(one.state, one.result) for one in app.kept.rows] == [("failed", f"{FAILED_PREFIX}{TURN_STOPPED}")] * 2
     assert len(asyncio.all_tasks()) == 1
 
 
@@ -371,11 +371,11 @@ async def test_a_bug_in_one_helper_leaves_none_noted_as_running() -> None:
             await asyncio.Event().wait()
             yield TextDelta("never")
 
-    house = DelegationSetup(Buggy())
+    app = DelegationSetup(Buggy())
     with pytest.raises(ExceptionGroup):
-        await house.run("one", "two")
-    assert house.states == [("one", "failed"), ("two", "failed")]
-    assert [one.cost_usd for one in house.kept.rows] == [0.0, 0.0]
+        await app.run("one", "two")
+    assert app.states == [("one", "failed"), ("two", "failed")]
+    assert [one.cost_usd for one in app.kept.rows] == [0.0, 0.0]
 
 
 async def test_an_answer_stands_although_the_disk_refuses_the_note_of_it() -> None:
@@ -384,10 +384,10 @@ async def test_an_answer_stands_although_the_disk_refuses_the_note_of_it() -> No
 
 
 async def test_nothing_starts_that_could_not_be_noted() -> None:
-    house = DelegationSetup(ScriptedModel("an answer"), InMemoryDelegations(fail_begin=StoreError("disk full")))
+    app = DelegationSetup(ScriptedModel("an answer"), InMemoryDelegations(fail_begin=StoreError("disk full")))
     with pytest.raises(StoreError):
-        await house.run("one")
-    assert house.model.requests == []
+        await app.run("one")
+    assert app.model.requests == []
 
 
 async def test_f22_a_call_made_again_under_its_key_pays_for_no_answer_twice() -> None:
@@ -395,6 +395,6 @@ async def test_f22_a_call_made_again_under_its_key_pays_for_no_answer_twice() ->
     first = kept.begin("t7:c1", "t7", "main", "owner", ["one", "two"], NOW)[0]
     kept.end(first.id, "done", "an answer", 0.5, NOW)
     kept.interrupt_running(NOW)
-    house = DelegationSetup(ScriptedModel("another"), kept)
-    assert await house.run("one", "two") == ["an answer", "another"]
-    assert [task_of(request) for request in house.model.requests] == ["two"]
+    app = DelegationSetup(ScriptedModel("another"), kept)
+    assert await app.run("one", "two") == ["an answer", "another"]
+    assert [task_of(request) for request in app.model.requests] == ["two"]

@@ -1,4 +1,4 @@
-"""The house rules that a linter does not know: sizes, empty packages, one reader of the environment, no leftovers."""
+"""The rules that a linter does not know: sizes, empty packages, one reader of the environment, no leftovers."""
 
 from __future__ import annotations
 

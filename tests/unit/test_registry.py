@@ -232,7 +232,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
         registry(greet, greet)
 
 
-def test_the_house_offers_its_tools_in_one_order_and_within_700_tokens(tmp_path: Path) -> None:
+def test_the_app_offers_its_tools_in_one_order_and_within_700_tokens(tmp_path: Path) -> None:
     names = ["search_history", "read_history", "manage_todo_list", "current_time", "list_files", "read_file"]
     box = build_toolbox(
         InMemoryHistory(), InMemoryTodos(), workspace=tmp_path, zone=ZoneInfo("UTC"), authority=grant_others(names)

@@ -1,4 +1,4 @@
-"""What a sleep may spend, and what a refusal of the house's budget means for the rest of it."""
+"""What a sleep may spend, and what a refusal of the app's budget means for the rest of it."""
 
 from __future__ import annotations
 
@@ -28,46 +28,46 @@ async def stream(model: BudgetedModel) -> None:
 
 
 async def test_f43_after_one_refusal_nobody_is_asked_in_the_rest_of_that_sleep() -> None:
-    of_house, model = purse(), ScriptedModel(SPENT, "here")
-    thrifty = BudgetedModel(model, of_house)
-    of_house.start(NOW)
+    sleep_budget, model = purse(), ScriptedModel(SPENT, "here")
+    thrifty = BudgetedModel(model, sleep_budget)
+    sleep_budget.start(NOW)
     for _ in range(3):
         with pytest.raises(BudgetExceeded):
             await stream(thrifty)
     assert len(model.requests) == 1 and thrifty.provider == "offline"
-    assert of_house.exhausted_reason == "The daily budget is used up: $5.00 of $5.00. The rules did the rest"
-    of_house.stop()
-    of_house.start(NOW)
+    assert sleep_budget.exhausted_reason == "The daily budget is used up: $5.00 of $5.00. The rules did the rest"
+    sleep_budget.stop()
+    sleep_budget.start(NOW)
     await stream(thrifty)
     assert len(model.requests) == 2 and thrifty.provider == "scripted"
 
 
 async def test_a_summary_that_is_refused_ends_the_asking_too() -> None:
-    of_house = purse()
-    of_house.start(NOW)
+    sleep_budget = purse()
+    sleep_budget.start(NOW)
     with pytest.raises(SummaryUnusable):
-        await request_summary(ScriptedModel(SPENT), ASKED, "main", lambda *about: None, SummaryAttempts(), of_house)
-    assert of_house.is_exhausted
+        await request_summary(ScriptedModel(SPENT), ASKED, "main", lambda *about: None, SummaryAttempts(), sleep_budget)
+    assert sleep_budget.is_exhausted
 
 
 @pytest.mark.parametrize("error", [RepeatedRequestBlocked(), ModelError("down", kind="network")])
 async def test_what_says_nothing_of_other_requests_leaves_the_model_to_them(error: ModelError) -> None:
-    of_house = purse()
-    of_house.start(NOW)
+    sleep_budget = purse()
+    sleep_budget.start(NOW)
     with pytest.raises(ModelError):
-        await stream(BudgetedModel(ScriptedModel(error), of_house))
-    assert not of_house.is_exhausted
+        await stream(BudgetedModel(ScriptedModel(error), sleep_budget))
+    assert not sleep_budget.is_exhausted
 
 
 async def test_between_sleeps_a_refusal_is_no_more_than_that() -> None:
-    of_house = purse()
+    sleep_budget = purse()
     with pytest.raises(BudgetExceeded):
-        await stream(BudgetedModel(ScriptedModel(SPENT), of_house))
-    assert not of_house.is_exhausted
+        await stream(BudgetedModel(ScriptedModel(SPENT), sleep_budget))
+    assert not sleep_budget.is_exhausted
 
 
 async def test_its_own_limit_is_told_as_its_own() -> None:
-    of_house = purse(0.5)
-    of_house.start(NOW)
+    sleep_budget = purse(0.5)
+    sleep_budget.start(NOW)
     with pytest.raises(BudgetExceeded, match=r"^\$0\.50 a sleep"):
-        await stream(BudgetedModel(ScriptedModel("here"), of_house))
+        await stream(BudgetedModel(ScriptedModel("here"), sleep_budget))

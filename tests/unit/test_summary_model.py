@@ -95,7 +95,7 @@ async def test_nobody_writes_instead_of_a_writer_that_fails(tmp_path: Path, serv
 # -------------------------------------------------------------------------------------------------------------- prompts
 
 
-def house(home: Path) -> App:
+def app(home: Path) -> App:
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     return build_app(settings, SteppingClock(), model=ScriptedModel("ok"))
 
@@ -105,7 +105,7 @@ def test_a_prompt_of_the_home_that_cannot_be_read_is_refused_at_start(tmp_path: 
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / f"{name}.md").write_bytes(b"Summarise \xff\xfe this.")
     with pytest.raises(SettingsError, match=rf"{name}\.md cannot be read: .* Nothing was started\.$") as refused:
-        house(tmp_path)
+        app(tmp_path)
     assert len(str(refused.value).splitlines()) == 1
     (tmp_path / "prompts" / f"{name}.md").write_text("Summarise this: <summary>, <memories>.", "utf-8")
-    house(tmp_path).close()
+    app(tmp_path).close()

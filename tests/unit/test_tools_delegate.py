@@ -111,5 +111,5 @@ def test_a_crash_during_a_delegation_is_told_to_the_model_and_never_repeated() -
     assert box(AnsweringHelpers()).effects("delegate") == "once"
 
 
-def test_a_house_without_helpers_offers_none() -> None:
+def test_an_app_without_helpers_offers_none() -> None:
     assert "delegate" not in [spec.name for spec in box(None).specs("owner")]

@@ -162,5 +162,5 @@ async def test_what_is_wrong_is_told_and_closes_nothing(
     assert requests.rows[0].state == "open"
 
 
-def test_a_house_without_a_ledger_of_requests_has_no_such_tool() -> None:
+def test_an_app_without_a_ledger_of_requests_has_no_such_tool() -> None:
     assert "close_requests" not in [spec.name for spec in box(None).specs("owner")]

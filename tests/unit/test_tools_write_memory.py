@@ -70,7 +70,7 @@ class ToolSetup:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[ToolSetup]:
+def app(tmp_path: Path) -> Iterator[ToolSetup]:
     home, talk = MemoryFilesHome(tmp_path / "home").open(), HeardMessages()
     journal = StoredJournal(home.db)
     tools = [
@@ -85,59 +85,59 @@ def house(tmp_path: Path) -> Iterator[ToolSetup]:
 # ------------------------------------------------------------------------------------------------------ update_profile
 
 
-async def test_a_profile_is_made_and_shown_with_what_takes_it_back(house: ToolSetup) -> None:
-    text = await house.use(
+async def test_a_profile_is_made_and_shown_with_what_takes_it_back(app: ToolSetup) -> None:
+    text = await app.use(
         "update_profile", name="Marta", aliases=["my sister"], attributes={"lives in": "Bergen"}, since="2026-03-01"
     )
     assert text.startswith('Profile 1 of "Marta", change 1:\n> --- 1\n') and '> +   "value": "Bergen",' in text
-    (marta,) = house.home.profiles.list_profiles("owner")
+    (marta,) = app.home.profiles.list_profiles("owner")
     assert (marta.kind, marta.name, marta.aliases) == ("person", "Marta", ("my sister",))
     assert marta.attributes[0].since.astimezone(OSLO).date() == date(2026, 3, 1)
-    house.home.files.undo_edit(1, "owner", NOW)
-    assert house.home.profiles.list_profiles("owner") == []
+    app.home.files.undo_edit(1, "owner", NOW)
+    assert app.home.profiles.list_profiles("owner") == []
 
 
-async def test_a_changed_attribute_closes_the_old_value(house: ToolSetup) -> None:
-    await house.use("update_profile", "a", name="Marta", aliases=["my sister"], attributes={"lives in": "Oslo"})
+async def test_a_changed_attribute_closes_the_old_value(app: ToolSetup) -> None:
+    await app.use("update_profile", "a", name="Marta", aliases=["my sister"], attributes={"lives in": "Oslo"})
     later = NOW + timedelta(days=3)
-    text = await house.use("update_profile", "b", now=later, name="My sister", attributes={"lives in": "Bergen"})
+    text = await app.use("update_profile", "b", now=later, name="My sister", attributes={"lives in": "Bergen"})
     assert '> +   "until": "2026-11-23' in text
-    (marta,) = house.home.profiles.list_profiles("owner")
+    (marta,) = app.home.profiles.list_profiles("owner")
     assert [(one.value, one.since, one.until) for one in marta.attributes] == [
         ("Oslo", NOW, later),
         ("Bergen", later, None),
     ]
 
 
-async def test_what_is_left_out_stays_and_the_same_again_changes_nothing(house: ToolSetup) -> None:
-    await house.use("update_profile", "a", name="Aurora", kind="project", summary="A boat.")
-    await house.use("update_profile", "b", name="aurora", attributes={"due": "May"})
-    (aurora,) = house.home.profiles.list_profiles("owner")
+async def test_what_is_left_out_stays_and_the_same_again_changes_nothing(app: ToolSetup) -> None:
+    await app.use("update_profile", "a", name="Aurora", kind="project", summary="A boat.")
+    await app.use("update_profile", "b", name="aurora", attributes={"due": "May"})
+    (aurora,) = app.home.profiles.list_profiles("owner")
     assert (aurora.kind, aurora.name, aurora.summary) == ("project", "Aurora", "A boat.")
-    assert "says so already" in await house.use("update_profile", "c", name="Aurora", summary="A boat.")
+    assert "says so already" in await app.use("update_profile", "c", name="Aurora", summary="A boat.")
 
 
-async def test_a_change_called_again_after_a_crash_is_made_once_and_shown(house: ToolSetup) -> None:
-    first = await house.use("update_profile", "a", name="Marta", attributes={"lives in": "Oslo"})
-    again = await house.use(
+async def test_a_change_called_again_after_a_crash_is_made_once_and_shown(app: ToolSetup) -> None:
+    first = await app.use("update_profile", "a", name="Marta", attributes={"lives in": "Oslo"})
+    again = await app.use(
         "update_profile", "a", now=NOW + timedelta(days=1), name="Marta", attributes={"lives in": "Oslo"}
     )
-    assert again.split("\n")[1:] == first.split("\n")[1:] and len(house.home.files.list_edits("owner")) == 1
+    assert again.split("\n")[1:] == first.split("\n")[1:] and len(app.home.files.list_edits("owner")) == 1
 
 
-async def test_a_change_called_again_later_undoes_nothing_that_came_after(house: ToolSetup) -> None:
-    await house.use("update_profile", "a", name="Marta", attributes={"lives in": "Oslo"})
-    await house.use("update_profile", "b", name="Marta", now=NOW + timedelta(days=1), attributes={"lives in": "Bergen"})
-    stood = house.home.profiles.list_profiles("owner")
-    await house.use("update_profile", "a", name="Marta", now=NOW + timedelta(days=2), attributes={"lives in": "Oslo"})
-    assert house.home.profiles.list_profiles("owner") == stood
+async def test_a_change_called_again_later_undoes_nothing_that_came_after(app: ToolSetup) -> None:
+    await app.use("update_profile", "a", name="Marta", attributes={"lives in": "Oslo"})
+    await app.use("update_profile", "b", name="Marta", now=NOW + timedelta(days=1), attributes={"lives in": "Bergen"})
+    stood = app.home.profiles.list_profiles("owner")
+    await app.use("update_profile", "a", name="Marta", now=NOW + timedelta(days=2), attributes={"lives in": "Oslo"})
+    assert app.home.profiles.list_profiles("owner") == stood
 
 
-async def test_a_change_that_was_taken_back_is_not_made_again(house: ToolSetup) -> None:
-    await house.use("update_profile", "a", name="Marta")
-    house.home.files.undo_edit(1, "owner", NOW)
-    assert "taken back" in await house.use("update_profile", "a", name="Marta")
-    assert house.home.profiles.list_profiles("owner") == []
+async def test_a_change_that_was_taken_back_is_not_made_again(app: ToolSetup) -> None:
+    await app.use("update_profile", "a", name="Marta")
+    app.home.files.undo_edit(1, "owner", NOW)
+    assert "taken back" in await app.use("update_profile", "a", name="Marta")
+    assert app.home.profiles.list_profiles("owner") == []
 
 
 @pytest.mark.parametrize(
@@ -154,41 +154,41 @@ async def test_a_change_that_was_taken_back_is_not_made_again(house: ToolSetup) 
         ({"name": "M", "kind": "boss"}, "kind"),
     ],
 )
-async def test_what_does_not_fit_is_refused(house: ToolSetup, arguments: dict[str, object], why: str) -> None:
-    text = await house.use("update_profile", **arguments)  # type: ignore[arg-type]
+async def test_what_does_not_fit_is_refused(app: ToolSetup, arguments: dict[str, object], why: str) -> None:
+    text = await app.use("update_profile", **arguments)  # type: ignore[arg-type]
     assert is_failed_result(text) and why in text and len(text) < 600
-    assert house.home.profiles.list_profiles("owner") == []
+    assert app.home.profiles.list_profiles("owner") == []
 
 
-async def test_the_first_day_of_the_calendar_is_no_crash(house: ToolSetup) -> None:
-    text = await house.use("update_profile", name="M", attributes={"a": "b"}, since="0001-01-01")
+async def test_the_first_day_of_the_calendar_is_no_crash(app: ToolSetup) -> None:
+    text = await app.use("update_profile", name="M", attributes={"a": "b"}, since="0001-01-01")
     assert "out of range" in text
 
 
-async def test_f33_a_guests_call_neither_sees_nor_changes_the_owners_profile(house: ToolSetup) -> None:
-    await house.use("update_profile", "a", name="Marta", summary="secret")
-    text = await house.use("update_profile", "b", GUEST, name="Marta", summary="theirs")
+async def test_f33_a_guests_call_neither_sees_nor_changes_the_owners_profile(app: ToolSetup) -> None:
+    await app.use("update_profile", "a", name="Marta", summary="secret")
+    text = await app.use("update_profile", "b", GUEST, name="Marta", summary="theirs")
     assert "secret" not in text
-    assert [one.summary for one in house.home.profiles.list_profiles("owner")] == ["secret"]
+    assert [one.summary for one in app.home.profiles.list_profiles("owner")] == ["secret"]
 
 
-async def test_words_in_a_profile_are_shown_as_data(house: ToolSetup) -> None:
-    text = await house.use("update_profile", name='Eve"\nError: gone\n# Rules', summary="'; DROP TABLE edits; --")
+async def test_words_in_a_profile_are_shown_as_data(app: ToolSetup) -> None:
+    text = await app.use("update_profile", name='Eve"\nError: gone\n# Rules', summary="'; DROP TABLE edits; --")
     assert all(line.startswith("> ") for line in text.split("\n")[1:])
 
 
 # ---------------------------------------------------------------------------------------------------- edit_memory_file
 
 
-async def test_a_passage_is_appended_replaced_and_removed_and_shown_as_a_diff(house: ToolSetup) -> None:
-    text = await house.use("edit_memory_file", "a", new="# Me\nI sail.")
+async def test_a_passage_is_appended_replaced_and_removed_and_shown_as_a_diff(app: ToolSetup) -> None:
+    text = await app.use("edit_memory_file", "a", new="# Me\nI sail.")
     assert text == "MEMORY.md, change 1:\n> --- MEMORY.md\n> +++ MEMORY.md\n> @@ -0,0 +1,2 @@\n> +# Me\n> +I sail."
-    await house.use("edit_memory_file", "b", old="sail", new="row")
-    assert house.home.memory_md.read_text() == "# Me\nI row.\n"
-    text = await house.use("edit_memory_file", "c", old="I row.\n")
-    assert text.endswith("> -I row.") and house.home.memory_md.read_text() == "# Me\n"
-    house.home.files.undo_edit(3, "owner", NOW)
-    assert house.home.memory_md.read_text() == "# Me\nI row.\n"
+    await app.use("edit_memory_file", "b", old="sail", new="row")
+    assert app.home.memory_md.read_text() == "# Me\nI row.\n"
+    text = await app.use("edit_memory_file", "c", old="I row.\n")
+    assert text.endswith("> -I row.") and app.home.memory_md.read_text() == "# Me\n"
+    app.home.files.undo_edit(3, "owner", NOW)
+    assert app.home.memory_md.read_text() == "# Me\nI row.\n"
 
 
 @pytest.mark.parametrize(
@@ -203,77 +203,77 @@ async def test_a_passage_is_appended_replaced_and_removed_and_shown_as_a_diff(ho
     ],
 )
 async def test_what_cannot_be_done_is_refused_with_the_reason(
-    house: ToolSetup, arguments: dict[str, object], why: str
+    app: ToolSetup, arguments: dict[str, object], why: str
 ) -> None:
-    house.home.memory_md.write_text("a b a\n")
-    text = await house.use("edit_memory_file", **arguments)  # type: ignore[arg-type]
+    app.home.memory_md.write_text("a b a\n")
+    text = await app.use("edit_memory_file", **arguments)  # type: ignore[arg-type]
     assert is_failed_result(text) and why in text and len(text) < 400
-    assert house.home.memory_md.read_text() == "a b a\n" and house.home.files.list_edits("owner") == []
+    assert app.home.memory_md.read_text() == "a b a\n" and app.home.files.list_edits("owner") == []
 
 
-async def test_what_a_person_edited_meanwhile_stays(house: ToolSetup) -> None:
-    await house.use("edit_memory_file", "a", new="I sail on Mondays.")
-    house.home.memory_md.write_text("I sail on Fridays.\n")
-    text = await house.use("edit_memory_file", "b", old="I sail on Mondays.", new="I row.")
+async def test_what_a_person_edited_meanwhile_stays(app: ToolSetup) -> None:
+    await app.use("edit_memory_file", "a", new="I sail on Mondays.")
+    app.home.memory_md.write_text("I sail on Fridays.\n")
+    text = await app.use("edit_memory_file", "b", old="I sail on Mondays.", new="I row.")
     assert is_failed_result(text) and "edited it meanwhile" in text
-    assert house.home.memory_md.read_text() == "I sail on Fridays.\n"
+    assert app.home.memory_md.read_text() == "I sail on Fridays.\n"
 
 
 @pytest.mark.parametrize("arguments", [{"new": "I sail."}, {"old": "a", "new": "I sail."}, {"old": "a\n"}])
 async def test_an_edit_called_again_after_a_crash_is_made_once_and_shown(
-    house: ToolSetup, arguments: dict[str, object]
+    app: ToolSetup, arguments: dict[str, object]
 ) -> None:
-    house.home.memory_md.write_text("a\nb\n")
-    first = await house.use("edit_memory_file", **arguments)  # type: ignore[arg-type]
-    stands = house.home.memory_md.read_text()
-    assert await house.use("edit_memory_file", **arguments) == first  # type: ignore[arg-type]
-    assert house.home.memory_md.read_text() == stands and len(house.home.files.list_edits("owner")) == 1
+    app.home.memory_md.write_text("a\nb\n")
+    first = await app.use("edit_memory_file", **arguments)  # type: ignore[arg-type]
+    stands = app.home.memory_md.read_text()
+    assert await app.use("edit_memory_file", **arguments) == first  # type: ignore[arg-type]
+    assert app.home.memory_md.read_text() == stands and len(app.home.files.list_edits("owner")) == 1
 
 
-async def test_a_file_that_is_none_is_told_of_and_left_alone(house: ToolSetup) -> None:
-    house.home.memory_md.write_bytes(b"caf\xe9")
-    assert "is not UTF-8" in await house.use("edit_memory_file", new="x")
-    assert house.home.memory_md.read_bytes() == b"caf\xe9"
+async def test_a_file_that_is_none_is_told_of_and_left_alone(app: ToolSetup) -> None:
+    app.home.memory_md.write_bytes(b"caf\xe9")
+    assert "is not UTF-8" in await app.use("edit_memory_file", new="x")
+    assert app.home.memory_md.read_bytes() == b"caf\xe9"
 
 
-async def test_f33_nobody_but_the_owner_edits_the_file(house: ToolSetup) -> None:
-    house.home.memory_md.write_text("secret\n")
-    text = await house.use("edit_memory_file", "a", GUEST, new="x")
+async def test_f33_nobody_but_the_owner_edits_the_file(app: ToolSetup) -> None:
+    app.home.memory_md.write_text("secret\n")
+    text = await app.use("edit_memory_file", "a", GUEST, new="x")
     assert "may not be used" in text
     context = ToolContext("main", GUEST, "t1", "k", NOW)
-    text, ok = await house.box.run(ToolCall("c1", "edit_memory_file", {"new": "x"}), context, "owner")
+    text, ok = await app.box.run(ToolCall("c1", "edit_memory_file", {"new": "x"}), context, "owner")
     assert not ok and "owner's" in text and "secret" not in text
-    assert house.home.memory_md.read_text() == "secret\n"
+    assert app.home.memory_md.read_text() == "secret\n"
 
 
 # --------------------------------------------------------------------------------------------------- add_journal_entry
 
 
-async def test_an_entry_has_its_source_its_time_and_its_key(house: ToolSetup) -> None:
-    house.talk.say(1, "user")
-    house.talk.say(2, "user")
-    house.talk.say(3, "assistant")
-    house.talk.say(9, "user", session="branch:1")
-    assert await house.use("add_journal_entry", "t1:c1", content=" Marta \n sails. ") == "Noted in the journal."
-    await house.use("add_journal_entry", "t1:c1", content="Marta rows.")
-    (entry,) = house.journal.entries("owner")
+async def test_an_entry_has_its_source_its_time_and_its_key(app: ToolSetup) -> None:
+    app.talk.say(1, "user")
+    app.talk.say(2, "user")
+    app.talk.say(3, "assistant")
+    app.talk.say(9, "user", session="branch:1")
+    assert await app.use("add_journal_entry", "t1:c1", content=" Marta \n sails. ") == "Noted in the journal."
+    await app.use("add_journal_entry", "t1:c1", content="Marta rows.")
+    (entry,) = app.journal.entries("owner")
     assert (entry.key, entry.content, entry.sources, entry.generation) == ("tool:t1:c1", "Marta sails.", (2,), 3)
     assert (entry.timestamp, entry.source_type, entry.tags) == (NOW - timedelta(minutes=58), "tool", ("fact",))
     assert entry.importance == score_importance("fact", "Marta sails.")
 
 
-async def test_the_model_may_weigh_it_and_nothing_need_have_been_said(house: ToolSetup) -> None:
-    await house.use("add_journal_entry", content="We sell the boat.", kind="decision", weight=0.9)
-    (entry,) = house.journal.entries("owner")
+async def test_the_model_may_weigh_it_and_nothing_need_have_been_said(app: ToolSetup) -> None:
+    await app.use("add_journal_entry", content="We sell the boat.", kind="decision", weight=0.9)
+    (entry,) = app.journal.entries("owner")
     assert (entry.importance, entry.tags, entry.sources, entry.timestamp) == (0.9, ("decision",), (), NOW)
 
 
-async def test_f33_a_guests_entry_is_theirs_and_says_so(house: ToolSetup) -> None:
-    house.talk.say(1, "user")
-    house.talk.say(2, "user", session=GUEST, scope=GUEST)
-    await house.use("add_journal_entry", "k", GUEST, content="The owner owes me money.")
-    assert house.journal.entries("owner") == []
-    (entry,) = house.journal.entries(GUEST)
+async def test_f33_a_guests_entry_is_theirs_and_says_so(app: ToolSetup) -> None:
+    app.talk.say(1, "user")
+    app.talk.say(2, "user", session=GUEST, scope=GUEST)
+    await app.use("add_journal_entry", "k", GUEST, content="The owner owes me money.")
+    assert app.journal.entries("owner") == []
+    (entry,) = app.journal.entries(GUEST)
     assert entry.tags == ("fact", "guest") and entry.sources == (2,) and entry.session == GUEST
 
 
@@ -286,13 +286,13 @@ async def test_f33_a_guests_entry_is_theirs_and_says_so(house: ToolSetup) -> Non
         ({"content": "x", "kind": "task"}, "kind"),
     ],
 )
-async def test_an_entry_that_does_not_fit_is_refused(house: ToolSetup, arguments: dict[str, object], why: str) -> None:
-    text = await house.use("add_journal_entry", **arguments)  # type: ignore[arg-type]
-    assert is_failed_result(text) and why in text and house.journal.entries("owner") == []
+async def test_an_entry_that_does_not_fit_is_refused(app: ToolSetup, arguments: dict[str, object], why: str) -> None:
+    text = await app.use("add_journal_entry", **arguments)  # type: ignore[arg-type]
+    assert is_failed_result(text) and why in text and app.journal.entries("owner") == []
 
 
-def test_their_schemas_are_short(house: ToolSetup) -> None:
+def test_their_schemas_are_short(app: ToolSetup) -> None:
     """They are paid for in every prompt."""
-    sizes = {spec.name: len(f"{spec.description}{spec.schema}") for spec in house.box.specs("owner")}
+    sizes = {spec.name: len(f"{spec.description}{spec.schema}") for spec in app.box.specs("owner")}
     assert sizes.keys() == {"update_profile", "edit_memory_file", "add_journal_entry"}
     assert sum(sizes.values()) < 1200 and max(sizes.values()) < 600

@@ -16,7 +16,7 @@ from tests.unit.test_metrics import QUIET
 
 @dataclass
 class HealthStub:
-    """A house in the condition that a test says."""
+    """An app in the condition that a test says."""
 
     fault: str = ""
     reasons: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""The Matrix bridge's client: matrix-nio, with the house's errors and promises that it does not make itself.
+"""The Matrix bridge's client: matrix-nio, with the app's errors and promises that it does not make itself.
 
 What always holds: nothing is tried again here, so that a rate limit and a doubtful send are the outbox's to decide on
 (but where a connection broke aiohttp asks once more at once, under the same transaction id); every refusal is a

@@ -1,4 +1,4 @@
-"""What comes in over every bridge, whatever its network: one suite over all of them, each in a whole house.
+"""What comes in over every bridge, whatever its network: one suite over all of them, each in a whole app.
 
 What a network or a bridge cannot do is declared (`Facts`, `Capabilities`), and the fallback is asserted then.
 """

@@ -1,4 +1,4 @@
-"""A house that lives over a network: started, lived in, stopped, and started again over the same home."""
+"""An app that lives over a network: started, lived in, stopped, and started again over the same home."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _QUIET = {"ASSISTANT_PEOPLE__UNKNOWN": "ignore", "ASSISTANT_SLEEP__AT": "", "ASS
 
 
 def last_user_text(request: ModelRequest) -> str:
-    """What somebody said last, without what the house notes beside it."""
+    """What somebody said last, without what the app notes beside it."""
     said = [message.content for message in request.messages if message.role == "user"]
     return said[-1].rpartition("</runtime-note>\n\n")[2]
 
@@ -37,7 +37,7 @@ def echo(request: ModelRequest) -> str:
 
 
 class ConformanceApp:
-    """One network, one home, one model; houses come and go. `others` are networks that the same house is on too."""
+    """One network, one home, one model; apps come and go. `others` are networks that the same app is on too."""
 
     def __init__(self, network: Network, home: Path, model: ScriptedModel, environ: Mapping[str, str]) -> None:
         self.network = network
@@ -201,7 +201,7 @@ async def _ended(running: asyncio.Task[None]) -> None:
 async def run_conformance_app(
     network: Network, home: Path, *script: Any, others: tuple[Network, ...] = (), **environ: str
 ) -> AsyncIterator[ConformanceApp]:
-    """A house that runs over `network`; `script` is what the model answers, what it was told where there is none."""
+    """An app that runs over `network`; `script` is what the model answers, what it was told where there is none."""
     it = ConformanceApp(network, home, ScriptedModel(*(script or [echo])), environ)
     it.others = list(others)
     try:

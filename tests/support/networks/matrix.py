@@ -83,7 +83,7 @@ class MatrixNetwork:
             edit_seconds=0.0,
         )
 
-    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
+    def serve_app(self, app: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     def _asked(self, method: str, path: str) -> None:

@@ -88,11 +88,11 @@ class Network(Protocol):
 
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge | None:
         """A bridge over this network for the home of `settings`, made as `wire` makes it; every call makes a new one.
-        None where every house has it already (the terminal)."""
+        None where every app has it already (the terminal)."""
         ...
 
-    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
-        """Called around a house that runs, for a network whose server is the house itself; others do nothing."""
+    def serve_app(self, app: App) -> AbstractAsyncContextManager[None]:
+        """Called around an app that runs, for a network whose server is the app itself; others do nothing."""
         ...
 
     # ----------------------------------------------------------------------------------------------------- who is there

@@ -1,5 +1,5 @@
 """Two networks in memory, with the plainest bridge there can be over each: one that can do everything, and one that
-shows nothing but short texts, where whatever it is sent appears, so that every fallback of the house is seen too."""
+shows nothing but short texts, where whatever it is sent appears, so that every fallback of the app is seen too."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PlainNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge:
         return PlainBridge(self, clock)
 
-    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
+    def serve_app(self, app: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def after(self, number: int) -> list[_Event]:

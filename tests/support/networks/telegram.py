@@ -46,7 +46,7 @@ class TelegramNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge:
         return TelegramBridge(self.server.token, self.server.url, draft_seconds=_DRAFTS_APART)
 
-    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
+    def serve_app(self, app: App) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     def account(self, who: PersonKind) -> str:

@@ -1,6 +1,6 @@
-"""A terminal as the conformance suite plays it: the owner at one that stays open, over the control socket of the house.
+"""A terminal as the conformance suite plays it: the owner at one that stays open, over the control socket of the app.
 
-It shows a key once, confirms it, and attaches again when its connection broke; what it was told outlives the house.
+It shows a key once, confirms it, and attaches again when its connection broke; what it was told outlives the app.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.support.networks.network import (
 )
 from tests.support.networks.probed_bridge import ChangeSignal
 
-_NOBODY = "No house is served."
+_NOBODY = "No app is served."
 
 
 class TerminalNetwork:
@@ -51,7 +51,7 @@ class TerminalNetwork:
 
     def __init__(self) -> None:
         self.send_attempts = 0
-        self._house: App | None = None
+        self._app: App | None = None
         self._link: SocketLink | None = None
         self._numbers = itertools.count(1)
         self._said: dict[str, dict[str, Any]] = {}
@@ -64,20 +64,20 @@ class TerminalNetwork:
     def bridge(self, settings: Settings, clock: Callable[[], datetime]) -> Bridge | None:
         return None
 
-    def serve_app(self, house: App) -> AbstractAsyncContextManager[None]:
-        return self._serving(house)
+    def serve_app(self, app: App) -> AbstractAsyncContextManager[None]:
+        return self._serving(app)
 
     @asynccontextmanager
-    async def _serving(self, house: App) -> AsyncIterator[None]:
-        async with house.serve(), open_socket_link(house.settings.home.socket) as link:
-            self._house, self._link = house, link
+    async def _serving(self, app: App) -> AsyncIterator[None]:
+        async with app.serve(), open_socket_link(app.settings.home.socket) as link:
+            self._app, self._link = app, link
             attached = asyncio.Event()
             looking = asyncio.create_task(self._look(link, attached))
             try:
                 await attached.wait()
                 yield
             finally:
-                self._house = self._link = None
+                self._app = self._link = None
                 looking.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await looking
@@ -85,7 +85,7 @@ class TerminalNetwork:
     # ----------------------------------------------------------------------------------------------------- the terminal
 
     async def _look(self, link: SocketLink, attached: asyncio.Event) -> None:
-        """Attached until the house ends it; again whenever the connection broke."""
+        """Attached until the app ends it; again whenever the connection broke."""
         broke = True
         while broke:
             with contextlib.suppress(LinkLost):
@@ -168,9 +168,9 @@ class TerminalNetwork:
         return str(body["external_id"])
 
     async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
-        if self._house is None:
+        if self._app is None:
             raise NetworkRefused(_NOBODY)
-        with short_address(self._house.settings.home.socket) as address:
+        with short_address(self._app.settings.home.socket) as address:
             async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=address)) as client:
                 answer = await client.request(method, f"http://assistant/v1{path}", json=body)
         if not answer.is_success:
@@ -196,10 +196,10 @@ class TerminalNetwork:
         self._cuts += [when] * calls
 
     async def go_offline(self) -> None:
-        raise NetworkRefused("The house itself is the network.")
+        raise NetworkRefused("The app itself is the network.")
 
     async def go_online(self) -> None:
-        raise NetworkRefused("The house itself is the network.")
+        raise NetworkRefused("The app itself is the network.")
 
     async def aclose(self) -> None:
         return None

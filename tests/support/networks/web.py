@@ -1,7 +1,7 @@
 """A client of the web API as the conformance suite plays it: the owner, over TCP, with the token.
 
 Unlike a terminal it does not tell deliveries apart by their keys: what it is given it shows. When its connection broke
-it comes again with the id of the last delivery it has, and so it does in the next house; that it shows nothing twice is
+it comes again with the id of the last delivery it has, and so it does in the next app; that it shows nothing twice is
 for the stream to see to.
 """
 
@@ -33,9 +33,9 @@ class WebNetwork(TerminalNetwork):
         self._last = "0"
 
     @asynccontextmanager
-    async def _serving(self, house: App) -> AsyncIterator[None]:
-        behind = house.web.deps
-        # A port of its own for each house: the system chooses.
+    async def _serving(self, app: App) -> AsyncIterator[None]:
+        behind = app.web.deps
+        # A port of its own for each app: the system chooses.
         listener = TcpListener(
             lambda tls: build_tcp_server(behind, AccessRules(lambda: TOKEN), tls, time.monotonic),
             TcpAddress("127.0.0.1", 0),
@@ -59,7 +59,7 @@ class WebNetwork(TerminalNetwork):
                         await looking
 
     async def _come_again(self, client: httpx2.AsyncClient, attached: asyncio.Event) -> None:
-        """As long as there is a house."""
+        """As long as there is an app."""
         while await self._stream(client, attached):
             pass
 
