@@ -73,6 +73,17 @@ def write_all(descriptor: int, data: bytes) -> None:
         written += os.write(descriptor, memoryview(data)[written:])
 
 
+def write_file(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Make a file, or replace what it says, durably but for its name. Raises `OSError`."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, mode)
+        write_all(descriptor, data)
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def make_directory(path: Path, *, home: Path | None = None) -> None:
     """Create a directory (0700) and its missing parents, each entry durable; `home` is never made again, since one
     that is missing was taken away with all that is in it."""
@@ -211,14 +222,7 @@ class TextFile:
         """The text durable under this name, whatever was there; only for a name of ours. Raises `StoreError`."""
         with self._explained():
             make_directory(self.path.parent, home=self.home)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(self.path, flags, 0o600)
-            try:
-                os.fchmod(descriptor, 0o600)
-                write_all(descriptor, text.encode())
-                sync(descriptor)
-            finally:
-                os.close(descriptor)
+            write_file(self.path, text.encode())
             sync_directory(self.path.parent)
 
     def move_to(self, target: TextFile) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange, Message
 from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
-from assistant.store.files import sync, sync_directory, write_all
+from assistant.store.files import sync, sync_directory, write_file
 from assistant.store.log.format import SALT_KEY, SALT_LENGTH
 from assistant.store.log.reader import LogFiles
 
@@ -99,13 +99,8 @@ def rewrite_plain_or_gzip(path: Path, change: Callable[[bytes], bytes]) -> bool:
     if after == before:
         return False
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            os.fchmod(descriptor, path.stat().st_mode & 0o777)
-            write_all(descriptor, gzip.compress(after, mtime=0) if path.suffix == ".gz" else after)
-            sync(descriptor)
-        finally:
-            os.close(descriptor)
+        data = gzip.compress(after, mtime=0) if path.suffix == ".gz" else after
+        write_file(partial, data, path.stat().st_mode & 0o777)
         partial.replace(path)
         sync_directory(path.parent)
     except OSError as error:

@@ -37,12 +37,12 @@ _SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """The end of a log: its length in bytes, its last record's seq, id and header hash."""
+    """The end of a log and its last record."""
 
-    end: int = 0
+    end: int = 0  # in bytes
     seq: int = 0
     id: int = 0
-    hash: str = GENESIS_HASH
+    hash: str = GENESIS_HASH  # of the header
 
 
 @dataclass(slots=True)

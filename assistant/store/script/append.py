@@ -49,14 +49,14 @@ BULK_MAX_ROWS = 2000
 
 @dataclass(frozen=True, slots=True)
 class RecordOrigin:
-    """Who says something, where, in which turn; `refs` are the messages it speaks of."""
+    """Who says something, where, in which turn."""
 
     kind: RecordKind = "message"
     bridge: str | None = None
     sender: str | None = None
     trust: Trust = "model"
     turn: str | None = None
-    refs: tuple[int, ...] = ()
+    refs: tuple[int, ...] = ()  # the messages that it is about
 
 
 def inbox_item_origin(item: InboxItem, turn: str | None) -> RecordOrigin:
@@ -67,10 +67,10 @@ def inbox_item_origin(item: InboxItem, turn: str | None) -> RecordOrigin:
 
 @dataclass(frozen=True, slots=True)
 class RecordDraft:
-    """A record that has no place in the log yet, and what the view is to know of it besides."""
+    """A record that has no place in the log yet."""
 
     record: LogRecord
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the view has of it besides
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ _LAST_SEQ = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class CoveredRange:
-    """What a compaction is about: its first and last message, by id and by seq."""
+    """The messages that a compaction is about."""
 
-    ids: tuple[int, int]
+    ids: tuple[int, int]  # of the first and the last
     seqs: tuple[int, int]
 
     @property

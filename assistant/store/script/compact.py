@@ -48,11 +48,11 @@ from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, CountedMessag
 
 @dataclass(frozen=True, slots=True)
 class _ViewCut:
-    """What leaves a view: everything up to `position`, of which `messages` are the messages themselves."""
+    """What leaves a view."""
 
     covered: CoveredRange
-    position: int
-    messages: int
+    position: int  # of the last row that leaves it
+    messages: int  # how many of the rows are messages themselves
 
 
 def commit_compaction(

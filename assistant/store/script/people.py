@@ -43,9 +43,6 @@ class People:
         """The owner first, then the others, the longest known first."""
         return _read_people(self._db, "ORDER BY role <> 'owner', id")
 
-    def get_person(self, person_id: int) -> Person | None:
-        return next(iter(_read_people(self._db, "WHERE id = ?", person_id)), None)
-
     def find_by_identity(self, identity: Identity) -> Person | None:
         """Whose account this is."""
         return find_person(self._db, identity)

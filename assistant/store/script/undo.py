@@ -52,13 +52,13 @@ _ROW_COLUMNS = "role, content, parts, metadata, tokens, bytes, images"
 
 @dataclass(frozen=True, slots=True)
 class ReplacedRows:
-    """Rows of a view between two positions, and those that were shortened, as they were: `messages` of the former are
-    live rows. `fingerprint` is a SHA-256 over place, message and size of each, never over words: it proves later that
-    a view was restored as it was, and tells nothing of what was said."""
+    """Rows of a view between two positions, and those that were shortened, as they were."""
 
     size: ViewSize
-    messages: int
+    messages: int  # how many of the rows are messages themselves
     shortened: ViewSize
+    # SHA-256 over place, message and size of each row, never over words: it proves later that a view was restored as it
+    # was, and says nothing of what was said
     fingerprint: str
 
 
@@ -226,9 +226,9 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
         )
         if checkpoint_id is None:
             raise UsageError(f"Nothing in {session.key!r} is compacted. Nothing was changed.")
-    at = next((number for number, row in enumerate(undoable) if row["id"] == checkpoint_id), None)
-    if at is not None:
-        return undoable[: at + 1]
+    place = next((place for place, row in enumerate(undoable) if row["id"] == checkpoint_id), None)
+    if place is not None:
+        return undoable[: place + 1]
     row = find_checkpoint_row(db, checkpoint_id)
     if row is None or (row["session_id"], row["generation"]) != session.row_key:
         raise UsageError(f"{session.key!r} has no compaction {checkpoint_id}. Nothing was changed.")

@@ -30,7 +30,7 @@ def check_coverage(db: Database, findings: Findings) -> None:
 
 
 def session_label(session: Session) -> str:
-    return f"{session.key} (generation {session.generation})"
+    return f"{session.key} (conversation {session.generation})"
 
 
 def _find_range_problems(db: Database, session: Session) -> Iterator[str]:
