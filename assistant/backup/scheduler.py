@@ -178,13 +178,13 @@ class BackupCommands:
 
 def render_backup_made(made: BackupResult, place: str) -> list[str]:
     """What was backed up, as a person reads it."""
-    left = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
+    left_out = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
     return [
         f"Backed up to {place}/{made.backup.name}: {pluralize(made.files, 'file')}, "
         f"{format_megabytes(made.unpacked_bytes)} "
         f"packed into {format_megabytes(made.backup.bytes)}, read back and verified, in {made.seconds:.1f} s.",
-        *left[:10],
-        *([f"Left out: {len(left) - 10} more."] if len(left) > 10 else []),
+        *left_out[:10],
+        *([f"Left out: {len(left_out) - 10} more."] if len(left_out) > 10 else []),
     ]
 
 

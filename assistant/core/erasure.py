@@ -206,19 +206,19 @@ def is_searchable_phrase(text: str) -> bool:
 def identifying_phrases(text: str) -> list[str]:
     """The sentences and lines of what somebody said that are long enough to be known again elsewhere; of a long text
     also what stands last where only a part of it is shown."""
-    found: list[str] = []
-    left = _MOST_CHARACTERS
+    phrases: list[str] = []
+    room = _MOST_CHARACTERS
     for line in text.splitlines():
         start = 0
         for end in [*(match.end() for match in _SENTENCE_END.finditer(line)), len(line)]:
             phrase = line[start:end].strip()[:_LONGEST_PHRASE].strip(".!?\u3002 ")
             start = end
-            if _is_long(phrase) and left > 0:
-                found.append(phrase)
-                left -= len(phrase)
+            if _is_long(phrase) and room > 0:
+                phrases.append(phrase)
+                room -= len(phrase)
     flat = " ".join(text[:_MOST_CHARACTERS].split())
-    found += [_last_shown(flat[: most - 1]) for most in PREVIEW_LENGTHS if len(flat) > most]
-    return list(dict.fromkeys(found))
+    phrases += [_last_shown(flat[: length - 1]) for length in PREVIEW_LENGTHS if len(flat) > length]
+    return list(dict.fromkeys(phrases))
 
 
 def _last_shown(text: str) -> str:
@@ -294,8 +294,8 @@ def _cut(text: str, start: int, end: int) -> str:
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     stop = len(text) if stop < 0 else stop
-    left = text[line:start] + text[end:stop]
-    if _EMPTY_LINE.fullmatch(left):
+    rest = text[line:start] + text[end:stop]
+    if _EMPTY_LINE.fullmatch(rest):
         return text[:line] + text[stop + 1 :] if stop < len(text) else text[: max(0, line - 1)]
     head = text[:start].rstrip(" ") if text[end : end + 1] in (" ", "", "\n") else text[:start]
     return head + text[end:]

@@ -23,44 +23,36 @@ SourceType = Literal["extraction", "compaction", "context_synthesis", "tool", "r
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One thing worth remembering. `key` is deterministic, so that writing it twice writes it once (I4).
+    """One thing worth remembering."""
 
-    `timestamp` is when it was said, `sources` the messages it came from (I6); `importance` is 0 to 1; `tags` are the
-    kind of fact ("fact", "preference", "decision", "task", "summary") and whatever else groups it; `cycle` is the sleep
-    that wrote it, if one did."""
-
-    key: str
+    key: str  # deterministic, so that writing it twice writes it once (I4)
     scope: str
     session: str
     generation: int
     content: str
-    timestamp: datetime
+    timestamp: datetime  # when it was said
     source_type: SourceType
-    importance: float = 0.5
-    tags: tuple[str, ...] = ()
-    sources: tuple[int, ...] = ()
+    importance: float = 0.5  # 0 to 1
+    tags: tuple[str, ...] = ()  # the kind ("fact", "preference", "decision", "task", "summary") and other groups
+    sources: tuple[int, ...] = ()  # ids of the messages it came from (I6)
     id: int | None = None
     superseded_by: int | None = None
-    cycle: int | None = None
+    cycle: int | None = None  # the sleep that wrote it
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One thing that semantic memory holds, made of journal entries (`entries`, their ids).
+    """One thing in semantic memory, made of journal entries."""
 
-    `id` is deterministic (made of the key of its first entry), so that consolidating twice gives the same memories.
-    `said_at` is when it was said; what is no longer true has `until`, when that was said, and `superseded_by`, the
-    memory that holds now. `kind` and `importance` as in `JournalEntry`."""
-
-    id: str
+    id: str  # deterministic, made of the key of its first entry: consolidating twice gives the same memories
     scope: str
     text: str
     said_at: datetime
-    kind: str = "fact"
+    kind: str = "fact"  # as in `JournalEntry`
     importance: float = 0.5
-    entries: tuple[int, ...] = ()
-    until: datetime | None = None
-    superseded_by: str = ""
+    entries: tuple[int, ...] = ()  # ids of journal entries
+    until: datetime | None = None  # when it was said that it is no longer true
+    superseded_by: str = ""  # the memory that took its place
 
     @property
     def is_current(self) -> bool:
@@ -74,14 +66,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
-    """What answers a question: a memory, or a journal entry that no memory was made of yet (then `memory.id` is "" and
-    `memory.entries` that entry alone). `good`: related by more than coincidence, so that it may come up unasked;
-    `sources` are the messages that it was learned from, those of the entries by which it was found."""
+    """What answers a question: a memory, or a journal entry that no memory was made of yet."""
 
     memory: Memory
     score: float
-    is_relevant: bool
-    sources: tuple[int, ...] = ()
+    is_relevant: bool  # related by more than coincidence, so it may come up unasked
+    sources: tuple[int, ...] = ()  # messages of the entries by which it was found
 
     @property
     def reference(self) -> str:
@@ -91,47 +81,44 @@ class MemoryHit:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """One change of semantic memory: `memory` as it is to be afterwards; to "delete" only its id counts. Carrying a
-    change out twice is the same as once. `before` is what stood there, so that a night can be taken back."""
+    """One change of semantic memory. Carrying it out twice is the same as once."""
 
     action: Literal["add", "update", "delete"]
-    memory: Memory
-    before: Memory | None = None
+    memory: Memory  # as it is to be afterwards; for "delete" only its id counts
+    before: Memory | None = None  # what was there, so that a night can be taken back
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryVersion:
-    """What a memory said and says, from the history that the memory store keeps; "" where it did not exist."""
+    """What a memory said and says, from the history that the memory store keeps."""
 
     at: datetime
     action: str
-    before: str
-    after: str
+    before: str  # "" where it did not exist
+    after: str  # the same
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """Changes decided on and written down before they are made, so that a night that was cut off makes the same ones
-    (I4). `entries` are the journal entries that they settle, `superseded` maps an entry to the one that replaces it,
-    `rejected` an entry to why no memory was made of it."""
+    """Changes that were decided and written down before they are made, so that a night that was cut off makes the same
+    ones (I4)."""
 
     key: str
     cycle: int
     scope: str
     changes: tuple[MemoryChange, ...]
-    entries: tuple[int, ...]
-    superseded: tuple[tuple[int, int], ...] = ()
-    rejected: tuple[tuple[int, str], ...] = ()
+    entries: tuple[int, ...]  # the journal entries that they settle
+    superseded: tuple[tuple[int, int], ...] = ()  # an entry, and the one that replaces it
+    rejected: tuple[tuple[int, str], ...] = ()  # an entry, and why no memory was made of it
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """What was known of a scope at a time: its memories as they stood, the entries that were none, both oldest first,
-    and by entry id the entry that had taken its place in the journal by then."""
+    """What was known of a scope at a time."""
 
-    memories: tuple[Memory, ...] = ()
-    entries: tuple[JournalEntry, ...] = ()
-    replaced_by: Mapping[int, JournalEntry] = field(default_factory=dict)
+    memories: tuple[Memory, ...] = ()  # oldest first
+    entries: tuple[JournalEntry, ...] = ()  # those that were no memory, oldest first
+    replaced_by: Mapping[int, JournalEntry] = field(default_factory=dict)  # by entry id
 
 
 EditAuthor = Literal["user", "model", "sleep"]
@@ -139,14 +126,13 @@ EditAuthor = Literal["user", "model", "sleep"]
 
 @dataclass(frozen=True, slots=True)
 class UndoableEdit:
-    """A change of a memory file or a profile that can be taken back: the whole text before and after. `target` names
-    it: `file:MEMORY.md`, `profile:12`."""
+    """A change of a memory file or a profile that can be taken back."""
 
-    target: str
+    target: str  # `file:MEMORY.md`, `profile:12`
     scope: str
     by: EditAuthor
-    before: str
-    after: str
+    before: str  # the whole text
+    after: str  # the whole text
     at: datetime
     cycle: int | None = None
     undone_at: datetime | None = None
@@ -155,37 +141,37 @@ class UndoableEdit:
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """What a file said at a time; not `sure` where somebody edited it by hand at a time that nobody noted."""
+    """What a file said at a time."""
 
     text: str
-    is_certain: bool = True
+    is_certain: bool = True  # False: a person edited the file at a time that nobody noted
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseCursor:
-    """How far a phase has read a session's log: everything up to and including `seq` (0: nothing yet)."""
+    """How far a phase has read a session's log."""
 
     phase: str
     session: str
     generation: int
-    seq: int
+    seq: int  # the last one read; 0: nothing yet
 
 
 FULL_CYCLE_TRIGGERS = ("sleep", "late", "manual")
-"""Triggers of sleeps with all their phases: at night, after a night that was missed, by hand. "nap" and "phase" are in
-part."""
+"""Triggers of sleeps with all phases: at night, after a night that was missed, on command. "nap" and "phase" have
+some."""
 
 
 @dataclass(frozen=True, slots=True)
 class SleepReport:
-    """What one sleep cycle did; `phases` has per phase what it read, wrote, rejected, spent and how it ended. What was
-    taken back is `undone`, and `undoing` until all of it is."""
+    """What one sleep did."""
 
     id: int
     trigger: str
     started_at: datetime
     ended_at: datetime | None
-    state: Literal["running", "done", "failed", "interrupted", "undoing", "undone"]
+    state: Literal["running", "done", "failed", "interrupted", "undoing", "undone"]  # "undoing" until all is undone
+    # By phase what it read, wrote, rejected, spent and how it ended.
     phases: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -201,10 +187,9 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class MemoryReference:
-    """What a text may name: the memories whose ids have this `beginning` ("" for none), the journal entry of this
-    number."""
+    """What a text may name."""
 
-    id_prefix: str = ""
+    id_prefix: str = ""  # of memories; "" for none
     entry_id: int | None = None
 
 
@@ -222,15 +207,14 @@ def parse_memory_reference(text: str) -> MemoryReference:
 
 def resolve_id_prefix(prefix: str, ids: Iterable[str]) -> str:
     """The only one of the ids that begins so; "" where none does. Raises `UsageError` where several do, with them."""
-    found = sorted(one for one in ids if one.startswith(prefix))
-    if len(found) > 1:
-        more = ", ..." if len(found) > _SHOWN else ""
+    matches = sorted(memory_id for memory_id in ids if memory_id.startswith(prefix))
+    if len(matches) > 1:
+        more = ", ..." if len(matches) > _SHOWN else ""
         raise UsageError(
-            f"{len(found)} memories begin with {prefix}: {', '.join(map(_shorten_id, found[:_SHOWN]))}{more}. "
-            f"Give more "
-            "digits. Nothing was changed."
+            f"{len(matches)} memories begin with {prefix}: {', '.join(map(_shorten_id, matches[:_SHOWN]))}{more}. "
+            "Give more digits. Nothing was changed."
         )
-    return found[0] if found else ""
+    return matches[0] if matches else ""
 
 
 def _shorten_id(memory_id: str) -> str:
@@ -239,12 +223,11 @@ def _shorten_id(memory_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """A memory as it stands by now, corrections that semantic memory does not have yet included. `by` is the reference
-    of what holds in its place, "" where it holds itself; `entries` are those it was made of, oldest first."""
+    """A memory as it is by now, with corrections that semantic memory does not have yet."""
 
     memory: Memory
-    replaced_by: str = ""
-    entries: tuple[JournalEntry, ...] = ()
+    replaced_by: str = ""  # the reference of what is true in its place; "" where it is current
+    entries: tuple[JournalEntry, ...] = ()  # those it was made of, oldest first
 
     @property
     def reference(self) -> str:
@@ -253,73 +236,69 @@ class MemoryState:
 
 @dataclass(frozen=True, slots=True)
 class MemoryList:
-    """Everything of a scope, oldest first. `note` says why it is only what the journal has; "" where it is all."""
+    """Everything of a scope."""
 
-    memories: tuple[MemoryState, ...]
-    note: str = ""
+    memories: tuple[MemoryState, ...]  # oldest first
+    note: str = ""  # why it is only what the journal has; "" where it is all
 
 
 @dataclass(frozen=True, slots=True)
 class MemoriesAsOf:
-    """What was known at `at`, newest first, or best first where it was searched. `left_out` are older ones beyond the
-    limit; `first` is when the first thing that is remembered was noted, None where nothing is."""
+    """What was known at a time."""
 
     at: datetime
-    memories: tuple[MemoryState, ...]
-    first_noted_at: datetime | None
+    memories: tuple[MemoryState, ...]  # newest first; best first where it was searched
+    first_noted_at: datetime | None  # of all that is remembered
     searched: bool = False
-    left_out: int = 0
+    left_out: int = 0  # older ones beyond the limit
 
 
 @dataclass(frozen=True, slots=True)
 class EntryWithMessages:
-    """A journal entry with the messages it came from, as the master log has them; `missing` are those it has not."""
+    """A journal entry with the messages it came from, as the message log has them."""
 
     entry: JournalEntry
     records: tuple[LogRecord, ...] = ()
-    missing_ids: tuple[int, ...] = ()
+    missing_ids: tuple[int, ...] = ()  # messages that the log does not have
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryProvenance:
-    """Where a memory came from: its entries with their messages, and what it said at what time, oldest first."""
+    """Where a memory came from."""
 
     memory_state: MemoryState
     entries: tuple[EntryWithMessages, ...]
-    versions: tuple[MemoryVersion, ...] = ()
+    versions: tuple[MemoryVersion, ...] = ()  # oldest first
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectionResult:
-    """What holds now (`now`) in place of what held before (`former`). `waiting` says why semantic memory does not have
-    it yet; "" where it has."""
+    """A correction."""
 
     previous: MemoryState
     current: Memory
-    pending_reason: str = ""
+    pending_reason: str = ""  # why semantic memory does not have it yet; "" where it has
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryStorageInfo:
-    """Where memories lie: the store and the embedder by their names, the size of memory.db in bytes (None: there is
-    none)."""
+    """Where memories are stored."""
 
     store: str
     embedder: str
-    size: int | None = None
+    size: int | None = None  # of memory.db, in bytes; None: there is none
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryCounts:
-    """How much is remembered in a scope. `kinds` counts what holds now, by kind; `pending` entries have no memory yet,
-    `planned` changes are decided and not made."""
+    """How much is remembered in a scope."""
 
     current: int
     superseded: int
-    kinds: Mapping[str, int]
-    pending: int
-    planned: int
+    kinds: Mapping[str, int]  # current memories by kind
+    pending: int  # entries without a memory
+    planned: int  # changes that are decided and not made
     last_sleep: SleepReport | None
     storage: MemoryStorageInfo
     note: str = ""
@@ -327,20 +306,18 @@ class MemoryCounts:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """`new` entries were written; `there` stood in the journal already; `left_out` are summaries of conversations, of
-    which no memories are made."""
+    """Journal entries that were imported."""
 
     new: int
     already_present: int
-    left_out: int = 0
+    left_out: int = 0  # summaries of conversations, of which no memories are made
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildResult:
-    """`changed` memories were added, changed or taken out. From the log: `read` messages taught `learned` entries that
-    the journal did not have; `notes` say what could not be read."""
+    """Memories that were made again."""
 
-    changed: int
-    read: int = 0
-    learned: int = 0
-    notes: tuple[str, ...] = field(default=())
+    changed: int  # added, changed or removed
+    read: int = 0  # messages of the log
+    learned: int = 0  # entries that the journal did not have
+    notes: tuple[str, ...] = field(default=())  # what could not be read

@@ -26,8 +26,8 @@ def fold_name(name: str) -> str:
 
 def has_name(profile: Profile, name: str) -> bool:
     """Whether `name` is the profile's name or one of its aliases."""
-    wanted = fold_name(name)
-    return any(fold_name(one) == wanted for one in (profile.name, *profile.aliases))
+    folded = fold_name(name)
+    return any(fold_name(name_or_alias) == folded for name_or_alias in (profile.name, *profile.aliases))
 
 
 def add_attribute(
@@ -39,29 +39,30 @@ def add_attribute(
     *,
     allow_multiple: bool = False,
 ) -> Profile:
-    """The profile with an attribute that holds since then. `several` values may hold at once; of any other attribute
-    one does: it ends the one before it, and ends itself where one that came later is known already."""
+    """The profile with an attribute that is true since then. With `allow_multiple` several values may be true at once;
+    else the new one ends the one before it, and ends itself where a later one is known already."""
     new = ProfileAttribute(name, value, since, None, tuple(sources))
-    alike = [one for one in profile.attributes if _is_of(one, name)]
-    known = next(
-        (one for one in alike if fold_name(one.value) == fold_name(value) and _is_current_at(one, since)), None
-    )
-    if known is not None:
-        return _changed(profile, {known: replace(known, sources=_together(known.sources, new.sources))})
+    alike = [each for each in profile.attributes if _is_of(each, name)]
+    current = [each for each in alike if _is_current_at(each, since)]
+    same = next((each for each in current if fold_name(each.value) == fold_name(value)), None)
+    if same is not None:
+        return _changed(profile, {same: replace(same, sources=_together(same.sources, new.sources))})
     if allow_multiple:
         return _changed(profile, {}, new)
-    later = [one.since for one in alike if one.since > since]
-    closing = {one: replace(one, until=since) for one in alike if one.since <= since and _is_current_at(one, since)}
+    later = [each.since for each in alike if each.since > since]
+    closing = {each: replace(each, until=since) for each in current}
     return _changed(profile, closing, replace(new, until=min(later, default=None)))
 
 
 def end_attribute(profile: Profile, name: str, value: str, until: datetime) -> Profile:
     """The profile where the attribute no longer holds from then on, if it did; `value` "" means any value."""
-    wanted = fold_name(value)
+    folded = fold_name(value)
     closing = {
-        one: replace(one, until=until)
-        for one in profile.attributes
-        if _is_of(one, name) and (not wanted or fold_name(one.value) == wanted) and _is_current_at(one, until)
+        attribute: replace(attribute, until=until)
+        for attribute in profile.attributes
+        if _is_of(attribute, name)
+        and (not folded or fold_name(attribute.value) == folded)
+        and _is_current_at(attribute, until)
     }
     return _changed(profile, closing)
 
@@ -73,8 +74,8 @@ def add_alias(profile: Profile, alias: str) -> Profile:
 
 def remove_alias(profile: Profile, alias: str) -> Profile:
     """The profile without an alias."""
-    wanted = fold_name(alias)
-    return replace(profile, aliases=tuple(one for one in profile.aliases if fold_name(one) != wanted))
+    folded = fold_name(alias)
+    return replace(profile, aliases=tuple(other for other in profile.aliases if fold_name(other) != folded))
 
 
 def _is_of(attribute: ProfileAttribute, name: str) -> bool:
@@ -90,31 +91,30 @@ def _together(some: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _changed(profile: Profile, instead: dict[ProfileAttribute, ProfileAttribute], *new: ProfileAttribute) -> Profile:
-    kept = [instead.get(one, one) for one in profile.attributes]
-    return replace(profile, attributes=tuple(sorted((*kept, *new), key=lambda one: one.since)))
+    attributes = [instead.get(attribute, attribute) for attribute in profile.attributes]
+    return replace(profile, attributes=tuple(sorted((*attributes, *new), key=lambda attribute: attribute.since)))
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileAttribute:
-    """Something that is known of somebody or something, since when and until when; `sources` are journal entries."""
+    """Something that is known of somebody or something."""
 
     name: str
     value: str
     since: datetime
     until: datetime | None = None
-    sources: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()  # ids of journal entries
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A person, a place, a project or another thing that conversations come back to. `attributes` oldest first, former
-    ones included."""
+    """A person, a place, a project or another thing that conversations come back to."""
 
     scope: str
     kind: Literal["person", "place", "project", "thing"]
     name: str
     aliases: tuple[str, ...] = ()
     summary: str = ""
-    attributes: tuple[ProfileAttribute, ...] = ()
+    attributes: tuple[ProfileAttribute, ...] = ()  # oldest first, those that ended included
     updated_at: datetime | None = None
     id: int | None = None

@@ -91,8 +91,8 @@ class BackupErasure:
             except AssistantError as error:
                 why = f"not done: no backup without the words could be made, so it stays. {error} {_AGAIN}"
                 leftovers += [ErasureLeftover(name, 1, why) for name in names]
-        left = {leftover.where for leftover in leftovers}
-        return ErasedBackups(tuple(name for name in names if name not in left), tuple(leftovers), search.files)
+        places = {leftover.where for leftover in leftovers}
+        return ErasedBackups(tuple(name for name in names if name not in places), tuple(leftovers), search.files)
 
     def _search_all(self, plan: ErasurePlan) -> _Search:
         try:
@@ -149,14 +149,14 @@ class BackupErasure:
 
     def _remove(self, backups: Sequence[Backup]) -> list[ErasureLeftover]:
         """What could not be removed."""
-        left = []
+        leftovers = []
         with self._folder.lock(timeout_seconds=_WAIT_SECONDS):
             for backup in backups:
                 try:
                     self._folder.remove(backup)
                 except StoreError as error:
-                    left.append(ErasureLeftover(backup.name, 1, f"not done: {error} {_AGAIN}"))
-        return left
+                    leftovers.append(ErasureLeftover(backup.name, 1, f"not done: {error} {_AGAIN}"))
+        return leftovers
 
 
 def kept_backup(name: str) -> ErasureLeftover:

@@ -175,15 +175,15 @@ class ErasureService:
                 backups = await self._backups.erase(plan, now)
             undone += [leftover for leftover in backups.leftovers if leftover.kind == "not_done"]
             remains, files_searched = self._store.search_remains(plan)
-        kept = [kept_backup(name) for name in preview.backups] if plan.keep_backups else []
-        kept += [leftover for leftover in backups.leftovers if leftover.kind != "not_done"]
-        remains = [remain for remain in remains if remain.where not in {leftover.where for leftover in kept}]
+        kept_backups = [kept_backup(name) for name in preview.backups] if plan.keep_backups else []
+        kept_backups += [leftover for leftover in backups.leftovers if leftover.kind != "not_done"]
+        remains = [remain for remain in remains if remain.where not in {leftover.where for leftover in kept_backups}]
         if not undone:
             self._store.remove_plan(plan)
         return ErasureResult(
             tuple(sorted(plan.ids)),
             (*preview.places, *_removed_backups(plan, preview, undone, backups)),
-            (*undone, *kept, *remains),
+            (*undone, *kept_backups, *remains),
             not undone and not any(remain.kind == "not_done" for remain in remains),
             files_searched + backups.files_searched,
             is_retry,

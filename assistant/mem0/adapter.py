@@ -110,8 +110,10 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         filters: Mapping[str, Any] | None = None,
     ) -> Batches:
         """All in one pass over the vectors."""
-        asked = np.asarray(vectors_list, dtype=np.float32).reshape(len(vectors_list), self.embedding_model_dims)
-        nearest = nearest_vectors(asked, self._store.vectors(self._embedder, _scope(filters)), top_k)
+        queries_matrix = np.asarray(vectors_list, dtype=np.float32).reshape(
+            len(vectors_list), self.embedding_model_dims
+        )
+        nearest = nearest_vectors(queries_matrix, self._store.vectors(self._embedder, _scope(filters)), top_k)
         payloads = self._store.get_many([memory_id for hits in nearest for memory_id, _ in hits])
         return [
             [VectorHit(memory_id, score, payloads[memory_id]) for memory_id, score in hits if memory_id in payloads]
@@ -159,8 +161,8 @@ class BatchedEmbeddings(EmbeddingBase):  # type: ignore[misc]
 
     def prepare(self, texts: Sequence[str]) -> None:
         """Forget what was ready and embed these. Raises `MemoryUnavailable`."""
-        asked = list(dict.fromkeys(texts))
-        self._ready = dict(zip(asked, self.embedder.embed(asked).tolist(), strict=True)) if asked else {}
+        distinct = list(dict.fromkeys(texts))
+        self._ready = dict(zip(distinct, self.embedder.embed(distinct).tolist(), strict=True)) if distinct else {}
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
         ready = self._ready.get(text)
@@ -221,9 +223,9 @@ class Mem0Adapter(Mem0):  # type: ignore[misc]
 
     def remember(self, memory: Memory) -> None:
         """Add a memory under its own id."""
-        given = {"id": memory.id, "user_id": memory.scope}
+        real = {"id": memory.id, "user_id": memory.scope}
         # Mem0 takes no id, and no scope with a space in it; `_create_memory` puts the real ones in.
-        self.add(memory.text, user_id=_GIVEN_KEY, metadata={**memory_metadata(memory), _GIVEN_KEY: given}, infer=False)
+        self.add(memory.text, user_id=_GIVEN_KEY, metadata={**memory_metadata(memory), _GIVEN_KEY: real}, infer=False)
 
     def change(self, memory: Memory) -> None:
         self.update(memory.id, text=memory.text, metadata=memory_metadata(memory))
@@ -244,10 +246,10 @@ class Mem0Adapter(Mem0):  # type: ignore[misc]
         self, data: str, existing_embeddings: Mapping[str, Any], metadata: Mapping[str, Any] | None = None
     ) -> str:
         payload = dict(metadata or {})
-        given = payload.pop(_GIVEN_KEY)
+        real = payload.pop(_GIVEN_KEY)
         now = datetime.now(UTC).isoformat()
         payload |= {
-            "user_id": given["user_id"],
+            "user_id": real["user_id"],
             "data": data,
             "hash": hashlib.md5(data.encode(), usedforsecurity=False).hexdigest(),
             "created_at": now,
@@ -255,7 +257,7 @@ class Mem0Adapter(Mem0):  # type: ignore[misc]
             # What other stores search words in.
             "text_lemmatized": data,
         }
-        memory_id: str = given["id"]
+        memory_id: str = real["id"]
         self.vector_store.insert(vectors=[existing_embeddings[data]], ids=[memory_id], payloads=[payload])
         self.db.add_history(memory_id, None, data, "ADD", created_at=now, updated_at=now, role=payload.get("role"))
         return memory_id

@@ -51,9 +51,9 @@ class VectorBackend:
 
     def unavailable_error(self, error: Exception) -> MemoryUnavailable:
         # The first line alone: the next ones may quote what was to be written.
-        said = (str(error).splitlines() or [""])[0][:200]
+        message = (str(error).splitlines() or [""])[0][:200]
         where = urlsplit(self.url).hostname or "the address in `[memory] store_url`"
-        return MemoryUnavailable(f"The memory store at {where} failed ({type(error).__name__}: {said}). {_KEPT}.")
+        return MemoryUnavailable(f"The memory store at {where} failed ({type(error).__name__}: {message}). {_KEPT}.")
 
 
 def open_backend(kind: str, url: str, store: MemoryVectors, *, seconds: float = 20.0) -> VectorBackend:

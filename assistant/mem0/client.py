@@ -174,10 +174,10 @@ class ChildProcess:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(line)
         await process.stdin.drain()
-        said = await process.stdout.readline()
-        if not said.endswith(b"\n"):
+        answer_line = await process.stdout.readline()
+        if not answer_line.endswith(b"\n"):
             raise EOFError
-        answer = json.loads(said)
+        answer = json.loads(answer_line)
         if not isinstance(answer, dict) or answer.get("id") != self._asked:
             raise ValueError("an answer to another question")
         return answer
@@ -311,9 +311,9 @@ class Mem0Client:
     async def reembed(self, limit: int = 500) -> int:
         """Embed at most `limit` memories again where another embedder was chosen; how many are left. The former one
         answers until none is. Raises `MemoryUnavailable`."""
-        left = await self.child.ask("reembed", limit=limit)
+        remaining = await self.child.ask("reembed", limit=limit)
         with _reading_answer():
-            return from_values(int, left)
+            return from_values(int, remaining)
 
     async def aclose(self) -> None:
         await self.child.aclose()

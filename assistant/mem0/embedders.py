@@ -148,7 +148,10 @@ class FastEmbedder:
         import fastembed  # an extra
 
         self._model_name = model or FASTEMBED_MODEL
-        models = {str(known["model"]): int(known["dim"]) for known in fastembed.TextEmbedding.list_supported_models()}
+        models = {
+            str(model_info["model"]): int(model_info["dim"])
+            for model_info in fastembed.TextEmbedding.list_supported_models()
+        }
         if self._model_name not in models:
             raise MemoryUnavailable(
                 f"fastembed does not know the model {self._model_name}. The journal keeps everything; correct "

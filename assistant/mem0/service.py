@@ -46,16 +46,16 @@ def reembed_local(store: MemoryVectors, embedder: Embedder, limit: int) -> int:
 def reembed_server(old: Any, new: Any, embedder: Embedder, limit: int) -> int:
     """Copy at most `limit` memories of the collection `old` that `new` lacks, or has as they were before; how many are
     left. What `old` has no longer is removed."""
-    wanted, present = _payloads(old), _payloads(new)
-    for memory_id in present.keys() - wanted.keys():
+    source, target = _payloads(old), _payloads(new)
+    for memory_id in target.keys() - source.keys():
         new.delete(memory_id)
-    due = [memory_id for memory_id in sorted(wanted) if present.get(memory_id) != wanted[memory_id]]
+    due = [memory_id for memory_id in sorted(source) if target.get(memory_id) != source[memory_id]]
     chosen = due[:limit]
-    vectors = embedder.embed([str(wanted[memory_id]["data"]) for memory_id in chosen]).tolist()
+    vectors = embedder.embed([str(source[memory_id]["data"]) for memory_id in chosen]).tolist()
     for memory_id, vector in zip(chosen, vectors, strict=True):
-        if memory_id in present:
+        if memory_id in target:
             new.delete(memory_id)
-        new.insert(vectors=[vector], payloads=[wanted[memory_id]], ids=[memory_id])
+        new.insert(vectors=[vector], payloads=[source[memory_id]], ids=[memory_id])
     return len(due) - len(chosen)
 
 
@@ -108,18 +108,18 @@ class Mem0Service:
         """Embed at most `limit` memories by the embedder that is asked for; how many are left. At 0 it answers."""
         with self._faults():
             if self._backend.is_local:
-                left = reembed_local(self._store, self._wanted, limit)
-                if not left and self._active[0] != self._wanted.name:
+                remaining = reembed_local(self._store, self._wanted, limit)
+                if not remaining and self._active[0] != self._wanted.name:
                     self._activate_wanted()
-                return left
+                return remaining
             old, *new = self._server_collections()
             if not new:
                 return 0
-            left = reembed_server(old, new[0], self._wanted, limit)
-            if not left:
+            remaining = reembed_server(old, new[0], self._wanted, limit)
+            if not remaining:
                 self._activate_wanted()
                 old.delete_col()
-            return left
+            return remaining
 
     # -------------------------------------------------------------------------------------------------------- reading
 
@@ -137,8 +137,8 @@ class Mem0Service:
     def nearest(self, texts: Sequence[str], scope: str, limit: int) -> list[list[tuple[Memory, float]]]:
         with self._faults():
             memory = self._memory
-            asked = memory.embedding_model.embedder.embed(texts).tolist()
-            hits = memory.vector_store.search_batch([""] * len(texts), asked, top_k=limit, filters={"user_id": scope})
+            vectors = memory.embedding_model.embedder.embed(texts).tolist()
+            hits = memory.vector_store.search_batch([""] * len(texts), vectors, top_k=limit, filters={"user_id": scope})
             return [[(memory_from_payload(str(hit.id), hit.payload), float(hit.score)) for hit in row] for row in hits]
 
     def history(self, memory_id: str) -> list[MemoryVersion]:

@@ -50,23 +50,23 @@ class SearchEngine:
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
         index = self.index
-        asked = parse_question(question, self._stems)
+        parsed = parse_question(question, self._stems)
         allowed = self._allowed(where)
-        if not asked.words or allowed is None or not allowed.any():
+        if not parsed.words or allowed is None or not allowed.any():
             return []
-        terms = self._terms(asked)
+        terms = self._terms(parsed)
         candidates = self._candidates(terms, allowed)
         if not len(candidates):
             return []
-        meant = self._embed([question])[0]
-        vector = meant - index.mean
+        question_vector = self._embed([question])[0]
+        vector = question_vector - index.mean
         vector /= max(float(np.linalg.norm(vector)), 1e-6)
-        table = self._table(candidates, terms, asked)
-        found = score_candidates(
-            table, self._weighed(terms, asked), vector, of_time=asked.asks_time, sources=self.index.source_count
+        table = self._table(candidates, terms, parsed)
+        scores = score_candidates(
+            table, self._weighed(terms, parsed), vector, of_time=parsed.asks_time, sources=self.index.source_count
         )
-        likeness = table.vectors[table.around[:, NEIGHBOUR_REACH]] @ meant
-        return self._ranked(candidates, found, likeness, limit)
+        likeness = table.vectors[table.around[:, NEIGHBOUR_REACH]] @ question_vector
+        return self._ranked(candidates, scores, likeness, limit)
 
     def source_count(self, word: str) -> int:
         """How many sources have a word, in any form of it."""
@@ -93,18 +93,18 @@ class SearchEngine:
             allowed &= meta["source"] <= where.last
         return allowed
 
-    def _terms(self, asked: ParsedQuestion) -> dict[str, tuple[float, str]]:
+    def _terms(self, question: ParsedQuestion) -> dict[str, tuple[float, str]]:
         """(weight, the question's stem that it stands for) of each stem to look for."""
         names = self._speaker_stems()
-        own = {stem: word for stem, word in asked.words.items() if stem not in names} or asked.words
+        own = {stem: word for stem, word in question.words.items() if stem not in names} or question.words
         terms = {stem: (1.0, stem) for stem in own}
         like = self.index.vocabulary.similar_stems(own, exclude=names)
         for stem in own:
             if len(stem) == 1 and is_spaceless(stem):
                 like.update(dict.fromkeys(self.index.stems_starting_with(stem), (1.0, stem)))
-        return {**{stem: found for stem, found in like.items() if stem not in terms}, **terms}
+        return {**{stem: term for stem, term in like.items() if stem not in terms}, **terms}
 
-    def _weighed(self, terms: dict[str, tuple[float, str]], asked: ParsedQuestion) -> list[QueryTerm]:
+    def _weighed(self, terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> list[QueryTerm]:
         """The terms with their idf; what stands for one stem of the question is as common as all of it together."""
         rows = {stem: row for row, stem in enumerate(terms)}
         together = dict.fromkeys(terms, 0.0)
@@ -112,7 +112,7 @@ class SearchEngine:
             together[stands_for] += weight * self.index.source_count_of(stem)
         return [
             QueryTerm(
-                idf := self._idf(stem, asked), weight, rows[stands_for], min(idf, self._plain_idf(together[stem]))
+                idf := self._idf(stem, question), weight, rows[stands_for], min(idf, self._plain_idf(together[stem]))
             )
             for stem, (weight, stands_for) in terms.items()
         ]
@@ -124,13 +124,13 @@ class SearchEngine:
             return np.flatnonzero(allowed)
         rough = np.zeros(index.count, np.float32)
         common = max(self._bounds.common_share * index.source_count, _NEVER_COMMON)
-        known = sorted((index.source_count_of(stem), stem) for stem in terms)
-        rarest = next((sources for sources, _ in known if sources), 0)
-        for sources, stem in known:
+        by_source_count = sorted((index.source_count_of(stem), stem) for stem in terms)
+        rarest = next((sources for sources, _ in by_source_count if sources), 0)
+        for sources, stem in by_source_count:
             if 0 < sources <= max(common, rarest):
-                found = index.occurrences(stem)
+                occurrences = index.occurrences(stem)
                 worth = np.float32(terms[stem][0] * self._plain_idf(sources) * (_K1 + 1))
-                rough[found.units] += worth * found.counts / (found.counts + np.float32(_K1))
+                rough[occurrences.units] += worth * occurrences.counts / (occurrences.counts + np.float32(_K1))
         # What is not allowed may stand beside what is, in the same scope; among equals the newer one goes on.
         rough[index.meta["scope"] != index.meta["scope"][np.argmax(allowed)]] = 0
         rough *= np.where(allowed, np.float32(1), np.float32(0.5))
@@ -163,7 +163,7 @@ class SearchEngine:
 
     # ------------------------------------------------------------------------------------------------------------ table
 
-    def _table(self, candidates: Ints, terms: dict[str, tuple[float, str]], asked: ParsedQuestion) -> CandidateTable:
+    def _table(self, candidates: Ints, terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> CandidateTable:
         index = self.index
         around = self._around(candidates)
         units = np.unique(around[around >= 0])
@@ -173,10 +173,10 @@ class SearchEngine:
         lookup[units] = np.arange(len(units), dtype=np.int32)
         counts = np.zeros((len(terms), len(units)), np.float32)
         for row, stem in enumerate(terms):
-            found = index.occurrences(stem)
-            places = lookup[found.units]
+            occurrences = index.occurrences(stem)
+            places = lookup[occurrences.units]
             there = np.flatnonzero(places >= 0)
-            counts[row, places[there]] = found.counts[there]
+            counts[row, places[there]] = occurrences.counts[there]
         placed = np.where(around >= 0, lookup[around], -1).astype(np.intp)
         lookup[units] = -1
         meta = index.meta[units]
@@ -186,30 +186,30 @@ class SearchEngine:
         return CandidateTable(
             placed,
             counts,
-            self._named(own, terms, asked),
+            self._named(own, terms, question),
             meta["words"].astype(np.float32),
             meta["form"],
             index.vectors(units),
             index.mean,
-            self._fits(own, asked),
+            self._fits(own, question),
             (seconds - seconds.min()) / span,
         )
 
-    def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, str]], asked: ParsedQuestion) -> Bools:
+    def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> Bools:
         """(terms, n): whether the date of a candidate is what a term names."""
         named = np.zeros((len(terms), len(own)), bool)
         for row, stem in enumerate(terms):
-            part = asked.dates.get(stem)
+            part = question.dates.get(stem)
             if part is not None:
                 named[row] = date_parts(own["day"], part[0]) == part[1]
         return named
 
-    def _fits(self, own: NDArray[np.void], asked: ParsedQuestion) -> Bools:
+    def _fits(self, own: NDArray[np.void], question: ParsedQuestion) -> Bools:
         """(n): whether a candidate was said by whom the question is about."""
-        about = self._speakers_named(asked)
+        about = self._speakers_named(question)
         if about:
             return np.isin(own["speaker"], about)
-        role = "assistant" if asked.about_assistant else "user" if asked.about_user else ""
+        role = "assistant" if question.about_assistant else "user" if question.about_user else ""
         fits: Bools = own["role"] == (self.index.name_number(f"role {role}") or 0) if role else np.zeros(len(own), bool)
         return fits & (own["speaker"] == 0) if role == "user" else fits
 
@@ -218,13 +218,13 @@ class SearchEngine:
     def _speaker_stems(self) -> frozenset[str]:
         return frozenset(stem for stems in self.index.speaker_stems().values() for stem in stems)
 
-    def _speakers_named(self, asked: ParsedQuestion) -> list[int]:
-        return [number for number, stems in self.index.speaker_stems().items() if stems & asked.words.keys()]
+    def _speakers_named(self, question: ParsedQuestion) -> list[int]:
+        return [number for number, stems in self.index.speaker_stems().items() if stems & question.words.keys()]
 
-    def _idf(self, stem: str, asked: ParsedQuestion) -> float:
+    def _idf(self, stem: str, question: ParsedQuestion) -> float:
         sources = self.index.source_count_of(stem)
-        if stem in asked.dates:
-            kind, number = asked.dates[stem]
+        if stem in question.dates:
+            kind, number = question.dates[stem]
             meta = self.index.meta
             sources = max(sources, int(((date_parts(meta["day"], kind) == number) & (meta["part"] == 0)).sum()))
         return self._plain_idf(sources)
@@ -232,15 +232,15 @@ class SearchEngine:
     def _plain_idf(self, sources: float) -> float:
         return math.log(1 + (max(self.index.source_count - sources, 0) + 0.5) / (sources + 0.5))
 
-    def _ranked(self, candidates: Ints, found: CandidateScores, likeness: Floats, limit: int) -> list[SourceHit]:
+    def _ranked(self, candidates: Ints, scores: CandidateScores, likeness: Floats, limit: int) -> list[SourceHit]:
         meta = self.index.meta
         ranked: dict[int, SourceHit] = {}
-        for place in np.argsort(-found.total, kind="stable"):
-            if found.bm25[place] <= 0:
+        for place in np.argsort(-scores.total, kind="stable"):
+            if scores.bm25[place] <= 0:
                 continue
             source = int(meta["source"][candidates[place]])
             if source not in ranked:
-                ranked[source] = SourceHit(source, float(found.total[place]), float(likeness[place]))
+                ranked[source] = SourceHit(source, float(scores.total[place]), float(likeness[place]))
                 if len(ranked) == limit:
                     break
         return list(ranked.values())
@@ -264,10 +264,10 @@ def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-def _largest(values: Floats, most: int) -> Ints:
+def _largest(values: Floats, limit: int) -> Ints:
     """Places of the largest values above 0, at most so many, in no order."""
     above = np.flatnonzero(values > 0)
-    if len(above) <= most:
+    if len(above) <= limit:
         return above
-    found: Ints = above[np.argpartition(-values[above], most)[:most]]
-    return found
+    places: Ints = above[np.argpartition(-values[above], limit)[:limit]]
+    return places

@@ -111,17 +111,17 @@ class SourceFinder:
                 return True
         return False
 
-    def _take_in(self, index: SearchIndex, most: int | None) -> int:
+    def _take_in(self, index: SearchIndex, limit: int | None) -> int:
         taken = 0
         for stream in self._spoke.streams_behind(index.read_to):
-            while most is None or taken < most:
+            while limit is None or taken < limit:
                 records = self._spoke.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:
                     break
                 index.append(list(self._units(records)), {stream: records[-1].seq})
-                gone = [hidden for record in records for hidden in record.takes_back]
-                if gone:
-                    index.remove_sources(gone)
+                hidden_ids = [hidden for record in records for hidden in record.takes_back]
+                if hidden_ids:
+                    index.remove_sources(hidden_ids)
                 taken += len(records)
         return taken
 

@@ -33,8 +33,8 @@ class QueryWord:
 
 def query_words(query: str) -> list[QueryWord]:
     """The different words of a question in their order, stop words left out unless there is nothing else."""
-    found = distinct_words(query)[: 4 * MAX_QUERY_WORDS]
-    words = [word for word in found if word not in STOP_WORDS] or found
+    distinct = distinct_words(query)[: 4 * MAX_QUERY_WORDS]
+    words = [word for word in distinct if word not in STOP_WORDS] or distinct
     return [_query_word(word) for word in words[:MAX_QUERY_WORDS]]
 
 
@@ -88,7 +88,7 @@ def with_irregular_forms(stems: FindStems) -> FindStems:
 
     def find(words: Iterable[str]) -> dict[str, str]:
         bases = {word: base_form(word) for word in words}
-        found = stems(bases.values())
-        return {word: found[base] for word, base in bases.items()}
+        stem_of = stems(bases.values())
+        return {word: stem_of[base] for word, base in bases.items()}
 
     return find

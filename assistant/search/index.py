@@ -59,20 +59,22 @@ class SearchIndex:
         self._load()
 
     def _load(self) -> None:
-        found = self._shelf.load()
-        sealed = np.frombuffer(found.meta, UNIT_DTYPE)
+        contents = self._shelf.load()
+        sealed = np.frombuffer(contents.meta, UNIT_DTYPE)
         self.count = self.sealed = len(sealed)
-        self.read_to = dict(found.read_to)
-        self._meta = np.zeros(max(1_024, (self.sealed + len(found.fresh)) * 5 // 4), UNIT_DTYPE)
+        self.read_to = dict(contents.read_to)
+        self._meta = np.zeros(max(1_024, (self.sealed + len(contents.fresh)) * 5 // 4), UNIT_DTYPE)
         self._meta[: self.sealed] = sealed
         self._source_count = int((sealed["part"] == 0).sum())
-        self._sealed_total = np.frombuffer(found.total, np.float64).copy() if found.total else np.zeros(DIMENSIONS)
+        self._sealed_total = (
+            np.frombuffer(contents.total, np.float64).copy() if contents.total else np.zeros(DIMENSIONS)
+        )
         self._fresh_total = np.zeros(DIMENSIONS)
-        self._names = {text: number for number, text in found.names.items()}
-        self._terms = {term.stem: term.id for term in found.terms}
-        self._sources = {term.id: term.sources for term in found.terms}
+        self._names = {text: number for number, text in contents.names.items()}
+        self._terms = {term.stem: term.id for term in contents.terms}
+        self._sources = {term.id: term.sources for term in contents.terms}
         self._next_term = max(self._sources, default=0) + 1
-        self._texts = dict(found.names)
+        self._texts = dict(contents.names)
         self._speakers: dict[int, frozenset[str]] = {}
         self._speakers_until = 0
         self._following = np.full(len(self._meta), -1, np.int32)
@@ -95,10 +97,10 @@ class SearchIndex:
             # The last of each stream: later ones overwrite earlier ones.
             self._last = dict(zip(streams.tolist(), range(self.sealed), strict=True))
         self.vocabulary = Vocabulary(self._embed)
-        self.vocabulary.load((term.stem, term.sources, term.vector) for term in found.terms)
-        for one in found.fresh:
+        self.vocabulary.load((term.stem, term.sources, term.vector) for term in contents.terms)
+        for unit in contents.fresh:
             self.count += 1
-            self._take(one)
+            self._take(unit)
 
     # ----------------------------------------------------------------------------------------------------------- append
 
@@ -110,15 +112,15 @@ class SearchIndex:
         last: dict[int, tuple[int, int]] = {}
         fresh = []
         words = [_said(unit.text) for unit in units]
-        known = self._stems(word for one in words for word in one)
+        stem_of = self._stems(word for one in words for word in one)
         for offset, unit in enumerate(units):
             number = self.count + offset
-            stems = _stemmed(words[offset], known)
+            stems = _stemmed(words[offset], stem_of)
             meta = self._meta_of(unit, stems, names)
             stream = int(meta["stream"][0])
             second = int(meta["second"][0])
-            before, said = last.get(stream) or self._end_of(stream)
-            meta["previous"] = before if stream and abs(second - said) <= _SILENCE else -1
+            before, said_at = last.get(stream) or self._end_of(stream)
+            meta["previous"] = before if stream and abs(second - said_at) <= _SILENCE else -1
             last[stream] = number, second
             fresh.append(UnsealedUnit(number, meta.tobytes(), vectors[offset].tobytes(), stems))
         self._shelf.add(fresh, {number: text for text, number in names.items()}, read_to)
@@ -156,25 +158,25 @@ class SearchIndex:
 
     def _number(self, name: str, new: dict[str, int]) -> int:
         """Of a name; 0 is nobody's."""
-        known = self._names.get(name) or new.get(name)
-        if known is None:
-            known = new[name] = len(self._names) + len(new) + 1
-        return known
+        number = self._names.get(name) or new.get(name)
+        if number is None:
+            number = new[name] = len(self._names) + len(new) + 1
+        return number
 
-    def _take(self, one: UnsealedUnit) -> None:
+    def _take(self, unit: UnsealedUnit) -> None:
         """A unit that the shelf has, into memory."""
-        self._meta[one.number] = np.frombuffer(one.meta, UNIT_DTYPE)[0]
-        self._vectors[one.number - self._first_resident] = np.frombuffer(one.vector, np.int8)
-        self._last[int(self._meta[one.number]["stream"])] = one.number
-        previous = int(self._meta[one.number]["previous"])
+        self._meta[unit.number] = np.frombuffer(unit.meta, UNIT_DTYPE)[0]
+        self._vectors[unit.number - self._first_resident] = np.frombuffer(unit.vector, np.int8)
+        self._last[int(self._meta[unit.number]["stream"])] = unit.number
+        previous = int(self._meta[unit.number]["previous"])
         if previous >= 0:
-            self._following[previous] = one.number
-        self._fresh.append(one)
-        self._fresh_total += np.frombuffer(one.vector, np.int8).astype(np.float64) / VECTOR_SCALE
-        for stem in one.stems:
-            self._memory.setdefault(stem.stem, []).append((one.number, stem.count))
-        self._source_count += int(self._meta[one.number]["part"] == 0)
-        self.vocabulary.add_words({stem.stem: stem.word for stem in one.stems})
+            self._following[previous] = unit.number
+        self._fresh.append(unit)
+        self._fresh_total += np.frombuffer(unit.vector, np.int8).astype(np.float64) / VECTOR_SCALE
+        for stem in unit.stems:
+            self._memory.setdefault(stem.stem, []).append((unit.number, stem.count))
+        self._source_count += int(self._meta[unit.number]["part"] == 0)
+        self.vocabulary.add_words({stem.stem: stem.word for stem in unit.stems})
 
     def _grow(self) -> None:
         if self.count == len(self._meta):
@@ -190,7 +192,7 @@ class SearchIndex:
         if not self._fresh:
             return
         new = [stem for stem in self._memory if stem not in self._terms]
-        words = {stem.stem: stem.word for one in self._fresh for stem in one.stems}
+        words = {stem.stem: stem.word for unit in self._fresh for stem in unit.stems}
         vectors = quantise(self._embed([words[stem] for stem in new])) if new else _NONE
         ids = {stem: self._next_term + offset for offset, stem in enumerate(new)}
         likes = {ids[stem]: vectors[offset].tobytes() for offset, stem in enumerate(new)}
@@ -208,9 +210,9 @@ class SearchIndex:
         total = self._sealed_total + self._fresh_total
         self._shelf.seal(page, total.tobytes())
         self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
-        for kept in terms:
-            self._terms[kept.stem], self._sources[kept.id] = kept.id, kept.sources
-            self._forget_cached(kept.id)
+        for sealed_term in terms:
+            self._terms[sealed_term.stem], self._sources[sealed_term.id] = sealed_term.id, sealed_term.sources
+            self._forget_cached(sealed_term.id)
         self._next_term += len(new)
         self.sealed = self.count
         self._fresh.clear()
@@ -253,8 +255,8 @@ class SearchIndex:
                 lost[found.stem] = lost.get(found.stem, 0) + 1
         for number in sealed:
             self._sealed_total -= self._vector(number).astype(np.float64) / VECTOR_SCALE
-        known = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
-        return [IndexTerm(term, stem, max(0, self._sources[term] - count), b"") for stem, term, count in known]
+        terms = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
+        return [IndexTerm(term, stem, max(0, self._sources[term] - count), b"") for stem, term, count in terms]
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -320,29 +322,29 @@ class SearchIndex:
         return Occurrences(np.concatenate([sealed.units, units]), np.concatenate([sealed.counts, counts]))
 
     def _sealed_occurrences(self, term: int) -> Occurrences:
-        known = self._cache.get(term)
-        if known is not None:
+        cached = self._cache.get(term)
+        if cached is not None:
             self._cache.move_to_end(term)
-            return known
-        kept = np.frombuffer(self._shelf.postings(term), POSTING_DTYPE)
-        found = Occurrences(kept["unit"].astype(np.intp), kept["count"].astype(np.float32))
-        self._cache[term] = found
-        self._cached += len(kept)
+            return cached
+        postings = np.frombuffer(self._shelf.postings(term), POSTING_DTYPE)
+        occurrences = Occurrences(postings["unit"].astype(np.intp), postings["count"].astype(np.float32))
+        self._cache[term] = occurrences
+        self._cached += len(postings)
         while self._cached > _CACHED_POSTINGS and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._cached -= len(dropped.units)
-        return found
+        return occurrences
 
     def _forget_cached(self, term: int) -> None:
-        known = self._cache.pop(term, None)
-        if known is not None:
-            self._cached -= len(known.units)
+        cached = self._cache.pop(term, None)
+        if cached is not None:
+            self._cached -= len(cached.units)
 
     @property
     def mean(self) -> Floats:
         """What all vectors have in common, which tells nothing."""
-        found: Floats = ((self._sealed_total + self._fresh_total) / (self.count + _PRIOR)).astype(np.float32)
-        return found
+        mean: Floats = ((self._sealed_total + self._fresh_total) / (self.count + _PRIOR)).astype(np.float32)
+        return mean
 
     def vectors(self, units: Ints) -> Floats:
         """The vectors of units (numbers in order), of length 1."""
@@ -355,8 +357,8 @@ class SearchIndex:
 
     def _vector(self, number: int) -> ByteVectors:
         if number >= self._first_resident:
-            found: ByteVectors = self._vectors[number - self._first_resident]
-            return found
+            vector: ByteVectors = self._vectors[number - self._first_resident]
+            return vector
         older: ByteVectors = self._sealed_vectors(number, number + 1)[0]
         return older
 

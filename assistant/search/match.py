@@ -137,8 +137,8 @@ class WordMatcher:
         """Every place in `text`, in order."""
         folded = fold_text(text)
         spots: dict[tuple[int, int], WordSpot] = {}
-        for wanted in self._wanted:
-            for spot in self._places(folded, wanted):
+        for word in self._wanted:
+            for spot in self._places(folded, word):
                 spots[spot.start, spot.word] = spot
         return [spots[place] for place in sorted(spots)]
 
@@ -192,15 +192,15 @@ class Significance:
         chance = (self.passage_count + 1) * math.exp(-sum(self.idf[i] for i in telling))
         return MatchQuality(len(telling), chance, sum(self.idf[i] for i in word_indexes) / whole if whole else 0.0)
 
-    def _apart(self, found: Sequence[int]) -> list[int]:
+    def _apart(self, word_indexes: Sequence[int]) -> list[int]:
         """The words that stand for themselves: of the overlapping pairs that a spaceless run is taken into, every
         other one, since the next one says half of the same."""
-        kept: list[int] = []
-        for i in found:
-            word, before = self.words[i], self.words[kept[-1]] if kept and kept[-1] == i - 1 else None
+        apart: list[int] = []
+        for i in word_indexes:
+            word, before = self.words[i], self.words[apart[-1]] if apart and apart[-1] == i - 1 else None
             if not (before and word.spaceless and before.spaceless and before.text[-1] == word.text[0]):
-                kept.append(i)
-        return kept
+                apart.append(i)
+        return apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,13 @@ class ParsedQuestion:
 
 def parse_question(question: str, stems: Callable[[Iterable[str]], dict[str, str]]) -> ParsedQuestion:
     """`stems` gives the stems of words, as the index has them."""
-    said = words_of(question)
-    known = stems(said)
-    telling = [word for word in said if word not in STOP_WORDS] or said
+    distinct = words_of(question)
+    stem_of = stems(distinct)
+    telling = [word for word in distinct if word not in STOP_WORDS] or distinct
     words: dict[str, str] = {}
     dates: dict[str, tuple[str, int]] = {}
     for word in telling:
-        for stem in known[word].split():
+        for stem in stem_of[word].split():
             if len(words) < MAX_STEMS:
                 words.setdefault(stem, word)
                 part = _date_part(word)
@@ -91,9 +91,9 @@ def asks_about_assistant(question: str) -> bool:
 
 
 def _date_part(word: str) -> tuple[str, int] | None:
-    known = _DATES.get(word)
-    if known is not None:
-        return known
+    part = _DATES.get(word)
+    if part is not None:
+        return part
     digits = word.removesuffix("st").removesuffix("nd").removesuffix("rd").removesuffix("th")
     if digits.isdecimal() and digits.isascii():
         number = int(digits)

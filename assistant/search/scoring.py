@@ -137,16 +137,16 @@ def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:
     that are rare, and so rare that by chance no message would have them together."""
     telling = idf >= _TELLING
     by_chance = math.log(sources + 1)
-    found = (idf[telling] @ itself[telling] - by_chance) / max(by_chance, 1e-6)
-    together: Floats = np.where(itself[telling].sum(axis=0) >= 2, np.clip(found, 0, 1), 0)
+    surprise = (idf[telling] @ itself[telling] - by_chance) / max(by_chance, 1e-6)
+    together: Floats = np.where(itself[telling].sum(axis=0) >= 2, np.clip(surprise, 0, 1), 0)
     return together
 
 
 def scale_to_best(values: Floats) -> Floats:
     """So that the best is 1 and nothing is below 0."""
-    most = values.max(initial=0.0) or 1.0
-    found: Floats = (np.maximum(values, 0) / most).astype(np.float32)
-    return found
+    best = values.max(initial=0.0) or 1.0
+    scaled: Floats = (np.maximum(values, 0) / best).astype(np.float32)
+    return scaled
 
 
 def _shares(table: CandidateTable) -> tuple[Floats, Floats]:
@@ -167,18 +167,18 @@ def _bm25(counts: Floats, shares: Floats, length: Floats, named: Bools, terms: S
     occurrences = weights[own] @ each
     worth = np.array([terms[row].combined_idf for row in own], np.float32)
     damped = _K1 * (1 - _B + _B * length)
-    found: Floats = worth @ (occurrences * (_K1 + 1) / (occurrences + damped))
-    return found
+    scores: Floats = worth @ (occurrences * (_K1 + 1) / (occurrences + damped))
+    return scores
 
 
 def _centred_lengths(table: CandidateTable) -> Floats:
     """Of the vectors without their mean, which need not be made for it; large for those of texts without words."""
     squares = 1 - 2 * (table.vectors @ table.mean) + float(table.mean @ table.mean)
-    found: Floats = np.where(table.vectors.any(axis=1), np.sqrt(np.maximum(squares, 1e-6)), np.inf)
-    return found
+    lengths: Floats = np.where(table.vectors.any(axis=1), np.sqrt(np.maximum(squares, 1e-6)), np.inf)
+    return lengths
 
 
 def _cosines(table: CandidateTable, lengths: Floats, direction: Floats) -> Floats:
     """(m) how like a direction of length 1 each is, what all have in common taken away."""
-    found: Floats = (table.vectors @ direction - float(table.mean @ direction)) / lengths
-    return found
+    cosines: Floats = (table.vectors @ direction - float(table.mean @ direction)) / lengths
+    return cosines

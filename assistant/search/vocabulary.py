@@ -56,35 +56,35 @@ class Vocabulary:
         """For the stems of a question (each with its word) other stems of the collection that mean about the same,
         each with a weight below 1 and the question's stem that it is most like; none of `but`."""
         self._take_in()
-        asked = {stem: word for stem, word in words.items() if word not in self._known}
-        if asked and self._stems:
-            vectors = normalise_rows(self._embed(list(asked.values()))[:, :_DIMENSIONS])
+        unknown = {stem: word for stem, word in words.items() if word not in self._known}
+        if unknown and self._stems:
+            vectors = normalise_rows(self._embed(list(unknown.values()))[:, :_DIMENSIONS])
             cosines = self._cosines(vectors)
-            for row, (stem, word) in enumerate(asked.items()):
+            for row, (stem, word) in enumerate(unknown.items()):
                 self._known[word] = self._nearest(cosines[row], stem)
         while len(self._known) > _WORDS_KEPT:
             self._known.popitem(last=False)
-        found: dict[str, tuple[float, str]] = {}
+        similar: dict[str, tuple[float, str]] = {}
         for own, word in words.items():
             for stem, cosine in self._known.get(word, ()):
                 if stem not in exclude and stem not in words:
-                    found[stem] = max(found.get(stem, (0.0, "")), (_WEIGHT * cosine, own))
-        return found
+                    similar[stem] = max(similar.get(stem, (0.0, "")), (_WEIGHT * cosine, own))
+        return similar
 
     def _cosines(self, vectors: Floats) -> Floats:
         """Of each of these with every stem."""
-        found = np.empty((len(vectors), len(self._stems)), np.float32)
+        cosines = np.empty((len(vectors), len(self._stems)), np.float32)
         for start in range(0, len(self._stems), _BATCH_ROWS):
             stop = min(start + _BATCH_ROWS, len(self._stems))
-            found[:, start:stop] = vectors @ normalise_rows(self._matrix[start:stop].astype(np.float32)).T
-        return found
+            cosines[:, start:stop] = vectors @ normalise_rows(self._matrix[start:stop].astype(np.float32)).T
+        return cosines
 
     def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:
-        most = min(_NEAREST + 1, len(cosines))
-        best = np.argpartition(-cosines, most - 1)[:most]
+        count = min(_NEAREST + 1, len(cosines))
+        best = np.argpartition(-cosines, count - 1)[:count]
         least = _LEAST_COSINE if own in self._rows else _LEAST_COSINE_UNSAID
-        found = [(self._stems[row], float(cosines[row])) for row in best if cosines[row] >= least]
-        return [(stem, cosine) for stem, cosine in found if stem != own]
+        nearest = [(self._stems[row], float(cosines[row])) for row in best if cosines[row] >= least]
+        return [(stem, cosine) for stem, cosine in nearest if stem != own]
 
     def _take_in(self) -> None:
         new = {stem: word for stem, word in self._waiting.items() if stem not in self._rows}
@@ -104,8 +104,8 @@ class Vocabulary:
 
 def normalise_rows(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: Floats = rows / np.maximum(lengths, 1e-6)
-    return found
+    normalised: Floats = rows / np.maximum(lengths, 1e-6)
+    return normalised
 
 
 def _is_telling(stem: str) -> bool:

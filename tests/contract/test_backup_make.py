@@ -196,7 +196,7 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_written(home: Ba
 
 def test_what_nobody_wants_any_more_is_given_up(home: BackupHome) -> None:
     home.say("x" * 3_000_000, "Yes.")
-    with pytest.raises(StoreError, match="ended meanwhile"):
+    with pytest.raises(StoreError, match="stopped meanwhile"):
         home.back_up(alive=lambda: False)
     assert home.backup_files() == []
 

@@ -35,7 +35,7 @@ class BackupFolder:
     def list_backups(self) -> list[Backup]:
         """Oldest first. Raises `StoreError` where a chosen folder is not there, or cannot be read."""
         try:
-            found = [
+            backups = [
                 parse_backup_name(entry.name, entry.stat().st_size)
                 for entry in os.scandir(self.path)
                 if _is_plain(entry)
@@ -46,7 +46,10 @@ class BackupFolder:
             raise self._absent() from None
         except OSError as error:
             raise StoreError(f"The folder of backups {self.path} cannot be read: {error.strerror}.") from error
-        return sorted((one for one in found if one is not None), key=lambda one: (one.made_at, len(one.name), one.name))
+        return sorted(
+            (backup for backup in backups if backup is not None),
+            key=lambda backup: (backup.made_at, len(backup.name), backup.name),
+        )
 
     def find(self, name: str) -> Backup:
         """Raises `UsageError` for one that is not there."""
@@ -81,11 +84,11 @@ class BackupFolder:
     def remove_partial(self) -> None:
         """Take away what was being made when a crash came. The caller holds the lock. Raises `StoreError`."""
         try:
-            for left in self.path.glob(f"{_PARTIAL}*"):
-                if left.is_dir() and not left.is_symlink():
-                    shutil.rmtree(left)
+            for path in self.path.glob(f"{_PARTIAL}*"):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
                 else:
-                    left.unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(
                 f"What a backup that was cut off left in {self.path} was not removed: {error.strerror}. Remove what "

@@ -70,8 +70,8 @@ def finish_interrupted_restore(home: Path) -> str:
     in a line, "" for nothing. The caller holds the home's lock. Raises `StoreError`."""
     if is_restore_interrupted(home):
         aside = _go_on(home)
-        kept = f" What was here before is in {home / aside}." if aside else ""
-        return f"A restore of {home} that was cut off was finished: the backup is in place.{kept}"
+        previous = f" What was here before is in {home / aside}." if aside else ""
+        return f"A restore of {home} that was cut off was finished: the backup is in place.{previous}"
     if staging_folder(home).exists():
         remove_staging(home)
         return f"A restore of {home} that was cut off had changed nothing; what it left was removed."
@@ -113,8 +113,8 @@ def replace_home(home: Path, now: datetime, excluded: Collection[str] = ()) -> s
 
 def _go_on(home: Path) -> str:
     with _explained(home):
-        told = json.loads((home / _MARKER).read_text(encoding="utf-8"))
-        marked = _Marked(told["aside"], tuple(told["staying"]), told["settings"], told["out"])
+        content = json.loads((home / _MARKER).read_text(encoding="utf-8"))
+        marked = _Marked(content["aside"], tuple(content["staying"]), content["settings"], content["out"])
         if not marked.out:
             _move_out(home, marked)
             marked = _Marked(marked.aside, marked.staying, marked.settings, out=True)
@@ -166,7 +166,7 @@ def _mark(home: Path, marked: _Marked) -> None:
 def _free_name(home: Path, now: datetime) -> str:
     name = f"{PREVIOUS_HOME_PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     taken = {path.name for path in home.glob(f"{PREVIOUS_HOME_PREFIX}*")}
-    return next(one for one in _numbered(name) if one not in taken)
+    return next(candidate for candidate in _numbered(name) if candidate not in taken)
 
 
 def _numbered(name: str) -> Iterator[str]:
@@ -213,7 +213,9 @@ def find_unredacted_messages(old: Path, new: Path) -> list[int]:
         named = _redacted(old)
         with closing(Database.open_reader(new / "script.db")) as db, closing(LogFiles(new)) as log:
             places = find_spans(db, sorted(named))
-            return sorted(one for one, (session, span) in places.items() if not log.is_blank(session, span))
+            return sorted(
+                message_id for message_id, (session, span) in places.items() if not log.is_blank(session, span)
+            )
     except StoreError:
         return []
 

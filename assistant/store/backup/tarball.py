@@ -206,8 +206,8 @@ def _allowed(path: Path, member: tarfile.TarInfo) -> str:
     parts = member.name.split("/")
     plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
     inside = not {"", ".", ".."} & {*parts} and "\0" not in member.name
-    known = parts[0] in BACKUP_PARTS or (parts == [MANIFEST_NAME] and member.type != tarfile.DIRTYPE)
-    if not (plain and inside and known):
+    expected = parts[0] in BACKUP_PARTS or (parts == [MANIFEST_NAME] and member.type != tarfile.DIRTYPE)
+    if not (plain and inside and expected):
         raise CorruptStore(f"{path} has {member.name!r}, which no backup has. Nothing was unpacked from it.")
     return member.name
 

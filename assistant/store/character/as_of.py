@@ -79,24 +79,24 @@ class KnowledgeAsOf:
     def memories_by_entry(self, entry_ids: Sequence[int], scope: str, at: datetime) -> dict[int, Memory]:
         """By entry what it was then: the memory that it was in, or itself alone. Those that were not to be found then
         are left out."""
-        known = self._entries(entry_ids, scope, at)
-        made = self._about(map(entry_subject, known), scope, at)
-        made = self._about([*made.memories, *map(entry_subject, known)], scope, at)
-        into = {entry: one for one in made.memories.values() for entry in one.entries}
-        about = {*known, *(entry for number in known if number in into for entry in into[number].entries)}
+        entries = self._entries(entry_ids, scope, at)
+        made = self._about(map(entry_subject, entries), scope, at)
+        made = self._about([*made.memories, *map(entry_subject, entries)], scope, at)
+        by_entry = {entry: item for item in made.memories.values() for entry in item.entries}
+        about = {*entries, *(entry for number in entries if number in by_entry for entry in by_entry[number].entries)}
         replaced = self._replaced(about, scope, at)
         after = self._about((entry_subject(by.id or 0) for by in replaced.values()), scope, at).memories.values()
-        holder = {entry: one.id for one in after for entry in one.entries}
-        found: dict[int, Memory] = {}
-        for number, entry in known.items():
+        holder = {entry: item.id for item in after for entry in item.entries}
+        memories: dict[int, Memory] = {}
+        for number, entry in entries.items():
             if number in made.rejected:
                 continue
-            memory = into.get(number) or entry_as_memory(entry)
-            by = next((replaced[one] for one in memory.entries if one in replaced), None)
+            memory = by_entry.get(number) or entry_as_memory(entry)
+            by = next((replaced[item] for item in memory.entries if item in replaced), None)
             if memory.is_current and by is not None:
                 memory = replace(memory, until=by.timestamp, superseded_by=holder.get(by.id or 0, ""))
-            found[number] = memory
-        return found
+            memories[number] = memory
+        return memories
 
     def find_memory(self, memory_id: str, scope: str, at: datetime) -> Memory | None:
         return self._about([memory_id], scope, at).memories.get(memory_id)
@@ -163,13 +163,13 @@ def file_text_as_of(
     steps = sorted(_steps(edits))
     before = [step for step in steps if step[0] <= at]
     after = [step for step in steps if step[0] > at]
-    left = before[-1][3] if before else None
+    last_text = before[-1][3] if before else None
     if after:
-        found = after[0][2]
-        return FileSnapshot(found if left is None else left, found == (left or ""))
-    if left == current_text or (changed_at is not None and changed_at <= at):
+        next_text = after[0][2]
+        return FileSnapshot(next_text if last_text is None else last_text, next_text == (last_text or ""))
+    if last_text == current_text or (changed_at is not None and changed_at <= at):
         return FileSnapshot(current_text)
-    return FileSnapshot("" if left is None else left, is_certain=False)
+    return FileSnapshot("" if last_text is None else last_text, is_certain=False)
 
 
 def _steps(edits: Sequence[UndoableEdit]) -> Iterator[_Step]:

@@ -80,9 +80,9 @@ class StoredMemoryFiles:
     ) -> UndoableEdit:
         """What changes nothing is no edit and gets no id. A text over the limit may still become shorter."""
         self._settle(MEMORY_FILE_TARGET)
-        known = self._edits.find_by_key(key, OWNER_SCOPE, MEMORY_FILE_TARGET)
-        if known is not None:
-            return known
+        earlier = self._edits.find_by_key(key, OWNER_SCOPE, MEMORY_FILE_TARGET)
+        if earlier is not None:
+            return earlier
         edit = UndoableEdit(MEMORY_FILE_TARGET, OWNER_SCOPE, by, base, clean_text(text), now, cycle)
         self._check_still(MEMORY_FILE_TARGET, base)
         if edit.after == base:
@@ -99,24 +99,24 @@ class StoredMemoryFiles:
         self._settle(target)
         if self._edits.find_by_key(key, scope, target) is not None:
             return False
-        said = [clean_text(line) for line in lines if line.strip()]
+        cleaned = [clean_text(line) for line in lines if line.strip()]
         for _ in range(_TRIES):
-            edit = replace(self._noted(target, scope, day, clean_text(time), said), cycle=cycle)
+            edit = replace(self._noted(target, scope, day, clean_text(time), cleaned), cycle=cycle)
             with suppress(StaleView):
                 self._replace(edit, key)
                 return True
         raise self._stale(target)
 
     def _noted(self, target: str, scope: str, day: date, time: str, lines: Sequence[str]) -> UndoableEdit:
-        stood = self._file(target).read()
-        text = _with_note(stood, day, time, lines)
+        current = self._file(target).read()
+        text = _with_note(current, day, time, lines)
         if len(text.encode()) > MAX_TEXT_BYTES:
             raise UsageError(
                 f"{target.removeprefix(FILE_TARGET)} is full: {MAX_TEXT_BYTES // 1024} KB fit. Nothing was written "
                 f"there; the"
                 " journal has the entries."
             )
-        return UndoableEdit(target, scope, "sleep", stood, text, datetime.combine(day, clock.min, UTC))
+        return UndoableEdit(target, scope, "sleep", current, text, datetime.combine(day, clock.min, UTC))
 
     def undo_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
         """A day's file that was not there before is gone afterwards; a MEMORY.md is empty."""
@@ -126,11 +126,11 @@ class StoredMemoryFiles:
         self._settle(edit.target)
         file = self._file(edit.target)
         try:
-            waiting = file.pending_file(f"{edit.id}{_UNDOING}")
-            waiting.write(edit.before)
+            pending = file.pending_file(f"{edit.id}{_UNDOING}")
+            pending.write(edit.before)
             with self._db.write():
                 undone = self._edits.mark_undone(edit, now)
-            self._put_in_place(undone, waiting, undoing=True)
+            self._put_in_place(undone, pending, undoing=True)
         except StaleView:
             raise UsageError(
                 f"{file.name} was changed after change {edit_id}. Nothing was changed; take the later change back"
@@ -151,7 +151,7 @@ class StoredMemoryFiles:
     def recover_after_crash(self) -> list[str]:
         """At start: finish or take back what a crash cut off; what could not be settled, a line each."""
         failed = []
-        for target in sorted({_target_of(self._home, found) for found in self._waiting()}):
+        for target in sorted({_target_of(self._home, path) for path in self._waiting()}):
             try:
                 self._settle(target)
             except StoreError as error:
@@ -169,54 +169,54 @@ class StoredMemoryFiles:
     def _settle(self, target: str) -> None:
         file = self._file(target)
         for mark in list(file.pending_marks()):
-            waiting = file.pending_file(mark)
+            pending = file.pending_file(mark)
             edit, undoing = self._marked(mark, target)
             if edit is None:
-                waiting.remove()
+                pending.remove()
                 continue
-            stood, wanted = (edit.after, edit.before) if undoing else (edit.before, edit.after)
-            if file.read() == stood and waiting.read() == wanted:
-                waiting.move_to(file)
+            before, after = (edit.after, edit.before) if undoing else (edit.before, edit.after)
+            if file.read() == before and pending.read() == after:
+                pending.move_to(file)
             else:
-                self._give_up(edit, waiting, undoing=undoing)
+                self._give_up(edit, pending, undoing=undoing)
 
     def _marked(self, mark: str, target: str) -> tuple[UndoableEdit | None, bool]:
         """The committed edit that a waiting text belongs to, and whether it takes that back."""
-        found = _MARK.fullmatch(mark)
-        edit = self._edits.find_by_id(int(found[1])) if found else None
-        undoing = bool(found and found[2])
+        match = _MARK.fullmatch(mark)
+        edit = self._edits.find_by_id(int(match[1])) if match else None
+        undoing = bool(match and match[2])
         if edit is None or edit.target != target or (edit.undone_at is None) == undoing:
             return None, undoing
         return edit, undoing
 
-    def _give_up(self, edit: UndoableEdit, waiting: TextFile, *, undoing: bool) -> None:
+    def _give_up(self, edit: UndoableEdit, pending: TextFile, *, undoing: bool) -> None:
         """A person was faster: the change was not made, and may be made anew under its key."""
         with self._db.write():
             if undoing:
                 self._edits.mark_undone(edit, None)
             else:
                 self._edits.delete(edit)
-        waiting.remove()
+        pending.remove()
 
     # -------------------------------------------------------------------------------------------------------- replacing
 
     def _replace(self, edit: UndoableEdit, key: str | None) -> UndoableEdit:
         with self._db.write():
             edit = self._edits.add(edit, key)
-            waiting = self._file(edit.target).pending_file(str(edit.id))
-            waiting.write(edit.after)
-        self._put_in_place(edit, waiting, undoing=False)
+            pending = self._file(edit.target).pending_file(str(edit.id))
+            pending.write(edit.after)
+        self._put_in_place(edit, pending, undoing=False)
         return edit
 
-    def _put_in_place(self, edit: UndoableEdit, waiting: TextFile, *, undoing: bool) -> None:
+    def _put_in_place(self, edit: UndoableEdit, pending: TextFile, *, undoing: bool) -> None:
         try:
             self._check_still(edit.target, edit.after if undoing else edit.before)
-            waiting.move_to(self._file(edit.target))
+            pending.move_to(self._file(edit.target))
         except (StaleView, StoreError):
-            if not waiting.path.exists():
+            if not pending.path.exists():
                 # It is in its place, if not for sure after a power cut; that would leave it waiting, to be settled.
                 return
-            self._give_up(edit, waiting, undoing=undoing)
+            self._give_up(edit, pending, undoing=undoing)
             raise
 
     def _check_still(self, target: str, base: str) -> None:
@@ -252,9 +252,9 @@ def _target_of(home: Path, waiting: Path) -> str:
     return f"{FILE_TARGET}{waiting.with_name(name).relative_to(home).as_posix()}"
 
 
-def _with_note(stood: str, day: date, time: str, lines: Sequence[str]) -> str:
-    end = "\r\n" if "\r\n" in stood else "\n"
-    text = stood or f"# {day.isoformat()}{end}"
+def _with_note(current: str, day: date, time: str, lines: Sequence[str]) -> str:
+    end = "\r\n" if "\r\n" in current else "\n"
+    text = current or f"# {day.isoformat()}{end}"
     text += "" if text.endswith("\n") else end
     note = [f"## {' '.join(time.split())}", "", *map(_line, lines)]
     return text + end + "".join(f"{line}{end}" for line in note)

@@ -43,25 +43,27 @@ class StoredProfiles:
 
     def find(self, name: str, scope: str) -> Profile | None:
         """By name or alias, in any case and with or without accents; a name goes before another profile's alias."""
-        wanted = fold_name(name)
-        if not wanted:
+        folded = fold_name(name)
+        if not folded:
             return None
-        named = self._db.row("SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (scope, wanted))
-        if named is not None:
-            return read_profile(named)
-        aliased = (one for one in self.list_profiles(scope) if wanted in map(fold_name, one.aliases))
+        row = self._db.row("SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (scope, folded))
+        if row is not None:
+            return read_profile(row)
+        aliased = (profile for profile in self.list_profiles(scope) if folded in map(fold_name, profile.aliases))
         return next(aliased, None)
 
     def find_in_text(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
         """Profiles whose name or alias a text has as a word, in the order in which they are named. Of a very long text
         the beginning is read."""
-        read = fold_name(text[:_LONGEST_READ])
+        folded = fold_name(text[:_LONGEST_READ])
         rows = self._db.rows(
             "SELECT id, folded, aliases FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,)
         )
         names = [(row["id"], [row["folded"], *map(fold_name, json.loads(row["aliases"]))]) for row in rows]
-        found = sorted((min(places), one) for one, called in names if (places := list(_places(called, read))))
-        profiles = (profile_by_id(self._db, one, scope) for _place, one in found[:limit])
+        found = sorted(
+            (min(places), profile_id) for profile_id, aliases in names if (places := list(_places(aliases, folded)))
+        )
+        profiles = (profile_by_id(self._db, profile_id, scope) for _place, profile_id in found[:limit])
         return [profile for profile in profiles if profile is not None]
 
     def save(
@@ -69,19 +71,19 @@ class StoredProfiles:
     ) -> Profile:
         """Raises `UsageError` for a name that is empty, too long or somebody else's, a profile that is too large, and
         an id that the scope does not have."""
-        wanted = _checked(profile)
+        checked = _checked(profile)
         with self._db.write():
-            known = self._edits.find_by_key(key, profile.scope, PROFILE_TARGET)
-            if known is not None:
-                return self._by_target(known.target, profile.scope) or wanted
-            stood = self._stood(wanted)
-            if stood is not None and profile_to_text(stood) == profile_to_text(wanted):
-                return stood
-            profile_id = write_profile(self._db, wanted, stood, now)
-            before = profile_to_text(stood) if stood else ""
+            edit = self._edits.find_by_key(key, profile.scope, PROFILE_TARGET)
+            if edit is not None:
+                return self._by_target(edit.target, profile.scope) or checked
+            previous = self._stood(checked)
+            if previous is not None and profile_to_text(previous) == profile_to_text(checked):
+                return previous
+            profile_id = write_profile(self._db, checked, previous, now)
+            before = profile_to_text(previous) if previous else ""
             target = f"{PROFILE_TARGET}{profile_id}"
-            self._edits.add(UndoableEdit(target, wanted.scope, by, before, profile_to_text(wanted), now, cycle), key)
-        return replace(wanted, id=profile_id, updated_at=now)
+            self._edits.add(UndoableEdit(target, checked.scope, by, before, profile_to_text(checked), now, cycle), key)
+        return replace(checked, id=profile_id, updated_at=now)
 
     def remove(self, profile_id: int, scope: str) -> None:
         """With everything that its edits keep of it: none of its words is left in these tables."""
@@ -98,30 +100,32 @@ class StoredProfiles:
         row = self._db.row(
             "SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (profile.scope, fold_name(profile.name))
         )
-        named = None if row is None else read_profile(row)
+        same_name = None if row is None else read_profile(row)
         if profile.id is None:
-            return named
-        if named is not None and named.id != profile.id:
-            raise UsageError(f"There is another profile called {named.name}. Nothing was changed; choose another name.")
-        stood = profile_by_id(self._db, profile.id, profile.scope)
-        if stood is None:
+            return same_name
+        if same_name is not None and same_name.id != profile.id:
+            raise UsageError(
+                f"There is another profile called {same_name.name}. Nothing was changed; choose another name."
+            )
+        previous = profile_by_id(self._db, profile.id, profile.scope)
+        if previous is None:
             raise UsageError(f"There is no profile {profile.id}. Nothing was changed.")
-        return stood
+        return previous
 
 
 def undo_profile(db: Database, edits: EditStore, edit: UndoableEdit, now: datetime) -> UndoableEdit:
     """Put back what stood before. Raises `UsageError` where the profile was changed since."""
     profile_id = int(edit.target.removeprefix(PROFILE_TARGET))
     with db.write():
-        stands = profile_by_id(db, profile_id, edit.scope)
-        if stands is None or profile_to_text(stands) != edit.after:
+        current = profile_by_id(db, profile_id, edit.scope)
+        if current is None or profile_to_text(current) != edit.after:
             raise UsageError(
                 f"The profile was changed after change {edit.id}. Nothing was changed; take the later one back first."
             )
         if not edit.before:
             db.execute("DELETE FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, edit.scope))
         else:
-            write_profile(db, profile_from_text(edit.before, edit.scope), stands, now)
+            write_profile(db, profile_from_text(edit.before, edit.scope), current, now)
         return edits.mark_undone(edit, now)
 
 
@@ -181,20 +185,20 @@ def _checked(profile: Profile) -> Profile:
         )
     stored = replace(profile_from_text(text, profile.scope), id=profile.id)
     name = " ".join(stored.name.split())
-    aliases = tuple(dict.fromkeys(" ".join(one.split()) for one in stored.aliases if one.strip()))
-    if not fold_name(name) or any(len(one) > MAX_PROFILE_NAME_CHARACTERS for one in (name, *aliases)):
+    aliases = tuple(dict.fromkeys(" ".join(alias.split()) for alias in stored.aliases if alias.strip()))
+    if not fold_name(name) or any(len(alias) > MAX_PROFILE_NAME_CHARACTERS for alias in (name, *aliases)):
         raise UsageError(f"A name has 1 to {MAX_PROFILE_NAME_CHARACTERS} characters. Nothing was changed.")
     return replace(stored, name=name, aliases=aliases)
 
 
-def _places(names: Sequence[str], read: str) -> Iterator[int]:
+def _places(names: Sequence[str], text: str) -> Iterator[int]:
     """Where a text has one of the names as a word, all of them folded; scripts without spaces have no words to stand
     in."""
-    for wanted in names:
-        if not wanted or wanted not in read:
+    for name in names:
+        if not name or name not in text:
             continue
-        start = "" if _SPACELESS.match(wanted[0]) else r"(?<!\w)"
-        end = "" if _SPACELESS.match(wanted[-1]) else r"(?!\w)"
-        found = re.search(f"{start}{re.escape(wanted)}{end}", read)
-        if found:
-            yield found.start()
+        start = "" if _SPACELESS.match(name[0]) else r"(?<!\w)"
+        end = "" if _SPACELESS.match(name[-1]) else r"(?!\w)"
+        match = re.search(f"{start}{re.escape(name)}{end}", text)
+        if match:
+            yield match.start()

@@ -59,8 +59,8 @@ class StoredTodos:
         return self._once(scope, key, now, lambda: self._move(scope, ids, "removed", now))
 
     def _move(self, scope: str, ids: Sequence[int], state: str, now: datetime) -> list[int]:
-        known = {todo.id for todo in self.list_todos(scope, include_done=True)}
-        missing = [str(todo_id) for todo_id in ids if todo_id not in known]
+        existing = {todo.id for todo in self.list_todos(scope, include_done=True)}
+        missing = [str(todo_id) for todo_id in ids if todo_id not in existing]
         if missing:
             raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; list them for their ids.")
         for todo_id in ids:

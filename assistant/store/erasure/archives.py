@@ -37,22 +37,24 @@ _AGAIN = "It is tried again at the next start, and when something is forgotten."
 def erase_in_archives(archive: StoredArchive, plan: ErasurePlan) -> list[ErasureLeftover]:
     """Rewrite what is marked in the index; what could not be done. A place that does not answer is asked once.
     Raises `StoreError`. Slow: for a worker thread."""
-    left: list[ErasureLeftover] = []
+    leftovers: list[ErasureLeftover] = []
     unavailable = ""
     with archive.lock:
         archive.remove_partial()
         for row in archive.list_outdated_rows(plan.scope):
             if unavailable and not archive.object_store.is_local(row["url"]):
-                left.append(ErasureLeftover(row["url"], 1, f"not done: {unavailable}"))
+                leftovers.append(ErasureLeftover(row["url"], 1, f"not done: {unavailable}"))
                 continue
             try:
                 _rewrite(archive, row, plan)
             except ArchiveUnavailable as error:
                 unavailable = unavailable or ("" if archive.object_store.is_local(row["url"]) else f"{error} {_AGAIN}")
-                left.append(ErasureLeftover(row["url"], 1, f"not done: {error} {_AGAIN}"))
+                leftovers.append(ErasureLeftover(row["url"], 1, f"not done: {error} {_AGAIN}"))
             except DamagedArchive as error:
-                left.append(ErasureLeftover(row["url"], 1, f"not done: {error}. Remove it, or repair it. {_AGAIN}"))
-    return left
+                leftovers.append(
+                    ErasureLeftover(row["url"], 1, f"not done: {error}. Remove it, or repair it. {_AGAIN}")
+                )
+    return leftovers
 
 
 def _rewrite(archive: StoredArchive, row: Row, plan: ErasurePlan) -> None:

@@ -95,29 +95,31 @@ def _journal(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
         if row["id"] in plan.entries:
             yield RowChange("journal", "journal", row["row_number"], None, _line(row["content"]))
         elif plan.wording.matches(row["content"]) or plan.wording.matches(row["tags"]):
-            left, shown = plan.wording.remove_from_text(row["content"]), plan.wording.excerpt(row["content"])
+            redacted, shown = plan.wording.remove_from_text(row["content"]), plan.wording.excerpt(row["content"])
             # The old key is made of the words: who guesses them could prove it.
-            values = {"key": f"forgotten:{row['id']}", "content": left, "tags": redact_json(row["tags"], plan)}
-            yield RowChange("journal", "journal", row["row_number"], values if left else None, shown)
+            values = {"key": f"forgotten:{row['id']}", "content": redacted, "tags": redact_json(row["tags"], plan)}
+            yield RowChange("journal", "journal", row["row_number"], values if redacted else None, shown)
 
 
 def _plans(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
-    gone = set(plan.memories)
+    memory_ids = set(plan.memories)
     for row in scoped_rows(db, "change_plans", "scope", plan):
         body = json.loads(row["body"])
-        changes = [change for change in body["changes"] if not _touches(change, gone, plan)]
+        changes = [change for change in body["changes"] if not _touches(change, memory_ids, plan)]
         entries = [entry for entry in body["entries"] if entry not in plan.entries]
         is_same = (changes, entries) == (body["changes"], body["entries"])
         if is_same and not plan.wording.matches(row["body"]):
             continue
-        left = plan.wording.remove_from_json({**body, "changes": changes, "entries": entries}, FORGOTTEN_PLACEHOLDER)
-        values = None if row["state"] == "planned" else {"body": dump_json(left)}
+        redacted = plan.wording.remove_from_json(
+            {**body, "changes": changes, "entries": entries}, FORGOTTEN_PLACEHOLDER
+        )
+        values = None if row["state"] == "planned" else {"body": dump_json(redacted)}
         yield RowChange("plans", "change_plans", row["row_number"], values, f"plan {row['id']}")
 
 
-def _touches(change: dict[str, Any], gone: set[str], plan: ErasurePlan) -> bool:
+def _touches(change: dict[str, Any], memory_ids: set[str], plan: ErasurePlan) -> bool:
     ids = {change["memory"]["id"], (change["before"] or {}).get("id")}
-    return bool(ids & gone) or plan.wording.matches(dump_json(change))
+    return bool(ids & memory_ids) or plan.wording.matches(dump_json(change))
 
 
 # ---------------------------------------------------------------------------------------------------- pins, profiles
@@ -128,8 +130,8 @@ def _pins(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
         if row["message_id"] in plan.ids:
             yield RowChange("pins", "pins", row["row_number"], None, f"pin {row['id']}")
         elif plan.wording.matches(row["text"]) and (row["message_id"] is None or plan.everywhere):
-            left = plan.wording.remove_from_text(row["text"])
-            values = {"text": left} if left else None
+            redacted = plan.wording.remove_from_text(row["text"])
+            values = {"text": redacted} if redacted else None
             yield RowChange("pins", "pins", row["row_number"], values, f"pin {row['id']}")
 
 
@@ -138,8 +140,8 @@ def _profiles(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
         worded = any(plan.wording.matches(row[column]) for column in ("name", "aliases", "summary", "attributes"))
         if not worded and not _has_erased_attribute(read_profile(row), plan):
             continue
-        left = _redact_profile(read_profile(row), plan)
-        values = None if left is None else profile_columns(left)
+        redacted = _redact_profile(read_profile(row), plan)
+        values = None if redacted is None else profile_columns(redacted)
         yield RowChange("profiles", "entity_profiles", row["row_number"], values, f"profile {row['id']}")
 
 
@@ -177,10 +179,10 @@ def _edits(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "edits", "scope", plan):
         if not any(_has_erased(row["target"], row[column], row["scope"], plan) for column in ("before", "after")):
             continue
-        left = [_redact_version(row["target"], row[column], row["scope"], plan) for column in ("before", "after")]
+        redacted = [_redact_version(row["target"], row[column], row["scope"], plan) for column in ("before", "after")]
         # A change that was about nothing else has nothing to take back.
-        gone = left[0] == left[1] or (left[1] == "" and row["target"].startswith(PROFILE_TARGET))
-        values = None if gone else {"before": left[0], "after": left[1]}
+        is_empty = redacted[0] == redacted[1] or (redacted[1] == "" and row["target"].startswith(PROFILE_TARGET))
+        values = None if is_empty else {"before": redacted[0], "after": redacted[1]}
         yield RowChange("earlier versions", "edits", row["row_number"], values, row["target"])
 
 
@@ -198,8 +200,8 @@ def _redact_version(target: str, text: str, scope: str, plan: ErasurePlan) -> st
         return text
     if not target.startswith(PROFILE_TARGET):
         return plan.wording.remove_from_text(text)
-    left = _redact_profile(profile_from_text(text, scope), plan)
-    return "" if left is None else profile_to_text(left)
+    redacted = _redact_profile(profile_from_text(text, scope), plan)
+    return "" if redacted is None else profile_to_text(redacted)
 
 
 def _line(text: str) -> str:
@@ -210,10 +212,10 @@ def find_memories_with_words(db: Database, plan: ErasurePlan) -> list[tuple[str,
     """Ids and words of memories of the scope that have the words now, or had them before, or are named."""
     if not column_names(db, "memories"):
         return []
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (plan.scope,)):
         if row["id"] in plan.memories or plan.wording.matches(row["text"]) or plan.wording.matches(row["payload"]):
-            found[row["id"]] = row["text"]
+            texts[row["id"]] = row["text"]
     # Of a memory that is gone, nobody knows whose it was: it goes with whoever names it.
     rows = db.iterate(
         "SELECT h.memory_id, h.old_memory, h.new_memory, m.scope FROM history h"
@@ -221,8 +223,8 @@ def find_memories_with_words(db: Database, plan: ErasurePlan) -> list[tuple[str,
         (plan.scope,),
     )
     for row in rows:
-        said = [text for text in (row["old_memory"], row["new_memory"]) if text]
+        versions = [text for text in (row["old_memory"], row["new_memory"]) if text]
         owned = row["scope"] is not None or plan.scope == "owner"
-        if row["memory_id"] in plan.memories or (owned and any(map(plan.wording.matches, said))):
-            found.setdefault(row["memory_id"], said[0] if said else "")
-    return list(found.items())
+        if row["memory_id"] in plan.memories or (owned and any(map(plan.wording.matches, versions))):
+            texts.setdefault(row["memory_id"], versions[0] if versions else "")
+    return list(texts.items())

@@ -80,8 +80,8 @@ def _change(columns: TextColumns, row: Row, plan: ErasurePlan) -> RowChange | No
         )
     if not values:
         return None
-    gone = columns.goes and values.get(columns.text[0]) == ""
-    return RowChange(columns.place, columns.table, row["row_number"], None if gone else values, shown)
+    is_removed = columns.goes and values.get(columns.text[0]) == ""
+    return RowChange(columns.place, columns.table, row["row_number"], None if is_removed else values, shown)
 
 
 def redact_json(text: str, plan: ErasurePlan) -> str:

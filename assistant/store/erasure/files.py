@@ -43,8 +43,8 @@ class ErasableFile:
 
     def has_words(self) -> bool:
         """Raises `StoreError` where it cannot be read."""
-        stood = read_plain_or_gzip(self.path)
-        return self.change(stood) != stood
+        data = read_plain_or_gzip(self.path)
+        return self.change(data) != data
 
     def erase(self) -> None:
         """Raises `StoreError`; then the file is as it was."""
@@ -59,20 +59,20 @@ def list_erasable_files(
     own = plan.scope == OWNER_SCOPE
     days = home / DAILY_NOTES_FOLDER if own else home / DAILY_NOTES_FOLDER / session_folder_name(plan.scope)
     texts = [*([home / MEMORY_FILE] if own else []), *sorted(days.glob("*.md"))]
-    found = [ErasableFile("memory files", path, partial(_without, plan)) for path in texts]
+    files = [ErasableFile("memory files", path, partial(_without, plan)) for path in texts]
     if own:
-        found.append(ErasableFile("typed lines", home / CHAT_HISTORY_FILE, partial(_typed_without, plan)))
+        files.append(ErasableFile("typed lines", home / CHAT_HISTORY_FILE, partial(_typed_without, plan)))
     for session in sessions:
         folder = session_folder_name(session)
         torn = sorted((home / "log" / folder).glob(f"{LOG_NAME}.torn-*"))
-        found += [ErasableFile("torn ends of logs", path, plan.wording.blank_bytes) for path in torn]
+        files += [ErasableFile("torn ends of logs", path, plan.wording.blank_bytes) for path in torn]
         stray = [
             path
             for path in sorted((home / "archive" / folder).glob("*.jsonl*"))
             if path.relative_to(home).as_posix() not in known
         ]
-        found += [ErasableFile("archives", path, partial(redact_archived_log, plan)) for path in stray]
-    return found
+        files += [ErasableFile("archives", path, partial(redact_archived_log, plan)) for path in stray]
+    return files
 
 
 def _without(plan: ErasurePlan, data: bytes) -> bytes:

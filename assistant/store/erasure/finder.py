@@ -147,7 +147,7 @@ class ErasureFinder:
         records = self._requested_records(request)
         phrases = [phrase for record in records for phrase in _phrases(record)]
         entries = {row["id"]: row["content"] for row in self._requested_entries(request)}
-        phrases += [phrase for said in entries.values() for phrase in identifying_phrases(said)]
+        phrases += [phrase for content in entries.values() for phrase in identifying_phrases(content)]
         plan = ErasurePlan(
             request.scope,
             tuple(dict.fromkeys(phrases)),
@@ -157,7 +157,9 @@ class ErasureFinder:
             tuple((record.turn or "", call.id) for record in records for call in record.tool_calls),
         )
         alone, _ = find_entries_of_messages(self._people, plan)
-        return self._with_derived(plan.with_changes(entries=(*entries, *(one for one in alone if one not in entries))))
+        return self._with_derived(
+            plan.with_changes(entries=(*entries, *(entry_id for entry_id in alone if entry_id not in entries)))
+        )
 
     def _mark_text(self, request: ErasureRequest) -> ErasurePlan:
         if not is_searchable_phrase(request.text):
@@ -194,8 +196,12 @@ class ErasureFinder:
         alone, shared = find_entries_of_messages(self._people, plan)
         changed = find_character_changes(self._people, plan)
         going = {change.row for change in changed if change.table == "journal"}
-        said = dict(shared) | {row["id"]: row["content"] for row in self._rows("journal", alone)}
-        return [f"journal entry {one}: {' '.join(said[one].split())[:100]}" for one in said if one not in going]
+        contents = dict(shared) | {row["id"]: row["content"] for row in self._rows("journal", alone)}
+        return [
+            f"journal entry {entry_id}: {' '.join(contents[entry_id].split())[:100]}"
+            for entry_id in contents
+            if entry_id not in going
+        ]
 
     def refuse_if_running(self, plan: ErasurePlan) -> None:
         """Raises `UsageError` while a turn of the scope runs, since it was told what stands there and may say it again,
@@ -217,13 +223,13 @@ class ErasureFinder:
 
     def _requested_records(self, request: ErasureRequest) -> list[LogRecord]:
         """The messages that are named, what later edits of them said, and reminders that they asked for."""
-        found = []
+        records = []
         for message_id in dict.fromkeys(request.messages):
             row = self.find_message(message_id, request.scope)
             if row is None:
-                meant = f"; if you mean a memory, say `memory {message_id}`" if message_id >= _LIKE_A_MEMORY else ""
-                raise UsageError(f"There is no message {message_id}. Nothing was changed{meant}.")
-            found.append(self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])))
+                hint = f"; if you mean a memory, say `memory {message_id}`" if message_id >= _LIKE_A_MEMORY else ""
+                raise UsageError(f"There is no message {message_id}. Nothing was changed{hint}.")
+            records.append(self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])))
         edits = self._db.rows(
             "SELECT session, byte_start, byte_end FROM messages"
             " WHERE scope = ? AND kind IN ('edit', 'delete', 'reminder')",
@@ -232,8 +238,8 @@ class ErasureFinder:
         for row in edits:
             record = self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"]))
             if set(record.refs) & set(request.messages) and record.id not in request.messages:
-                found.append(record)
-        return found
+                records.append(record)
+        return records
 
     def find_message(self, message_id: int, scope: str) -> Row | None:
         """Where it stands in the log."""
@@ -295,8 +301,8 @@ def open_home_copy(home: Path) -> Iterator[ErasureFinder]:
 
 def _phrases(record: LogRecord) -> list[str]:
     """What can be known again of a record elsewhere: what was said, and what tools were asked for."""
-    said = [record.content, *(text for call in record.tool_calls for text in _texts(dict(call.arguments)))]
-    return [phrase for text in said for phrase in identifying_phrases(text)]
+    texts = [record.content, *(text for call in record.tool_calls for text in _texts(dict(call.arguments)))]
+    return [phrase for text in texts for phrase in identifying_phrases(text)]
 
 
 def _texts(value: object) -> list[str]:

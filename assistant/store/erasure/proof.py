@@ -134,19 +134,19 @@ _NAMED = 8
 
 def search_home_for_remains(home: Path, finder: ErasureFinder, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
     """What is left, by file, and how many files were read."""
-    left, searched = [], 0
+    leftovers, searched = [], 0
     own = _own_places(home, finder, plan)
     for path in list_files_to_search(home):
         searched += 1
         name = path.relative_to(home).as_posix()
         try:
             count = count_words_in_file(path, plan.wording)
-            found = _describe_remain(path, name, count, own, finder, plan) if count else None
+            leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
         except StoreError as error:
-            found = ErasureLeftover(name, 1, f"not searched: {error}")
-        if found is not None and (plan.scope == OWNER_SCOPE or found.kind != "other_scope"):
-            left.append(found)
-    return left, searched
+            leftover = ErasureLeftover(name, 1, f"not searched: {error}")
+        if leftover is not None and (plan.scope == OWNER_SCOPE or leftover.kind != "other_scope"):
+            leftovers.append(leftover)
+    return leftovers, searched
 
 
 def _own_places(home: Path, finder: ErasureFinder, plan: ErasurePlan) -> dict[str, str]:

@@ -87,10 +87,10 @@ def _intact_checkpoints(db: Database, session: Session) -> list[Row]:
 
 def _views(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
     for row in scoped_rows(db, "conversation_history", "scope", plan):
-        said = row["message_id"] if row["message_id"] is not None else row["carried_from"]
-        left = _redact_row(row, said, message_of_view_row(row), plan)
-        if left is not None:
-            yield _view_change("working context", "conversation_history", row, with_tokens(left), plan)
+        message_id = row["message_id"] if row["message_id"] is not None else row["carried_from"]
+        redacted = _redact_row(row, message_id, message_of_view_row(row), plan)
+        if redacted is not None:
+            yield _view_change("working context", "conversation_history", row, with_tokens(redacted), plan)
 
 
 def _earlier(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
@@ -102,32 +102,32 @@ def _earlier(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], C
         (plan.scope,),
     )
     for row in rows:
-        left = _redact_row(row, row["message_id"], message_of_view_row(row), plan)
-        if left is not None:
-            yield _view_change("kept for undo", "earlier_rows", row, with_tokens(left), plan)
+        redacted = _redact_row(row, row["message_id"], message_of_view_row(row), plan)
+        if redacted is not None:
+            yield _view_change("kept for undo", "earlier_rows", row, with_tokens(redacted), plan)
 
 
-def _redact_row(row: Row, said: int | None, message: Message, plan: ErasurePlan) -> Message | None:
+def _redact_row(row: Row, message_id: int | None, message: Message, plan: ErasurePlan) -> Message | None:
     """What a row is to say; None where it stays as it is."""
-    if said is not None and said in plan.ids:
-        left = redact_message(message)
-        return None if left == message else left
-    if said is not None and not plan.everywhere:
+    if message_id is not None and message_id in plan.ids:
+        redacted = redact_message(message)
+        return None if redacted == message else redacted
+    if message_id is not None and not plan.everywhere:
         return None
     if not any(plan.wording.matches(row[column]) for column in ("content", "parts", "metadata")):
         return None
     wording = plan.wording
     parts = wording.remove_from_json(json.loads(row["parts"]), FORGOTTEN_PLACEHOLDER)
     about = wording.remove_from_json(json.loads(row["metadata"]), FORGOTTEN_PLACEHOLDER)
-    stood = {key: row[key] for key in row.keys()} | {"parts": dump_json(parts)}  # noqa: SIM118 - a Row iterates values
-    left = message_of_view_row(stood)
+    columns = {key: row[key] for key in row.keys()} | {"parts": dump_json(parts)}  # noqa: SIM118 - a Row iterates values
+    redacted = message_of_view_row(columns)
     words = wording.remove_from_text(message.content) if wording.matches(message.content) else message.content
-    return replace(left, content=words or (FORGOTTEN_PLACEHOLDER if message.content else ""), metadata=about)
+    return replace(redacted, content=words or (FORGOTTEN_PLACEHOLDER if message.content else ""), metadata=about)
 
 
-def _view_change(place: str, table: str, row: Row, left: CountedMessage, plan: ErasurePlan) -> RowChange:
-    _, columns = encode_view_row(left)
-    shown = f"message {left.message.id}" if left.message.id else plan.wording.excerpt(row["content"])
+def _view_change(place: str, table: str, row: Row, redacted: CountedMessage, plan: ErasurePlan) -> RowChange:
+    _, columns = encode_view_row(redacted)
+    shown = f"message {redacted.message.id}" if redacted.message.id else plan.wording.excerpt(row["content"])
     return RowChange(place, table, row["row_number"], columns, shown)
 
 
@@ -136,28 +136,28 @@ def _view_change(place: str, table: str, row: Row, left: CountedMessage, plan: E
 
 def _tool_runs(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     """What tools were run with, as a forgotten message had asked for it."""
-    wanted = set(plan.calls)
-    for row in scoped_rows(db, "tool_runs", "scope", plan) if wanted else ():
-        if (row["turn"], row["call_id"]) in wanted and row["arguments"] != "{}":
+    calls = set(plan.calls)
+    for row in scoped_rows(db, "tool_runs", "scope", plan) if calls else ():
+        if (row["turn"], row["call_id"]) in calls and row["arguments"] != "{}":
             yield RowChange("tool runs", "tool_runs", row["row_number"], {"arguments": "{}"}, row["name"])
 
 
 def _inbox(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
-    said = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
+    placeholder = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
     for row in scoped_rows(db, "inbox", "scope", plan):
-        gone = row["message_id"] in plan.ids
-        if row["body"] != said and (gone or (plan.everywhere and plan.wording.matches(row["body"]))):
-            yield RowChange("inbox", "inbox", row["row_number"], {"body": said}, f"message {row['message_id']}")
+        is_erased = row["message_id"] in plan.ids
+        if row["body"] != placeholder and (is_erased or (plan.everywhere and plan.wording.matches(row["body"]))):
+            yield RowChange("inbox", "inbox", row["row_number"], {"body": placeholder}, f"message {row['message_id']}")
 
 
 def _outbox(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
     for row in scoped_rows(db, "outbox", "scope", plan):
-        body, said = row["body"], row["message_id"]
-        if said in plan.ids:
-            left, shown = FORGOTTEN_PLACEHOLDER, f"message {said}"
-        elif plan.wording.matches(body) and (said is None or plan.everywhere):
-            left, shown = plan.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER, plan.wording.excerpt(body)
+        body, message_id = row["body"], row["message_id"]
+        if message_id in plan.ids:
+            redacted, shown = FORGOTTEN_PLACEHOLDER, f"message {message_id}"
+        elif plan.wording.matches(body) and (message_id is None or plan.everywhere):
+            redacted, shown = plan.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER, plan.wording.excerpt(body)
         else:
             continue
-        if left != body:
-            yield RowChange("outbox", "outbox", row["row_number"], {"body": left, "parts": "[]"}, shown)
+        if redacted != body:
+            yield RowChange("outbox", "outbox", row["row_number"], {"body": redacted, "parts": "[]"}, shown)

@@ -84,17 +84,17 @@ class ErasureStore(ErasureFinder):
         for record in plan.records:
             blank_record(self._log, record.session, record.span)
         waiting = StoredMemoryFiles(self._home, self._people, count_tokens=len, max_tokens=0).recover_after_crash()
-        left = [ErasureLeftover("memory files", 1, f"not done: {why}") for why in waiting]
+        leftovers = [ErasureLeftover("memory files", 1, f"not done: {why}") for why in waiting]
         with self._people.write():
             journal = erase_in_character_db(self._people, plan)
         if self._entries is not None and (journal or is_retry):
             # A few thousand lines: made again sooner than words are picked out of it.
             self._entries.clear()
-        left += self._attempt((self._relative(file.path), file.erase) for file in self._erasable_files(plan))
+        leftovers += self._attempt((self._relative(file.path), file.erase) for file in self._erasable_files(plan))
         if not plan.keep_backups:
             copies = list_database_copies(self._home)
-            left += self._attempt((path.name, partial(_remove_copy_with_words, path, plan)) for path in copies)
-        return left
+            leftovers += self._attempt((path.name, partial(_remove_copy_with_words, path, plan)) for path in copies)
+        return leftovers
 
     def rewrite_archives(self, plan: ErasurePlan) -> list[ErasureLeftover]:
         """Rewrite archives, wherever they are; what could not be done. Slow, and uses nothing that another thread
@@ -149,13 +149,13 @@ class ErasureStore(ErasureFinder):
 
     @staticmethod
     def _attempt(steps: Iterable[tuple[str, Callable[[], None]]]) -> list[ErasureLeftover]:
-        left = []
+        leftovers = []
         for name, step in steps:
             try:
                 step()
             except StoreError as error:
-                left.append(ErasureLeftover(name, 1, f"not done: {error}"))
-        return left
+                leftovers.append(ErasureLeftover(name, 1, f"not done: {error}"))
+        return leftovers
 
 
 def _remove_copy_with_words(path: Path, plan: ErasurePlan) -> None:

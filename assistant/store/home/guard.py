@@ -59,10 +59,10 @@ def check_database_pages(path: Path) -> list[str]:
     `StoreError` for one that cannot be read at all."""
     database = Database.open_reader(path)
     try:
-        found = [str(row[0]) for row in database.rows("PRAGMA quick_check(10)")]
+        problems = [str(row[0]) for row in database.rows("PRAGMA quick_check(10)")]
     finally:
         database.close()
-    return [] if found == ["ok"] else found
+    return [] if problems == ["ok"] else problems
 
 
 def measure_sync_seconds(home: Path) -> float:

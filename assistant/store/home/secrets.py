@@ -36,9 +36,9 @@ class HomeSecretStore:
         `StoreError`; then what was kept before is still there."""
         account = "" if in_file else self._ringed(name, value)
         before = self._change(lambda index: _with(index, name, value, account))
-        left = before.accounts.get(name)
-        if left and left != account and self._ring is not None:
-            self._dropped(left)
+        previous_account = before.accounts.get(name)
+        if previous_account and previous_account != account and self._ring is not None:
+            self._dropped(previous_account)
         return IN_KEYRING if account else IN_FILE
 
     def remove(self, name: str) -> bool:

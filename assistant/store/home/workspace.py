@@ -45,8 +45,8 @@ class WorkspaceFiles:
             make_directory(self._workspace / folder)
             where = os.open(self._workspace / folder, _FOLDER)
             try:
-                found = next((name for name in names if _holds(where, name, data)), None)
-                return f"{folder}/{found or self._put(where, names[0], data)}"
+                existing = next((name for name in names if _holds(where, name, data)), None)
+                return f"{folder}/{existing or self._put(where, names[0], data)}"
             finally:
                 os.close(where)
         except OSError as error:
@@ -59,8 +59,8 @@ class WorkspaceFiles:
         try:
             descriptor = self._opened(path)
             try:
-                found = os.fstat(descriptor)
-                if not stat.S_ISREG(found.st_mode) or found.st_size > max_bytes:
+                state = os.fstat(descriptor)
+                if not stat.S_ISREG(state.st_mode) or state.st_size > max_bytes:
                     raise StoreError(
                         f"{path} in the workspace is no file of at most {max_bytes // 2**20} MB. It was not sent."
                     )
@@ -92,12 +92,12 @@ class WorkspaceFiles:
         partial = f"{_PARTIAL}{hashlib.sha256(data).hexdigest()[:32]}"
         try:
             _write(where, partial, data)
-            given = _named(where, partial, name, data)
+            final_name = _named(where, partial, name, data)
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(partial, dir_fd=where)
         sync(where)
-        return given
+        return final_name
 
 
 def _write(where: int, name: str, data: bytes) -> None:
@@ -138,8 +138,8 @@ def _holds(where: int, name: str, data: bytes) -> bool:
     except OSError:
         return False
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != len(data):
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or state.st_size != len(data):
             return False
         with os.fdopen(os.dup(descriptor), "rb") as file:
             return file.read() == data

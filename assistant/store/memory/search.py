@@ -104,17 +104,17 @@ class StoredMemorySearch:
         many = _WITH_TIMES if after or before else limit + _SPARE
         with self._lock:
             newest, last = self._newest(scope, as_of)
-            found = self._finder.find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
-            asked = prepare_query(self._finder, words, self._stems.of)
+            hits = self._finder.find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
+            query = prepare_query(self._finder, words, self._stems.of)
             recalled = [
-                replace(one, score=one.score - _lowered(one.memory, newest))
-                for one in self._recalled(self._hits(found, scope, as_of), asked)
+                replace(hit, score=hit.score - _lowered(hit.memory, newest))
+                for hit in self._recalled(self._hits(hits, scope, as_of), query)
             ]
             if after or before:
                 recalled = list(_of_the_time(recalled, after, before))
             else:
                 recalled = self._with_successors(recalled, scope, as_of)
-        return sorted(recalled, key=lambda one: -one.score)[:limit]
+        return sorted(recalled, key=lambda hit: -hit.score)[:limit]
 
     def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
         """What was said in [after, before), the most important first. Raises `StoreError`."""
@@ -124,37 +124,37 @@ class StoredMemorySearch:
                 " AND j.source_type <> 'context_synthesis' ORDER BY j.importance DESC, j.id DESC LIMIT ?",
                 (scope, format_time(after), format_time(before), limit + _SPARE),
             )
-            found = [(row, SourceHit(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
-            return self._recalled(self._by_now(found), None)[:limit]
+            hits = [(row, SourceHit(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
+            return self._recalled(self._by_now(hits), None)[:limit]
 
     # -------------------------------------------------------------------------------------------------------- what fits
 
-    def _good(self, text: str, found: SourceHit, asked: PreparedQuery) -> bool:
-        fit = asked.significance.measure_fit(asked.matcher.words_in(text))
-        by_chance = math.log(asked.significance.passage_count + 1)
+    def _good(self, text: str, hit: SourceHit, query: PreparedQuery) -> bool:
+        fit = query.significance.measure_fit(query.matcher.words_in(text))
+        by_chance = math.log(query.significance.passage_count + 1)
         bar = _BAR + _BAR_GROWS * by_chance
         # How often over: 1 where chance alone would bring one entry with these words.
         surprise = min(2.0, 1 - math.log(fit.chance) / by_chance) if fit.words and by_chance else 0.0
         whole = _WHOLE if fit.share >= _ALL else 0.0
-        return found.similarity + _SHARE * fit.share + _SURPRISE * surprise + whole >= bar
+        return hit.similarity + _SHARE * fit.share + _SURPRISE * surprise + whole >= bar
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
-    def _hits(self, found: Sequence[SourceHit], scope: str, as_of: datetime | None) -> list[_Hit]:
+    def _hits(self, hits: Sequence[SourceHit], scope: str, as_of: datetime | None) -> list[_Hit]:
         rows = self._db.rows(
             f"{_SELECT} WHERE j.id IN (SELECT value FROM json_each(?)) AND j.scope = ?",
-            (json.dumps([one.source for one in found]), scope),
+            (json.dumps([hit.source for hit in hits]), scope),
         )
-        of = {row["id"]: row for row in rows}
+        rows_by_id = {row["id"]: row for row in rows}
         if as_of is not None:
-            then = self._then.memories_by_entry(list(of), scope, as_of)
-            return [(of[one.source], one, then[one.source]) for one in found if one.source in then]
-        there = [(of[one.source], one) for one in found if one.source in of]
-        return self._by_now([(row, one) for row, one in there if not _is_rejected(row)])
+            then = self._then.memories_by_entry(list(rows_by_id), scope, as_of)
+            return [(rows_by_id[hit.source], hit, then[hit.source]) for hit in hits if hit.source in then]
+        rows_of_hits = [(rows_by_id[hit.source], hit) for hit in hits if hit.source in rows_by_id]
+        return self._by_now([(row, hit) for row, hit in rows_of_hits if not _is_rejected(row)])
 
-    def _by_now(self, found: Sequence[tuple[Row, SourceHit]]) -> list[_Hit]:
-        known = self._memories(list(dict.fromkeys(row["memory"] for row, _ in found if row["memory"])))
-        return [(row, one, _memory(row, known)) for row, one in found]
+    def _by_now(self, hits: Sequence[tuple[Row, SourceHit]]) -> list[_Hit]:
+        memories = self._memories(list(dict.fromkeys(row["memory"] for row, _ in hits if row["memory"])))
+        return [(row, hit, _memory(row, memories)) for row, hit in hits]
 
     def _newest(self, scope: str, as_of: datetime | None) -> tuple[datetime, int | None]:
         """The latest time of which anything tells, and with `as_of` the last entry that may be found."""
@@ -163,35 +163,37 @@ class StoredMemorySearch:
         row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
         return (parse_time(row["timestamp"]) if row else _NEVER), None
 
-    def _recalled(self, hits: Sequence[_Hit], asked: PreparedQuery | None) -> list[MemoryHit]:
+    def _recalled(self, hits: Sequence[_Hit], query: PreparedQuery | None) -> list[MemoryHit]:
         """What was hit, each memory once, with the score of its best entry."""
-        made: dict[str, MemoryHit] = {}
-        for row, one, memory in hits:
-            good = asked is not None and (self._good(memory.text, one, asked) or self._good(row["content"], one, asked))
-            score = one.score
+        by_reference: dict[str, MemoryHit] = {}
+        for row, hit, memory in hits:
+            is_relevant = query is not None and (
+                self._good(memory.text, hit, query) or self._good(row["content"], hit, query)
+            )
+            score = hit.score
             sources = tuple(json.loads(row["sources"]))
-            before = made.get(memory.reference)
+            before = by_reference.get(memory.reference)
             if before is not None:
-                score, good = max(score, before.score), good or before.is_relevant
+                score, is_relevant = max(score, before.score), is_relevant or before.is_relevant
                 sources = tuple(sorted({*before.sources, *sources}))
-            made[memory.reference] = MemoryHit(memory, score, good, sources)
-        return list(made.values())
+            by_reference[memory.reference] = MemoryHit(memory, score, is_relevant, sources)
+        return list(by_reference.values())
 
     def _with_successors(self, recalled: Sequence[MemoryHit], scope: str, as_of: datetime | None) -> list[MemoryHit]:
         """With what took the place of what no longer holds, just above it where it was not found better by itself."""
-        best = {one.memory.id: one for one in recalled if one.memory.id}
-        for one in recalled:
-            by = one.memory.superseded_by
+        best = {hit.memory.id: hit for hit in recalled if hit.memory.id}
+        for hit in recalled:
+            by = hit.memory.superseded_by
             if not by:
                 continue
-            score, known = one.score + _FORMER, best.get(by)
-            if known is not None:
+            score, successor = hit.score + _FORMER, best.get(by)
+            if successor is not None:
                 best[by] = replace(
-                    known, score=max(score, known.score), is_relevant=known.is_relevant or one.is_relevant
+                    successor, score=max(score, successor.score), is_relevant=successor.is_relevant or hit.is_relevant
                 )
             elif (after := self._successor(by, scope, as_of)) is not None:
-                best[by] = MemoryHit(after[0], score, one.is_relevant, after[1])
-        return [*best.values(), *(one for one in recalled if not one.memory.id)]
+                best[by] = MemoryHit(after[0], score, hit.is_relevant, after[1])
+        return [*best.values(), *(hit for hit in recalled if not hit.memory.id)]
 
     def _successor(self, memory_id: str, scope: str, as_of: datetime | None) -> tuple[Memory, tuple[int, ...]] | None:
         """A memory and the messages of its first entry."""
@@ -210,10 +212,10 @@ def _is_rejected(row: Row) -> bool:
     return bool(row["note"] != UNDONE_NOTE or row["settled_in"] == row["cycle"])
 
 
-def _memory(row: Row, known: Mapping[str, Memory]) -> Memory:
+def _memory(row: Row, memories: Mapping[str, Memory]) -> Memory:
     """The memory that an entry went into, or as the journal alone has it."""
-    if row["memory"] in known and known[row["memory"]].scope == row["scope"]:
-        memory = known[row["memory"]]
+    if row["memory"] in memories and memories[row["memory"]].scope == row["scope"]:
+        memory = memories[row["memory"]]
         if memory.until is not None or row["until"] is None:
             return memory
         return replace(memory, until=parse_time(row["until"]), superseded_by=row["by_memory"] or "")
@@ -233,15 +235,15 @@ def _lowered(memory: Memory, newest: datetime) -> float:
 
 
 def _of_the_time(recalled: Iterable[MemoryHit], after: datetime | None, before: datetime | None) -> Iterable[MemoryHit]:
-    for one in recalled:
-        memory = one.memory
-        score = one.score + (_FORMER if memory.until is not None else 0.0)
+    for hit in recalled:
+        memory = hit.memory
+        score = hit.score + (_FORMER if memory.until is not None else 0.0)
         too_late = before is not None and memory.said_at >= before
         too_early = after is not None and memory.said_at < after
         if not too_late and not too_early:
-            yield replace(one, score=score + _OF_THE_TIME)
+            yield replace(hit, score=score + _OF_THE_TIME)
         elif too_late:
             if names_date_within(memory.text, after, before):
-                yield replace(one, score=score + _OF_THE_TIME / 2)
+                yield replace(hit, score=score + _OF_THE_TIME / 2)
         elif memory.until is None or (after is not None and memory.until > after):
-            yield replace(one, score=score)
+            yield replace(hit, score=score)

@@ -93,14 +93,14 @@ class StoredHistory:
             return []
         where = SearchFilter(scope, roles, after, before, session or "")
         # Outside the lock: what is taken in first holds up nobody who reads.
-        found = self._finder.find(query[:_MAX_QUERY], where, limit=limit + _SPARE)
+        hits_of_index = self._finder.find(query[:_MAX_QUERY], where, limit=limit + _SPARE)
         with self._lock:
-            asked = prepare_query(self._finder, words, self._stems.of)
-            rows = self._visible_rows([hit.source for hit in found], where)
+            prepared = prepare_query(self._finder, words, self._stems.of)
+            rows = self._visible_rows([hit.source for hit in hits_of_index], where)
             texts = {source: self._texts.read_text(row) for source, row in rows.items()}
             hits = [
-                self._hit(rows[hit.source], hit, text, asked)
-                for hit in found
+                self._hit(rows[hit.source], hit, text, prepared)
+                for hit in hits_of_index
                 if (text := texts.get(hit.source)) is not None and text.text.strip()
             ]
             return hits[:limit]
@@ -118,10 +118,10 @@ class StoredHistory:
         )
         return {row["id"]: row for row in rows}
 
-    def _hit(self, row: Row, found: SourceHit, record: RecordText, asked: PreparedQuery) -> SearchHit:
-        text = self._excerpt(row, record, asked)
+    def _hit(self, row: Row, hit: SourceHit, record: RecordText, query: PreparedQuery) -> SearchHit:
+        text = self._excerpt(row, record, query)
         speaker = record.speaker if row["role"] != "tool" else None
-        named = asked.matcher.words_in(speaker) if speaker else frozenset[int]()
+        named = query.matcher.words_in(speaker) if speaker else frozenset[int]()
         return SearchHit(
             message_id=row["id"],
             session=row["session"],
@@ -130,20 +130,20 @@ class StoredHistory:
             name=record.speaker,
             ts=parse_time(row["ts"]),
             text=text,
-            score=found.score,
+            score=hit.score,
             location=self._files.log_place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
-            quality=asked.significance.measure_fit(asked.matcher.words_in(text) | named),
+            quality=query.significance.measure_fit(query.matcher.words_in(text) | named),
         )
 
-    def _excerpt(self, row: Row, record: RecordText, asked: PreparedQuery) -> str:
+    def _excerpt(self, row: Row, record: RecordText, query: PreparedQuery) -> str:
         """Of what the message says, the piece that has the most of the question; of a message that is read in windows,
         the first in which all of it stands together."""
-        idf, spots = asked.significance.idf, asked.matcher.find_spots(record.text)
+        idf, spots = query.significance.idf, query.matcher.find_spots(record.text)
         best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], record.text, spots)
         for text in () if record.is_complete else self._texts.read_windows(row):
             if best[0] >= sum(idf):
                 break
-            spots = asked.matcher.find_spots(text)
+            spots = query.matcher.find_spots(text)
             worth = best_passage(spots, idf, EXCERPT_CHARACTERS)[0]
             if worth > best[0]:
                 best = (worth, text, spots)
@@ -215,11 +215,11 @@ class StoredHistory:
 
 def _within_bytes(rows: Sequence[Row]) -> list[Row]:
     """The first rows that are at most 64 MB of log together; at least one."""
-    kept: list[Row] = []
+    first: list[Row] = []
     room = MAX_BYTES_PER_READ
     for row in rows:
         room -= row["byte_end"] - row["byte_start"]
-        if room < 0 and kept:
+        if room < 0 and first:
             break
-        kept.append(row)
-    return kept
+        first.append(row)
+    return first

@@ -31,7 +31,7 @@ class _CollectionReader:
 
     def load(self) -> IndexContents:
         db, values = self._db, (self._id,)
-        kept = db.row("SELECT total FROM collections WHERE id = ?", values)
+        collection = db.row("SELECT total FROM collections WHERE id = ?", values)
         pages = db.rows("SELECT meta FROM pages WHERE collection = ? ORDER BY first", values)
         fresh = db.rows("SELECT number, meta, vector, stems FROM fresh WHERE collection = ? ORDER BY number", values)
         terms = db.rows("SELECT id, stem, sources, vector FROM terms WHERE collection = ?", values)
@@ -43,7 +43,7 @@ class _CollectionReader:
             terms=[IndexTerm(row["id"], row["stem"], row["sources"], row["vector"]) for row in terms],
             names={row["number"]: row["text"] for row in names},
             read_to={row["stream"]: row["seq"] for row in read_to},
-            total=kept["total"] if kept else b"",
+            total=collection["total"] if collection else b"",
         )
 
     def postings(self, term: int) -> bytes:
@@ -92,12 +92,12 @@ class SqliteIndexStore(_CollectionReader):
                 [
                     (
                         self._id,
-                        one.number,
-                        one.meta,
-                        one.vector,
-                        dump_json([[s.stem, s.word, s.count] for s in one.stems]),
+                        unit.number,
+                        unit.meta,
+                        unit.vector,
+                        dump_json([[s.stem, s.word, s.count] for s in unit.stems]),
                     )
-                    for one in fresh
+                    for unit in fresh
                 ],
             )
             db.execute_many(
@@ -150,8 +150,8 @@ class SqliteIndexStore(_CollectionReader):
 
     def _write_vectors(self, first: int, vectors: bytes) -> None:
         """A page may begin and end in the middle of a row."""
-        held = self.vectors(first - first % _VECTORS_A_ROW, first) if first % _VECTORS_A_ROW else b""
-        body = held + vectors
+        first_row = self.vectors(first - first % _VECTORS_A_ROW, first) if first % _VECTORS_A_ROW else b""
+        body = first_row + vectors
         block, size = first // _VECTORS_A_ROW, _VECTORS_A_ROW * VECTOR_BYTES
         self._db.execute_many(
             "INSERT OR REPLACE INTO vectors (collection, block, body) VALUES (?, ?, ?)",
@@ -198,8 +198,8 @@ class ReadOnlyIndexStore:
 
     def __init__(self, db: Database | None, name: str, made_by: str) -> None:
         row = None if db is None else db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,))
-        known = db is not None and row is not None and row["made_by"] == made_by
-        self._kept = _CollectionReader(db, int(row["id"])) if known and db is not None and row is not None else None
+        is_usable = db is not None and row is not None and row["made_by"] == made_by
+        self._kept = _CollectionReader(db, int(row["id"])) if is_usable and db is not None and row is not None else None
 
     def load(self) -> IndexContents:
         return self._kept.load() if self._kept else IndexContents(b"", (), (), {}, {}, b"")
@@ -221,5 +221,5 @@ class ReadOnlyIndexStore:
     def clear(self) -> None: ...
 
 
-def _stems(kept: str) -> tuple[UnitStem, ...]:
-    return tuple(UnitStem(stem, word, count) for stem, word, count in json.loads(kept))
+def _stems(text: str) -> tuple[UnitStem, ...]:
+    return tuple(UnitStem(stem, word, count) for stem, word, count in json.loads(text))

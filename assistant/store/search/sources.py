@@ -50,8 +50,8 @@ class LogSearchSource:
         hidden: tuple[int, ...] = ()
         if row["kind"] in ("undo", "delete"):
             # These name what they hide; what an earlier one hid is hidden by that.
-            found = self._db.rows("SELECT id FROM messages WHERE session = ? AND hidden_by = ?", (session, row["id"]))
-            hidden = tuple(one["id"] for one in found)
+            rows = self._db.rows("SELECT id FROM messages WHERE session = ? AND hidden_by = ?", (session, row["id"]))
+            hidden = tuple(hidden_row["id"] for hidden_row in rows)
         return SourceText(
             row["id"],
             session,

@@ -23,14 +23,14 @@ class Stemmer:
 
     def of(self, words: Iterable[str]) -> dict[str, str]:
         """The stem of each word; "" for one that has no letter or digit."""
-        asked = list(dict.fromkeys(words))
-        missing = [word for word in asked if word not in self._known]
+        distinct = list(dict.fromkeys(words))
+        missing = [word for word in distinct if word not in self._known]
         if missing:
             if len(self._known) + len(missing) > _MOST_KEPT:
                 self._known.clear()
-                missing = asked
+                missing = distinct
             self._known.update(self._made(missing))
-        return {word: self._known[word] for word in asked}
+        return {word: self._known[word] for word in distinct}
 
     def close(self) -> None:
         self._scratch.close()
