@@ -1,10 +1,10 @@
 """Bridges: what comes in from a network, what goes out to it, the port between, and the state of a bridge and of what
 was not delivered. Times are aware and in UTC.
 
-A bridge decides nothing about who may talk (I10) and keeps nothing durable of its own: it hands what it receives to
-the gateway, which returns once it is kept, and the position from which it goes on receiving is kept with it (I1).
-What goes out comes in parts with a key each, one body for ever (I8). One bridge's failure is its own (F39): it
-raises `BridgeError`, and is run again after a pause.
+A bridge decides nothing about who may talk (I10) and stores nothing of its own: it hands what it receives to the
+gateway, which returns once it is stored, together with the position from which the bridge goes on receiving (I1). What
+goes out comes in parts with a key each, one body for ever (I8). One bridge's failure is its own (F39): it raises
+`BridgeError`, and is run again after a pause.
 """
 
 from __future__ import annotations
@@ -22,42 +22,39 @@ from assistant.core.records import InboxReceipt, OutboxItem, OutboxState
 
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
-    """A message as it comes in from a bridge, before anybody asked who sent it. `sender` is what the network calls the
-    account, `sender_name` what it calls itself; `room` is None between two. `addressed`: whether, in a room, it is for
-    the assistant. A button that was pressed arrives as its command. `position`, where there is one, is where the bridge
-    goes on receiving after this one."""
+    """A message as it comes in from a bridge, before its sender is looked up. A button that was pressed arrives as its
+    command."""
 
     bridge: str
     external_id: str
-    sender: str
+    sender: str  # the account, as the network names it
     content: str
-    sender_name: str = ""
+    sender_name: str = ""  # as the account names itself
     media: tuple[Media, ...] = ()
-    target: str = ""
-    room: str | None = None
+    target: str = ""  # where an answer goes
+    room: str | None = None  # None between two
     room_name: str = ""
-    addressed: bool = True
-    position: str = ""
+    addressed: bool = True  # in a room: whether it is for the assistant
+    position: str = ""  # where the bridge goes on receiving after this message
 
 
 @dataclass(frozen=True, slots=True)
 class MessageChange:
-    """A message that was edited or deleted on the network after it had arrived. `external_id` is that of the message,
-    `change_id` the network's own of the change; `content` is the new text, "" where it was deleted."""
+    """A message that was edited or deleted on the network after it had arrived."""
 
     bridge: str
-    external_id: str
-    change_id: str
+    external_id: str  # of the message
+    change_id: str  # the network's own, of the change
     kind: Literal["edit", "delete"]
     sender: str
-    content: str = ""
+    content: str = ""  # the new text; "" where it was deleted
     room: str | None = None
     position: str = ""
 
 
 class InboundPort(Protocol):
-    """Where a bridge hands in what it received. Every call is durable when it returns, and raises `StoreError` where it
-    was not kept: the network is told nothing then, and asked again."""
+    """Where a bridge hands in what it received. Every call is durable when it returns, and raises `StoreError` where
+    nothing was stored: the bridge then acknowledges nothing, and asks the network again."""
 
     async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
         """Acknowledge to the network after this, never before. None: no answer of a model follows. The same pair of
@@ -65,11 +62,11 @@ class InboundPort(Protocol):
         ...
 
     def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
-        """Whether what they say there is kept: asked before a file is fetched, which strangers could send for ever."""
+        """Whether a message from there is stored: asked before a file is fetched, which anybody could send for ever."""
         ...
 
     async def receive_change(self, change: MessageChange) -> None:
-        """Of a message that never was kept nothing is."""
+        """A change of a message that was never stored has no effect."""
         ...
 
     def load_position(self, bridge: str) -> str:
@@ -77,7 +74,7 @@ class InboundPort(Protocol):
         ...
 
     def save_position(self, bridge: str, position: str) -> None:
-        """It came this far with nothing to keep."""
+        """The bridge came this far, and there was nothing to store."""
         ...
 
     def mark_connected(self, bridge: str) -> None:
@@ -90,34 +87,28 @@ class InboundPort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BridgeCapabilities:
-    """What a bridge can do.
+    """What a bridge can do."""
 
-    `edit`: what was sent can be changed, so that live text is shown in one message. `buttons`, `media`: it shows them;
-    where not, a button's command stands in the text anyway, and a file is named. `max_length` bounds the text of one
-    message, counted in `length_in`; longer ones come in parts. `dedupe_seconds`: for how long a resend under the same
-    key is shown once (0: never). `terminals`: it shows sessions to whoever looks on, rather than places."""
-
-    edit: bool = False
+    edit: bool = False  # sent messages can be changed: live text is shown in one message
     typing: bool = False
-    media: bool = False
+    media: bool = False  # it sends files; without it a file is only named
     threads: bool = False
-    buttons: bool = False
-    max_length: int | None = None
+    buttons: bool = False  # without it the text has the command of a button
+    max_length: int | None = None  # of one message, in `length_unit`; longer texts come in parts
     length_unit: Literal["characters", "utf-16", "utf-8"] = "characters"
-    dedupe_seconds: float = 0
-    shows_sessions: bool = False
+    dedupe_seconds: float = 0  # for how long a resend under the same key is shown once; 0: never
+    shows_sessions: bool = False  # it shows sessions to everybody who looks at them, rather than places
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingPart:
-    """One network message of something that goes out: `number` counts from 1. `text` is Markdown; buttons come with the
-    last one. A file comes as a part of its own, `media`, with no text."""
+    """One network message of an outgoing message. Buttons come with the last one."""
 
     item: OutboxItem
-    number: int
-    text: str
+    number: int  # from 1
+    text: str  # Markdown; "" for a file
     last: bool = True
-    media: Media | None = None
+    media: Media | None = None  # a file is a part of its own
 
     @property
     def key(self) -> str:
@@ -151,8 +142,8 @@ class Bridge(Protocol):
         ...
 
     async def run(self, inbound: InboundPort) -> None:
-        """Receive until cancelled, telling `door` once connected. Raises `BridgeError` where it cannot go on; it is run
-        again after a pause. May be run again after it was cancelled, too."""
+        """Receive until cancelled; call `inbound.mark_connected` once connected. Raises `BridgeError` where it cannot
+        go on; it is run again after a pause. May be run again after it was cancelled, too."""
         ...
 
     async def send(self, part: OutgoingPart) -> None:
@@ -161,16 +152,16 @@ class Bridge(Protocol):
         ...
 
     def show(self, event: TurnEvent, target: str) -> None:
-        """Provisional display at a target; must not block and must not raise. On the home's own terminals `target` is
-        "": there it is shown to whoever looks on the session."""
+        """Provisional display at a target; must not block and must not raise. For terminals `target` is "": there it is
+        shown to everybody who looks at the session."""
         ...
 
     async def aclose(self) -> None:
-        """Give back what was opened, after `run` was cancelled."""
+        """Close what was opened, after `run` was cancelled."""
         ...
 
 
-# Set up in config.toml, each under its own section.
+# Each has a section in config.toml.
 NETWORK_NAMES = ("telegram", "matrix")
 
 BridgeState = Literal["connected", "connecting", "paused", "failing", "off"]
@@ -178,22 +169,21 @@ BridgeState = Literal["connected", "connecting", "paused", "failing", "off"]
 
 @dataclass(frozen=True, slots=True)
 class BridgeStatus:
-    """One bridge. `account` is who we are there, "" where nobody told yet; `since` is when it came into this state;
-    `waiting` counts what is to go out there; `error` is the last trouble, "" where there is none."""
+    """One bridge."""
 
     name: str
     state: BridgeState
-    account: str = ""
-    since: datetime | None = None
-    waiting: int = 0
-    error: str = ""
+    account: str = ""  # who we are there; "" where that is not known yet
+    since: datetime | None = None  # when it came into this state
+    waiting: int = 0  # how many messages are to be sent there
+    error: str = ""  # the last one; "" where there is none
 
 
 @dataclass(frozen=True, slots=True)
 class UndeliveredItem:
-    """Something that goes out by itself no more: it may or may not have arrived (`ambiguous`), was refused (`failed`),
-    or must not (`withheld`); or something that is still to go out (`pending`, `sending`), with an `error` where it was
-    tried in vain. `parts_sent`: how many of its parts the network has for certain."""
+    """A message that is not sent automatically any more: it may or may not have arrived (`ambiguous`), was refused
+    (`failed`), or must not be sent (`withheld`); or one that is still to be sent (`pending`, `sending`), with an
+    `error` where a try failed."""
 
     id: int
     state: OutboxState
@@ -203,14 +193,14 @@ class UndeliveredItem:
     scope: str
     body: str
     error: str
-    parts_sent: int
+    parts_sent: int  # how many of its parts the network has for certain
     attempts: int
     created_at: datetime
     updated_at: datetime
 
     @property
     def is_sent_automatically(self) -> bool:
-        """Whether it is sent without anybody's word."""
+        """Whether it is sent without a decision of the owner."""
         return self.state in ("pending", "sending")
 
 
@@ -224,16 +214,15 @@ class DeliveryOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RedirectResult:
-    """What became of what waited for a bridge: so many deliveries of the owner's go to the terminal, so many for
-    others still wait."""
+    """What became of the deliveries that waited for a bridge."""
 
-    redirected: int
-    still_waiting: int
+    redirected: int  # the owner's, which go to the terminal
+    still_waiting: int  # those for others
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLogin:
-    """A device of an account's, and what it shows to be let in."""
+    """A device of a Matrix account."""
 
     user: str
     device: str

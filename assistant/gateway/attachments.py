@@ -1,9 +1,8 @@
-"""Files and pictures that come with a message, before it is accepted, and how long what others write may be. Pure but
-for the port.
+"""Files and pictures that come with a message, before it is accepted.
 
 What always holds: a file of the owner's is in the workspace, whole and durable, before the message that names it is
-accepted; the same file that is handed in again is the same file. The workspace is the owner's: of what others send, the
-names are kept and nothing else (I10). What nobody can look at is not kept in the database either.
+accepted; the same file that is handed in again is stored once. The workspace is the owner's: of files that others send,
+only the names are stored (I10). Bytes that no model can look at are not stored in the database.
 """
 
 from __future__ import annotations
@@ -33,45 +32,48 @@ MAX_PICTURE_BYTES = 5 * 1024 * 1024
 MAX_FILES_PER_MESSAGE = 20
 
 # What providers see, by how it begins; WebP besides.
-_MARKS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-_LONGEST_NAME = 100
-_LONGEST_ENDING = 16
+_SIGNATURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+_MAX_NAME_BYTES = 100
+_MAX_SUFFIX = 16
 
 
 class AttachmentIntake:
     def __init__(self, files: WorkspaceFiles, zone: ZoneInfo) -> None:
-        """`zone` is the home's: a file is named for the day on which it came."""
+        """`zone` decides on which day a file came: it is named for that day."""
         self._files = files
         self._zone = zone
 
     def store_attachments(self, incoming: IncomingMessage, now: datetime) -> IncomingMessage:
-        """The message as it is to be accepted; its files are kept. Slow where there are some. Raises `StoreError`."""
-        owners = incoming.trust == "owner" and session_role(incoming.session) == "owner"
+        """The message as it is to be accepted, with its files stored. Slow where it has some. Raises `StoreError`."""
+        is_owners = incoming.trust == "owner" and session_role(incoming.session) == "owner"
         media = tuple(
-            self._medium(one, now, owners, number < MAX_FILES_PER_MESSAGE) for number, one in enumerate(incoming.media)
+            self._store_medium(medium, now, is_owners, number < MAX_FILES_PER_MESSAGE)
+            for number, medium in enumerate(incoming.media)
         )
         return incoming if media == incoming.media else replace(incoming, media=media)
 
-    def _medium(self, medium: Media, now: datetime, owners: bool, may_be_kept: bool) -> Media:
+    def _store_medium(self, medium: Media, now: datetime, is_owners: bool, may_be_stored: bool) -> Media:
         if medium.data is None:
-            # What the owner asks again about is in the workspace already.
-            return medium if owners else replace(medium, path=None)
+            # A file that the owner refers to again is in the workspace already.
+            return medium if is_owners else replace(medium, path=None)
         size = len(medium.data) * 3 // 4 - medium.data[-2:].count("=")
-        mime = _picture(medium.data)
+        mime = _picture_type(medium.data)
         if medium.kind == "image" and mime and size <= MAX_PICTURE_BYTES:
             return replace(medium, mime=mime, size=size, path=None)
-        named = replace(medium, size=size, data=None, path=None)
-        if not (owners and may_be_kept) or size > MAX_RECEIVED_BYTES:
-            return named
+        without_data = replace(medium, size=size, data=None, path=None)
+        if not (is_owners and may_be_stored) or size > MAX_RECEIVED_BYTES:
+            return without_data
         try:
             data = base64.b64decode(medium.data, validate=True)
         except binascii.Error:
-            return named
-        return replace(named, path=self._files.save(RECEIVED_FOLDER, dated_file_names(medium, now, self._zone), data))
+            return without_data
+        return replace(
+            without_data, path=self._files.save(RECEIVED_FOLDER, dated_file_names(medium, now, self._zone), data)
+        )
 
 
 def load_outgoing_file(files: WorkspaceFiles, medium: Media) -> Media:
-    """A file that goes out, with what is in it. Raises `BridgeError`, `refused` where there is no such file."""
+    """A file that goes out, with its bytes. Raises `BridgeError`, `refused` where there is no such file."""
     if medium.path is None or medium.data is not None:
         return medium
     try:
@@ -84,39 +86,39 @@ def load_outgoing_file(files: WorkspaceFiles, medium: Media) -> Media:
 
 
 def dated_file_names(medium: Media, now: datetime, zone: ZoneInfo) -> tuple[str, ...]:
-    """Names for a file, the first for today. The others are for the same file handed in again after midnight."""
+    """Names for a file, the first for today. The second is for the same file handed in again after midnight."""
     name, today = safe_file_name(medium), now.astimezone(zone).date()
     return tuple(f"{date.isoformat()}-{name}" for date in (today, today.fromordinal(today.toordinal() - 1)))
 
 
 def safe_file_name(medium: Media) -> str:
-    """The name that somebody gave a file, as one that is safe in a folder: no path, nothing that hides or turns text,
-    its ending kept."""
-    last = unicodedata.normalize("NFC", medium.name).replace("\\", "/").rsplit("/", 1)[-1]
-    kept = "".join(letter if letter.isprintable() and letter not in '<>:"|?*' else "_" for letter in last)
-    stem, dot, ending = kept.strip(" .").rpartition(".")
-    if not dot or len(ending) > _LONGEST_ENDING:
-        stem, dot, ending = kept.strip(" ."), "", ""
-    whole = f"{_cut(stem.strip(), _LONGEST_NAME)}{dot}{ending}"
-    return whole if stem.strip() else f"{medium.kind}{dot}{ending}" if dot else _unnamed(medium)
+    """The name that somebody gave a file, made safe for a folder: no path, nothing that hides or reverses text, with
+    its suffix."""
+    file_name = unicodedata.normalize("NFC", medium.name).replace("\\", "/").rsplit("/", 1)[-1]
+    safe = "".join(letter if letter.isprintable() and letter not in '<>:"|?*' else "_" for letter in file_name)
+    stem, dot, ending = safe.strip(" .").rpartition(".")
+    if not dot or len(ending) > _MAX_SUFFIX:
+        stem, dot, ending = safe.strip(" ."), "", ""
+    full_name = f"{_truncate_bytes(stem.strip(), _MAX_NAME_BYTES)}{dot}{ending}"
+    return full_name if stem.strip() else f"{medium.kind}{dot}{ending}" if dot else _default_name(medium)
 
 
-def _picture(data: str) -> str | None:
-    """What kind of picture it is, by how it begins: a provider refuses one that is called by another's name, and would
-    with every later request."""
+def _picture_type(data: str) -> str | None:
+    """The type of a picture by its first bytes: a provider refuses one with a wrong type, and every later request with
+    it."""
     try:
-        begins = base64.b64decode(data[:24])
+        first_bytes = base64.b64decode(data[:24])
     except binascii.Error:
         return None
-    if begins.startswith(b"RIFF"):
-        return "image/webp" if begins[8:12] == b"WEBP" else None
-    return next((mime for mark, mime in _MARKS.items() if begins.startswith(mark)), None)
+    if first_bytes.startswith(b"RIFF"):
+        return "image/webp" if first_bytes[8:12] == b"WEBP" else None
+    return next((mime for mark, mime in _SIGNATURES.items() if first_bytes.startswith(mark)), None)
 
 
-def _unnamed(medium: Media) -> str:
+def _default_name(medium: Media) -> str:
     return f"{medium.kind}{mimetypes.guess_extension(medium.mime) or ''}"
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate_bytes(text: str, max_bytes: int) -> str:
     """At most so many bytes."""
-    return text.encode()[:most].decode("utf-8", "ignore") if text.isprintable() else ""
+    return text.encode()[:max_bytes].decode("utf-8", "ignore") if text.isprintable() else ""

@@ -1,10 +1,10 @@
 """Everything that comes in from bridges passes here: who is it, may they talk, and in which conversation.
 
-What always holds: who sent something is what the network says of the account, looked up in what the owner decided;
-nothing in a message takes part in that (I10). The owner's accounts come into the owner's conversations, everybody else
-into one of their own, a room into the room's, whoever speaks there. Of what somebody says who was not let in, nothing
-is kept. A command is kept before it is acknowledged, run once, and answered once, across a crash too: one that was
-running then is reported as cut off, never run again.
+What always holds: the network names the account, and the owner's decisions say who that is; nothing in a message takes
+part in that (I10). The owner's accounts write into the owner's conversations, everybody else into one of their own, a
+room into the room's. Nothing that a person says who was not let in is stored. A command is stored before it is
+acknowledged, run once, and answered once, across a crash too: one that was running then is reported as interrupted,
+never run again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from assistant.store.script.state import BridgeStates
 log = structlog.get_logger()
 
 COMMAND_INTERRUPTED = (
-    "The assistant was stopped while it ran this command. Whether that took effect is not known: look before repeating."
+    "The assistant was stopped while it ran this command. It may have taken effect: check before you repeat it."
 )
-COMMAND_FAILED = "That did not work, by no fault of yours. Try again later."
+COMMAND_FAILED = "That did not work, through no fault of yours. Try again later."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class InboundHandler:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def recover_after_crash(self) -> None:
-        """At start: commands that an earlier process did not answer."""
+        """At start: answer the commands that an earlier process did not."""
         for command in self._pending_commands.list_open():
             if command.begun:
                 self._save_answer(command, COMMAND_INTERRUPTED)
@@ -102,7 +102,7 @@ class InboundHandler:
                 self._start_command(command)
 
     async def stop(self) -> None:
-        """Commands that still run are given up; the next start tells of them."""
+        """Cancel commands that still run; the next start reports them."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -124,7 +124,7 @@ class InboundHandler:
         self._dispatcher.mark_connected(bridge)
 
     async def receive_change(self, change: MessageChange) -> None:
-        """What somebody changes who is not let in, or not any more, is left as it was."""
+        """A change by a person who is not let in, or not any more, has no effect."""
         person = self._people.find_by_identity(Identity(change.bridge, change.sender))
         if not self.accepts_from(change.bridge, change.sender, change.room, addressed=True):
             self._states.save_position(change.bridge, change.position)
@@ -152,11 +152,13 @@ class InboundHandler:
 
     def _listens(self, bridge: str, room: str, *, addressed: bool) -> bool:
         """Whether what is said in a room, to the assistant or not, is to be answered."""
-        known = self._people.get_room(bridge, room)
-        return known is not None and known.state == "allowed" and (addressed or self._answers_everything)
+        decided_room = self._people.get_room(bridge, room)
+        return (
+            decided_room is not None and decided_room.state == "allowed" and (addressed or self._answers_everything())
+        )
 
     def _authorize(self, arrival: InboundMessage) -> IncomingMessage | None:
-        """What is to be answered, as the message it is; None where nothing of it is kept."""
+        """The message that is to be answered; None where nothing of it is stored."""
         if not arrival.sender or arrival.room == "" or not (arrival.content.strip() or arrival.media):
             return None
         now = self._clock()
@@ -188,7 +190,7 @@ class InboundHandler:
         )
 
     def _session_for(self, arrival: InboundMessage, person: Person | None) -> str | None:
-        """Where this belongs; None where it is not to be answered."""
+        """The session that this belongs to; None where it is not to be answered."""
         if arrival.room is not None:
             listens = self._listens(arrival.bridge, arrival.room, addressed=arrival.addressed)
             return room_session_key(arrival.bridge, arrival.room) if listens else None
@@ -201,7 +203,7 @@ class InboundHandler:
         return peer_session_key(arrival.bridge, arrival.sender)
 
     def _handle_unanswered(self, arrival: InboundMessage, now: datetime) -> None:
-        """Who was let in but not addressed, or was denied, hears nothing; whoever nobody decided on may be told."""
+        """Nobody who was let in or denied gets an answer; a person nobody decided on yet may get a notice."""
         if arrival.room is not None:
             decided = self._people.get_room(arrival.bridge, arrival.room) is not None
             if decided or not arrival.addressed:
@@ -242,7 +244,7 @@ class InboundHandler:
         self._save_answer(command, text)
 
     def _on_command_ended(self, command: PendingCommand, task: asyncio.Task[None]) -> None:
-        """A fault of ours ends the command with a notice; one that cannot be written waits for the next start."""
+        """After a fault of ours the answer is a notice; where it cannot be stored, it waits for the next start."""
         if task.cancelled() or task.exception() is None:
             return
         error = task.exception()
@@ -259,7 +261,7 @@ class InboundHandler:
 
 
 def _room_speaker_name(arrival: InboundMessage) -> str | None:
-    """In a room it has to be seen who speaks."""
+    """In a room the model has to see who speaks."""
     return (
         None
         if arrival.room is None
@@ -268,10 +270,10 @@ def _room_speaker_name(arrival: InboundMessage) -> str | None:
 
 
 def truncate_guest_text(text: str) -> str:
-    """What somebody else says, as far as it is taken."""
+    """The text of somebody else, up to `MAX_GUEST_CHARACTERS`."""
     if len(text) <= MAX_GUEST_CHARACTERS:
         return text
-    return f"{text[:MAX_GUEST_CHARACTERS]}\n[{len(text) - MAX_GUEST_CHARACTERS:,} more characters were not taken.]"
+    return f"{text[:MAX_GUEST_CHARACTERS]}\n[{len(text) - MAX_GUEST_CHARACTERS:,} more characters were left out.]"
 
 
 MAX_GUEST_CHARACTERS = 8000

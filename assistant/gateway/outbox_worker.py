@@ -1,10 +1,10 @@
-"""One bridge's way out of the outbox: one logical reply, one key, one body (I8).
+"""Sends what is in the outbox for one bridge: one logical reply, one key, one body (I8).
 
-Pending items are marked `sending` before the bridge is asked and `sent` after it confirmed, several places side by
-side. At each place they go out in their order: while one waits for another try, what came after it waits too. A long
-one goes out in parts, and how many of them the network has is kept. A send that may have arrived is repeated under the
-same key only inside the bridge's deduplication window; otherwise it becomes `ambiguous`. What the network refuses is
-`failed`. Of both the owner is told, and neither holds up anything.
+Pending items are marked `sending` before the bridge is asked and `sent` after it confirmed, several places at the same
+time. At each place they go out in their order: while one waits for another try, what came after it waits too. A long
+one goes out in parts, and how many of them the network has is stored. A send that may have arrived is repeated under
+the same key only inside the bridge's deduplication window; otherwise it becomes `ambiguous`. What the network refuses
+is `failed`. The owner gets a notice of both, and neither holds up anything.
 """
 
 from __future__ import annotations
@@ -42,30 +42,31 @@ ResolveDestination = Callable[[OutgoingMessage], tuple[str, str] | None]
 # A file that goes out, as it is kept, to the same with what is in it. Raises `BridgeError` where it is gone.
 LoadMedia = Callable[[Media], Media]
 
-_FIRST_RETRY = timedelta(seconds=1)
-_LONGEST_RETRY = timedelta(minutes=5)
-_RETRY_DISK = timedelta(seconds=5)
-_LOOK_AHEAD = 100
-_SHORTEST_WAIT = 0.05
-# A network that neither takes nor refuses a message within this is taken for one that is gone.
-_LONGEST_SEND = 120.0
-# A send that is given up gets so long to clean up.
-_UNWINDING = 1.0
-# Places that are sent to side by side.
-_SIDE_BY_SIDE = 8
+_MIN_RETRY_DELAY = timedelta(seconds=1)
+_MAX_RETRY_DELAY = timedelta(minutes=5)
+_DISK_RETRY_DELAY = timedelta(seconds=5)
+_PAGE = 100
+_MIN_WAIT = 0.05
+# Seconds; a network that has neither taken nor refused a message by then is gone.
+_SEND_TIMEOUT = 120.0
+# Seconds for a send that was cancelled to clean up.
+_CANCEL_TIMEOUT = 1.0
+# Places that are sent to at the same time.
+_MAX_PLACES_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Pause:
-    """How long nothing is sent to a place, and why. `firm`: nobody who comes ends it."""
+    """How long nothing is sent to a place, and why."""
 
     until: datetime
     error: str = ""
-    firm: bool = False
+    firm: bool = False  # it does not end when somebody can be reached again
 
 
 class OutboxWorker:
-    """`error` is the trouble for which something waits, `stuck` that of the home's disk."""
+    """Sends what is in the outbox for one bridge. `error` says why something waits, `disk_error` what is wrong with the
+    disk."""
 
     def __init__(
         self,
@@ -77,23 +78,23 @@ class OutboxWorker:
         clock: Callable[[], datetime],
         tracer: Tracer = NULL_TRACER,
     ) -> None:
-        """`elsewhere` is told of a bridge that something was sent on to; `loaded` reads a file that goes out."""
+        """`wake_bridge` wakes the worker of a bridge to which something was redirected."""
         self.bridge = bridge
         self.disk_error = ""
         self._outbox = outbox
-        self._destination = resolve_destination
-        self._elsewhere = wake_bridge
-        self._loaded = load_media
+        self._resolve_destination = resolve_destination
+        self._wake_bridge = wake_bridge
+        self._load_media = load_media
         self._clock = clock
         self._tracer = tracer
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        # The places that are being sent to.
-        self._lanes: dict[str, asyncio.Task[None]] = {}
+        # By place, the task that sends there.
+        self._sending: dict[str, asyncio.Task[None]] = {}
         self._pauses: dict[str, _Pause] = {}
-        # What nobody was there for: at a terminal each waits for its own audience, and holds up no other.
-        self._unheard: set[int] = set()
+        # Items without a recipient: at a terminal each waits for its own session, and holds up no other.
+        self._unheard_ids: set[int] = set()
         self._arrivals = 0
 
     @property
@@ -111,26 +112,26 @@ class OutboxWorker:
             self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
-        await self._clear(timeouts.flush)
+        await self._finish_sending(timeouts.flush)
         if flush:
             with contextlib.suppress(StoreError):
                 await finish_within(timeouts.flush, self.flush(), f"deliveries to {self.bridge.name}")
-        await self._clear(0)
+        await self._finish_sending(0)
 
-    async def _clear(self, seconds: float) -> None:
-        """What is being sent gets so long to be confirmed."""
-        if self._lanes:
-            await asyncio.wait(list(self._lanes.values()), timeout=seconds)
-        for lane in (late := list(self._lanes.values())):
-            lane.cancel()
-        if late:
-            await asyncio.wait(late, timeout=_UNWINDING)
+    async def _finish_sending(self, seconds: float) -> None:
+        """Give what is being sent so many seconds to be confirmed."""
+        if self._sending:
+            await asyncio.wait(list(self._sending.values()), timeout=seconds)
+        for task in (unfinished := list(self._sending.values())):
+            task.cancel()
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=_CANCEL_TIMEOUT)
 
     async def flush(self) -> None:
         """Send now what can be sent now. Raises `StoreError`."""
         self._send_pending(self._clock())
-        while self._lanes:
-            await asyncio.wait(list(self._lanes.values()))
+        while self._sending:
+            await asyncio.wait(list(self._sending.values()))
             if self.disk_error:
                 raise StoreError(self.disk_error)
             self._send_pending(self._clock())
@@ -140,9 +141,9 @@ class OutboxWorker:
         self._wake.set()
 
     def retry_held_back(self) -> None:
-        """Somebody can be reached again: what was held back is tried at once."""
+        """Somebody can be reached again: try what was held back now."""
         self._arrivals += 1
-        self._unheard.clear()
+        self._unheard_ids.clear()
         self._pauses = {place: pause for place, pause in self._pauses.items() if pause.firm}
         self.wake()
 
@@ -153,76 +154,78 @@ class OutboxWorker:
             await self._wake.wait()
             self._wake.clear()
             now = self._clock()
-            with self._noting_disk():
+            with self._note_disk_errors():
                 self._send_pending(now)
             self._wake_later(now)
 
     def _send_pending(self, now: datetime) -> None:
-        """Begin to send at every place where something waits and nothing is being sent."""
-        waiting = self._waiting(now, _SIDE_BY_SIDE - len(self._lanes))
-        for place, items in waiting.items():
-            lane = asyncio.create_task(self._send_to(place, items), name=f"to {self.bridge.name} {place}")
-            self._lanes[place] = lane
-            lane.add_done_callback(partial(self._left, place))
+        """Start sending at every place where something waits and nothing is being sent."""
+        sendable = self._sendable_items(now, _MAX_PLACES_AT_ONCE - len(self._sending))
+        for place, items in sendable.items():
+            task = asyncio.create_task(self._send_to(place, items), name=f"to {self.bridge.name} {place}")
+            self._sending[place] = task
+            task.add_done_callback(partial(self._on_place_done, place))
 
-    def _waiting(self, now: datetime, most: int) -> dict[str, list[OutboxItem]]:
-        """What may be sent now, by place, so many places at most. However much waits for one that is in trouble, the
-        others are looked at."""
-        found: dict[str, list[OutboxItem]] = {}
-        looked_at = {*self._lanes, *(place for place, pause in self._pauses.items() if pause.until > now)}
-        while len(found) < most:
+    def _sendable_items(self, now: datetime, limit: int) -> dict[str, list[OutboxItem]]:
+        """What may be sent now, for up to `limit` places. However much waits for a place that failed, the others are
+        found."""
+        items_by_place: dict[str, list[OutboxItem]] = {}
+        seen_places = {*self._sending, *(place for place, pause in self._pauses.items() if pause.until > now)}
+        while len(items_by_place) < limit:
             items = self._outbox.pending_items(
-                self.bridge.name, limit=_LOOK_AHEAD, except_targets=looked_at, except_ids=self._unheard
+                self.bridge.name, limit=_PAGE, except_targets=seen_places, except_ids=self._unheard_ids
             )
             for item in items:
-                found.setdefault(item.outgoing.target, []).append(item)
-            looked_at |= found.keys()
-            if len(items) < _LOOK_AHEAD:
-                # Where nothing waits any more there is no trouble.
-                self._pauses = {place: pause for place, pause in self._pauses.items() if place in looked_at}
+                items_by_place.setdefault(item.outgoing.target, []).append(item)
+            seen_places |= items_by_place.keys()
+            if len(items) < _PAGE:
+                # A place where nothing waits any more has no error.
+                self._pauses = {place: pause for place, pause in self._pauses.items() if place in seen_places}
                 break
-        return dict(list(found.items())[:most])
+        return dict(list(items_by_place.items())[:limit])
 
-    def _left(self, place: str, _: asyncio.Task[None]) -> None:
-        del self._lanes[place]
+    def _on_place_done(self, place: str, _: asyncio.Task[None]) -> None:
+        del self._sending[place]
         self.wake()
 
     async def _send_to(self, place: str, items: Sequence[OutboxItem]) -> None:
         """To one place, in order."""
-        with self._noting_disk(place):
+        with self._note_disk_errors(place):
             for item in items:
-                if not await self._is_done_with(item.id):
+                if not await self._finish(item.id):
                     return
                 self._pauses.pop(place, None)
 
-    async def _is_done_with(self, item_id: int) -> bool:
-        """Send it, where it still is to be sent; whether what came after it may go."""
+    async def _finish(self, item_id: int) -> bool:
+        """Send it if it still is to be sent; False where what came after it has to wait."""
         now = self._clock()
         item = self._outbox.find_open(item_id)
         if item is None or not self._may_go(item, now):
             return True
-        if item.state == "sending" and not self._may_repeat(item, now):
+        if item.state == "sending" and not self._is_within_dedupe_window(item, now):
             self._give_up(item, "ambiguous", "interrupted while it was being sent", now)
             return True
         return await self._send(item)
 
     def _may_go(self, item: OutboxItem, now: datetime) -> bool:
-        """Whether it may still go where it was to; what may not goes where it may, or nowhere. What may have arrived is
-        not shown elsewhere without a word."""
-        place = self._destination(item.outgoing)
+        """Whether it may still go to its target. Otherwise it is redirected or withheld; what may have arrived is not
+        shown elsewhere before the owner was asked."""
+        place = self._resolve_destination(item.outgoing)
         if place == (item.outgoing.bridge, item.outgoing.target):
             return True
         if place is None:
-            self._outbox.set_state(item.id, "withheld", now, error="whoever it was for is not answered any more")
+            self._outbox.set_state(item.id, "withheld", now, error="the person it was for is not answered any more")
         elif item.state == "sending":
-            self._give_up(item, "ambiguous", "interrupted while it was sent to where it may not go any more", now)
+            self._give_up(
+                item, "ambiguous", "interrupted while it was sent to a place where it may not go any more", now
+            )
         else:
             self._outbox.redirect(item.id, *place, now)
-            self._elsewhere(place[0])
+            self._wake_bridge(place[0])
         return False
 
     async def _send(self, item: OutboxItem) -> bool:
-        """Whether what came after it may go."""
+        """False where what came after it has to wait."""
         arrivals, uncertain = self._arrivals, item.state == "sending"
         try:
             parts = split_into_parts(item, self.bridge)
@@ -231,21 +234,21 @@ class OutboxWorker:
                 self._outbox.save_parts(item.id, texts, self._clock())
             for part in parts[item.parts_sent :]:
                 self._outbox.set_state(item.id, "sending", self._clock())
-                whole = part if part.media is None else replace(part, media=self._loaded(part.media))
+                loaded = part if part.media is None else replace(part, media=self._load_media(part.media))
                 with self._tracer.span("send", bridge=self.bridge.name) as span:
-                    await _sent(self.bridge, whole)
+                    await _send_part(self.bridge, loaded)
                     span.set_attributes(ok=True)
                 uncertain = False
                 if not part.last:
                     self._outbox.record_parts_sent(item.id, part.number, self._clock())
         except BridgeError as error:
-            return self._failed(item, error, uncertain or error.ambiguous, somebody_came=self._arrivals != arrivals)
+            return self._on_failure(item, error, uncertain or error.ambiguous, somebody_came=self._arrivals != arrivals)
         self._outbox.set_state(item.id, "sent", self._clock())
         return True
 
-    def _failed(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:
-        """Whether what came after it may go all the same. What once was uncertain stays so, however the next try fails:
-        it is `sending`, and has its window."""
+    def _on_failure(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:
+        """False where what came after it has to wait. What was uncertain once stays so, however the next try fails: it
+        is `sending`, for as long as the bridge removes duplicates."""
         now, nobody = self._clock(), isinstance(error, RecipientNotConnected)
         if error.refused and not uncertain and is_notice_to_guest(item.outgoing):
             self._outbox.set_state(item.id, "dropped", now, error=str(error))
@@ -254,63 +257,63 @@ class OutboxWorker:
             tried = replace(item, attempts=item.attempts + 1)
             self._give_up(tried, "ambiguous" if uncertain else "failed", str(error), now)
             return True
-        # That nobody is there is no trouble, and none that it would be told of.
-        told = "" if nobody and not uncertain else str(error)
-        self._outbox.set_state(item.id, "sending" if uncertain else "pending", now, error=told)
+        # That nobody is there is not reported as an error.
+        reported = "" if nobody and not uncertain else str(error)
+        self._outbox.set_state(item.id, "sending" if uncertain else "pending", now, error=reported)
         if error.retry_after:
             until = now + timedelta(seconds=error.retry_after)
-            self._pauses[item.outgoing.target] = _Pause(until, told, firm=True)
-        # Somebody may have come while it failed: that is not to be slept through.
+            self._pauses[item.outgoing.target] = _Pause(until, reported, firm=True)
+        # Where somebody came while it failed, it is tried again at once.
         elif nobody and not somebody_came:
-            self._unheard.add(item.id)
+            self._unheard_ids.add(item.id)
         elif not somebody_came:
-            self._pauses[item.outgoing.target] = _Pause(now + _pause(item), told)
+            self._pauses[item.outgoing.target] = _Pause(now + _retry_delay(item), reported)
         return nobody
 
     def _give_up(self, item: OutboxItem, state: Literal["ambiguous", "failed"], error: str, now: datetime) -> None:
-        """It is not sent again by itself, and the owner is told."""
+        """It is not sent again automatically, and the owner gets a notice."""
         notice = ambiguous_delivery_notice(item) if state == "ambiguous" else refused_delivery_notice(item, error)
         self._outbox.give_up(item.id, state, error, notice, now)
         log.warning("delivery given up", bridge=self.bridge.name, key=item.outgoing.key, state=state)
-        self._elsewhere(TERMINAL_BRIDGE)
+        self._wake_bridge(TERMINAL_BRIDGE)
         self.wake()
 
-    def _may_repeat(self, item: OutboxItem, now: datetime) -> bool:
+    def _is_within_dedupe_window(self, item: OutboxItem, now: datetime) -> bool:
         return now - item.created_at < timedelta(seconds=self.bridge.capabilities.dedupe_seconds)
 
     def _wake_later(self, now: datetime) -> None:
-        """What is held back wakes the pump when the first of it may be tried again; `now` is when it was looked at."""
+        """Wake this worker when the first item that is held back may be tried again; `now` is when they were read."""
         if self._timer is not None:
             self._timer.cancel()
         if waits := [pause.until for pause in self._pauses.values() if pause.until > now]:
             wait = (min(waits) - now).total_seconds()
-            self._timer = asyncio.get_running_loop().call_later(max(wait, _SHORTEST_WAIT), self.wake)
+            self._timer = asyncio.get_running_loop().call_later(max(wait, _MIN_WAIT), self.wake)
 
     @contextlib.contextmanager
-    def _noting_disk(self, place: str | None = None) -> Iterator[None]:
-        """A disk that refuses is told of, and tried again after a while."""
+    def _note_disk_errors(self, place: str | None = None) -> Iterator[None]:
+        """A disk error goes into the status, and its place is tried again after a while."""
         try:
             yield
             self.disk_error = ""
         except StoreError as error:
             self.disk_error = str(error)
             if place is not None:
-                self._pauses[place] = _Pause(self._clock() + _RETRY_DISK, firm=True)
+                self._pauses[place] = _Pause(self._clock() + _DISK_RETRY_DELAY, firm=True)
             log.error("outbox cannot be written", bridge=self.bridge.name, error=str(error))
 
 
-async def _sent(bridge: Bridge, part: OutgoingPart) -> None:
-    """Raises `BridgeError`, whatever it was that went wrong."""
+async def _send_part(bridge: Bridge, part: OutgoingPart) -> None:
+    """Raises `BridgeError`, whatever went wrong."""
     with as_bridge_error(bridge.name, f"Sending to {bridge.name} failed", ambiguous=True):
         try:
-            async with asyncio.timeout(_LONGEST_SEND):
+            async with asyncio.timeout(_SEND_TIMEOUT):
                 await bridge.send(part)
         except TimeoutError:
             raise BridgeError(
-                f"{bridge.name} neither took nor refused a message within {_LONGEST_SEND:g} s.", ambiguous=True
+                f"{bridge.name} neither took nor refused a message within {_SEND_TIMEOUT:g} s.", ambiguous=True
             ) from None
 
 
-def _pause(item: OutboxItem) -> timedelta:
+def _retry_delay(item: OutboxItem) -> timedelta:
     doublings: int = 2 ** min(item.attempts, 10)
-    return min(_LONGEST_RETRY, _FIRST_RETRY * doublings)
+    return min(_MAX_RETRY_DELAY, _MIN_RETRY_DELAY * doublings)

@@ -1,8 +1,8 @@
-"""Where something that goes out may still go, asked right before it is sent.
+"""Where an outgoing message may still go, asked right before it is sent.
 
 What always holds: the owner's words go to the terminal and to accounts that are the owner's now, not to one that was
-when they were asked for; who was denied, or is nobody any more, and rooms that were denied, are sent nothing (I10).
-Strangers get their notices: whoever nobody decided on has nothing of anybody's to be kept from.
+when they were asked for. Nothing is sent to people who were denied or removed, nor to rooms that were denied (I10).
+Strangers get their notices: those have nothing of anybody else's.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ Destination = tuple[str, str]
 
 
 class OutgoingRouter:
-    def __init__(self, people: People, places: ConversationRoutes, terminal_bridge: str) -> None:
-        """`home` is the bridge of the home's own terminals."""
+    def __init__(self, people: People, routes: ConversationRoutes, terminal_bridge: str) -> None:
+        """`terminal_bridge` is the name of the bridge of the terminals."""
         self._people = people
-        self._places = places
-        self._home = terminal_bridge
+        self._routes = routes
+        self._terminal_bridge = terminal_bridge
 
     def resolve_destination(self, outgoing: OutgoingMessage) -> Destination | None:
         """Bridge and target; None where nobody may have it."""
-        here = (outgoing.bridge, outgoing.target)
-        if outgoing.bridge == self._home:
-            return here
+        stored = (outgoing.bridge, outgoing.target)
+        if outgoing.bridge == self._terminal_bridge:
+            return stored
         match session_role(outgoing.session):
             case "owner":
-                return here if self._is_the_owners(*here) else (self._home, outgoing.session)
+                return stored if self._is_owners_account(*stored) else (self._terminal_bridge, outgoing.session)
             case "room":
-                return None if self._room_is_denied(outgoing.session) else here
+                return None if self._room_is_denied(outgoing.session) else stored
             case "guest":
-                return here if self._may_hear(outgoing) else None
+                return stored if self._may_receive(outgoing) else None
 
-    def _is_the_owners(self, bridge: str, target: str) -> bool:
-        account = self._places.account_at(bridge, target)
+    def _is_owners_account(self, bridge: str, target: str) -> bool:
+        account = self._routes.account_at(bridge, target)
         if account is None:
             return True
         person = self._people.find_by_identity(Identity(bridge, account))
@@ -48,8 +48,8 @@ class OutgoingRouter:
             for room in self._people.list_rooms()
         )
 
-    def _may_hear(self, outgoing: OutgoingMessage) -> bool:
-        account = self._places.account_at(outgoing.bridge, outgoing.target)
+    def _may_receive(self, outgoing: OutgoingMessage) -> bool:
+        account = self._routes.account_at(outgoing.bridge, outgoing.target)
         if account is None or peer_session_key(outgoing.bridge, account) != outgoing.session:
             return True
         person = self._people.find_by_identity(Identity(outgoing.bridge, account))

@@ -22,27 +22,27 @@ _SIZES: dict[str, Callable[[str], int]] = {
 
 def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
     """The texts of the messages that `body`, Markdown, is sent as; one at least."""
-    most, size = capabilities.max_length, _SIZES[capabilities.length_unit]
-    if most is None or size(body) <= most:
+    max_size, size = capabilities.max_length, _SIZES[capabilities.length_unit]
+    if max_size is None or size(body) <= max_size:
         return (body,)
     from assistant.gateway.markdown_splitter import (
         split_markdown,
     )  # loads a Markdown parser, and most answers are short
 
-    return split_markdown(body, most, size)
+    return split_markdown(body, max_size, size)
 
 
 def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
     """What goes out, message by message; the same for the same item as soon as its texts are stored."""
     outgoing, can = item.outgoing, bridge.capabilities
     files = outgoing.media if can.media else ()
-    named = () if can.media else tuple(f"[{one.name or one.mime}]" for one in outgoing.media)
-    untold = () if can.buttons else (one.command for one in outgoing.buttons if one.command not in outgoing.body)
-    pressed = ", ".join(f"`{command}`" for command in untold)
-    body = "\n\n".join(text for text in (outgoing.body, pressed, *named) if text.strip())
+    named = () if can.media else tuple(f"[{file.name or file.mime}]" for file in outgoing.media)
+    unshown = () if can.buttons else (file.command for file in outgoing.buttons if file.command not in outgoing.body)
+    commands = ", ".join(f"`{command}`" for command in unshown)
+    body = "\n\n".join(text for text in (outgoing.body, commands, *named) if text.strip())
     texts = item.parts or (split_text(body, can) if body or not files else ())
-    last = len(texts) + len(files)
+    count = len(texts) + len(files)
     return [
-        *(OutgoingPart(item, number, text, number == last) for number, text in enumerate(texts, 1)),
-        *(OutgoingPart(item, number, "", number == last, one) for number, one in enumerate(files, len(texts) + 1)),
+        *(OutgoingPart(item, number, text, number == count) for number, text in enumerate(texts, 1)),
+        *(OutgoingPart(item, number, "", number == count, file) for number, file in enumerate(files, len(texts) + 1)),
     ]

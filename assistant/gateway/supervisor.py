@@ -1,9 +1,9 @@
-"""Keeps one bridge running: after each failure it is run again, after longer and longer pauses, until it is told to
-stop.
+"""Keeps one bridge running: after each failure it is run again, after longer and longer pauses, until it is stopped.
 
 What always holds: whatever goes wrong in a bridge, faults of its library included, ends as an error in its status and
-nowhere else (F39). A bridge that recovers turns green by itself. A fault is written whole to the log; the `BridgeError`
-made of it names only its type, since a library's text may quote somebody. A cancelled task ends as cancelled.
+nowhere else (F39). A bridge that recovers clears its error itself. A fault is written whole to the log; the
+`BridgeError` made of it names only its type, since a library's text may quote somebody. A cancelled task ends as
+cancelled.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ log = structlog.get_logger()
 
 @contextmanager
 def as_bridge_error(bridge: str, summary: str, *, ambiguous: bool = False) -> Iterator[None]:
-    """Raises `BridgeError` and nothing else: the bridge's own, or one that begins with `failed`, as in "It failed"."""
+    """Raises `BridgeError` and nothing else: the bridge's own, or one that begins with `summary`, as in "It failed"."""
     try:
         yield
     except BridgeError:
         raise
-    # Nobody can list what a network's library raises, and no bridge may take another one, or the app, down with it.
+    # Nobody can list what a network's library raises, and no bridge may take another one, or the daemon, down with it.
     except Exception as error:
         log.exception("bridge fault", bridge=bridge)
         fault = f"a fault of its own ({type(error).__name__}); the log has the details"
@@ -39,14 +39,14 @@ def as_bridge_error(bridge: str, summary: str, *, ambiguous: bool = False) -> It
 
 ConnectionState = Literal["connecting", "connected", "paused", "failing"]
 
-_FIRST_PAUSE = timedelta(seconds=1)
-_LONGEST_PAUSE = timedelta(minutes=5)
-# A connection that held this long was a good one: the next failure is a new one.
-_HELD = timedelta(minutes=1)
+_MIN_PAUSE = timedelta(seconds=1)
+_MAX_PAUSE = timedelta(minutes=5)
+# After a connection that lasted this long, pauses are short again.
+_STABLE_AFTER = timedelta(minutes=1)
 
 
 class BridgeSupervisor:
-    """`error` is why it does not run, "" where it does; `since` is when `state` began."""
+    """`error` is why it does not run, "" while it does; `since` is when `state` began."""
 
     def __init__(self, bridge: Bridge, clock: Callable[[], datetime]) -> None:
         self.bridge = bridge
@@ -56,24 +56,24 @@ class BridgeSupervisor:
         self.since = clock()
         self.retry_at: datetime | None = None
         self._failures = 0
-        self._again = asyncio.Event()
+        self._retry_event = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, door: InboundPort) -> None:
-        """Run it; one that runs goes on."""
+    def start(self, inbound: InboundPort) -> None:
+        """Run it, if it is not running."""
         if self._task is None or self._task.done():
-            self._is("connecting")
-            self._task = asyncio.create_task(self._keep_running(door), name=f"bridge {self.bridge.name}")
+            self._set_state("connecting")
+            self._task = asyncio.create_task(self._keep_running(inbound), name=f"bridge {self.bridge.name}")
 
     def mark_connected(self) -> None:
         """The network answers."""
         self.retry_at = None
         if self.state != "paused":
-            self._is("connected")
+            self._set_state("connected")
 
     def retry_now(self) -> None:
         """Do not wait out a pause."""
-        self._again.set()
+        self._retry_event.set()
 
     async def stop(self) -> None:
         """Stop receiving and give back what was opened. Raises `BridgeError`, whatever went wrong with that."""
@@ -81,49 +81,49 @@ class BridgeSupervisor:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
-        self._is("paused")
+        self._set_state("paused")
         self.retry_at = None
         with as_bridge_error(self.bridge.name, "It could not be closed"):
             await self.bridge.aclose()
 
     # ----------------------------------------------------------------------------------------------------------- within
 
-    async def _keep_running(self, door: InboundPort) -> None:
+    async def _keep_running(self, inbound: InboundPort) -> None:
         while True:
-            error = await self._run(door)
-            if self.state == "connected" and self._clock() - self.since >= _HELD:
+            error = await self._run(inbound)
+            if self.state == "connected" and self._clock() - self.since >= _STABLE_AFTER:
                 self._failures = 0
             pause = self._pause(error)
             self._failures += 1
             self.retry_at = self._clock() + pause
-            self._is("failing", str(error))
+            self._set_state("failing", str(error))
             log.error("bridge failed", bridge=self.bridge.name, error=self.error, again_in=pause.total_seconds())
-            self._again.clear()
+            self._retry_event.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause.total_seconds()):
-                    await self._again.wait()
+                    await self._retry_event.wait()
 
-    async def _run(self, door: InboundPort) -> BridgeError:
-        """Until it fails, whatever with."""
+    async def _run(self, inbound: InboundPort) -> BridgeError:
+        """Run until it fails, whatever the reason."""
         try:
             with as_bridge_error(self.bridge.name, "It failed"):
-                await self._receive(door)
+                await self._receive(inbound)
         except BridgeError as error:
             return error
         return BridgeError("It ended by itself.")
 
-    async def _receive(self, door: InboundPort) -> None:
+    async def _receive(self, inbound: InboundPort) -> None:
         try:
-            await self.bridge.run(door)
+            await self.bridge.run(inbound)
         except StoreError as error:
-            raise BridgeError(f"What came in could not be kept, and is asked for again. {error}") from error
+            raise BridgeError(f"A message could not be stored; the network is asked for it again. {error}") from error
 
     def _pause(self, error: BridgeError) -> timedelta:
         if error.retry_after:
             return timedelta(seconds=error.retry_after)
         doublings: int = 2 ** min(self._failures, 10)
-        return min(_LONGEST_PAUSE, _FIRST_PAUSE * doublings)
+        return min(_MAX_PAUSE, _MIN_PAUSE * doublings)
 
-    def _is(self, state: ConnectionState, error: str = "") -> None:
+    def _set_state(self, state: ConnectionState, error: str = "") -> None:
         if (state, error) != (self.state, self.error):
             self.state, self.error, self.since = state, error, self._clock()

@@ -1,7 +1,7 @@
 """What the web API works on, and who is let in: control of the running daemon, read access to its data for the owner,
-and the rules for TCP. Everything that is read is of the owner's scope, and reading changes nothing (I10).
+and the rules for TCP. Everything that is read has the owner's scope, and reading changes nothing (I10).
 
-Light: no web framework is loaded here, since nothing of it is needed before somebody connects.
+Light: no web framework is loaded here, since none is needed before a client connects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from assistant.store.search.history import StoredHistory
 
 
 class DaemonControl:
-    """What a person's tools may ask of the running daemon; the control API puts it on a socket."""
+    """What a person's tools may ask of the running daemon."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class DaemonControl:
 
     def _require_own(self, session: str) -> None:
         if session_role(session) != "owner":
-            known = [info.key for info in self._conversation.list_sessions()]
-            if session not in known:
-                raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(known)}. Nothing was changed.")
+            names = [info.key for info in self._conversation.list_sessions()]
+            if session not in names:
+                raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(names)}. Nothing was changed.")
             raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
 
     async def stop_turn(self, session: str) -> bool:
@@ -89,7 +89,7 @@ class DaemonControl:
 
 @dataclass(frozen=True, slots=True)
 class ReadApiSources:
-    """What is looked at."""
+    """Where the owner's data is read from."""
 
     conversation: Conversation
     history: StoredHistory

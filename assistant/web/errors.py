@@ -1,4 +1,4 @@
-"""How the web API says no: every failure is one line of JSON, `{"error": "..."}`, that says what was kept."""
+"""Errors of the web API: each is one line of JSON, `{"error": "..."}`, that says what was kept."""
 
 from __future__ import annotations
 
@@ -16,53 +16,53 @@ from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.web.schemas_chat import ErrorAnswer
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-# What is told of one request: the first few, not what somebody sent back to them.
-_MOST_PROBLEMS = 5
-_LONGEST_PROBLEM = 300
+# So many problems of one request are reported, and so much of each.
+_MAX_PROBLEMS = 5
+_MAX_PROBLEM_LENGTH = 300
 REQUEST_INTERRUPTED = (
-    "The assistant was stopped while it did this. What it had finished is kept: look before repeating."
+    "The assistant was stopped while it did this. What it had finished is kept: check before you repeat it."
 )
 
-_MEANS: Mapping[int, str] = {
-    400: "The request is not understood, or asks for what cannot be. Nothing was changed.",
-    401: "The bearer token is missing or wrong (over TCP alone).",
-    403: "Host or Origin are not of this assistant (over TCP alone).",
-    404: "It is not there.",
+_MEANINGS: Mapping[int, str] = {
+    400: "The request is not valid. Nothing was changed.",
+    401: "The bearer token is missing or wrong (only over TCP).",
+    403: "Host or Origin is not a name of this assistant (only over TCP).",
+    404: "There is no such thing.",
     405: "This address does not take that method.",
     409: "The `external_id` belongs to another message, which is kept. This one was not accepted.",
     413: f"The body is larger than {MAX_BODY_BYTES // 2**20} MB.",
-    429: "Too many wrong tokens came from there (over TCP alone).",
+    429: "Too many wrong tokens came from your address (only over TCP).",
     500: "The assistant failed at this; what was accepted is kept.",
     503: (
-        "The home cannot be read or written just now, the assistant is not ready, or too many event streams are open. "
-        "Try again later."
+        "The data folder cannot be read or written now, the assistant is not ready, or too many event streams are "
+        "open. Try again later."
     ),
 }
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What routes may answer beside their success: what every one may, and these."""
-    told = sorted({400, 401, 403, 405, 429, 500, 503, *statuses})
-    return {status: {"model": ErrorAnswer, "description": _MEANS[status]} for status in told}
+    """The errors that a route documents: those that every route has, and these."""
+    documented = sorted({400, 401, 403, 405, 429, 500, 503, *statuses})
+    return {status: {"model": ErrorAnswer, "description": _MEANINGS[status]} for status in documented}
 
 
 def add_error_handlers(app: FastAPI) -> None:
     app.add_middleware(_SizeLimit)
-    app.add_middleware(_CutOff)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(AssistantError, _failed)
-    app.add_exception_handler(Exception, _broken)
+    app.add_middleware(_InterruptedRequests)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(AssistantError, _on_assistant_error)
+    app.add_exception_handler(Exception, _on_fault)
 
 
 class _SizeLimit:
-    """Refuses a body that says it is larger than `MAX_BODY_BYTES`, or as soon as more than that has come."""
+    """Refuses a body that is announced as larger than `MAX_BODY_BYTES`, or as soon as more has come."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        announced, read = _announced(scope), 0
+        announced, read = _announced_length(scope), 0
 
         async def counted() -> Message:
             nonlocal read
@@ -76,80 +76,80 @@ class _SizeLimit:
         await self._app(scope, counted, send)
 
 
-class _CutOff:
-    """Answers what the end of the daemon cuts off: the request itself, or the work that it waits for."""
+class _InterruptedRequests:
+    """Answers requests that the end of the daemon interrupts."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        has_begun = False
 
         async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal has_begun
+            has_begun = True
             await send(message)
 
         try:
             await self._app(scope, receive, noted)
         except asyncio.CancelledError:
-            # Nothing else cancels a request, and its task ends here: uvicorn would tell of it as of a failure.
-            if not begun:
-                await _one_line(503, REQUEST_INTERRUPTED)(scope, receive, send)
+            # Nothing else cancels a request, and its task ends here: uvicorn would log a failure.
+            if not has_begun:
+                await _error_answer(503, REQUEST_INTERRUPTED)(scope, receive, send)
 
 
-def _announced(scope: Scope) -> int:
-    """How many bytes of a body are to come; 0 where that is not said."""
+def _announced_length(scope: Scope) -> int:
+    """The announced length of the body; 0 where there is none."""
     return next((int(value) for name, value in scope.get("headers", ()) if name == b"content-length"), 0)
 
 
-def _one_line(status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def _error_answer(status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": " ".join(text.split())}, status, headers)
 
 
-async def _malformed(_: Request, error: Exception) -> JSONResponse:
+async def _on_invalid_request(_: Request, error: Exception) -> JSONResponse:
     problems: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
-    told = [_problem(problem)[:_LONGEST_PROBLEM] for problem in problems[:_MOST_PROBLEMS]]
-    if more := len(problems) - len(told):
-        told.append(f"and {more} more")
-    return _one_line(400, f"The request is not understood: {'; '.join(told)}. Nothing was changed.")
+    lines = [_describe_problem(problem)[:_MAX_PROBLEM_LENGTH] for problem in problems[:_MAX_PROBLEMS]]
+    if more := len(problems) - len(lines):
+        lines.append(f"and {more} more")
+    return _error_answer(400, f"The request is not valid: {'; '.join(lines)}. Nothing was changed.")
 
 
-def _problem(problem: Mapping[str, Any]) -> str:
+def _describe_problem(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "json_invalid":
         return f"the body is not valid JSON ({problem['ctx']['error']})"
     where = ".".join(str(part) for part in problem["loc"][1:])
     if problem["loc"] == ("body",):
-        return _no_object(problem)
+        return _describe_body_problem(problem)
     return f"`{where}`: {problem['msg'].removeprefix('Value error, ')}"
 
 
-def _no_object(problem: Mapping[str, Any]) -> str:
+def _describe_body_problem(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "missing":
         return "there is no body; send a JSON object with `Content-Type: application/json`"
     if isinstance(problem["input"], bytes):
-        return "the body is not said to be JSON; send it with `Content-Type: application/json`"
+        return "the body is not marked as JSON; send it with `Content-Type: application/json`"
     if problem["type"] == "model_attributes_type":
-        return "the body is JSON, and no object with named fields"
+        return "the body is JSON, but not an object with named fields"
     return f"the body: {problem['msg'].removeprefix('Value error, ')}"
 
 
-async def _refused(_: Request, error: Exception) -> JSONResponse:
+async def _on_http_exception(_: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
-        return _one_line(500, str(error))
-    said = {
+        return _error_answer(500, str(error))
+    texts = {
         "There was an error parsing the body": "The body is not JSON in valid UTF-8. Nothing was accepted.",
-        "Not Found": "There is no such address in the web API.",
+        "Not Found": "The web API has no such address.",
         "Method Not Allowed": "This address of the web API does not take that method.",
     }
     detail = str(error.detail)
-    return _one_line(error.status_code, said.get(detail, detail), error.headers)
+    return _error_answer(error.status_code, texts.get(detail, detail), error.headers)
 
 
-async def _failed(_: Request, error: Exception) -> JSONResponse:
+async def _on_assistant_error(_: Request, error: Exception) -> JSONResponse:
     status = 400 if isinstance(error, UsageError) else 503 if isinstance(error, StoreError) else 500
-    return _one_line(status, str(error))
+    return _error_answer(status, str(error))
 
 
-async def _broken(_: Request, error: Exception) -> JSONResponse:
-    return _one_line(500, f"The daemon failed ({type(error).__name__}); its log has the details. Nothing is lost.")
+async def _on_fault(_: Request, error: Exception) -> JSONResponse:
+    return _error_answer(500, f"The daemon failed ({type(error).__name__}); its log has the details. Nothing was lost.")

@@ -1,9 +1,9 @@
-"""Who may use the web API over TCP (F42). On the control socket the file's mode decides, and none of this is asked.
+"""Who may use the web API over TCP (F42). On the control socket only the file's mode decides.
 
 What always holds, in this order, before a byte of a body is read: a request names this assistant by a name of its own
 (Host), so that no page in a browser reaches it under another; it comes from no page, or from one of its own (Origin);
-and it shows the token. Whoever shows ten wrong ones within a minute waits, whatever they show next. No answer may be
-read by another page (there is no CORS), kept by anybody in between, or shown in a frame.
+and it shows the token. After ten wrong ones within a minute a caller waits, whatever it shows next. No answer may be
+read by another page (there is no CORS), cached, or shown in a frame.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from assistant.web.connection_limits import ClientAddress
 from assistant.web.deps import AccessRules
 
-_MOST_WRONG = 10
-_WITHIN_SECONDS = 60.0
-# More callers than this are not kept apart: the one heard of longest ago is let off.
-_MOST_CALLERS = 1024
+_MAX_WRONG = 10
+_WINDOW_SECONDS = 60.0
+# More callers than this are not remembered: the one that tried longest ago is forgotten.
+_MAX_CALLERS = 1024
 
 
 class TokenAttempts:
@@ -33,24 +33,24 @@ class TokenAttempts:
         self._clock = clock
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
-    def seconds_to_wait(self, who: str) -> int:
+    def seconds_to_wait(self, caller: str) -> int:
         """Seconds until this caller may try again; 0 for now."""
-        recent = self._recent(who)
-        if len(recent) < _MOST_WRONG:
+        recent = self._recent_attempts(caller)
+        if len(recent) < _MAX_WRONG:
             return 0
-        return max(1, math.ceil(recent[0] + _WITHIN_SECONDS - self._clock()))
+        return max(1, math.ceil(recent[0] + _WINDOW_SECONDS - self._clock()))
 
-    def record_wrong_token(self, who: str) -> None:
-        self._wrong[who] = [*self._recent(who), self._clock()][-_MOST_WRONG:]
-        self._wrong.move_to_end(who)
-        while len(self._wrong) > _MOST_CALLERS:
+    def record_wrong_token(self, caller: str) -> None:
+        self._wrong[caller] = [*self._recent_attempts(caller), self._clock()][-_MAX_WRONG:]
+        self._wrong.move_to_end(caller)
+        while len(self._wrong) > _MAX_CALLERS:
             self._wrong.popitem(last=False)
 
-    def _recent(self, who: str) -> list[float]:
-        since = self._clock() - _WITHIN_SECONDS
-        recent = [at for at in self._wrong.get(who, ()) if at > since]
+    def _recent_attempts(self, caller: str) -> list[float]:
+        since = self._clock() - _WINDOW_SECONDS
+        recent = [at for at in self._wrong.get(caller, ()) if at > since]
         if not recent:
-            self._wrong.pop(who, None)
+            self._wrong.pop(caller, None)
         return recent
 
 
@@ -63,7 +63,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-_LONGEST_SHOWN = 100
+_MAX_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class _Refusal:
 
 
 _NO_ROOM = _Refusal(
-    503, "As many are connected as may be. Nothing was done; try again when one has gone.", {"Connection": "close"}
+    503, "There are too many connections. Nothing was done; try again when one has ended.", {"Connection": "close"}
 )
 
 
@@ -93,20 +93,20 @@ class AccessGuard:
         open_paths: frozenset[str] = frozenset(),
         admit_authenticated: Callable[[ClientAddress], bool] = lambda address: True,
     ) -> None:
-        """`clock` gives seconds that never go back; `open_paths` need no token; `lets_in` is told who showed it,
-        and says whether there is room for them."""
+        """`clock` gives seconds that never go back; `open_paths` need no token; `admit_authenticated` gets the address
+        of each connection that shows it, and says whether there is room for it."""
         self._app = app
         self._rules = rules
         self._open_paths = open_paths
-        self._lets_in = admit_authenticated
+        self._admit_authenticated = admit_authenticated
         self._hosts = {name.lower() for name in rules.hosts}
         self._attempts = TokenAttempts(clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": _with_ours(message.get("headers", ()))}
-            elif message.get("more_body") and not self._shows_it(scope):
+                message = {**message, "headers": _with_security_headers(message.get("headers", ()))}
+            elif message.get("more_body") and not self._has_token(scope):
                 raise _Revoked
             await send(message)
 
@@ -122,89 +122,89 @@ class AccessGuard:
 
     def _refusal(self, scope: Scope) -> _Refusal | None:
         headers = scope["headers"]
-        host = _only(headers, b"host")
-        name = _name_in(f"//{host}") if host else None
-        if name is None or name not in LOOPBACK_NAMES | self._hosts | {_address(scope, "server")}:
-            shown = (host or "nothing")[:_LONGEST_SHOWN]
-            return _Refusal(403, f"This assistant is not called {shown!r}. Names of its own stand in web.hosts.")
-        origins = _all(headers, b"origin")
-        if origins and not (len(origins) == 1 and self._is_ours(origins[0], host)):
-            return _Refusal(403, "A page from elsewhere may not ask this assistant. Nothing was done.")
+        host = _single_header(headers, b"host")
+        name = _host_name(f"//{host}") if host else None
+        if name is None or name not in LOOPBACK_NAMES | self._hosts | {_address_of(scope, "server")}:
+            shown = (host or "nothing")[:_MAX_SHOWN]
+            return _Refusal(403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
+        origins = _header_values(headers, b"origin")
+        if origins and not (len(origins) == 1 and self._is_own_origin(origins[0], host)):
+            return _Refusal(403, "Web pages of other sites may not use this assistant. Nothing was done.")
         if scope["path"] in self._open_paths:
             return None
-        return self._unknown(scope)
+        return self._check_token(scope)
 
-    def _is_ours(self, origin: str, host: str) -> bool:
-        """A page is from here where its address is the one that was asked, or one of the configured names."""
+    def _is_own_origin(self, origin: str, host: str) -> bool:
+        """An own page has the address that was asked, or one of the configured names."""
         scheme, _, rest = origin.partition("://")
         if scheme not in ("http", "https"):
             return False
-        return rest.lower() == host.lower() or _name_in(origin) in self._hosts
+        return rest.lower() == host.lower() or _host_name(origin) in self._hosts
 
-    def _unknown(self, scope: Scope) -> _Refusal | None:
-        """Whether the caller shows the token. Who may not try just now is not told whether it was right."""
-        who = self._caller(scope)
-        if wait := self._attempts.seconds_to_wait(who):
+    def _check_token(self, scope: Scope) -> _Refusal | None:
+        """Refuses a caller without the token. One that has to wait does not learn whether it was right."""
+        caller = self._caller(scope)
+        if wait := self._attempts.seconds_to_wait(caller):
             return _Refusal(
-                429, f"Too many wrong tokens came from here. Try again in {wait} s.", {"Retry-After": str(wait)}
+                429, f"Too many wrong tokens came from your address. Try again in {wait} s.", {"Retry-After": str(wait)}
             )
-        if self._shows_it(scope):
+        if self._has_token(scope):
             return None if self._has_room(scope) else _NO_ROOM
-        shown = _shown(scope)[1]
+        shown = _credentials(scope)[1]
         if shown:
-            self._attempts.record_wrong_token(who)
-        told = "is not the right one" if shown else "is missing"
+            self._attempts.record_wrong_token(caller)
+        problem = "is not the right one" if shown else "is missing"
         return _Refusal(
             401,
-            f"The bearer token {told}; `assistant web token` shows it. Nothing was done.",
+            f"The bearer token {problem}; `assistant web token` shows the right one. Nothing was done.",
             {"WWW-Authenticate": 'Bearer realm="assistant"'},
         )
 
-    def _shows_it(self, scope: Scope) -> bool:
-        token, (scheme, shown) = self._rules.token(), _shown(scope)
+    def _has_token(self, scope: Scope) -> bool:
+        token, (scheme, shown) = self._rules.token(), _credentials(scope)
         return scheme == "bearer" and bool(token) and hmac.compare_digest(shown.encode("latin-1"), token.encode())
 
     def _has_room(self, scope: Scope) -> bool:
         client = scope.get("client")
-        return client is None or self._lets_in((client[0], client[1]))
+        return client is None or self._admit_authenticated((client[0], client[1]))
 
     def _caller(self, scope: Scope) -> str:
-        forwarded = _all(scope["headers"], b"x-forwarded-for")
+        forwarded = _header_values(scope["headers"], b"x-forwarded-for")
         if self._rules.behind_proxy and forwarded:
-            return forwarded[-1].rpartition(",")[2].strip()[:_LONGEST_SHOWN]
-        return _address(scope, "client")
+            return forwarded[-1].rpartition(",")[2].strip()[:_MAX_SHOWN]
+        return _address_of(scope, "client")
 
 
-def _shown(scope: Scope) -> tuple[str, str]:
-    """By which scheme, and what."""
-    scheme, _, shown = _only(scope["headers"], b"authorization").partition(" ")
+def _credentials(scope: Scope) -> tuple[str, str]:
+    """The scheme of the Authorization header, and what it shows."""
+    scheme, _, shown = _single_header(scope["headers"], b"authorization").partition(" ")
     return scheme.lower(), shown.strip()
 
 
-def _with_ours(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """What the application says itself stays."""
-    there = list(headers)
-    names = {name.lower() for name, _ in there}
-    return there + [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in names]
+def _with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Headers that the application sets itself stay."""
+    given = list(headers)
+    names = {name.lower() for name, _ in given}
+    return given + [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in names]
 
 
-def _all(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+def _header_values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
-def _only(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
+def _single_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
     """ "" where there is none, or several to choose from."""
-    found = _all(headers, name)
-    return found[0] if len(found) == 1 else ""
+    values = _header_values(headers, name)
+    return values[0] if len(values) == 1 else ""
 
 
-def _name_in(address: str) -> str | None:
+def _host_name(address: str) -> str | None:
     try:
         return urlsplit(address).hostname
     except ValueError:
         return None
 
 
-def _address(scope: Scope, end: str) -> str:
-    found = scope.get(end)
-    return str(found[0]) if found else ""
+def _address_of(scope: Scope, end: str) -> str:
+    address = scope.get(end)
+    return str(address[0]) if address else ""

@@ -1,18 +1,17 @@
 """The sockets of the web API: the control socket, and TCP. Each is bound at once and served from the first connection
 on.
 
-Binding is cheap and tells other processes that the data folder is served; the web framework costs a quarter of a second
-to load, and a process that answers one question and leaves never needs it. A caller waits in the kernel's queue
+Binding is cheap and shows other processes that the data folder is served; the web framework takes a quarter of a second
+to load, and a process that answers one question and ends never needs it. A client waits in the kernel's queue
 meanwhile.
 
-The control socket is the owner's alone: the directory has mode 0700 before it exists, the socket 0600. Whoever serves
-holds the home's lock, so a socket that is found there belongs to a process that died; it is removed only if nobody
-answers on it.
+Only the owner can open the control socket: the directory has mode 0700 before it exists, the socket 0600. The process
+that serves has the lock of the data folder, so a socket that is found there belongs to a process that died; it is
+removed only if nothing answers on it.
 
-Nobody waits for the TCP socket, neither the daemon's readiness nor its end. A port that is taken, an address that is
-not there yet, or a certificate that cannot be read turn the status red (`problem`) and are tried again; the control
-socket does not notice. A certificate that was renewed is taken up without a restart.
-"""
+Neither the daemon's readiness nor its end waits for the TCP socket. A port that is taken, an address that is missing,
+or a certificate that cannot be read is a problem in the status (`problem`) and is tried again; the control socket does
+not notice. A renewed certificate is used without a restart."""
 
 from __future__ import annotations
 
@@ -45,25 +44,25 @@ _BACKLOG = 128
 async def serve_control(load: Callable[[], ServeSocket], path: Path) -> AsyncIterator[None]:
     """Listen at `path`; at the first connection call `load` (in a worker thread) and let what it gives serve.
 
-    The caller holds the home's lock. Raises `HomeLocked` when a living process answers there, `HomeError` when the
-    socket cannot be made."""
+    The caller has the lock of the data folder. Raises `HomeLocked` when a living process answers there, `HomeError`
+    when the socket cannot be made."""
     listening = listen_unix(path)
-    mine = _identity(path)
+    own = _file_identity(path)
     end = asyncio.Event()
     server = asyncio.create_task(serve_until(end, load, listening), name="control socket")
-    server.add_done_callback(lambda task: _report(task, listening))
+    server.add_done_callback(lambda task: _close_after_failure(task, listening))
     try:
         yield
     finally:
         end.set()
         await finish_within(SHUTDOWN_TIMEOUTS.serving, asyncio.wait([server]), "the control socket")
         listening.close()
-        _remove(path, mine)
+        _remove(path, own)
 
 
 async def serve_until(end: asyncio.Event, load: Callable[[], ServeSocket], listening: socket.socket) -> None:
     """Serve from the first connection until `end`; what serves is loaded in a worker thread."""
-    await _first_connection(listening, end)
+    await _wait_for_connection(listening, end)
     if end.is_set():
         return
     serving = await asyncio.to_thread(load)
@@ -94,15 +93,15 @@ def listen_unix(path: Path) -> socket.socket:
     return listening
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.lstat()
-    return found.st_dev, found.st_ino
+def _file_identity(path: Path) -> tuple[int, int]:
+    status = path.lstat()
+    return status.st_dev, status.st_ino
 
 
-def _remove(path: Path, mine: tuple[int, int]) -> None:
-    """Take the socket away, unless another one stands there by now."""
+def _remove(path: Path, own: tuple[int, int]) -> None:
+    """Remove the socket, unless another one is there by now."""
     with contextlib.suppress(OSError):
-        if _identity(path) == mine:
+        if _file_identity(path) == own:
             path.unlink()
 
 
@@ -112,84 +111,84 @@ def _remove_stale(path: Path) -> None:
     except FileNotFoundError:
         return
     if not is_socket:
-        raise HomeError(f"{path} is in the way of the control socket and is no socket; move it, then start again.")
+        raise HomeError(f"{path} is in the way of the control socket and is not a socket; move it, then start again.")
     if is_listening(path):
         raise HomeLocked()
     path.unlink()
 
 
-async def _first_connection(listening: socket.socket, end: asyncio.Event) -> None:
+async def _wait_for_connection(listening: socket.socket, end: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
-    somebody = asyncio.Event()
-    loop.add_reader(listening.fileno(), somebody.set)
-    waiting = [asyncio.create_task(event.wait()) for event in (somebody, end)]
+    connected = asyncio.Event()
+    loop.add_reader(listening.fileno(), connected.set)
+    tasks = [asyncio.create_task(event.wait()) for event in (connected, end)]
     try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         loop.remove_reader(listening.fileno())
-        for task in waiting:
+        for task in tasks:
             task.cancel()
 
 
-def _report(task: asyncio.Task[None], listening: socket.socket) -> None:
-    """A server that failed must not leave callers waiting in the kernel's queue for ever."""
+def _close_after_failure(task: asyncio.Task[None], listening: socket.socket) -> None:
+    """After a failure clients must not wait in the kernel's queue for ever."""
     if not task.cancelled() and (error := task.exception()) is not None:
         listening.close()
         log.error("control socket failed", error=f"{type(error).__name__}: {error}")
 
 
-# Loads the framework and gives what serves a listening socket, over TLS where there is a context for it.
+# Loads the framework and returns what serves a listening socket, over TLS where there is a context for it.
 LoadServer = Callable[[ssl.SSLContext | None], ServeSocket]
 
-_LOOK_AGAIN_SECONDS = 15.0
+_RETRY_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class TcpAddress:
-    """Where to listen. `certificate` and `key` are PEM files; None for no TLS."""
+    """Where to listen."""
 
     host: str
     port: int
-    certificate: Path | None = None
-    key: Path | None = None
+    certificate: Path | None = None  # a PEM file; None for no TLS
+    key: Path | None = None  # a PEM file
 
 
 class TcpListener:
-    """`problem` says why it does not listen as it should and what to do; "" while it does. `opened` is set once it
-    listened, `changed` whenever `problem` becomes another."""
+    """`problem` says why it does not listen and what to do; "" while it listens. `opened` is set once it listened,
+    `changed` whenever `problem` changes."""
 
-    def __init__(self, load: LoadServer, address: TcpAddress, retry_seconds: float = _LOOK_AGAIN_SECONDS) -> None:
+    def __init__(self, load: LoadServer, address: TcpAddress, retry_seconds: float = _RETRY_SECONDS) -> None:
         self.problem = ""
         self.address: tuple[str, int] | None = None
         self.opened = asyncio.Event()
         self.changed = asyncio.Event()
         self._load = load
-        self._place = address
-        self._again_seconds = retry_seconds
+        self._address = address
+        self._retry_seconds = retry_seconds
         self._end = asyncio.Event()
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
         """Listen, or try to, while the context is open."""
-        keeping = asyncio.create_task(self._keep_open(), name="web api")
-        keeping.add_done_callback(self._ended)
+        task = asyncio.create_task(self._keep_open(), name="web api")
+        task.add_done_callback(self._on_ended)
         try:
             yield
         finally:
             self.begin_stop()
-            await finish_within(SHUTDOWN_TIMEOUTS.serving, asyncio.wait([keeping]), "the web API")
+            await finish_within(SHUTDOWN_TIMEOUTS.serving, asyncio.wait([task]), "the web API")
 
     def begin_stop(self) -> None:
-        """Begin to end; `serve` waits for it."""
+        """Begin to stop; `serve` waits for the end."""
         self._end.set()
 
     async def _keep_open(self) -> None:
         while not self._end.is_set():
             try:
-                tls = _Certificate.of(self._place)
-                listening = await listen_tcp(self._place.host, self._place.port)
+                tls = _Certificate.of(self._address)
+                listening = await listen_tcp(self._address.host, self._address.port)
             except HomeError as error:
-                self._tell(str(error))
+                self._set_problem(str(error))
                 await self._pause()
                 continue
             with listening:
@@ -197,7 +196,7 @@ class TcpListener:
 
     async def _serve(self, listening: socket.socket, tls: _Certificate | None) -> None:
         self.address = listening.getsockname()[:2]
-        self._tell("")
+        self._set_problem("")
         self.opened.set()
         log.info("web api listens", host=self.address[0], port=self.address[1], tls=tls is not None)
         context = None if tls is None else tls.context
@@ -214,25 +213,25 @@ class TcpListener:
             try:
                 tls.look()
             except HomeError as error:
-                self._tell(f"{error} The one that was read before is still used.")
+                self._set_problem(f"{error} The certificate that was read before is still used.")
             else:
-                self._tell("")
+                self._set_problem("")
 
     async def _pause(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._again_seconds):
+            async with asyncio.timeout(self._retry_seconds):
                 await self._end.wait()
 
-    def _tell(self, problem: str) -> None:
+    def _set_problem(self, problem: str) -> None:
         if problem and problem != self.problem:
             log.error("web api does not listen as it should", error=problem)
         if problem != self.problem:
             self.problem = problem
             self.changed.set()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._tell(
+            self._set_problem(
                 f"The web API failed ({type(error).__name__}: {error}); `assistant service restart` tries again."
             )
 
@@ -240,14 +239,14 @@ class TcpListener:
 async def listen_tcp(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises `HomeError` with what to do."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(
+        addresses = await asyncio.get_running_loop().getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except OSError as error:
         raise HomeError(
-            f"The web API cannot listen: {host} is no address of this machine ({error.strerror}). Correct web.host."
+            f"The web API cannot listen: {host} is not an address of this machine ({error.strerror}). Correct web.host."
         ) from None
-    family, kind, protocol, _, address = found[0]
+    family, kind, protocol, _, address = addresses[0]
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -257,8 +256,8 @@ async def listen_tcp(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise HomeError(
-            f"The web API cannot listen at {host}, port {port} ({error.strerror}). It is tried again by itself; end "
-            "what uses that port, or set another web.port and restart."
+            f"The web API cannot listen at {host}, port {port} ({error.strerror}). It is tried again automatically; "
+            "end what uses that port, or set another web.port and restart."
         ) from None
     return listening
 
@@ -269,28 +268,28 @@ class _Certificate:
     def __init__(self, certificate: Path, key: Path) -> None:
         self._files = (certificate, key)
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._seen: tuple[int, ...] = ()
+        self._modified: tuple[int, ...] = ()
         self.look()
 
     @classmethod
-    def of(cls, place: TcpAddress) -> _Certificate | None:
+    def of(cls, address: TcpAddress) -> _Certificate | None:
         """Raises `HomeError`."""
-        return cls(place.certificate, place.key) if place.certificate and place.key else None
+        return cls(address.certificate, address.key) if address.certificate and address.key else None
 
     def look(self) -> None:
         """Read the files where they changed: connections from now on get the new ones. Raises `HomeError`."""
         try:
-            seen = tuple(file.stat().st_mtime_ns for file in self._files)
-            if seen != self._seen:
+            modified = tuple(file.stat().st_mtime_ns for file in self._files)
+            if modified != self._modified:
                 # A first context finds out whether the two belong together, before the one in use is changed.
                 ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files, password=_no_password)
                 self.context.load_cert_chain(*self._files, password=_no_password)
-                self._seen = seen
+                self._modified = modified
         except (OSError, ValueError) as error:
             raise HomeError(
                 f"The web API's certificate {self._files[0]} cannot be used with {self._files[1]} "
                 f"({getattr(error, 'reason', None) or getattr(error, 'strerror', None) or error}). Correct "
-                "web.certificate and web.certificate_key; it is tried again by itself."
+                "web.certificate and web.certificate_key; it is tried again automatically."
             ) from None
 
 

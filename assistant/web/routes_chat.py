@@ -33,18 +33,18 @@ from assistant.web.schemas_chat import (
 )
 
 _KEEPALIVE_SECONDS = 15.0
-# Each holds a connection for as long as somebody likes: of those there are, some are left for everything else.
+# Each takes a connection for as long as a client likes: some are left for everything else.
 MAX_EVENT_STREAMS = 64
-# How long a client waits until it comes again, in milliseconds.
-_COME_AGAIN = 1000
+# How long a client waits before it connects again.
+_RETRY_MILLISECONDS = 1000
 # The id of a delivery, and when it was made.
-_MARK = "^[0-9]{1,18}(-[0-9]{1,16})?$"
-_STREAM: dict[int | str, dict[str, Any]] = {
+_MARK_PATTERN = "^[0-9]{1,18}(-[0-9]{1,16})?$"
+_STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
         "description": (
             "A stream of server-sent events, the data of each a JSON object. `hello` comes first. `deliver` is a reply "
             "or notice that stays: it has an id, and is confirmed by its `key` (`/v1/deliveries/ack`) or by coming "
-            "again with its id. `turn`, `delta`, `tool`, `notice` and `discard` show what goes on; they are "
+            "again with its id. `turn`, `delta`, `tool`, `notice` and `discard` show what happens; they are "
             "provisional and are not repeated."
         ),
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -54,12 +54,12 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 def chat_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(tags=["conversation"])
-    routes.include_router(_talking(control, reader, terminal))
-    routes.include_router(_following(terminal))
+    routes.include_router(_message_routes(control, reader, terminal))
+    routes.include_router(_stream_routes(terminal))
     return routes
 
 
-def _talking(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
+def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/messages", status_code=202, responses=error_responses(409, 413), summary="Say something")
@@ -104,35 +104,42 @@ def _talking(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBri
     return routes
 
 
-def _following(terminal: TerminalBridge) -> APIRouter:
+def _stream_routes(terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter()
     streams = _Streams(terminal)
 
     @routes.get(
-        "/events", response_class=StreamingResponse, responses={**error_responses(), **_STREAM}, summary="What happens"
+        "/events",
+        response_class=StreamingResponse,
+        responses={**error_responses(), **_STREAM_ANSWER},
+        summary="What happens",
     )
     async def events(
         session: OwnerSession = MAIN_SESSION,
         inbox_id: Annotated[RowId | None, Query(description="Only the deliveries that answer this message.")] = None,
-        after: Annotated[str | None, Query(pattern=_MARK, description="As Last-Event-ID, which goes before.")] = None,
+        after: Annotated[
+            str | None, Query(pattern=_MARK_PATTERN, description="As Last-Event-ID, which goes before.")
+        ] = None,
         last_event_id: Annotated[
             str | None,
-            Header(pattern=_MARK, description="The id of the last delivery there is: all after it is given."),
+            Header(
+                pattern=_MARK_PATTERN, description="The id of the last delivery that you have: you get all after it."
+            ),
         ] = None,
     ) -> StreamingResponse:
         """Without an id: what waits to be delivered, and what comes from now on. With one: every delivery after it,
-        each once, in order, whatever became of the connection or the daemon meanwhile; naming it confirms those up to
-        it."""
+        each once, in order, whatever happened to the connection or the daemon meanwhile; naming it confirms those up
+        to it."""
         if streams.open >= MAX_EVENT_STREAMS:
             raise HTTPException(
-                503, f"{MAX_EVENT_STREAMS} event streams are open, and no more may be. Close one of them."
+                503, f"{MAX_EVENT_STREAMS} event streams are open, which is the limit. Close one of them."
             )
-        last = last_event_id or after
-        frames = streams.frames(session, inbox_id, None if last is None else DeliveryMark.parse(last))
+        last_id = last_event_id or after
+        frames = streams.frames(session, inbox_id, None if last_id is None else DeliveryMark.parse(last_id))
         return StreamingResponse(frames, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     @routes.post("/deliveries/ack", responses=error_responses(404, 413), summary="Confirm a delivery")
-    async def shown(body: DeliveryKey) -> DeliveryAcknowledged:
+    async def acknowledge(body: DeliveryKey) -> DeliveryAcknowledged:
         try:
             return DeliveryAcknowledged(acknowledged=terminal.acknowledge(body.key))
         except UsageError as error:
@@ -142,7 +149,7 @@ def _following(terminal: TerminalBridge) -> APIRouter:
 
 
 class _Streams:
-    """The event streams over one way in; `open` of them go on."""
+    """The event streams of one server; `open` is how many there are."""
 
     def __init__(self, terminal: TerminalBridge) -> None:
         self.open = 0
@@ -152,17 +159,17 @@ class _Streams:
         self.open += 1
         try:
             with self._terminal.attach(session, inbox_id, since) as attached:
-                async for frame in _written(attached):
+                async for frame in _frames(attached):
                     yield frame
         finally:
             self.open -= 1
 
 
-async def _written(attached: Terminal) -> AsyncIterator[bytes]:
+async def _frames(attached: Terminal) -> AsyncIterator[bytes]:
     async for name, data in attached.events(_KEEPALIVE_SECONDS):
         if name == "idle":
             yield KEEPALIVE_COMMENT
             continue
         number = data["id"] if name in ("hello", "deliver") else None
-        retry = _COME_AGAIN if name == "hello" else None
+        retry = _RETRY_MILLISECONDS if name == "hello" else None
         yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False), id=number, retry=retry)

@@ -1,8 +1,8 @@
-"""What the web API takes, and what it answers to whoever talks, as pydantic models: the shapes that `/openapi.json`
+"""What the web API takes, and what it answers in a conversation, as pydantic models: the shapes that `/openapi.json`
 describes.
 
-Unknown fields, wrong types and text that is no Unicode are refused before anything is stored, and so are parameters
-that an address does not take.
+Unknown fields, wrong types and text that is not Unicode are refused before anything is stored, and so are parameters
+that an address does not have.
 """
 
 from __future__ import annotations
@@ -21,59 +21,61 @@ from assistant.core.messages import Media
 from assistant.core.records import IncomingMessage
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_scope
 
-_LONGEST_NAME = 100
-_OWNERS = r"main|branch:[1-9][0-9]{0,17}|thread:[\w.-]{1,40}"
+_MAX_NAME_SHOWN = 100
+_OWNER_SESSIONS = r"main|branch:[1-9][0-9]{0,17}|thread:[\w.-]{1,40}"
 
 
 async def reject_unknown_parameters(request: Request) -> None:
-    """The framework would leave out what an address does not take, and all but the last of what is there twice: with
-    one letter wrong, something else than was asked for would be answered."""
-    taken = [field.alias for field in request.scope["route"].dependant.query_params]
+    """The framework ignores parameters that an address does not have, and all but the last of those given twice: with
+    one letter wrong, it would answer another question."""
+    names = [field.alias for field in request.scope["route"].dependant.query_params]
     for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
-        if name not in taken or times > 1:
-            where = ("query", name[:_LONGEST_NAME] or '""')
-            what = "is given more than once" if name in taken else _unknown(taken)
+        if name not in names or times > 1:
+            where = ("query", name[:_MAX_NAME_SHOWN] or '""')
+            what = "is given more than once" if name in names else _unknown_parameter(names)
             raise RequestValidationError([{"type": "extra", "loc": where, "msg": what}])
 
 
-def _unknown(taken: list[str]) -> str:
-    return f"there is no such parameter here; there are: {', '.join(taken)}" if taken else "no parameter is taken here"
+def _unknown_parameter(names: list[str]) -> str:
+    return f"there is no such parameter; there are: {', '.join(names)}" if names else "this address has no parameters"
 
 
-def _owners(session: str) -> str:
-    """As it is called everywhere else: `thread:Trip` is `thread:trip`. Raises `UsageError` for a name that is none."""
-    if re.fullmatch(_OWNERS, session) is None:
+def _owner_session(session: str) -> str:
+    """The key of the session: `thread:Trip` is `thread:trip`. Raises `ValueError` or `UsageError` for other names."""
+    if re.fullmatch(_OWNER_SESSIONS, session) is None:
         raise ValueError(
-            "it is `main`, `thread:NAME` or `branch:NUMBER` (`GET /v1/sessions` lists them); somebody else's is not "
-            "reached here"
+            "it is `main`, `thread:NAME` or `branch:NUMBER` (`GET /v1/sessions` lists them); conversations of others "
+            "cannot be reached here"
         )
     return parse_session_name(session)
 
 
 def to_utc(moment: datetime) -> datetime:
-    """The first and last hours that a calendar has lie outside it elsewhere."""
+    """The first and last hours of the calendar are outside of it in other zones."""
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError("no such time can be told in UTC") from None
+        raise ValueError("this time does not exist in UTC") from None
 
 
-def _base64(data: str) -> str:
+def _check_base64(data: str) -> str:
     binascii.a2b_base64(data, strict_mode=True)
     return data
 
 
-def _unicode(text: str) -> str:
+def _check_unicode(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("half a surrogate pair is no text") from None
+        raise ValueError("half a surrogate pair is not text") from None
     return text
 
 
-UnicodeText = Annotated[str, AfterValidator(_unicode)]
-OwnerSession = Annotated[UnicodeText, Field(json_schema_extra={"pattern": f"^({_OWNERS})$"}), AfterValidator(_owners)]
-# What the stores number things with.
+UnicodeText = Annotated[str, AfterValidator(_check_unicode)]
+OwnerSession = Annotated[
+    UnicodeText, Field(json_schema_extra={"pattern": f"^({_OWNER_SESSIONS})$"}), AfterValidator(_owner_session)
+]
+# The ids of rows.
 RowId = Annotated[int, Field(ge=1, lt=2**63)]
 
 
@@ -86,7 +88,7 @@ class Attachment(_Body):
 
     mime: Annotated[str, Field(pattern=r"^[\w.+-]+/[\w.+-]+$", max_length=100)]
     name: Annotated[UnicodeText, Field(max_length=255)] = ""
-    data: Annotated[str, AfterValidator(_base64)]
+    data: Annotated[str, AfterValidator(_check_base64)]
 
     def media(self) -> Media:
         size = len(self.data) * 3 // 4 - self.data[-2:].count("=")

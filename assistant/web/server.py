@@ -1,6 +1,6 @@
 """uvicorn on a listening socket, inside the daemon's own loop: no signal handlers, no log set-up, no child of its own.
 
-Heavy to import; `web/listener.py` and `web/tcp.py` load it at the first connection.
+Heavy to import: `web/listeners.py` loads it at the first connection.
 """
 
 from __future__ import annotations
@@ -24,49 +24,49 @@ from assistant.web.guard import AccessGuard
 from assistant.web.listeners import ServeSocket
 
 # Requests in flight get this long when the daemon stops; event streams end with the terminal bridge before that.
-_GRACE_SECONDS = 1
+_SHUTDOWN_SECONDS = 1
 # A person at a terminal says something every few minutes.
-_KEPT_OPEN_SECONDS = 600
-# For whoever watches over it: they say no more than yes or no.
+_KEEP_ALIVE_SECONDS = 600
+# For monitoring: they answer no more than yes or no.
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-# Over TCP whoever connects costs something before they show a token: a file, of which the stores need some too.
-_MOST_CONNECTIONS = 256
-_MOST_OF_ALL_FILES = 1 / 4
-_KEPT_OPEN_TCP_SECONDS = 60
+# Over TCP a connection costs a file before it shows a token, and the stores need files too.
+_MAX_CONNECTIONS = 256
+_MAX_SHARE_OF_FILES = 1 / 4
+_KEEP_ALIVE_TCP_SECONDS = 60
 _HANDSHAKE_SECONDS = 10
 
 
-def build_control_server(behind: ApiDeps) -> ServeSocket:
-    """What `serve_control` loads: the API for the owner, who is whoever can open the socket."""
-    return serve_with_uvicorn(build_web_app(behind))
+def build_control_server(deps: ApiDeps) -> ServeSocket:
+    """What `serve_control` loads: the API for the owner. Everybody who can open the socket is the owner."""
+    return serve_with_uvicorn(build_web_app(deps))
 
 
 def build_tcp_server(
-    behind: ApiDeps, rules: AccessRules, tls: ssl.SSLContext | None, clock: Callable[[], float]
+    deps: ApiDeps, rules: AccessRules, tls: ssl.SSLContext | None, clock: Callable[[], float]
 ) -> ServeSocket:
-    """What `TcpListener` loads: the API for whoever keeps the rules."""
-    crowd = ConnectionLimit(_most_connections())
-    app = AccessGuard(build_web_app(behind, trusted=False), rules, clock, _OPEN_PATHS, crowd.admit_authenticated)
+    """What `TcpListener` loads: the API for clients that follow the rules."""
+    limit = ConnectionLimit(_max_connections())
+    app = AccessGuard(build_web_app(deps, trusted=False), rules, clock, _OPEN_PATHS, limit.admit_authenticated)
     return serve_with_uvicorn(
-        app, tls=tls, keep_alive_seconds=_KEPT_OPEN_TCP_SECONDS, limit=crowd, protocol=SlowClientProtocol
+        app, tls=tls, keep_alive_seconds=_KEEP_ALIVE_TCP_SECONDS, limit=limit, protocol=SlowClientProtocol
     )
 
 
-def _most_connections() -> int:
+def _max_connections() -> int:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_CONNECTIONS if files < 0 else min(_MOST_CONNECTIONS, int(files * _MOST_OF_ALL_FILES))
+    return _MAX_CONNECTIONS if files < 0 else min(_MAX_CONNECTIONS, int(files * _MAX_SHARE_OF_FILES))
 
 
 def serve_with_uvicorn(
     app: ASGIApp,
     *,
     tls: ssl.SSLContext | None = None,
-    keep_alive_seconds: int = _KEPT_OPEN_SECONDS,
+    keep_alive_seconds: int = _KEEP_ALIVE_SECONDS,
     limit: ConnectionLimit | None = None,
     protocol: type[H11Protocol] = H11Protocol,
     handshake_seconds: float = _HANDSHAKE_SECONDS,
 ) -> ServeSocket:
-    """`crowd` says who may be connected; without one everybody may."""
+    """`limit` says who may be connected; without one everybody may."""
 
     @asynccontextmanager
     async def serve(listening: socket.socket) -> AsyncIterator[None]:
@@ -80,7 +80,7 @@ def serve_with_uvicorn(
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             timeout_keep_alive=keep_alive_seconds,
         )
         config.load()
@@ -101,14 +101,14 @@ def serve_with_uvicorn(
 
 
 async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext | None, handshake: float) -> None:
-    """As uvicorn does, which would wait a minute for a word of TLS."""
+    """As uvicorn does, which would wait a minute for a TLS handshake."""
 
     def connected() -> asyncio.Protocol:
-        made: asyncio.Protocol = server.config.http_protocol_class(  # type: ignore[call-arg]
+        protocol: asyncio.Protocol = server.config.http_protocol_class(  # type: ignore[call-arg]
             config=server.config, server_state=server.server_state, app_state={}
         )
-        return made
+        return protocol
 
-    loop, patience = asyncio.get_running_loop(), None if tls is None else handshake
-    server.servers = [await loop.create_server(connected, sock=listening, ssl=tls, ssl_handshake_timeout=patience)]
+    loop, timeout = asyncio.get_running_loop(), None if tls is None else handshake
+    server.servers = [await loop.create_server(connected, sock=listening, ssl=tls, ssl_handshake_timeout=timeout)]
     server.started = True

@@ -87,7 +87,7 @@ async def test_what_is_no_answer_of_matrix_is_trouble_of_the_server_and_never_a_
             client.sync(1000),
             client.room_send("!room:test.example", "m.room.message", {"body": "hi"}, "t1"),
         ):
-            with pytest.raises(BridgeError, match=f"in trouble: what it answers with {server.status} ") as trouble:
+            with pytest.raises(BridgeError, match=f"has a problem: what it answers with {server.status} ") as trouble:
                 await request
             # What a proxy refuses went nowhere; of the rest nobody knows.
             assert trouble.value.ambiguous == (server.status != 403)

@@ -71,7 +71,7 @@ async def test_i10_a_file_of_somebody_who_was_not_let_in_is_not_fetched(
     door = TelegramInboundRecorder(unexpected_senders=(str(OWNER),))
     async with run_telegram_bridge(bridge, door):
         arrival = await door.last_arrival()
-    assert (arrival.media, arrival.content) == ((), "look\n[file a.txt, 0.1 MB: nobody expects it]")
+    assert (arrival.media, arrival.content) == ((), "look\n[file a.txt, 0.1 MB: it was not fetched]")
     assert "getfile" not in [method for method, _ in server.calls]
 
 
@@ -266,14 +266,14 @@ async def test_a_file_that_is_too_large_is_named(server: StrictTelegram, bridge:
     arrival = await handed_in(server, bridge)
     assert (arrival.media, arrival.content) == (
         (),
-        "later\n[file film.mkv, 34.0 MB: Telegram hands bots nothing larger than 20 MB]",
+        "later\n[file film.mkv, 34.0 MB: bots get no files above 20 MB from Telegram]",
     )
     assert "getfile" not in [method for method, _ in server.calls]
 
 
 async def test_a_file_that_telegram_refuses_is_named(server: StrictTelegram, bridge: TelegramBridge) -> None:
     server.say(document={"file_id": "gone", "file_unique_id": "gone", "file_name": "a.pdf"})
-    assert (await handed_in(server, bridge)).content == "[file a.pdf: Telegram does not hand it out]"
+    assert (await handed_in(server, bridge)).content == "[file a.pdf: Telegram did not deliver it]"
 
 
 async def test_a_file_that_fails_is_asked_for_again_and_then_named(server: StrictTelegram) -> None:
@@ -288,7 +288,7 @@ async def test_a_file_that_fails_is_asked_for_again_and_then_named(server: Stric
     async with run_telegram_bridge(bridge, door):
         words = [one.content for one in await door.wait_for_count(2)]
     await bridge.aclose()
-    assert words == ["[file a.txt, 0.1 MB: Telegram does not hand it out]", "what came after"]
+    assert words == ["[file a.txt, 0.1 MB: Telegram did not deliver it]", "what came after"]
 
 
 async def test_a_button_comes_in_as_its_command_and_is_let_go(server: StrictTelegram, bridge: TelegramBridge) -> None:

@@ -180,7 +180,7 @@ async def test_f39_a_wrong_token_says_what_to_do(server: StrictTelegram) -> None
 
 @pytest.mark.parametrize("token", ["", "hello", "1:a/../2:b", "1:a\n"])
 def test_f39_what_is_no_token_is_told_before_anything_is_asked(token: str) -> None:
-    with pytest.raises(BridgeError, match="no bot's token") as caught:
+    with pytest.raises(BridgeError, match="not a bot's token") as caught:
         TelegramBridge(token)
     assert not token or token not in str(caught.value)
 
@@ -190,7 +190,7 @@ async def test_f39_a_second_assistant_on_the_bot_is_told_of(server: StrictTelegr
     async with run_telegram_bridge(bridge, TelegramInboundRecorder()) as first:
         await server.until(lambda: server.polling)
         async with run_telegram_bridge(other, TelegramInboundRecorder()):
-            with pytest.raises(BridgeError, match="Something else receives this bot's messages too"):
+            with pytest.raises(BridgeError, match="Another program receives this bot's messages too"):
                 await first
     await other.aclose()
 

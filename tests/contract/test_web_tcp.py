@@ -62,7 +62,7 @@ async def test_f39_a_port_in_use_is_told_and_tried_again_until_it_is_free() -> N
         listener = TcpListener(_plain, TcpAddress("127.0.0.1", port), retry_seconds=0.01)
         async with listener.serve():
             await told(listener)
-            for word in (str(port), "web.port", "tried again by itself"):
+            for word in (str(port), "web.port", "tried again automatically"):
                 assert word in listener.problem
             taken.close()
             await opened(listener)

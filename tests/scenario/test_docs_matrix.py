@@ -82,12 +82,12 @@ def test_its_settings_are_accepted(tmp_path: Path) -> None:
 def test_its_figures_are_those_of_the_bridge() -> None:
     words = " ".join(PAGE.split())
     for told in (
-        f"Pictures and files of up to {inbound._MOST_FILE_BYTES // 1_000_000} MB come along",
-        f"up to {inbound._PAGE * inbound._PAGES:,} events of each room are read",
+        f"Pictures and files of up to {inbound._MAX_FILE_BYTES // 1_000_000} MB come along",
+        f"up to {inbound._PAGE_SIZE * inbound._MAX_PAGES:,} events of each room are read",
         f"An answer of more than {form.MAX_TEXT_BYTES:,} bytes comes in several messages",
         f"After {bridge._DEDUPE_SECONDS / 3600:g} hours it is not repeated by itself",
-        f"Up to {position._MOST_WAITING} such messages are remembered",
-        f"one of more than {client._MOST_ANSWER_BYTES // 1_000_000} MB is never taken for the server's word",
+        f"Up to {position._MAX_UNDECRYPTED} such messages are remembered",
+        f"one of more than {client._MAX_ANSWER_BYTES // 1_000_000} MB is never taken for the server's word",
         "`device not verified`",
     ):
         assert told in words, told

@@ -227,7 +227,7 @@ async def test_i10_a_guests_file_is_named_and_not_kept(tmp_path: Path) -> None:
         assert [one.path or one.data for one in it.model.requests[0].messages[-1].media] == [None]
         assert not (tmp_path / "workspace").exists() or list((tmp_path / "workspace").rglob("*")) == []
         said = it.app.stores.history.recent(ROOMS)[0].content
-        assert said.endswith("[1,000 more characters were not taken.]")
+        assert said.endswith("[1,000 more characters were left out.]")
 
 
 async def test_a_file_goes_out_with_the_answer_as_it_was_when_it_was_sent(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_i10_of_a_guests_files_the_names_are_kept_and_nothing_else(tmp_path: Pat
 
 
 def test_what_others_say_is_bounded() -> None:
-    assert truncate_guest_text("x" * 9000) == "x" * MAX_GUEST_CHARACTERS + "\n[1,000 more characters were not taken.]"
+    assert truncate_guest_text("x" * 9000) == "x" * MAX_GUEST_CHARACTERS + "\n[1,000 more characters were left out.]"
     assert truncate_guest_text("x" * MAX_GUEST_CHARACTERS) == "x" * MAX_GUEST_CHARACTERS
 
 

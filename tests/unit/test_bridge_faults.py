@@ -51,7 +51,10 @@ class RaisingBridge(RecordingBridge):
     ("fault", "error"),
     [
         (RuntimeError("loop"), "It failed by a fault of its own (RuntimeError); the log has the details."),
-        (StoreError("The disk is full."), "What came in could not be kept, and is asked for again. The disk is full."),
+        (
+            StoreError("The disk is full."),
+            "A message could not be stored; the network is asked for it again. The disk is full.",
+        ),
         (BridgeError("the token is wrong"), "the token is wrong"),
     ],
 )

@@ -1,8 +1,8 @@
-"""The Matrix bridge's device, vouched for by its account.
+"""Cross-signing of the Matrix bridge's device.
 
-What always holds: apps show, or even send, encrypted messages only to devices that their account has signed
-(cross-signing), so the account is given keys to sign with where it has none. They are kept before they are handed in: a
-crash in between leaves keys that the next run hands in. An account whose keys somebody else has is left alone.
+What always holds: apps show encrypted messages to, or even send them to, only devices that their account has signed, so
+the account gets signing keys where it has none. They are stored before they are uploaded: after a crash in between the
+next run uploads them. An account with keys of another program is left alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 _FILE = "signing-keys.json"
 _USAGES = ("master", "self_signing", "user_signing")
-# The file's own protection is its directory's mode, as that of the keys beside it.
+# The mode of the directory protects the file, like the keys beside it.
 _PICKLE_KEY = bytes(32)
 
 
@@ -41,7 +41,7 @@ class SigningKeys:
         return key
 
     def upload_payload(self, usage: str) -> dict[str, Any]:
-        """As the server is told of it: signed by the master key, which signs itself not."""
+        """The key as it is uploaded: signed by the master key, which does not sign itself."""
         public = self.public_key(usage)
         body = {"user_id": self.user, "usage": [usage], "keys": {f"ed25519:{public}": public}}
         return body if usage == "master" else self.sign_payload(body, "master")
@@ -53,51 +53,51 @@ class SigningKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class _Published:
-    """What the server tells of this device, and of its account's keys; None for what there is not."""
+class _PublishedKeys:
+    """What the server knows of this device and of its account's keys; None for what it does not have."""
 
     own: Mapping[str, Any] | None
     master: Mapping[str, Any] | None
     signing: Mapping[str, Any] | None
 
 
-async def _published(client: MatrixClient) -> _Published:
+async def _load_published_keys(client: MatrixClient) -> _PublishedKeys:
     user, device = client.user_id, client.device_id or ""
-    asked = await client.request_json("POST", api_path("keys", "query"), {"device_keys": {user: []}})
-    own = asked.get("device_keys", {}).get(user, {}).get(device)
-    return _Published(own, asked.get("master_keys", {}).get(user), asked.get("self_signing_keys", {}).get(user))
+    answer = await client.request_json("POST", api_path("keys", "query"), {"device_keys": {user: []}})
+    own = answer.get("device_keys", {}).get(user, {}).get(device)
+    return _PublishedKeys(own, answer.get("master_keys", {}).get(user), answer.get("self_signing_keys", {}).get(user))
 
 
 async def is_device_verified(client: MatrixClient) -> bool:
-    """Whether the account vouches for this device, or it has no keys yet to be vouched for. Raises `BridgeError`."""
-    there = await _published(client)
-    return there.own is None or _is_signed(there.own, there.signing, client.user_id)
+    """Whether the account has signed this device, or the device has no keys yet. Raises `BridgeError`."""
+    published = await _load_published_keys(client)
+    return published.own is None or _is_signed(published.own, published.signing, client.user_id)
 
 
 async def sign_device(client: MatrixClient, folder: Path) -> None:
-    """Have the account vouch for this device, where it is ours to say. Raises `BridgeError`."""
+    """Sign this device with the account's keys, where these are ours. Raises `BridgeError`."""
     user, device = client.user_id, client.device_id or ""
-    there = await _published(client)
-    own, master, signing = there.own, there.master, there.signing
+    published = await _load_published_keys(client)
+    own, master, signing = published.own, published.master, published.signing
     if own is None:
         return
-    kept = _kept(folder / _FILE, user)
+    keys = _load_keys(folder / _FILE, user)
     if master is None:
-        kept = kept or _made(folder / _FILE, user)
-        if not await _hand_in(client, kept):
+        keys = keys or _create_keys(folder / _FILE, user)
+        if not await _upload_keys(client, keys):
             return
-    elif kept is None or kept.public_key("master") not in master["keys"].values():
+    elif keys is None or keys.public_key("master") not in master["keys"].values():
         if not _is_signed(own, signing, user):
             log.warning("this device is not verified: apps may keep encrypted messages from it", device=device)
         return
     elif _is_signed(own, signing, user):
         return
-    signed = {device: kept.sign_payload(own, "self_signing")}
+    signed = {device: keys.sign_payload(own, "self_signing")}
     await client.request_json("POST", api_path("keys", "signatures", "upload"), {user: signed})
     log.info("this device is signed by its account", device=device)
 
 
-async def _hand_in(client: MatrixClient, keys: SigningKeys) -> bool:
+async def _upload_keys(client: MatrixClient, keys: SigningKeys) -> bool:
     body = {f"{usage}_key": keys.upload_payload(usage) for usage in _USAGES}
     try:
         await client.request_json("POST", api_path("keys", "device_signing", "upload"), body)
@@ -105,7 +105,7 @@ async def _hand_in(client: MatrixClient, keys: SigningKeys) -> bool:
         # Servers may ask for the password even the first time.
         if not refusal.is_final:
             raise
-        log.warning("the account could not be given keys to sign its device with: it is not verified", why=str(refusal))
+        log.warning("the account's signing keys could not be uploaded: the device is not verified", why=str(refusal))
         return False
     return True
 
@@ -115,7 +115,7 @@ def _is_signed(device: Mapping[str, Any], signing: Mapping[str, Any] | None, use
     return signing is not None and any(key in signatures for key in signing["keys"])
 
 
-def _made(file: Path, user: str) -> SigningKeys:
+def _create_keys(file: Path, user: str) -> SigningKeys:
     keys = SigningKeys(user, {usage: Account() for usage in _USAGES})
     pickled = {usage: key.pickle(_PICKLE_KEY) for usage, key in keys.keys.items()}
     new = file.with_suffix(".new")
@@ -127,10 +127,10 @@ def _made(file: Path, user: str) -> SigningKeys:
     return keys
 
 
-def _kept(file: Path, user: str) -> SigningKeys | None:
+def _load_keys(file: Path, user: str) -> SigningKeys | None:
     if not file.exists():
         return None
-    kept = json.loads(file.read_text())
-    if kept["user"] != user:
+    stored = json.loads(file.read_text())
+    if stored["user"] != user:
         return None
-    return SigningKeys(user, {usage: Account.from_pickle(key, _PICKLE_KEY) for usage, key in kept["keys"].items()})
+    return SigningKeys(user, {usage: Account.from_pickle(key, _PICKLE_KEY) for usage, key in stored["keys"].items()})

@@ -1,8 +1,8 @@
-"""The Matrix bridge's live text: what a turn says before it has answered, in one message that the answer replaces.
+"""The Matrix bridge's live text: what a turn writes before its answer, in one message that the answer replaces.
 
-What always holds: nothing here is needed. Whatever fails is left out, and the answer comes as a message of its own.
-A draft that an earlier process left is found again, since its transaction id is that of its turn and its event is
-remembered with the position; the next answer at that place replaces it.
+What always holds: nothing here is essential. What fails is left out, and the answer comes as a message of its own. A
+draft of an earlier process is found again, since its transaction id is made of its turn and its event is stored with
+the position; the next answer to the same target replaces it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ log = structlog.get_logger()
 
 _TYPING_SECONDS = 30.0
 _TYPING_AGAIN_SECONDS = 20.0
-_TROUBLE_SECONDS = 10.0
-# A draft shows its end; of what is longer the answer shows all.
-_SHOWN = 4000
-_REMEMBERED = 1000
+_ERROR_SECONDS = 10.0
+# A draft shows the end of a longer text; the answer shows all of it.
+_MAX_SHOWN = 4000
+_MAX_OWN_EVENTS = 1000
 
 # (target, content, transaction) to the id of the event; (target, event); (target, seconds). All raise `BridgeError`.
 WriteDraft = Callable[[str, dict[str, Any], str], Awaitable[str]]
@@ -36,15 +36,15 @@ SetTyping = Callable[[str, float], Awaitable[None]]
 
 @dataclass(slots=True, eq=False)
 class _Draft:
-    """`event` is the message that shows it, "" where there is none. `doubtful`: a change of it may come late still."""
+    """Live text at one target."""
 
     target: str
     turn: str
     text: str = ""
     shown: str = ""
-    event: str = ""
+    event: str = ""  # the message that shows it; "" for none
     edits: int = 0
-    doubtful: bool = False
+    doubtful: bool = False  # a change of it may still arrive late
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
@@ -58,23 +58,23 @@ class MatrixDrafts:
         self._set_typing = set_typing
         self._edit_seconds = edit_seconds
         self._drafts: dict[str, _Draft] = {}
-        self._left: dict[str, str] = {}
-        # Where a draft may stand of which the server has not told yet, and whose answer is there already.
-        self._lost: set[str] = set()
-        # Events of this process, that are nobody's leavings.
-        self._own: dict[str, None] = {}
+        self._leftover_events: dict[str, str] = {}
+        # Targets where a draft may appear that the server has not reported yet, and whose answer was sent already.
+        self._doubtful_targets: set[str] = set()
+        # Drafts of this process, which are not left from an earlier one.
+        self._own_events: dict[str, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def show(self, event: TurnEvent, target: str) -> None:
         draft = self._drafts.get(target)
         if event.kind == "turn" and event.data.get("state") != "started":
             if draft is not None and draft.turn == event.turn:
-                self._end(draft, gone=event.data.get("state") == "aborted")
+                self._finish(draft, gone=event.data.get("state") == "aborted")
             return
         if event.kind not in ("turn", "delta", "discard") or not event.turn:
             return
         if draft is None or draft.turn != event.turn:
-            draft = self._begin(target, event.turn)
+            draft = self._start(target, event.turn)
         if event.kind == "delta":
             draft.text += str(event.data.get("text", ""))
             draft.changed.set()
@@ -83,40 +83,40 @@ class MatrixDrafts:
             draft.changed.set()
 
     async def claim_for_answer(self, target: str, key: str, *, answer: bool) -> str:
-        """The event that what is sent now under `key` replaces, "" for none. A draft whose turn still runs makes way
-        for an answer, or for what its turn says, only."""
+        """The event that the message under `key` replaces, "" for none. A draft whose turn still runs is replaced only
+        by an answer, or by a message of its turn."""
         draft = self._drafts.get(target)
         if draft is None:
-            return self._remember(self._left.pop(target, ""))
+            return self._remember(self._leftover_events.pop(target, ""))
         if not (answer or draft.ended.is_set() or draft.turn in key):
             return ""
         del self._drafts[target]
-        await self._settled(draft)
+        await self._wait_for_end(draft)
         if not draft.doubtful:
             return draft.event
         # A late change would overwrite the answer.
         if draft.event:
-            self._later(self._erase(target, draft.event))
+            self._run_later(self._erase(target, draft.event))
         else:
-            self._lost.add(target)
+            self._doubtful_targets.add(target)
         return ""
 
     def release_claim(self, target: str, event: str) -> None:
-        """It was not replaced after all."""
-        self._own.pop(event, None)
-        self._left[target] = event
+        """The draft was not replaced after all."""
+        self._own_events.pop(event, None)
+        self._leftover_events[target] = event
 
     def note_existing_drafts(self, drafts: Mapping[str, str]) -> None:
-        """These stand in rooms, as the server tells."""
+        """The server reports these drafts in rooms."""
         for target, event in drafts.items():
-            if event in self._own:
+            if event in self._own_events:
                 continue
-            if target in self._lost and target not in self._drafts:
-                self._lost.discard(target)
+            if target in self._doubtful_targets and target not in self._drafts:
+                self._doubtful_targets.discard(target)
                 self._remember(event)
-                self._later(self._erase(target, event))
+                self._run_later(self._erase(target, event))
             else:
-                self._left[target] = event
+                self._leftover_events[target] = event
 
     async def aclose(self) -> None:
         tasks = [*self._tasks, *(draft.task for draft in self._drafts.values() if draft.task)]
@@ -127,26 +127,26 @@ class MatrixDrafts:
 
     # ---------------------------------------------------------------------------------------------------------- a draft
 
-    def _begin(self, target: str, turn: str) -> _Draft:
+    def _start(self, target: str, turn: str) -> _Draft:
         if (earlier := self._drafts.pop(target, None)) is not None:
-            self._end(earlier, gone=True)
+            self._finish(earlier, gone=True)
         draft = self._drafts[target] = _Draft(target, turn)
         draft.task = asyncio.create_task(self._show(draft), name=f"draft {turn}")
         return draft
 
-    def _end(self, draft: _Draft, *, gone: bool) -> None:
+    def _finish(self, draft: _Draft, *, gone: bool) -> None:
         draft.ended.set()
         draft.changed.set()
         if gone:
             self._drafts.pop(draft.target, None)
-            self._later(self._withdraw(draft))
+            self._run_later(self._withdraw(draft))
 
     async def _withdraw(self, draft: _Draft) -> None:
-        await self._settled(draft)
+        await self._wait_for_end(draft)
         if draft.event:
             await self._erase(draft.target, draft.event)
 
-    async def _settled(self, draft: _Draft) -> None:
+    async def _wait_for_end(self, draft: _Draft) -> None:
         draft.ended.set()
         draft.changed.set()
         if draft.task is not None:
@@ -155,7 +155,7 @@ class MatrixDrafts:
     async def _show(self, draft: _Draft) -> None:
         while not draft.ended.is_set():
             await self._type(draft.target, _TYPING_SECONDS)
-            await _within(_TYPING_AGAIN_SECONDS, draft.changed)
+            await _wait_within(_TYPING_AGAIN_SECONDS, draft.changed)
             draft.changed.clear()
             if draft.ended.is_set():
                 break
@@ -164,13 +164,13 @@ class MatrixDrafts:
                 await self._write(draft)
             except BridgeError as error:
                 log.debug("live text is not shown", error=str(error))
-                pause = max(error.retry_after or 0, _TROUBLE_SECONDS)
-            await _within(pause, draft.ended)
+                pause = max(error.retry_after or 0, _ERROR_SECONDS)
+            await _wait_within(pause, draft.ended)
         await self._type(draft.target, 0)
 
     async def _write(self, draft: _Draft) -> None:
         text = draft.text.strip()
-        text = text if len(text) <= _SHOWN else "…" + text[-_SHOWN:]
+        text = text if len(text) <= _MAX_SHOWN else "…" + text[-_MAX_SHOWN:]
         if draft.event:
             text = text or "…"
         if not text or text == draft.shown or draft.doubtful:
@@ -194,11 +194,11 @@ class MatrixDrafts:
             draft.target, content, form.draft_transaction_id(draft.turn, draft.target)
         )
         self._remember(draft.event)
-        left = self._left.pop(draft.target, "")
-        if left and left != draft.event:
-            self._later(self._erase(draft.target, left))
-        elif left:
-            # An earlier process began it: the server answered with that event, which shows what it said then.
+        leftover = self._leftover_events.pop(draft.target, "")
+        if leftover and leftover != draft.event:
+            self._run_later(self._erase(draft.target, leftover))
+        elif leftover:
+            # An earlier process began it: the server answered with that event, which shows the earlier text.
             draft.shown = ""
             draft.changed.set()
 
@@ -214,18 +214,18 @@ class MatrixDrafts:
 
     def _remember(self, event: str) -> str:
         if event:
-            self._own[event] = None
-            if len(self._own) > _REMEMBERED:
-                del self._own[next(iter(self._own))]
+            self._own_events[event] = None
+            if len(self._own_events) > _MAX_OWN_EVENTS:
+                del self._own_events[next(iter(self._own_events))]
         return event
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-async def _within(seconds: float, event: asyncio.Event) -> None:
+async def _wait_within(seconds: float, event: asyncio.Event) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -1,8 +1,7 @@
-"""The Matrix bridge's forms, pure: what events say, and what is written as events.
+"""Reads and writes Matrix events. Pure.
 
 What always holds: an answer fits into one event, encrypted too. A transaction id is made of what is sent under it, so
-that a resend has the same one and nothing else ever has (Synapse answers a known id with the old event, whatever the
-body).
+that a resend has the same id and nothing else has (Synapse answers a known id with the old event, whatever the body).
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from assistant.core.text import lazy_regex
 
 JsonObject = Mapping[str, Any]
 
-# An event may have 65,536 bytes. Encryption adds a third, and an answer that replaces its draft is told apart from it.
+# An event may have 65,536 bytes. Encryption adds a third, and an answer that replaces its draft some more.
 _CONTENT_BYTES = 44_000
 MAX_TEXT_BYTES = 20_000
 _EDIT_PREVIEW = 200
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-# Pictures of elsewhere are not shown by Matrix apps: they stay links.
+# Matrix apps do not show pictures from other sites: they stay links.
 _MARKDOWN.disable("image")
 _QUOTED_REPLY = lazy_regex(r"> (\* )?<@[^>]+>")
 
@@ -38,45 +37,45 @@ _ANSWER, _DRAFT = "answer-", "draft-"
 
 
 def answer_transaction_id(key: str, target: str, body: str) -> str:
-    """Of a part that goes out. The body is in it too: a home that was restored counts its keys anew."""
+    """The id of an outgoing part. It includes the body: a restored data folder counts its keys anew."""
     return _ANSWER + _digest(key, target, body)
 
 
 def draft_transaction_id(turn: str, target: str) -> str:
-    """Of a turn's first text at a target: a turn that is resumed after a crash finds it again."""
+    """The id of a turn's first text at a target: a turn that is resumed after a crash finds it again."""
     return _DRAFT + _digest(turn, target)
 
 
 def file_fingerprint(name: str, data: bytes) -> str:
-    """Of a file, for its transaction id."""
+    """A file in its transaction id."""
     return f"{name} {hashlib.sha256(data).hexdigest()}"
 
 
-def notice_transaction_id(*of: str) -> str:
-    return "notice-" + _digest(*of)
+def notice_transaction_id(*parts: str) -> str:
+    return "notice-" + _digest(*parts)
 
 
 def is_draft_event(event: JsonObject) -> bool:
-    return _sent_under(event, _DRAFT)
+    return _has_transaction_prefix(event, _DRAFT)
 
 
 def is_answer_event(event: JsonObject) -> bool:
-    return _sent_under(event, _ANSWER)
+    return _has_transaction_prefix(event, _ANSWER)
 
 
-def _sent_under(event: JsonObject, prefix: str) -> bool:
-    return str(_part(event, "unsigned").get("transaction_id", "")).startswith(prefix)
+def _has_transaction_prefix(event: JsonObject, prefix: str) -> bool:
+    return str(_mapping(event, "unsigned").get("transaction_id", "")).startswith(prefix)
 
 
-def _digest(*of: str) -> str:
-    return hashlib.sha256("\0".join(of).encode()).hexdigest()[:40]
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
 
 # -------------------------------------------------------------------------------------------------------------- targets
 
 
 def api_path(*parts: str) -> str:
-    """Of the client API."""
+    """A path of the client API."""
     return "/_matrix/client/v3/" + "/".join(quote(part, safe="", errors="replace") for part in parts)
 
 
@@ -95,24 +94,24 @@ def parse_target(target: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class MatrixAttachment:
-    """A file of a message. `url` is its mxc:// address; `keys` decrypt it where it is encrypted."""
+    """A file of a message."""
 
     kind: str
-    url: str
+    url: str  # its mxc:// address
     mime: str
     name: str
     size: int
-    keys: JsonObject | None = None
+    keys: JsonObject | None = None  # where it is encrypted
 
 
 def read_text(event: JsonObject) -> str:
-    """The words of a message; of a file its caption. "" where it has none, and for what bots call notices: those are
-    never answered, or two bots would go on for ever."""
-    content = _part(event, "content")
+    """The text of a message, or the caption of a file. "" where there is none, and for notices of bots: these are never
+    answered, or two bots would answer each other for ever."""
+    content = _mapping(event, "content")
     body = _text(content, "body")
     match content.get("msgtype"):
         case "m.text":
-            return _without_quote(content, body)
+            return _strip_quoted_reply(content, body)
         case "m.emote":
             return f"* {body}"
         case "m.location":
@@ -123,11 +122,11 @@ def read_text(event: JsonObject) -> str:
 
 
 def read_attachment(event: JsonObject) -> MatrixAttachment | None:
-    content = _part(event, "content")
+    content = _mapping(event, "content")
     kind = "m.image" if event.get("type") == "m.sticker" else content.get("msgtype")
     if kind not in ("m.image", "m.file", "m.audio", "m.video"):
         return None
-    info, keys = _part(content, "info"), _part(content, "file")
+    info, keys = _mapping(content, "info"), _mapping(content, "file")
     size = info.get("size")
     return MatrixAttachment(
         kind,
@@ -156,15 +155,15 @@ def edited_event_id(event: JsonObject) -> str:
 
 def read_edited_text(event: JsonObject) -> str:
     """The text of an edit."""
-    content = _part(event, "content")
-    return read_text({"content": _part(content, "m.new_content") or content})
+    content = _mapping(event, "content")
+    return read_text({"content": _mapping(content, "m.new_content") or content})
 
 
 def redacted_event_id(event: JsonObject) -> str:
-    """The event that this one deletes, "" for none. Older rooms say it outside the content."""
+    """The event that this one deletes, "" for none. In older rooms it is outside the content."""
     if event.get("type") != "m.room.redaction":
         return ""
-    return _text(event, "redacts") or _text(_part(event, "content"), "redacts")
+    return _text(event, "redacts") or _text(_mapping(event, "content"), "redacts")
 
 
 def thread_root_id(event: JsonObject) -> str:
@@ -173,48 +172,48 @@ def thread_root_id(event: JsonObject) -> str:
 
 
 def replied_event_id(event: JsonObject) -> str:
-    """The event that this one answers; in a thread, where apps name one for those that know no threads, "" """
+    """The event that this one answers. "" in a thread, where apps name one only for apps without threads."""
     relation = _relation(event)
     if relation.get("rel_type") == "m.thread" and relation.get("is_falling_back", True):
         return ""
-    return _text(_part(relation, "m.in_reply_to"), "event_id")
+    return _text(_mapping(relation, "m.in_reply_to"), "event_id")
 
 
 def mentions_account(event: JsonObject, user: str, name: str) -> bool:
-    """Whether it names the account, as apps mark it or in its words."""
-    content = _part(event, "content")
-    users = _part(content, "m.mentions").get("user_ids")
+    """Whether it names the account, as a mention or in its text."""
+    content = _mapping(event, "content")
+    users = _mapping(content, "m.mentions").get("user_ids")
     if isinstance(users, list) and user in users:
         return True
-    words, local = read_text(event), user[1:].partition(":")[0]
-    names = "|".join(re.escape(one) for one in {user, f"@{local}", name} if one)
-    return re.search(rf"(?<!\w)(?:{names})(?!\w)", words, re.IGNORECASE) is not None
+    text, local = read_text(event), user[1:].partition(":")[0]
+    names = "|".join(re.escape(candidate) for candidate in {user, f"@{local}", name} if candidate)
+    return re.search(rf"(?<!\w)(?:{names})(?!\w)", text, re.IGNORECASE) is not None
 
 
 def is_from_account(event: JsonObject, user: str) -> bool:
-    """Whether `user` said it, or something in its thread, as the server adds it up."""
-    thread = _part(_part(_part(event, "unsigned"), "m.relations"), "m.thread")
+    """Whether `user` wrote it, or, as the server reports, something in its thread."""
+    thread = _mapping(_mapping(_mapping(event, "unsigned"), "m.relations"), "m.thread")
     return event.get("sender") == user or thread.get("current_user_participated") is True
 
 
 def read_service_members(event: JsonObject) -> frozenset[str]:
-    """The accounts of a room that are no persons, as it says itself: those of bridges."""
-    members = _part(event, "content").get("service_members")
+    """The accounts in a room that are not people but bridges, as the room says."""
+    members = _mapping(event, "content").get("service_members")
     return frozenset(one for one in members if isinstance(one, str)) if isinstance(members, list) else frozenset()
 
 
 def replacement_room_id(event: JsonObject) -> str:
-    """The room that takes the place of the one where this stands, "" for none."""
+    """The room that replaces the one with this event, "" for none."""
     if event.get("type") != "m.room.tombstone" or event.get("state_key") != "":
         return ""
-    return _text(_part(event, "content"), "replacement_room")
+    return _text(_mapping(event, "content"), "replacement_room")
 
 
 def predecessor_room_id(event: JsonObject) -> str:
-    """The room whose place the one that begins with this takes, "" for none."""
+    """The room that the one with this event replaces, "" for none."""
     if event.get("type") != "m.room.create" or event.get("state_key") != "":
         return ""
-    return _text(_part(_part(event, "content"), "predecessor"), "room_id")
+    return _text(_mapping(_mapping(event, "content"), "predecessor"), "room_id")
 
 
 def event_sender(event: JsonObject) -> str:
@@ -222,24 +221,24 @@ def event_sender(event: JsonObject) -> str:
 
 
 def server_of_account(account: str) -> str:
-    """Of an account, for an address."""
+    """The server of an account, for an address."""
     return quote(account.partition(":")[2], safe="", errors="replace")
 
 
 def membership_change(event: JsonObject, user: str) -> tuple[str, str]:
-    """What the event makes of `user` in the room and what they were before; "" where it is not about them."""
+    """The new and the previous membership of `user`; "" where the event is not about them."""
     if event.get("type") != "m.room.member" or event.get("state_key") != user:
         return "", ""
-    before = _part(event, "prev_content") or _part(_part(event, "unsigned"), "prev_content")
-    return _text(_part(event, "content"), "membership"), _text(before, "membership")
+    previous = _mapping(event, "prev_content") or _mapping(_mapping(event, "unsigned"), "prev_content")
+    return _text(_mapping(event, "content"), "membership"), _text(previous, "membership")
 
 
 # ---------------------------------------------------------------------------------------------------- what is written
 
 
 def message_content(text: str, thread: str = "") -> dict[str, Any]:
-    """A message of Markdown, formatted where that shows anything and fits."""
-    # Without this, an app may take names that stand in the text for people to be called.
+    """A message of Markdown, with HTML where that differs and fits."""
+    # Without this, an app may notify people whose names are in the text.
     content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {}}
     html = _MARKDOWN.render(text).strip()
     if html != f"<p>{text}</p>":
@@ -261,7 +260,7 @@ def with_thread(content: dict[str, Any], thread: str) -> dict[str, Any]:
 
 
 def edit_content(event: str, text: str) -> dict[str, Any]:
-    """A new version of the own message `event`. What older apps show of it is its beginning."""
+    """A new version of the own message `event`. Older apps show its beginning."""
     return {
         "msgtype": "m.text",
         "body": f"* {text[:_EDIT_PREVIEW]}",
@@ -271,37 +270,37 @@ def edit_content(event: str, text: str) -> dict[str, Any]:
     }
 
 
-def file_content(kind: str, mime: str, name: str, size: int, where: JsonObject) -> dict[str, Any]:
+def file_content(kind: str, mime: str, name: str, size: int, location: JsonObject) -> dict[str, Any]:
     """`where` is {"url"} or, encrypted, {"file"}."""
     info = {"mimetype": mime, "size": size}
-    return {"msgtype": f"m.{kind}", "body": name or kind, "filename": name or kind, "info": info, **where}
+    return {"msgtype": f"m.{kind}", "body": name or kind, "filename": name or kind, "info": info, **location}
 
 
 # ----------------------------------------------------------------------------------------------------------- of events
 
 
-def _part(of: JsonObject, key: str) -> JsonObject:
-    """Events are what anybody sent: nothing in them is sure to have its form."""
-    found = of.get(key)
-    return found if isinstance(found, Mapping) else {}
+def _mapping(content: JsonObject, key: str) -> JsonObject:
+    """Anybody can send an event: no part of it is sure to have the right type."""
+    value = content.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
-def _text(of: JsonObject, key: str) -> str:
-    found = of.get(key)
-    return found if isinstance(found, str) else ""
+def _text(content: JsonObject, key: str) -> str:
+    value = content.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _relation(event: JsonObject) -> JsonObject:
-    return _part(_part(event, "content"), "m.relates_to")
+    return _mapping(_mapping(event, "content"), "m.relates_to")
 
 
-def _without_quote(content: JsonObject, body: str) -> str:
-    """Without the message that it answers, which older apps repeat above it."""
-    if not _part(_part(content, "m.relates_to"), "m.in_reply_to") or not _QUOTED_REPLY.match(body):
+def _strip_quoted_reply(content: JsonObject, body: str) -> str:
+    """The text without the message that it answers, which older apps quote above it."""
+    if not _mapping(_mapping(content, "m.relates_to"), "m.in_reply_to") or not _QUOTED_REPLY.match(body):
         return body
     lines = body.split("\n")
-    quoted = next((n for n, line in enumerate(lines) if not line.startswith(">")), len(lines))
-    return "\n".join(lines[quoted:]).strip("\n")
+    first_own = next((n for n, line in enumerate(lines) if not line.startswith(">")), len(lines))
+    return "\n".join(lines[first_own:]).strip("\n")
 
 
 def _size(content: JsonObject) -> int:

@@ -1,8 +1,8 @@
-"""The Matrix bridge's way in: what the server tells, handed through the door.
+"""Receives over Matrix, and hands what comes to the gateway.
 
-What always holds: the server's token goes on only when the door has everything that came with it; a crash in between
-brings it again, under the same ids. What was said before the assistant was in a room is none of its business. An event
-that cannot be decrypted yet is remembered with the position, and read when its key comes.
+What always holds: the server's token is stored only when the gateway has everything that came with it; after a crash in
+between it comes again, under the same ids. What was said before the assistant joined a room is not read. An event that
+cannot be decrypted yet is stored with the position, and read when its key comes.
 """
 
 from __future__ import annotations
@@ -34,264 +34,270 @@ log = structlog.get_logger()
 
 _BRIDGE = "matrix"
 _POLL_MILLISECONDS = 30_000
-_PAGE = 100
-# Of what a room said while the assistant was away, as many pages are read.
-_PAGES = 100
-_MOST_FILE_BYTES = 20_000_000
-_REMEMBERED = 1000
-# A key that is not there after so many looks is asked for.
-_PATIENCE = 2
+_PAGE_SIZE = 100
+# So many pages of what a room said are read after the assistant was away.
+_MAX_PAGES = 100
+_MAX_FILE_BYTES = 20_000_000
+_MAX_OWN_EVENTS = 1000
+# A key that is still missing after so many syncs is reported.
+_SYNCS_BEFORE_NOTICE = 2
 _FILTER: dict[Any, Any] = {
     "presence": {"types": []},
     "account_data": {"types": []},
-    "room": {"timeline": {"limit": _PAGE}, "ephemeral": {"types": []}, "account_data": {"types": []}},
+    "room": {"timeline": {"limit": _PAGE_SIZE}, "ephemeral": {"types": []}, "account_data": {"types": []}},
 }
-_CANNOT_READ = (
-    "I could not read an encrypted message here: its key has not reached me. I read it as soon as it does; otherwise, "
-    "please send it again."
+_KEY_MISSING = (
+    "I cannot read an encrypted message here yet: its key has not reached me. I will read it when the key comes; if you "
+    "get no answer, please send it again."
 )
 
 
-# Is told where rooms that were replaced go on, "" for nowhere yet.
+# Gets the rooms that replaced others, by the old one; "" for none yet.
 OnRoomsMoved = Callable[[Mapping[str, str]], None]
 
 
 class MatrixReceiver:
-    """One run: from where the door is, until cancelled. `patience` are seconds until an answer has come whole."""
+    """One run: from the stored position, until cancelled. A sync may take `sync_timeout_seconds`."""
 
     sync_timeout_seconds = 300.0
 
     def __init__(
         self,
         client: MatrixClient,
-        door: InboundPort,
+        inbound: InboundPort,
         drafts: MatrixDrafts,
         on_rooms_moved: OnRoomsMoved,
         invites: tuple[str, ...],
         is_owners: Callable[[str], bool],
     ) -> None:
         self._client = client
-        self._door = door
+        self._inbound = inbound
         self._drafts = drafts
-        self._moved = on_rooms_moved
-        self._named = frozenset(invites)
+        self._on_rooms_moved = on_rooms_moved
+        self._named_accounts = frozenset(invites)
         self._invitations = RoomInvitations(client, invites, is_owners)
         self._upgrades = RoomUpgrades(client, self._invitations)
-        self._position = SyncPosition.parse(door.load_position(_BRIDGE))
-        self._kept = self._position
-        # Threads and messages of our own, asked for once.
-        self._ours: dict[str, None] = {}
-        self._services: dict[str, frozenset[str]] = {}
-        self._missed: dict[UndecryptedEvent, int] = {}
+        self._position = SyncPosition.parse(inbound.load_position(_BRIDGE))
+        self._saved_position = self._position
+        # Own threads and messages, asked for once.
+        self._own_event_ids: dict[str, None] = {}
+        self._service_members: dict[str, frozenset[str]] = {}
+        self._sync_counts: dict[UndecryptedEvent, int] = {}
 
     async def run(self) -> None:
-        """Raises `BridgeError`, and `StoreError` where the door could not keep something."""
-        began = not self._position.since
-        # Synapse answers the same question the same for minutes; of a first one it takes no account of the patience.
-        first = await self._sync(random.randrange(1, _POLL_MILLISECONDS), full_state=not began)
-        await self._pass(first, nothing_said=began)
+        """Raises `BridgeError`, and `StoreError` where a message could not be stored."""
+        is_first_run = not self._position.since
+        # Synapse caches the answer to the same request for minutes; on a first one it ignores the timeout.
+        first = await self._sync(random.randrange(1, _POLL_MILLISECONDS), full_state=not is_first_run)
+        await self._handle_sync(first, is_first_run=is_first_run)
         await self._invitations.fetch_pending()
         if self._position.unread:
-            await self._read_late(self._position.unread)
-            self._advance()
-        self._door.mark_connected(_BRIDGE)
+            await self._retry_undecrypted(self._position.unread)
+            self._save_position()
+        self._inbound.mark_connected(_BRIDGE)
         while True:
-            await self._pass(await self._sync(_POLL_MILLISECONDS))
+            await self._handle_sync(await self._sync(_POLL_MILLISECONDS))
 
     async def _sync(self, wait: int, *, full_state: bool = False) -> SyncResponse:
-        # nio passes over an answer that ends where it is already, as one that comes again after a failure does.
+        # nio ignores an answer that ends where it is already, as the same answer after a failure does.
         self._client.next_batch = ""
         with translate_matrix_errors():
-            # Of nio's, a first one has no end.
+            # In nio a first sync has no timeout.
             async with asyncio.timeout(self.sync_timeout_seconds):
                 synced: SyncResponse = await self._client.sync(wait, _FILTER, self._position.since or None, full_state)
         return synced
 
-    async def _pass(self, synced: SyncResponse, *, nothing_said: bool = False) -> None:
-        since, told = self._position.since, bool(synced.to_device_events or synced.rooms.invite)
+    async def _handle_sync(self, synced: SyncResponse, *, is_first_run: bool = False) -> None:
+        since, has_news = self._position.since, bool(synced.to_device_events or synced.rooms.invite)
         for room_id, info in synced.rooms.join.items():
             events = [*info.state, *info.timeline.events]
-            self._note_services(room_id, events)
+            self._note_service_members(room_id, events)
             self._upgrades.note_events(room_id, events)
-        await self._follow()
+        await self._follow_upgrades()
         for room_id, info in synced.rooms.join.items():
-            if not nothing_said:
-                told = await self._take_room(self._client.rooms[room_id], info, since) or told
+            if not is_first_run:
+                has_news = await self._handle_room(self._client.rooms[room_id], info, since) or has_news
         for room_id in synced.rooms.leave:
             self._client.rooms.pop(room_id, None)
             self._client.invited_rooms.pop(room_id, None)
         await self._invitations.accept_allowed()
         await self._client.sync_keys()
-        await self._read_late(self._readable(synced))
-        await self._ask_for_keys()
+        await self._retry_undecrypted(self._now_readable(synced))
+        await self._report_missing_keys()
         self._position = replace(self._position, since=synced.next_batch)
         self._drafts.note_existing_drafts(self._position.drafts)
-        if told or nothing_said or replace(self._kept, since="") != replace(self._position, since=""):
-            self._advance()
+        if has_news or is_first_run or replace(self._saved_position, since="") != replace(self._position, since=""):
+            self._save_position()
 
-    def _advance(self) -> None:
-        self._door.save_position(_BRIDGE, str(self._position))
-        self._kept = self._position
+    def _save_position(self) -> None:
+        self._inbound.save_position(_BRIDGE, str(self._position))
+        self._saved_position = self._position
 
-    async def _follow(self) -> None:
-        """Before anything is handed in that was said where a room goes on."""
+    async def _follow_upgrades(self) -> None:
+        """Note which rooms replaced others, before anything is handed in that was said there."""
         rooms = self._client.rooms
-        self._position = await self._upgrades.follow_upgrades(self._position, lambda one: self._is_private(rooms[one]))
-        self._moved({**self._position.moved_rooms(), **dict.fromkeys(self._upgrades.pending, "")})
+        self._position = await self._upgrades.follow_upgrades(
+            self._position, lambda room_id: self._is_private(rooms[room_id])
+        )
+        self._on_rooms_moved({**self._position.moved_rooms(), **dict.fromkeys(self._upgrades.pending, "")})
 
     # ------------------------------------------------------------------------------------------------------------ rooms
 
-    async def _take_room(self, room: MatrixRoom, info: RoomInfo, since: str) -> bool:
-        """Hand in what was said in a room; whether anything there was not the assistant's own."""
+    async def _handle_room(self, room: MatrixRoom, info: RoomInfo, since: str) -> bool:
+        """Hand in what was said in a room. Returns whether anything there was not the assistant's own."""
         events = list(info.timeline.events)
         if info.timeline.limited and not self._joins(events):
-            events = [*await self._gap(room.room_id, info.timeline.prev_batch or "", since), *events]
-        told = False
-        for event in self._while_there(events):
+            events = [*await self._read_gap(room.room_id, info.timeline.prev_batch or "", since), *events]
+        has_news = False
+        for event in self._said_while_joined(events):
             if event.sender == self._client.user_id:
-                self._position = self._position.after_own_event(event.source, self._target(room, event.source))
+                self._position = self._position.after_own_event(event.source, self._target_of(room, event.source))
             else:
-                told = True
-                await self._take(room, event)
-        return told
+                has_news = True
+                await self._handle_event(room, event)
+        return has_news
 
-    async def _gap(self, room_id: str, before: str, since: str) -> list[Event]:
-        """What was said there between `since` and `before`, oldest first: the newest `_PAGES` pages of it."""
-        found: list[Event] = []
-        for _ in range(_PAGES):
-            page = await self._client.room_messages(room_id, before, since, MessageDirection.back, _PAGE)
-            found += page.chunk
+    async def _read_gap(self, room_id: str, from_token: str, since: str) -> list[Event]:
+        """What was said there between `since` and `before`, oldest first: the newest `_MAX_PAGES` pages of it."""
+        events: list[Event] = []
+        for _ in range(_MAX_PAGES):
+            page = await self._client.room_messages(room_id, from_token, since, MessageDirection.back, _PAGE_SIZE)
+            events += page.chunk
             if not page.chunk or not page.end or self._joins(page.chunk):
-                return found[::-1]
-            before = page.end
-        log.warning("away too long: the oldest of what a room said is not read", room=room_id, read=len(found))
-        return found[::-1]
+                return events[::-1]
+            from_token = page.end
+        log.warning("away too long: the oldest of what a room said is not read", room=room_id, read=len(events))
+        return events[::-1]
 
     def _joins(self, events: Iterable[Event]) -> bool:
-        return any(_entered(form.membership_change(event.source, self._client.user_id)) for event in events)
+        return any(_has_joined(form.membership_change(event.source, self._client.user_id)) for event in events)
 
-    def _while_there(self, events: list[Event]) -> list[Event]:
-        """Those that were said while the assistant was in the room."""
-        kept: list[Event] = []
-        there = True
+    def _said_while_joined(self, events: list[Event]) -> list[Event]:
+        """The events while the assistant was in the room."""
+        said: list[Event] = []
+        is_joined = True
         for event in events:
             change = form.membership_change(event.source, self._client.user_id)
-            if _entered(change):
-                kept = [] if there else kept
-                there = True
+            if _has_joined(change):
+                said = [] if is_joined else said
+                is_joined = True
             elif change[0] in ("leave", "ban"):
-                there = False
-            elif there:
-                kept.append(event)
-        return kept
+                is_joined = False
+            elif is_joined:
+                said.append(event)
+        return said
 
-    def _note_services(self, room_id: str, events: Iterable[Event]) -> None:
+    def _note_service_members(self, room_id: str, events: Iterable[Event]) -> None:
         for event in events:
             if event.source.get("type") == "io.element.functional_members":
-                self._services[room_id] = form.read_service_members(event.source)
+                self._service_members[room_id] = form.read_service_members(event.source)
 
     def _is_private(self, room: MatrixRoom) -> bool:
-        """Whether it is between two for sure. Who was invited can read on; what anybody may enter never is. A bridge's
-        own account counts for nobody where the owner named it, not because the room says so."""
+        """Whether it is certainly between two. Invited people can read, too; a room that anybody may enter never is. A
+        bridge's account does not count where the owner named it, not because the room says so."""
         if self._position.is_group_room(room.room_id):
             return False
-        services = self._services.get(room.room_id, frozenset()) & self._named
+        services = self._service_members.get(room.room_id, frozenset()) & self._named_accounts
         return len(room.users.keys() - services) == 2 and room.join_rule == "invite"
 
-    def _target(self, room: MatrixRoom, event: JsonObject) -> str:
+    def _target_of(self, room: MatrixRoom, event: JsonObject) -> str:
         return form.format_target(room.room_id, form.thread_root_id(event))
 
     # --------------------------------------------------------------------------------------------------------- messages
 
-    async def _take(self, room: MatrixRoom, event: Event) -> None:
-        said = event.source
+    async def _handle_event(self, room: MatrixRoom, event: Event) -> None:
+        source = event.source
         if isinstance(event, MegolmEvent):
-            self._wait_for_key(room, event)
-        elif gone := form.redacted_event_id(said):
-            await self._door.receive_change(self._change(room, said, gone, "delete"))
-        elif edited := form.edited_event_id(said):
-            await self._door.receive_change(self._change(room, said, edited, "edit", form.read_edited_text(said)))
-        elif form.is_message_event(said):
-            await self._hand_in(room, said)
+            self._remember_undecrypted(room, event)
+        elif deleted_id := form.redacted_event_id(source):
+            await self._inbound.receive_change(self._message_change(room, source, deleted_id, "delete"))
+        elif edited_id := form.edited_event_id(source):
+            await self._inbound.receive_change(
+                self._message_change(room, source, edited_id, "edit", form.read_edited_text(source))
+            )
+        elif form.is_message_event(source):
+            await self._receive_message(room, source)
 
-    async def _hand_in(self, room: MatrixRoom, said: JsonObject) -> None:
-        text, file = form.read_text(said), form.read_attachment(said)
-        if not text.strip() and file is None:
+    async def _receive_message(self, room: MatrixRoom, source: JsonObject) -> None:
+        text, attachment = form.read_text(source), form.read_attachment(source)
+        if not text.strip() and attachment is None:
             return
-        private, sender = self._is_private(room), said["sender"]
-        addressed = private or await self._is_addressed(room, said)
-        place = None if private else self._position.original_room(room.room_id)
-        expected = self._door.accepts_from(_BRIDGE, sender, place, addressed=addressed)
+        is_private, sender = self._is_private(room), source["sender"]
+        addressed = is_private or await self._is_addressed(room, source)
+        room_id = None if is_private else self._position.original_room(room.room_id)
+        is_expected = self._inbound.accepts_from(_BRIDGE, sender, room_id, addressed=addressed)
         arrival = InboundMessage(
             _BRIDGE,
-            said["event_id"],
+            source["event_id"],
             sender,
             text,
             sender_name=room.user_name(sender) or "",
-            media=() if file is None else (await self._media(file, wanted=expected),),
-            target=self._target(room, said),
-            room=place,
-            room_name="" if private else room.display_name,
+            media=() if attachment is None else (await self._load_media(attachment, is_expected=is_expected),),
+            target=self._target_of(room, source),
+            room=room_id,
+            room_name="" if is_private else room.display_name,
             addressed=addressed,
         )
-        await self._door.receive(arrival)
+        await self._inbound.receive(arrival)
 
-    def _change(
-        self, room: MatrixRoom, said: JsonObject, of: str, kind: Literal["edit", "delete"], content: str = ""
+    def _message_change(
+        self, room: MatrixRoom, source: JsonObject, event_id: str, kind: Literal["edit", "delete"], content: str = ""
     ) -> MessageChange:
-        place = None if self._is_private(room) else self._position.original_room(room.room_id)
-        return MessageChange(_BRIDGE, of, said["event_id"], kind, said["sender"], content, place)
+        room_id = None if self._is_private(room) else self._position.original_room(room.room_id)
+        return MessageChange(_BRIDGE, event_id, source["event_id"], kind, source["sender"], content, room_id)
 
-    async def _media(self, file: MatrixAttachment, *, wanted: bool) -> Media:
-        """Pictures and files come along; of voices and films it is said that they came."""
+    async def _load_media(self, attachment: MatrixAttachment, *, is_expected: bool) -> Media:
+        """Pictures and files come with their bytes; voice messages and films only by name."""
         data = None
-        if wanted and file.kind in ("m.image", "m.file") and file.size <= _MOST_FILE_BYTES:
-            data = await self._client.fetch_file(file, _MOST_FILE_BYTES)
-        kind: Literal["image", "file"] = "image" if file.kind == "m.image" else "file"
-        size = file.size if data is None else len(data)
-        return Media(kind, file.mime, file.name, size, None if data is None else base64.b64encode(data).decode())
+        if is_expected and attachment.kind in ("m.image", "m.file") and attachment.size <= _MAX_FILE_BYTES:
+            data = await self._client.fetch_file(attachment, _MAX_FILE_BYTES)
+        kind: Literal["image", "file"] = "image" if attachment.kind == "m.image" else "file"
+        size = attachment.size if data is None else len(data)
+        return Media(
+            kind, attachment.mime, attachment.name, size, None if data is None else base64.b64encode(data).decode()
+        )
 
-    async def _is_addressed(self, room: MatrixRoom, said: JsonObject) -> bool:
+    async def _is_addressed(self, room: MatrixRoom, source: JsonObject) -> bool:
         user = self._client.user_id
-        if form.mentions_account(said, user, room.user_name(user) or ""):
+        if form.mentions_account(source, user, room.user_name(user) or ""):
             return True
-        for event in (form.replied_event_id(said), form.thread_root_id(said)):
-            if event and await self._is_ours(room.room_id, event):
+        for event in (form.replied_event_id(source), form.thread_root_id(source)):
+            if event and await self._is_own_event(room.room_id, event):
                 return True
         return False
 
-    async def _is_ours(self, room_id: str, event: str) -> bool:
-        """Whether the assistant said it, or something in its thread."""
-        if event in self._ours:
+    async def _is_own_event(self, room_id: str, event: str) -> bool:
+        """Whether the assistant wrote it, or something in its thread."""
+        if event in self._own_event_ids:
             return True
         try:
-            found = await self._client.request_json("GET", form.api_path("rooms", room_id, "event", event))
+            content = await self._client.request_json("GET", form.api_path("rooms", room_id, "event", event))
         except MatrixRefusal as refusal:
             if not refusal.is_final:
                 raise
             return False
-        if not form.is_from_account(found, self._client.user_id):
+        if not form.is_from_account(content, self._client.user_id):
             return False
-        self._ours[event] = None
-        if len(self._ours) > _REMEMBERED:
-            del self._ours[next(iter(self._ours))]
+        self._own_event_ids[event] = None
+        if len(self._own_event_ids) > _MAX_OWN_EVENTS:
+            del self._own_event_ids[next(iter(self._own_event_ids))]
         return True
 
     # ------------------------------------------------------------------------------------------------------------- keys
 
-    def _wait_for_key(self, room: MatrixRoom, event: MegolmEvent) -> None:
+    def _remember_undecrypted(self, room: MatrixRoom, event: MegolmEvent) -> None:
         unread = UndecryptedEvent(room.room_id, event.event_id, event.session_id)
         log.warning("a message cannot be decrypted yet", room=room.room_id, message=event.event_id)
         self._position = self._position.with_undecrypted(unread)
-        self._missed.setdefault(unread, 0)
+        self._sync_counts.setdefault(unread, 0)
 
-    def _readable(self, synced: SyncResponse) -> list[UndecryptedEvent]:
-        """What waits for a key that came just now."""
+    def _now_readable(self, synced: SyncResponse) -> list[UndecryptedEvent]:
+        """The events that wait for a key that came just now."""
         keys = [event for event in synced.to_device_events if isinstance(event, (RoomKeyEvent, ForwardedRoomKeyEvent))]
         sessions = {key.session_id for key in keys}
         return [unread for unread in self._position.unread if unread.session in sessions]
 
-    async def _read_late(self, waiting: Iterable[UndecryptedEvent]) -> None:
+    async def _retry_undecrypted(self, waiting: Iterable[UndecryptedEvent]) -> None:
         for unread in waiting:
             room = self._client.rooms.get(unread.room)
             try:
@@ -303,27 +309,27 @@ class MatrixReceiver:
             if room is None:
                 self._position = self._position.without_undecrypted(unread)
             elif event is not None:
-                await self._take(room, event)
+                await self._handle_event(room, event)
                 self._position = self._position.without_undecrypted(unread)
-                self._missed.pop(unread, None)
+                self._sync_counts.pop(unread, None)
 
-    async def _ask_for_keys(self) -> None:
-        """Say once, between two, that something could not be read; in a room everybody would have to hear it."""
-        for unread, looks in list(self._missed.items()):
-            self._missed[unread] = looks + 1
-            if looks < _PATIENCE:
+    async def _report_missing_keys(self) -> None:
+        """Say once, between two, that a message could not be read; in a room it would disturb everybody."""
+        for unread, syncs in list(self._sync_counts.items()):
+            self._sync_counts[unread] = syncs + 1
+            if syncs < _SYNCS_BEFORE_NOTICE:
                 continue
-            del self._missed[unread]
+            del self._sync_counts[unread]
             room = self._client.rooms.get(unread.room)
             if room is None or not self._is_private(room):
                 continue
-            notice = {"msgtype": "m.notice", "body": _CANNOT_READ}
+            notice = {"msgtype": "m.notice", "body": _KEY_MISSING}
             try:
                 await self._client.send_message(unread.room, notice, form.notice_transaction_id("key", unread.session))
             except BridgeError as error:
-                log.warning("nobody could be asked for a key", room=unread.room, error=str(error))
+                log.warning("the notice about a missing key could not be sent", room=unread.room, error=str(error))
 
 
-def _entered(change: tuple[str, str]) -> bool:
-    now, before = change
-    return now == "join" and before != "join"
+def _has_joined(change: tuple[str, str]) -> bool:
+    current, previous = change
+    return current == "join" and previous != "join"

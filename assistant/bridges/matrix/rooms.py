@@ -1,11 +1,11 @@
-"""Which Matrix rooms the assistant enters: where it is invited, and where another room takes the place of one that it
-is in, as apps do to bring a room to a newer version.
+"""Which Matrix rooms the assistant enters: where it is invited, and where another room replaces one that it is in, as
+apps do to upgrade a room to a newer version.
 
-What always holds: it enters a room where the owner invites it, or an account or a server that they named, and no other;
-what nobody allowed yet waits, and is looked at again at the next start. A room goes on in another where each says so of
-the other, and the same account said both; no room can be passed off as the one before. The assistant enters the new
-room by itself where it would follow an invitation of that account; otherwise it has to be invited there. A talk between
-two goes on only in a room that is between two.
+What always holds: it enters a room where the owner invites it, or an account or a server that the owner named, and no
+other; other invitations wait, and are checked again at the next start. One room replaces another where each names the
+other, and the same account said both; no room can pretend to be the one before. The assistant enters the new room
+itself where it would accept an invitation of that account; otherwise it has to be invited there. A room between two is
+replaced only by a room between two.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()
 
-# Of a sync nothing but the invitations.
+# Only the invitations of a sync.
 _FILTER: dict[str, Any] = {
     "presence": {"types": []},
     "account_data": {"types": []},
@@ -45,14 +45,14 @@ class RoomInvitations:
         self._client = client
         self._allowed = frozenset(allowed)
         self._is_owners = is_owners
-        self._passed_over: set[str] = set()
+        self._logged_invitations: set[str] = set()
 
     def is_allowed(self, inviter: str) -> bool:
-        """Whether it goes where this account wants it."""
+        """Whether it accepts invitations of this account."""
         return self._is_owners(inviter) or bool({inviter, inviter.partition(":")[2]} & self._allowed)
 
     async def fetch_pending(self) -> None:
-        """Those of before too: the owner may have allowed them meanwhile. Raises `BridgeError`."""
+        """Accept earlier invitations, too: the owner may have allowed them meanwhile. Raises `BridgeError`."""
         query = urllib.parse.urlencode({"filter": json.dumps(_FILTER)})
         synced = await self._client.request_json("GET", f"/_matrix/client/v3/sync?{query}")
         for room_id, invited in synced.get("rooms", {}).get("invite", {}).items():
@@ -63,20 +63,20 @@ class RoomInvitations:
         await self.accept_allowed()
 
     async def accept_allowed(self) -> None:
-        """Those that the client knows of."""
+        """Accept the invitations that the client knows, where they are allowed."""
         for room_id, room in list(self._client.invited_rooms.items()):
             inviter = room.inviter or ""
             if self.is_allowed(inviter):
                 await self._accept(room_id, inviter)
-            elif room_id not in self._passed_over:
-                self._passed_over.add(room_id)
-                log.warning("an invitation waits: nobody allowed it", room=room_id, inviter=inviter)
+            elif room_id not in self._logged_invitations:
+                self._logged_invitations.add(room_id)
+                log.warning("an invitation waits: its sender is not allowed to invite", room=room_id, inviter=inviter)
 
     async def _accept(self, room_id: str, inviter: str) -> None:
         try:
             await self._client.join(room_id)
         except BridgeError as error:
-            # A join may take minutes where many servers are in a room: that is tried again beside what else there is.
+            # A join may take minutes where many servers are in a room: it is tried again with the next sync.
             log.warning("an invitation could not be accepted", room=room_id, inviter=inviter, error=str(error))
             if not (isinstance(error, MatrixRefusal) and error.is_final):
                 return
@@ -85,71 +85,75 @@ class RoomInvitations:
 
 @dataclass(frozen=True, slots=True)
 class _UpgradeClaim:
-    """What one end says of the other."""
+    """What one room says of the other, and which account said it."""
 
     room: str
-    by: str
+    sender: str
 
 
 class RoomUpgrades:
-    """`waiting` are rooms that were replaced, and do not go on yet."""
+    """`pending` are rooms that were replaced, and whose new room is not entered yet."""
 
     def __init__(self, client: MatrixClient, invitations: RoomInvitations) -> None:
         self.pending: dict[str, _UpgradeClaim] = {}
         self._client = client
         self._invitations = invitations
-        # By room, which one it says that it takes the place of.
-        self._before: dict[str, _UpgradeClaim] = {}
-        self._refused: set[str] = set()
+        # By room, the one that it says it replaces.
+        self._predecessors: dict[str, _UpgradeClaim] = {}
+        self._not_entered: set[str] = set()
 
     def note_events(self, room_id: str, events: Iterable[Event]) -> None:
         for event in events:
-            if new := form.replacement_room_id(event.source):
-                self.pending[room_id] = _UpgradeClaim(new, form.event_sender(event.source))
-            if old := form.predecessor_room_id(event.source):
-                self._before[room_id] = _UpgradeClaim(old, form.event_sender(event.source))
+            if successor := form.replacement_room_id(event.source):
+                self.pending[room_id] = _UpgradeClaim(successor, form.event_sender(event.source))
+            if predecessor := form.predecessor_room_id(event.source):
+                self._predecessors[room_id] = _UpgradeClaim(predecessor, form.event_sender(event.source))
 
     async def follow_upgrades(self, position: SyncPosition, is_private: Callable[[str], bool]) -> SyncPosition:
-        """The position with what goes on elsewhere from now on."""
-        for old, said in list(self.pending.items()):
-            if position.knows_upgrade(old, said.room) or old not in self._client.rooms:
+        """The position with the rooms that are replaced from now on."""
+        for old, claim in list(self.pending.items()):
+            if position.knows_upgrade(old, claim.room) or old not in self._client.rooms:
                 del self.pending[old]
-            elif said.room in self._client.rooms:
+            elif claim.room in self._client.rooms:
                 del self.pending[old]
-                position = self._gone_on(position, old, said, is_private)
-            elif old not in self._refused:
-                await self._enter(old, said)
+                position = self._confirm(position, old, claim, is_private)
+            elif old not in self._not_entered:
+                await self._enter(old, claim)
         return position
 
-    def _gone_on(
-        self, position: SyncPosition, old: str, said: _UpgradeClaim, is_private: Callable[[str], bool]
+    def _confirm(
+        self, position: SyncPosition, old: str, claim: _UpgradeClaim, is_private: Callable[[str], bool]
     ) -> SyncPosition:
-        private = is_private(old)
-        if self._before.get(said.room) != _UpgradeClaim(old, said.by) or (private and not is_private(said.room)):
-            log.warning("a room does not go on in the one that is said to replace it", room=old, new=said.room)
+        was_private = is_private(old)
+        if self._predecessors.get(claim.room) != _UpgradeClaim(old, claim.sender) or (
+            was_private and not is_private(claim.room)
+        ):
+            log.warning("a room is not replaced by the one that claims to replace it", room=old, new=claim.room)
             return position
-        log.info("a room goes on in another", room=old, new=said.room)
-        return replace(position, replaced=(*position.replaced, RoomUpgrade(old, said.room, private)))
+        log.info("a room was replaced by another", room=old, new=claim.room)
+        return replace(position, replaced=(*position.replaced, RoomUpgrade(old, claim.room, was_private)))
 
-    async def _enter(self, old: str, said: _UpgradeClaim) -> None:
-        error = ""
-        if self._invitations.is_allowed(said.by):
+    async def _enter(self, old: str, claim: _UpgradeClaim) -> None:
+        reason = ""
+        if self._invitations.is_allowed(claim.sender):
             try:
                 await self._client.request_json(
-                    "POST", f"{form.api_path('join', said.room)}?via={form.server_of_account(said.by)}", {}
+                    "POST", f"{form.api_path('join', claim.room)}?via={form.server_of_account(claim.sender)}", {}
                 )
             except BridgeError as refusal:
                 if not (isinstance(refusal, MatrixRefusal) and refusal.is_final):
-                    log.warning("the room that replaces another could not be entered", room=said.room, why=str(refusal))
+                    log.warning(
+                        "the room that replaces another could not be entered", room=claim.room, why=str(refusal)
+                    )
                     return
-                error = str(refusal)
+                reason = str(refusal)
             else:
                 return
-        self._refused.add(old)
+        self._not_entered.add(old)
         log.warning(
             "a room was replaced: the assistant has to be invited to the new one",
             room=old,
-            new=said.room,
-            by=said.by,
-            why=error or "nobody allowed that account to invite it",
+            new=claim.room,
+            by=claim.sender,
+            why=reason or "that account is not allowed to invite it",
         )

@@ -1,7 +1,7 @@
 """Where the Matrix bridge goes on receiving. Pure.
 
-What always holds: it is one text, kept with the inbox in one transaction; nothing else of the bridge has to be durable
-but its keys.
+What always holds: it is one text, stored with the inbox in one transaction; nothing else of the bridge has to be
+durable but its keys.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from assistant.bridges.matrix import events as form
 
-_MOST_WAITING = 200
+_MAX_UNDECRYPTED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class UndecryptedEvent:
 
 @dataclass(frozen=True, slots=True)
 class RoomUpgrade:
-    """A room that goes on in another. `private`: as a talk between two."""
+    """A room that was replaced by another. `private`: it is between two."""
 
     old: str
     new: str
@@ -35,63 +35,61 @@ class RoomUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class SyncPosition:
-    """Where receiving goes on: `since` is the server's own token. `unread` waits for its keys; `drafts` are texts of
-    turns that stand in rooms and were not replaced by an answer yet, by target; `replaced` are rooms in the order in
-    which others took their place."""
+    """Where receiving goes on."""
 
-    since: str = ""
-    unread: tuple[UndecryptedEvent, ...] = ()
+    since: str = ""  # the server's own token
+    unread: tuple[UndecryptedEvent, ...] = ()  # events that wait for their keys
+    # Events with live text that no answer has replaced yet, by target.
     drafts: Mapping[str, str] = field(default_factory=dict)
-    replaced: tuple[RoomUpgrade, ...] = ()
+    replaced: tuple[RoomUpgrade, ...] = ()  # in the order in which they were replaced
 
     @classmethod
     def parse(cls, text: str) -> SyncPosition:
-        """Of what `str` made of one; "" for where nothing was received yet."""
+        """The inverse of `str`; "" where nothing was received yet."""
         if not text:
             return cls()
         raw = json.loads(text)
-        replaced = tuple(RoomUpgrade(*one) for one in raw.get("replaced", ()))
-        return cls(raw["since"], tuple(UndecryptedEvent(*one) for one in raw["unread"]), raw["drafts"], replaced)
+        replaced = tuple(RoomUpgrade(*fields) for fields in raw.get("replaced", ()))
+        return cls(raw["since"], tuple(UndecryptedEvent(*fields) for fields in raw["unread"]), raw["drafts"], replaced)
 
     def __str__(self) -> str:
-        unread = [[one.room, one.event, one.session] for one in self.unread]
-        replaced = [[one.old, one.new, one.private] for one in self.replaced]
+        unread = [[entry.room, entry.event, entry.session] for entry in self.unread]
+        replaced = [[entry.old, entry.new, entry.private] for entry in self.replaced]
         return json.dumps({"since": self.since, "unread": unread, "drafts": dict(self.drafts), "replaced": replaced})
 
-    def with_undecrypted(self, one: UndecryptedEvent) -> SyncPosition:
-        """With one more that waits; the oldest is given up where too many do."""
-        return self if one in self.unread else replace(self, unread=(*self.unread, one)[-_MOST_WAITING:])
+    def with_undecrypted(self, event: UndecryptedEvent) -> SyncPosition:
+        """With one more that waits; the oldest is dropped where there are too many."""
+        return self if event in self.unread else replace(self, unread=(*self.unread, event)[-_MAX_UNDECRYPTED:])
 
-    def without_undecrypted(self, one: UndecryptedEvent) -> SyncPosition:
-        return replace(self, unread=tuple(other for other in self.unread if other != one))
+    def without_undecrypted(self, event: UndecryptedEvent) -> SyncPosition:
+        return replace(self, unread=tuple(other for other in self.unread if other != event))
 
     def after_own_event(self, event: form.JsonObject, target: str) -> SyncPosition:
-        """After an own event: a draft stands there, or has got its answer, or is gone."""
+        """After an own event: a draft was written, replaced by its answer, or deleted."""
         id_, drafts = str(event.get("event_id", "")), dict(self.drafts)
         if form.is_draft_event(event):
             drafts[target] = id_
-        gone = form.redacted_event_id(event) or (form.replaced_event_id(event) if form.is_answer_event(event) else "")
-        return replace(self, drafts={place: one for place, one in drafts.items() if one != gone})
+        ended = form.redacted_event_id(event) or (form.replaced_event_id(event) if form.is_answer_event(event) else "")
+        return replace(self, drafts={draft_target: draft for draft_target, draft in drafts.items() if draft != ended})
 
     # ------------------------------------------------------------------------------------------------- replaced rooms
 
     def knows_upgrade(self, old: str, new: str) -> bool:
-        return any((one.old, one.new) == (old, new) for one in self.replaced)
+        return any((upgrade.old, upgrade.new) == (old, new) for upgrade in self.replaced)
 
     def original_room(self, room: str) -> str:
-        """The room that this one goes on from, by whose name it is known."""
-        for one in reversed(self.replaced):
-            room = one.old if one.new == room else room
+        """The first of the rooms that this one replaces, by whose id it is known."""
+        for upgrade in reversed(self.replaced):
+            room = upgrade.old if upgrade.new == room else room
         return room
 
     def is_group_room(self, room: str) -> bool:
-        """Whether it took the place of one that was more than a talk between two: it stays so while those who were
-        there are still on the way."""
-        return any(one.new == room and not one.private for one in self.replaced)
+        """Whether it replaced a room of more than two: it stays one while the others have not entered it yet."""
+        return any(upgrade.new == room and not upgrade.private for upgrade in self.replaced)
 
     def moved_rooms(self) -> dict[str, str]:
-        """Of each room that was replaced, where it goes on now."""
-        found: dict[str, str] = {}
-        for one in reversed(self.replaced):
-            found.setdefault(one.old, found.get(one.new, one.new))
-        return found
+        """By each room that was replaced, the room that it is now."""
+        moved: dict[str, str] = {}
+        for upgrade in reversed(self.replaced):
+            moved.setdefault(upgrade.old, moved.get(upgrade.new, upgrade.new))
+        return moved

@@ -1,11 +1,10 @@
 """Calls to the Bot API: the bot, its connection, and what a call that failed means.
 
-What always holds: the token stands in the address of every request and in no error, no log and no representation.
-Nothing is tried twice here: whoever calls decides that. A message may have arrived (`ambiguous`) unless Telegram
-refused it, or no connection to it was had. A server's fault (5xx) counts as such: a gateway that gave up waiting
-says it too, when the message is out already; only 503 is an answer from before any work. What refuses without
-Telegram's own words is something on the way to it, and refuses no message for good (but one that is too large for it).
-"""
+What always holds: the token is in the address of every request, and in no error, log or representation. Nothing is
+tried twice here: the caller decides that. A message may have arrived (`ambiguous`) unless Telegram refused it, or there
+was no connection. A server's fault (5xx) is ambiguous: a gateway that gave up waiting answers it too, when the message
+is sent already; only 503 comes from before any work. A refusal without Telegram's own words comes from something on the
+way, and refuses no message for good (but one that is too large for it)."""
 
 from __future__ import annotations
 
@@ -33,13 +32,12 @@ from telegram.request import HTTPXRequest, RequestData
 from assistant.core.errors import BridgeError
 
 _OFFICIAL = "https://api.telegram.org"
-_WANTED = ("message", "edited_message", "callback_query")
-_HIDDEN = "<token>"
-# What logs addresses of requests: httpx at INFO, the library's own bot at DEBUG.
-_TALKATIVE = ("httpx", "telegram.Bot")
+_UPDATE_KINDS = ("message", "edited_message", "callback_query")
+_TOKEN_PLACEHOLDER = "<token>"
+# These log addresses of requests: httpx at INFO, the library's own bot at DEBUG.
+_TOKEN_LOGGERS = ("httpx", "telegram.Bot")
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
-# Connections that nobody used for this many seconds are closed: one that a router forgot would take a message and
-# never tell.
+# Connections that were idle for so many seconds are closed: one that a router forgot would lose a message silently.
 _IDLE_SECONDS = 5.0
 _CONNECTIONS = 32
 
@@ -53,22 +51,22 @@ class TelegramServerError(TelegramError):
 
 
 class TelegramRateLimited(TelegramError):
-    """The Bot API answered 429. `seconds` is for how long it takes nothing."""
+    """The Bot API answered 429. It takes nothing for so many `seconds`."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"patience, {seconds:g} s")
+        super().__init__(f"rate limited, {seconds:g} s")
         self.seconds = seconds
 
 
 class TelegramApi:
-    """A bot, and the token kept out of sight. `timeout` is in seconds, of each step of a request."""
+    """A bot, with its token hidden in logs. `timeout` is in seconds, of each step of a request."""
 
     def __init__(self, token: str, base_url: str, timeout: float) -> None:
         self._token = token
         self._timeout = timeout
-        self._secrecy = _Secrecy(token)
-        for name in _TALKATIVE:
-            logging.getLogger(name).addFilter(self._secrecy)
+        self._token_filter = _TokenFilter(token)
+        for name in _TOKEN_LOGGERS:
+            logging.getLogger(name).addFilter(self._token_filter)
         request = _Request(
             connection_pool_size=_CONNECTIONS,
             connect_timeout=timeout,
@@ -83,19 +81,19 @@ class TelegramApi:
         self._request = request
 
     async def get_updates(self, offset: int, wait: float) -> list[dict[str, Any]]:
-        """As they came, so that one that cannot be read keeps no other back. Raises `BridgeError`."""
-        asked: dict[str, Any] = {"timeout": round(wait), "allowed_updates": _WANTED}
+        """Updates as raw JSON, so that one that cannot be read does not hold up others. Raises `BridgeError`."""
+        query: dict[str, Any] = {"timeout": round(wait), "allowed_updates": _UPDATE_KINDS}
         if offset:
-            asked["offset"] = offset
+            query["offset"] = offset
         with self.as_bridge_errors():
-            # Names of methods are the same in any case; this one the library would rather have called its own way.
-            updates = await self.bot.do_api_request("getupdates", api_kwargs=asked, read_timeout=wait + self._timeout)
+            # Method names are not case-sensitive; under its usual name the library refuses this one.
+            updates = await self.bot.do_api_request("getupdates", api_kwargs=query, read_timeout=wait + self._timeout)
         return list(updates)
 
     async def close(self) -> None:
         await self._request.shutdown()
-        for name in _TALKATIVE:
-            logging.getLogger(name).removeFilter(self._secrecy)
+        for name in _TOKEN_LOGGERS:
+            logging.getLogger(name).removeFilter(self._token_filter)
 
     @contextmanager
     def as_bridge_errors(self) -> Iterator[None]:
@@ -103,40 +101,40 @@ class TelegramApi:
         try:
             yield
         except TelegramError as error:
-            raise self._trouble(error) from None
+            raise self._to_bridge_error(error) from None
 
-    def _trouble(self, error: TelegramError) -> BridgeError:
-        said = error.message.replace(self._token, _HIDDEN)
+    def _to_bridge_error(self, error: TelegramError) -> BridgeError:
+        text = error.message.replace(self._token, _TOKEN_PLACEHOLDER)
         match error:
             case TelegramRateLimited():
-                return BridgeError("Telegram asks for patience: too many messages.", retry_after=error.seconds)
+                return BridgeError("Telegram asks to wait: too many messages.", retry_after=error.seconds)
             case InvalidToken() | EndPointNotFound():
                 return BridgeError(
                     "Telegram does not accept the bot's token. `assistant bridge add telegram` takes a new one."
                 )
-            case Conflict() if "webhook" in said:
+            case Conflict() if "webhook" in text:
                 return BridgeError(
-                    "The bot's messages go to a webhook of something else. Give the assistant a bot of its own: "
+                    "The bot's messages go to a webhook of another program. Give the assistant a bot of its own: "
                     "`assistant bridge add telegram`."
                 )
             case Conflict():
                 return BridgeError(
-                    "Something else receives this bot's messages too, another assistant perhaps. Stop it, or give this "
-                    "one a bot of its own: `assistant bridge add telegram`."
+                    "Another program receives this bot's messages too, perhaps another assistant. Stop it, or give "
+                    "this assistant a bot of its own: `assistant bridge add telegram`."
                 )
             case Forbidden() | BadRequest() if error.__cause__ is not None:
-                return BridgeError("Something on the way to Telegram lets nothing through: a proxy, perhaps.")
+                return BridgeError("Something between here and Telegram, perhaps a proxy, refuses the request.")
             case Forbidden():
                 return BridgeError(
-                    f"Telegram does not let the bot write there ({said}). Whoever it is for has to unblock the bot, or "
-                    "add it to the group again; the message is kept.",
+                    f"Telegram does not let the bot write there ({text}). The recipient has to unblock the bot, or add "
+                    "it to the group again; the message is kept.",
                     refused=True,
                 )
             case BadRequest() | ChatMigrated():
-                return BridgeError(f"Telegram refused it ({said}). It is kept.", refused=True)
+                return BridgeError(f"Telegram refused the message ({text}). It is kept.", refused=True)
             case TelegramServerError():
                 ambiguous = error.status != HTTPStatus.SERVICE_UNAVAILABLE
-                return BridgeError(f"Telegram has a fault ({said}).", ambiguous=ambiguous)
+                return BridgeError(f"Telegram failed ({text}).", ambiguous=ambiguous)
             case NetworkError() if isinstance(error.__cause__, _NOT_SENT):
                 return BridgeError("Telegram cannot be reached.")
             case _:
@@ -145,12 +143,12 @@ class TelegramApi:
 
 
 class _Request(HTTPXRequest):
-    """Tells apart what the library does not, and logs no content."""
+    """Distinguishes errors that the library does not, and logs no content."""
 
     async def do_request(
-        self, url: str, method: str, request_data: RequestData | None = None, *timeouts: Any, **named: Any
+        self, url: str, method: str, request_data: RequestData | None = None, *timeouts: Any, **options: Any
     ) -> tuple[int, bytes]:
-        status, payload = await super().do_request(url, method, request_data, *timeouts, **named)
+        status, payload = await super().do_request(url, method, request_data, *timeouts, **options)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise TelegramServerError(status)
         if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -170,15 +168,15 @@ class _Request(HTTPXRequest):
         return answer
 
 
-class _Secrecy(logging.Filter):
-    """Takes the token out of what is logged."""
+class _TokenFilter(logging.Filter):
+    """Removes the token from log records."""
 
     def __init__(self, token: str) -> None:
         super().__init__()
         self._token = token
 
     def filter(self, record: logging.LogRecord) -> bool:
-        said = record.getMessage()
-        if self._token in said:
-            record.msg, record.args = said.replace(self._token, _HIDDEN), None
+        message = record.getMessage()
+        if self._token in message:
+            record.msg, record.args = message.replace(self._token, _TOKEN_PLACEHOLDER), None
         return True

@@ -1,7 +1,8 @@
-"""What a message of Telegram says: its words, who said it, where, to whom, and the file that came with it. Pure.
+"""What a message of Telegram says: its text, its sender, whether it is for the bot, and the file that came with it.
+Pure.
 
-What others wrote stands as a quotation, every line marked, whatever it says (I10): what was forwarded, what is quoted
-and what is replied to. A message that was forwarded is never a command, nor addressed to anybody by what stands in it.
+Text of others is a quotation with every line marked, whatever it says (I10): what was forwarded, quoted and replied to.
+A forwarded message is never a command, and no text in it addresses anybody.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from assistant.core.people import clean_display_name
 from assistant.core.quoting import quote_block
 from assistant.core.text import shorten
 
-# What Telegram hands to bots at most.
+# Telegram's limit for bots.
 MAX_DOWNLOAD_BYTES = 20_000_000
 
-_LONGEST_QUOTE = 500
-_PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
+_MAX_QUOTE = 500
+_IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 
 @dataclass(frozen=True, slots=True)
 class TelegramFile:
-    """One that Telegram keeps. `size` is in bytes, 0 where it does not say."""
+    """A file on Telegram's servers. `size` is in bytes, 0 where it is not known."""
 
     id: str
     kind: Literal["image", "file"]
@@ -34,15 +35,15 @@ class TelegramFile:
     size: int
 
     def missing_notice(self, why: str) -> str:
-        """What is said of one that was not had."""
+        """The text in place of a file that could not be fetched."""
         what = "picture" if self.kind == "image" else "file"
         size = f", {max(self.size / 1e6, 0.1):.1f} MB" if self.size else ""
         return f"[{what} {clean_display_name(self.name)}{size}: {why}]"
 
 
 def sender_of(message: Message) -> tuple[str, str] | None:
-    """Account and name. Who speaks for a group or channel is that, not the account that Telegram puts in its place;
-    None for what nobody said, and for other bots."""
+    """Account and name. A message in the name of a group or channel is from that, not from the account that Telegram
+    puts in its place; None for messages without a sender, and for other bots."""
     if message.sender_chat is not None:
         return str(message.sender_chat.id), message.sender_chat.effective_name or ""
     user = message.from_user
@@ -50,7 +51,7 @@ def sender_of(message: Message) -> tuple[str, str] | None:
 
 
 def thread_of(message: Message) -> int | None:
-    """The topic; replies in groups without topics have a thread too, which is none that one can write in."""
+    """The topic; replies in groups without topics have a thread too, but nobody can write to it."""
     return message.message_thread_id if message.is_topic_message else None
 
 
@@ -61,7 +62,7 @@ def is_addressed_to_bot(message: Message, me: User) -> bool:
         return True
     if message.forward_origin is not None:
         return False
-    command = _command(message)
+    command = _command_recipient(message)
     if command is not None:
         return command.casefold() in ("", str(me.username).casefold())
     return any(_mentions(message, entity, me) for entity in _entities(message))
@@ -69,17 +70,17 @@ def is_addressed_to_bot(message: Message, me: User) -> bool:
 
 def is_command_for_other_bot(message: Message, me: User) -> bool:
     """A command that names another bot."""
-    return _command(message) not in (None, "") and not is_addressed_to_bot(message, me)
+    return _command_recipient(message) not in (None, "") and not is_addressed_to_bot(message, me)
 
 
 def text_of_message(message: Message, me: User) -> str:
-    """What it says; "" for a picture or file by itself, and where there is nothing to read (somebody joined)."""
-    said = "\n".join(part for part in (_text(message, me), *_things(message)) if part)
+    """Its text; "" for a picture or file alone, and where there is nothing to read (somebody joined)."""
+    text = "\n".join(part for part in (_marked_text(message, me), *_describe_content(message)) if part)
     if message.forward_origin is not None:
-        return f"[forwarded from {_origin(message.forward_origin)}]" + (f"\n{quote_block(said)}" if said else "")
-    if _command(message) is not None:
-        return said
-    return "\n\n".join(part for part in (said, _replied(message, me)) if part)
+        return f"[forwarded from {_origin_name(message.forward_origin)}]" + (f"\n{quote_block(text)}" if text else "")
+    if _command_recipient(message) is not None:
+        return text
+    return "\n\n".join(part for part in (text, _describe_reply(message, me)) if part)
 
 
 def file_of(message: Message) -> TelegramFile | None:
@@ -89,18 +90,18 @@ def file_of(message: Message) -> TelegramFile | None:
         return TelegramFile(
             photo.file_id, "image", "image/jpeg", f"photo {message.message_id}.jpg", photo.file_size or 0
         )
-    held = message.document or message.video or message.audio
-    if held is None:
+    file = message.document or message.video or message.audio
+    if file is None:
         return None
-    mime = held.mime_type or "application/octet-stream"
-    name = held.file_name or f"{type(held).__name__.lower()} {message.message_id}"
-    return TelegramFile(held.file_id, "image" if mime in _PICTURES else "file", mime, name, held.file_size or 0)
+    mime = file.mime_type or "application/octet-stream"
+    name = file.file_name or f"{type(file).__name__.lower()} {message.message_id}"
+    return TelegramFile(file.file_id, "image" if mime in _IMAGE_TYPES else "file", mime, name, file.file_size or 0)
 
 
 # ---------------------------------------------------------------------------------------------------------------- words
 
 
-def _text(message: Message, me: User) -> str:
+def _marked_text(message: Message, me: User) -> str:
     """Text or caption, without the bot's name at either end, addresses of links written out and quotes marked."""
     text = _as_units(message.text or message.caption or "")
     edits: list[tuple[int, int, str]] = []
@@ -109,8 +110,8 @@ def _text(message: Message, me: User) -> str:
         if entity.type == MessageEntity.TEXT_LINK and entity.url:
             edits += [(start, start, "["), (end, end, f"]({_as_units(entity.url)})")]
         elif entity.type in (MessageEntity.BLOCKQUOTE, MessageEntity.EXPANDABLE_BLOCKQUOTE):
-            begins = [start, *(at + 1 for at in range(start, min(end, len(text)) - 1) if text[at] == "\n")]
-            edits += [(at, at, "> ") for at in begins]
+            line_starts = [start, *(at + 1 for at in range(start, min(end, len(text)) - 1) if text[at] == "\n")]
+            edits += [(at, at, "> ") for at in line_starts]
         elif _mentions(message, entity, me) and not (text[:start].strip() and text[end:].strip(" \n,.:;!?")):
             edits.append((start, end, ""))
     for start, end, instead in sorted(edits, reverse=True):
@@ -118,33 +119,33 @@ def _text(message: Message, me: User) -> str:
     return _from_units(text).strip().removeprefix(",").removeprefix(":").strip() if edits else _from_units(text)
 
 
-def _things(message: Message) -> Iterator[str]:
-    """What is no text, and no file that is kept, by name."""
-    tellers: dict[str, Callable[[Message], str]] = {
+def _describe_content(message: Message) -> Iterator[str]:
+    """Content that is neither text nor a file that is stored, by name."""
+    describers: dict[str, Callable[[Message], str]] = {
         "sticker": lambda m: f"sticker {m.sticker.emoji or ''}" if m.sticker else "",
-        "voice": lambda m: f"voice message, {_seconds(m.voice)}" if m.voice else "",
-        "video_note": lambda m: f"video message, {_seconds(m.video_note)}" if m.video_note else "",
-        "contact": _contact,
+        "voice": lambda m: f"voice message, {_format_seconds(m.voice)}" if m.voice else "",
+        "video_note": lambda m: f"video message, {_format_seconds(m.video_note)}" if m.video_note else "",
+        "contact": _describe_contact,
         "poll": lambda m: f"poll: {m.poll.question} ({' / '.join(o.text for o in m.poll.options)})" if m.poll else "",
         "dice": lambda m: f"{m.dice.emoji} {m.dice.value}" if m.dice else "",
         "story": lambda m: "story",
         "game": lambda m: f"game: {m.game.title}" if m.game else "",
-        "checklist": _checklist,
+        "checklist": _describe_checklist,
         "paid_media": lambda m: "paid media",
         "invoice": lambda m: f"invoice: {m.invoice.title}" if m.invoice else "",
     }
     if message.venue is not None:
-        place = message.venue
-        where = f"{place.location.latitude:.5f}, {place.location.longitude:.5f}"
-        yield f"[place: {clean_display_name(place.title)}, {clean_display_name(place.address)} ({where})]"
+        venue = message.venue
+        where = f"{venue.location.latitude:.5f}, {venue.location.longitude:.5f}"
+        yield f"[place: {clean_display_name(venue.title)}, {clean_display_name(venue.address)} ({where})]"
     elif message.location is not None:
         yield f"[location: {message.location.latitude:.5f}, {message.location.longitude:.5f}]"
-    for name, tell in tellers.items():
+    for name, describe in describers.items():
         if getattr(message, name) is not None:
-            yield f"[{_line(tell(message))}]"
+            yield f"[{_one_line(describe(message))}]"
 
 
-def _contact(message: Message) -> str:
+def _describe_contact(message: Message) -> str:
     contact = message.contact
     if contact is None:
         return ""
@@ -152,38 +153,40 @@ def _contact(message: Message) -> str:
     return f"contact: {names}, {contact.phone_number}"
 
 
-def _checklist(message: Message) -> str:
+def _describe_checklist(message: Message) -> str:
     if message.checklist is None:
         return ""
     return f"checklist: {message.checklist.title}: {' / '.join(task.text for task in message.checklist.tasks)}"
 
 
-def _replied(message: Message, me: User) -> str:
-    """What this is a reply to; a topic's own beginning, which everything in it replies to, is not."""
+def _describe_reply(message: Message, me: User) -> str:
+    """The message that this one replies to; not the first one of a topic, to which all others are replies."""
     replied = message.reply_to_message
     if replied is not None and replied.forum_topic_created is not None:
         return ""
     if message.quote is not None:
         text = message.quote.text
     elif replied is not None:
-        text = "\n".join(part for part in (replied.text or replied.caption or "", *_things(replied)) if part)
+        text = "\n".join(part for part in (replied.text or replied.caption or "", *_describe_content(replied)) if part)
     else:
         return ""
     if replied is None:
-        whom = "a message elsewhere"
+        author = "a message elsewhere"
     elif replied.from_user == me:
-        whom = "you"
+        author = "you"
     else:
-        whom = clean_display_name((sender_of(replied) or ("", "somebody"))[1])
-    return f"[in reply to {whom}]" + (f"\n{quote_block(shorten(text, _LONGEST_QUOTE))}" if text else "")
+        author = clean_display_name((sender_of(replied) or ("", "somebody"))[1])
+    return f"[in reply to {author}]" + (f"\n{quote_block(shorten(text, _MAX_QUOTE))}" if text else "")
 
 
-def _origin(origin: MessageOrigin) -> str:
+def _origin_name(origin: MessageOrigin) -> str:
     for name in ("sender_user", "sender_chat", "chat"):
-        whom = getattr(origin, name, None)
-        if isinstance(whom, User | Chat):
+        origin_sender = getattr(origin, name, None)
+        if isinstance(origin_sender, User | Chat):
             return (
-                clean_display_name((whom.full_name if isinstance(whom, User) else whom.effective_name) or "")
+                clean_display_name(
+                    (origin_sender.full_name if isinstance(origin_sender, User) else origin_sender.effective_name) or ""
+                )
                 or "somebody"
             )
     return clean_display_name(getattr(origin, "sender_user_name", "")) or "somebody"
@@ -196,12 +199,15 @@ def _entities(message: Message) -> tuple[MessageEntity, ...]:
     return tuple(message.entities or message.caption_entities)
 
 
-def _command(message: Message) -> str | None:
-    """Whom a command at the very start names, "" for nobody; None where there is no command."""
-    first = next((one for one in _entities(message) if one.type == MessageEntity.BOT_COMMAND and not one.offset), None)
-    if first is None or message.forward_origin is not None:
+def _command_recipient(message: Message) -> str | None:
+    """The bot that a command at the very start names, "" for none; None where there is no command."""
+    command = next(
+        (entity for entity in _entities(message) if entity.type == MessageEntity.BOT_COMMAND and not entity.offset),
+        None,
+    )
+    if command is None or message.forward_origin is not None:
         return None
-    return _from_units(_as_units(message.text or message.caption or "")[: first.length]).partition("@")[2]
+    return _from_units(_as_units(message.text or message.caption or "")[: command.length]).partition("@")[2]
 
 
 def _mentions(message: Message, entity: MessageEntity, me: User) -> bool:
@@ -209,8 +215,8 @@ def _mentions(message: Message, entity: MessageEntity, me: User) -> bool:
         return entity.user == me
     if entity.type != MessageEntity.MENTION:
         return False
-    named = _as_units(message.text or message.caption or "")[entity.offset : entity.offset + entity.length]
-    return _from_units(named).casefold() == f"@{me.username}".casefold()
+    name = _as_units(message.text or message.caption or "")[entity.offset : entity.offset + entity.length]
+    return _from_units(name).casefold() == f"@{me.username}".casefold()
 
 
 def _as_units(text: str) -> str:
@@ -223,9 +229,9 @@ def _from_units(text: str) -> str:
     return text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _seconds(played: Voice | VideoNote) -> str:
+def _format_seconds(played: Voice | VideoNote) -> str:
     return f"{played.to_dict()['duration']} s"

@@ -2,8 +2,8 @@
 
 Entities rather than HTML or Telegram's own Markdown: there is nothing to escape, so no answer of a model can make a
 message that is refused as badly written, and the length that Telegram counts (UTF-16 units, marks apart) is known
-beforehand. What Telegram has no form for is written out: headings are bold, lists have their bullets, small tables
-are set in columns, addresses of links that it would not open stand behind their names.
+beforehand. What Telegram cannot show is written out: headings are bold, lists have bullets, small tables are set in
+columns, and addresses of links that it would not open follow their names.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from markdown_it.token import Token
 from telegram import MessageEntity
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-_OPENED = ("http://", "https://", "tg://")
-_INLINE = {
+_LINK_SCHEMES = ("http://", "https://", "tg://")
+_INLINE_KINDS = {
     "strong": MessageEntity.BOLD,
     "em": MessageEntity.ITALIC,
     "s": MessageEntity.STRIKETHROUGH,
@@ -26,15 +26,15 @@ _TABLE_WIDTH = 44
 
 
 def render_markdown(markdown: str) -> tuple[str, tuple[MessageEntity, ...]]:
-    """The text and its entities; no text where there is nothing to read."""
+    """The text and its entities; "" where there is nothing to read."""
     writer = _Writer()
     writer.blocks(_MARKDOWN.parse(replace_surrogates(markdown)))
     text = writer.text.rstrip()
-    return text, tuple(_within(utf16_length(text), writer.entities))
+    return text, tuple(_clip_entities(utf16_length(text), writer.entities))
 
 
 def replace_surrogates(text: str) -> str:
-    """`text` with a "?" for every half of a character, which no network takes."""
+    """`text` with a "?" for every lone surrogate, which no network takes."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -43,25 +43,24 @@ def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "replace")) // 2
 
 
-def keep_tail(text: str, most: int) -> str:
-    """The end of `text`, at most `most` units long."""
-    if len(text) <= most and utf16_length(text) <= most:
+def keep_tail(text: str, max_units: int) -> str:
+    """The end of `text`, at most `max_units` long."""
+    if len(text) <= max_units and utf16_length(text) <= max_units:
         return text
-    end = text[-most:].encode("utf-16-le", "replace")[-2 * (most - 1) :]
+    end = text[-max_units:].encode("utf-16-le", "replace")[-2 * (max_units - 1) :]
     return "…" + end.decode("utf-16-le", "ignore")
 
 
 class _Writer:
-    """Takes tokens in their order. `_gap` is how many line ends stand before whatever is written next, `_indents` what
-    every new line begins with, `_fresh` whether a bullet stands there already and its text has to follow."""
+    """Takes tokens in their order."""
 
     def __init__(self) -> None:
         self.text = ""
         self.entities: list[MessageEntity] = []
         self._length = 0
-        self._gap = 0
-        self._fresh = False
-        self._indents: list[str] = []
+        self._gap = 0  # line ends before the next text
+        self._after_marker = False  # a bullet was written, and its text has to follow
+        self._indents: list[str] = []  # what every new line begins with
         self._open: list[int] = []
         self._numbers: list[int | None] = []
         self._quotes = 0
@@ -85,59 +84,59 @@ class _Writer:
     def _block(self, token: Token) -> None:
         match token.type:
             case "paragraph_open":
-                self._separate(1 if token.hidden else 2)
+                self._request_gap(1 if token.hidden else 2)
             case "heading_open":
-                self._separate(2)
-                self._begin()
+                self._request_gap(2)
+                self._open_entity()
             case "heading_close":
-                self._end(MessageEntity.BOLD)
+                self._close_entity(MessageEntity.BOLD)
             case "bullet_list_open" | "ordered_list_open":
-                self._separate(1 if self._numbers else 2)
+                self._request_gap(1 if self._numbers else 2)
                 self._numbers.append(int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None)
             case "bullet_list_close" | "ordered_list_close":
                 self._numbers.pop()
             case "list_item_open":
-                self._separate(1)
-                self._bullet()
+                self._request_gap(1)
+                self._write_marker()
             case "list_item_close":
                 self._indents.pop()
-                self._fresh = False
+                self._after_marker = False
             case "blockquote_open":
                 self._quote()
             case "blockquote_close":
                 self._unquote()
             case "fence" | "code_block":
-                self._separate(2)
+                self._request_gap(2)
                 self._code(token.content.rstrip("\n"), token.info.split(maxsplit=1)[0] if token.info.strip() else None)
             case "hr":
-                self._separate(2)
+                self._request_gap(2)
                 self._write("———")
 
-    def _bullet(self) -> None:
+    def _write_marker(self) -> None:
         number = self._numbers[-1]
         mark = "• " if number is None else f"{number}. "
         if number is not None:
             self._numbers[-1] = number + 1
         self._write(mark)
         self._indents.append("  " if number is None else " " * len(mark))
-        self._fresh = True
+        self._after_marker = True
 
     def _quote(self) -> None:
-        """Telegram has no quotes within quotes: those are marked by hand."""
-        self._separate(2)
+        """Telegram has no quotes within quotes: those get a ">" before each line."""
+        self._request_gap(2)
         self._quotes += 1
         if self._quotes == 1:
-            self._begin()
+            self._open_entity()
         else:
             self._write("> ")
             self._indents.append("> ")
-        self._fresh = True
+        self._after_marker = True
 
     def _unquote(self) -> None:
         self._quotes -= 1
-        self._fresh = False
+        self._after_marker = False
         if self._quotes == 0:
-            self._end(MessageEntity.BLOCKQUOTE)
+            self._close_entity(MessageEntity.BLOCKQUOTE)
         else:
             self._indents.pop()
 
@@ -147,9 +146,9 @@ class _Writer:
             if token.type == "tr_open":
                 rows.append([])
             elif token.type == "inline":
-                rows[-1].append(_plain(token.children or ()))
+                rows[-1].append(_plain_text(token.children or ()))
         widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-        self._separate(2)
+        self._request_gap(2)
         if sum(widths) + 2 * len(widths) <= _TABLE_WIDTH:
             lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
             self._code("\n".join(line.rstrip() for line in lines), None)
@@ -157,10 +156,10 @@ class _Writer:
             self._write("\n".join(" | ".join(row) for row in rows))
 
     def _code(self, code: str, language: str | None) -> None:
-        """As it is: not indented, so that it can be copied."""
-        self._begin()
+        """Not indented, so that it can be copied."""
+        self._open_entity()
         self._append(code)
-        self._end(MessageEntity.PRE, language=language)
+        self._close_entity(MessageEntity.PRE, language=language)
 
     # ---------------------------------------------------------------------------------------------------------- inline
 
@@ -168,80 +167,80 @@ class _Writer:
         links: list[str] = []
         for token in tokens:
             kind = token.type.removesuffix("_open").removesuffix("_close")
-            if kind in _INLINE and token.nesting:
+            if kind in _INLINE_KINDS and token.nesting:
                 if token.nesting > 0:
-                    self._begin()
+                    self._open_entity()
                 else:
-                    self._end(_INLINE[kind])
+                    self._close_entity(_INLINE_KINDS[kind])
             elif token.type == "link_open":
                 links.append(str(token.attrs.get("href", "")))
-                self._begin()
+                self._open_entity()
             elif token.type == "link_close":
                 self._link(links.pop())
             elif token.type == "image":
-                self._begin()
-                self._write(_plain(token.children or ()) or "image")
+                self._open_entity()
+                self._write(_plain_text(token.children or ()) or "image")
                 self._link(str(token.attrs.get("src", "")))
             elif token.type == "code_inline":
-                self._begin()
+                self._open_entity()
                 self._append(token.content)
-                self._end(MessageEntity.CODE)
+                self._close_entity(MessageEntity.CODE)
             else:
                 self._write("\n" if token.type in ("softbreak", "hardbreak") else token.content)
 
     def _link(self, address: str) -> None:
-        shown = _since(self.text, self._length, self._open[-1])
-        if address.startswith(_OPENED):
-            self._end(MessageEntity.TEXT_LINK, url=address)
+        label = _text_since(self.text, self._length, self._open[-1])
+        if address.startswith(_LINK_SCHEMES):
+            self._close_entity(MessageEntity.TEXT_LINK, url=address)
             return
         self._open.pop()
-        if address and address.removeprefix("mailto:") != shown:
+        if address and address.removeprefix("mailto:") != label:
             self._write(f" ({address})")
 
     # --------------------------------------------------------------------------------------------------------- writing
 
-    def _separate(self, lines: int) -> None:
-        if not self._fresh:
+    def _request_gap(self, lines: int) -> None:
+        if not self._after_marker:
             self._gap = max(self._gap, lines)
 
-    def _begin(self) -> None:
-        self._fill()
+    def _open_entity(self) -> None:
+        self._write_gap()
         self._open.append(self._length)
 
-    def _end(self, kind: str, *, url: str | None = None, language: str | None = None) -> None:
+    def _close_entity(self, kind: str, *, url: str | None = None, language: str | None = None) -> None:
         start = self._open.pop()
         if self._length > start:
             self.entities.append(MessageEntity(kind, start, self._length - start, url=url, language=language))
 
     def _write(self, text: str) -> None:
         if text:
-            self._fill()
+            self._write_gap()
             self._append(text.replace("\n", "\n" + "".join(self._indents)))
 
-    def _fill(self) -> None:
+    def _write_gap(self) -> None:
         if self._gap and self.text:
             self._append("\n" * self._gap + "".join(self._indents))
         self._gap = 0
-        self._fresh = False
+        self._after_marker = False
 
     def _append(self, text: str) -> None:
         self.text += text
         self._length += utf16_length(text)
 
 
-def _within(length: int, entities: list[MessageEntity]) -> Iterator[MessageEntity]:
-    """In their order, the outer before the inner, none beyond the text's end."""
-    for entity in sorted(entities, key=lambda one: (one.offset, -one.length)):
-        left = min(entity.length, length - entity.offset)
-        if left > 0:
-            yield MessageEntity(entity.type, entity.offset, left, url=entity.url, language=entity.language)
+def _clip_entities(length: int, entities: list[MessageEntity]) -> Iterator[MessageEntity]:
+    """In order, outer ones first, none beyond the text's end."""
+    for entity in sorted(entities, key=lambda entity: (entity.offset, -entity.length)):
+        length_left = min(entity.length, length - entity.offset)
+        if length_left > 0:
+            yield MessageEntity(entity.type, entity.offset, length_left, url=entity.url, language=entity.language)
 
 
-def _plain(tokens: Sequence[Token]) -> str:
+def _plain_text(tokens: Sequence[Token]) -> str:
     return "".join(" " if token.type.endswith("break") else token.content for token in tokens)
 
 
-def _since(text: str, length: int, start: int) -> str:
-    """What stands in `text`, `length` units long, from unit `start` on."""
-    taken = text.encode("utf-16-le")[2 * start - 2 * length :] if length > start else b""
-    return taken.decode("utf-16-le", "replace")
+def _text_since(text: str, length: int, start: int) -> str:
+    """`text`, which is `length` units long, from unit `start` on."""
+    tail = text.encode("utf-16-le")[2 * start - 2 * length :] if length > start else b""
+    return tail.decode("utf-16-le", "replace")

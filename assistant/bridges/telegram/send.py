@@ -1,11 +1,11 @@
-"""What goes out to Telegram, each in a form that it takes.
+"""Sends messages to Telegram, each in a form that it accepts.
 
-What always holds: what Telegram refused did not arrive, so another form of it may be sent at once: words that it could
-not format as they stand, a picture that it does not like as a file, to a topic that is gone without it, to a group
-under the new number that it got. Anything else that goes wrong is raised, and nothing is tried again.
+What always holds: what Telegram refused did not arrive, so it may be sent in another form at once: text without format,
+a picture as a file, without a topic that is gone, to a group under its new number. Any other error is raised, and
+nothing is tried again.
 
-Telegram fetches no previews of addresses in it: a model that was talked into it could hand secrets to a stranger's
-server by writing an address.
+Telegram fetches no link previews: a model that was tricked into it could pass secrets to a stranger's server by writing
+an address.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from assistant.core.records import Button
 
 MAX_MESSAGE_UNITS = int(MessageLimit.MAX_TEXT_LENGTH)
 
-_LARGEST_PHOTO = 10_000_000
-_PHOTOS = ("image/jpeg", "image/png", "image/webp")
+_MAX_PHOTO_BYTES = 10_000_000
+_PHOTO_TYPES = ("image/jpeg", "image/png", "image/webp")
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 # To a chat and, where there is one, a topic.
@@ -33,20 +33,20 @@ SendToChat = Callable[[int, int | None], Awaitable[object]]
 
 
 def parse_target(target: str) -> tuple[int, int | None]:
-    """Chat and topic. Raises `BridgeError` for what names none."""
+    """Chat and topic. Raises `BridgeError` for other texts."""
     chat, _, thread = target.partition(":")
     try:
         return int(chat), int(thread) if thread else None
     except ValueError:
-        text = f'"{target}" is no chat of Telegram: those are numbers. It is kept.'
+        text = f'"{target}" is not a chat of Telegram: chats are numbers. The message is kept.'
         raise BridgeError(text, refused=True) from None
 
 
 def inline_keyboard(buttons: Iterable[Button]) -> InlineKeyboardMarkup | None:
-    """Those whose command Telegram can carry; what it can't stands in the text."""
-    most = InlineKeyboardButtonLimit.MAX_CALLBACK_DATA
-    shown = [one for one in buttons if one.label.strip() and 0 < len(one.command.encode()) <= most]
-    rows = [[InlineKeyboardButton(one.label, callback_data=one.command)] for one in shown]
+    """Buttons whose command is short enough for Telegram; the text has the commands of all others."""
+    max_bytes = InlineKeyboardButtonLimit.MAX_CALLBACK_DATA
+    visible = [button for button in buttons if button.label.strip() and 0 < len(button.command.encode()) <= max_bytes]
+    rows = [[InlineKeyboardButton(button.label, callback_data=button.command)] for button in visible]
     return InlineKeyboardMarkup(rows) if rows else None
 
 
@@ -56,7 +56,7 @@ async def send_text(
     """Raises `TelegramError`."""
 
     async def send(text: str, entities: tuple[MessageEntity, ...]) -> None:
-        await _reaching(
+        await _send_with_fallback(
             lambda chat, thread: bot.send_message(
                 chat,
                 text,
@@ -99,11 +99,11 @@ async def send_media(
         except BadRequest:
             await document(chat, thread)
 
-    shown = media.kind == "image" and media.mime in _PHOTOS and len(data) <= _LARGEST_PHOTO
-    await _reaching(photo if shown else document, chat, thread)
+    is_photo = media.kind == "image" and media.mime in _PHOTO_TYPES and len(data) <= _MAX_PHOTO_BYTES
+    await _send_with_fallback(photo if is_photo else document, chat, thread)
 
 
-async def _reaching(send: SendToChat, chat: int, thread: int | None) -> None:
+async def _send_with_fallback(send: SendToChat, chat: int, thread: int | None) -> None:
     try:
         await send(chat, thread)
     except ChatMigrated as error:

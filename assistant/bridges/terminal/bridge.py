@@ -4,7 +4,7 @@ What always holds:
 - A delivery counts as made only when a terminal confirmed its key, so a terminal that dies in between loses nothing.
 - Nothing here waits for a terminal's reading: each has a bounded queue, and one that falls behind, or does not confirm
   in time, is detached with a notice. It may attach again and is then given what is still pending, or, where it names
-  the last delivery it has, everything after that (`feed`).
+  the last delivery it has, everything after that (`DeliveryFeed`).
 - A terminal shows a key once, however often it is given, so a resend is safe for as long as people keep terminals open.
 
 What people type does not come in here: it is accepted through `DaemonControl`, which answers with its ids.
@@ -33,7 +33,7 @@ TerminalEvent = tuple[str, Mapping[str, Any]]
 _QUEUE_SIZE = 2048
 _CONFIRM_SECONDS = 20.0
 _DEDUPE_SECONDS = 7 * 24 * 3600.0
-_MOST_EARLY = 10_000
+_MAX_EARLY = 10_000
 
 
 @dataclass(slots=True, eq=False)
@@ -64,14 +64,14 @@ class Terminal:
 
 @dataclass(slots=True)
 class _Confirmation:
-    """A delivery on its way. `asked` are the terminals that have it and are still there."""
+    """A delivery on its way."""
 
     arrived: asyncio.Future[None]
-    asked: set[Terminal] = field(default_factory=set)
+    recipients: set[Terminal] = field(default_factory=set)  # those that have it and are still attached
 
 
 class TerminalBridge:
-    """See `ports.Bridge`. `on_attach` is called when somebody can be reached again; the runtime pumps its outbox."""
+    """See `Bridge`. `on_attach` is called when somebody can be reached again; the runtime then sends what waits."""
 
     name = "terminal"
     capabilities = BridgeCapabilities(edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS)
@@ -84,14 +84,14 @@ class TerminalBridge:
         confirm_seconds: float = _CONFIRM_SECONDS,
     ) -> None:
         """Terminals that attach again are told from `outbox` what they missed."""
-        self.on_attach: Callable[[], None] = _nothing
+        self.on_attach: Callable[[], None] = _ignore
         self._outbox = outbox
         self._queue_size = queue_size
         self._confirm_seconds = confirm_seconds
         self._terminals: list[Terminal] = []
         self._confirmations: dict[str, _Confirmation] = {}
         # Keys that were confirmed before they were sent.
-        self._early: dict[str, None] = {}
+        self._confirmed_early: dict[str, None] = {}
         self._stopped = False
 
     async def check(self) -> str:
@@ -104,7 +104,7 @@ class TerminalBridge:
         await asyncio.get_running_loop().create_future()
 
     async def aclose(self) -> None:
-        """Detach everybody; their event streams end."""
+        """Detach all terminals; their event streams end."""
         self._stopped = True
         for terminal in list(self._terminals):
             self._detach(terminal)
@@ -126,7 +126,7 @@ class TerminalBridge:
         missed, is_all = feed.read_missed() if after is not None else ((), True)
         for item in missed:
             terminal.queue.put_nowait(
-                ("deliver", _delivery(item, "".join(one.text for one in split_into_parts(item, self))))
+                ("deliver", _delivery(item, "".join(part.text for part in split_into_parts(item, self))))
             )
         self._terminals.append(terminal)
         try:
@@ -139,8 +139,8 @@ class TerminalBridge:
             self._detach(terminal)
 
     def acknowledge(self, key: str) -> bool:
-        """A terminal has shown the delivery `key`. False when nobody waits for it (any more). Raises `UsageError` where
-        there never was one, and `StoreError`."""
+        """A terminal has shown the delivery `key`. False when nothing waits for that (any more). Raises `UsageError`
+        where there never was such a delivery, and `StoreError`."""
         confirmation = self._confirmations.get(key)
         if confirmation is None:
             return self._acknowledge_early(key)
@@ -150,12 +150,12 @@ class TerminalBridge:
         return True
 
     def _acknowledge_early(self, key: str) -> bool:
-        given = any(terminal.feed.was_given_early(key) for terminal in self._terminals)
-        if not given and not self._outbox.has(key, OWNER_SCOPE):
+        was_given = any(terminal.feed.was_given_early(key) for terminal in self._terminals)
+        if not was_given and not self._outbox.has(key, OWNER_SCOPE):
             raise UsageError(f"There is no delivery {key!r}. Nothing was changed; each has its key in its event.")
-        if given and len(self._early) < _MOST_EARLY:
-            self._early[key] = None
-        return given
+        if was_given and len(self._confirmed_early) < _MAX_EARLY:
+            self._confirmed_early[key] = None
+        return was_given
 
     def count_attached(self, session: str) -> int:
         """How many terminals show this session."""
@@ -166,38 +166,39 @@ class TerminalBridge:
     async def send(self, part: OutgoingPart) -> None:
         """Give it to the session's terminals; the first confirmation ends it.
 
-        Raises `NobodyThere` when no terminal is attached or the last one left, `BridgeError` when none confirmed."""
+        Raises `RecipientNotConnected` when no terminal is attached or the last one left, `BridgeError` when none
+        confirmed."""
         outgoing = part.item.outgoing
         confirmation = _Confirmation(asyncio.get_running_loop().create_future())
-        confirmation.asked.update(terminal for terminal in self._terminals if terminal.accepts(outgoing))
-        if self._was_shown(part.item, confirmation.asked):
+        confirmation.recipients.update(terminal for terminal in self._terminals if terminal.accepts(outgoing))
+        if self._is_already_shown(part.item, confirmation.recipients):
             return
-        if not confirmation.asked:
+        if not confirmation.recipients:
             raise RecipientNotConnected()
         self._confirmations[outgoing.key] = confirmation
         try:
-            for terminal in list(confirmation.asked):
-                self._give(terminal, part)
+            for terminal in list(confirmation.recipients):
+                self._deliver(terminal, part)
             async with asyncio.timeout(self._confirm_seconds):
                 await confirmation.arrived
         except TimeoutError:
-            for terminal in list(confirmation.asked):
+            for terminal in list(confirmation.recipients):
                 self._detach(terminal, "This terminal did not confirm a message in time and was detached.")
-            text = "No terminal confirmed the message in time; it waits for the next one."
+            text = "No terminal confirmed the message in time; it waits for the next terminal."
             raise BridgeError(text, ambiguous=True) from None
         finally:
             del self._confirmations[outgoing.key]
 
-    def _was_shown(self, item: OutboxItem, asked: Collection[Terminal]) -> bool:
-        """Whether a terminal said so before it was asked."""
+    def _is_already_shown(self, item: OutboxItem, recipients: Collection[Terminal]) -> bool:
+        """Whether a terminal confirmed it before it was sent."""
         key = item.outgoing.key
-        early = key in self._early
-        self._early.pop(key, None)
-        return early or any(terminal.feed.was_shown(item) for terminal in asked)
+        early = key in self._confirmed_early
+        self._confirmed_early.pop(key, None)
+        return early or any(terminal.feed.was_shown(item) for terminal in recipients)
 
-    def _give(self, terminal: Terminal, part: OutgoingPart) -> None:
+    def _deliver(self, terminal: Terminal, part: OutgoingPart) -> None:
         for item in terminal.feed.read_due(part.item):
-            text = part.text if item is part.item else "".join(one.text for one in split_into_parts(item, self))
+            text = part.text if item is part.item else "".join(part.text for part in split_into_parts(item, self))
             self._put(terminal, ("deliver", _delivery(item, text)))
 
     def show(self, event: TurnEvent, target: str) -> None:
@@ -215,12 +216,12 @@ class TerminalBridge:
             return
         self._terminals.remove(terminal)
         if notice:
-            _drain(terminal.queue)
+            _empty(terminal.queue)
             terminal.queue.put_nowait(("notice", {"text": notice, "turn": ""}))
         terminal.queue.put_nowait(None)
         for confirmation in self._confirmations.values():
-            confirmation.asked.discard(terminal)
-            if not confirmation.asked and not confirmation.arrived.done():
+            confirmation.recipients.discard(terminal)
+            if not confirmation.recipients and not confirmation.arrived.done():
                 confirmation.arrived.set_exception(RecipientNotConnected())
 
 
@@ -236,10 +237,10 @@ def _delivery(item: OutboxItem, text: str) -> dict[str, Any]:
     }
 
 
-def _drain(queue: asyncio.Queue[TerminalEvent | None]) -> None:
+def _empty(queue: asyncio.Queue[TerminalEvent | None]) -> None:
     while not queue.empty():
         queue.get_nowait()
 
 
-def _nothing() -> None:
-    """Until somebody hooks `on_attach`."""
+def _ignore() -> None:
+    """Until `on_attach` is set."""

@@ -23,9 +23,9 @@ MAX_CATCH_UP = 500
 """Deliveries given at once to a terminal that comes again; with more its stream ends after these, and goes on when it
 comes again."""
 
-_MOST_BETWEEN = 10_000
+_PAGE = 10_000
 _OPEN = ("pending", "sending")
-_NOT_TO_SHOW = ("withheld", "dropped")
+_HIDDEN_STATES = ("withheld", "dropped")
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,19 +62,19 @@ class DeliveryFeed:
         self._bridge = bridge
         self._session = session
         self._inbox_id = inbox_id
-        self._seen = 0 if after is None else self._reached(after)
-        self._begun = self._given = self._newest() if after is None else self._seen
+        self._shown_until = 0 if after is None else self._resolve_mark(after)
+        self._first_new = self._given_until = self._newest() if after is None else self._shown_until
         # What waited when it came; the pump gives it item by item, as it is confirmed.
-        self._waiting = self._open() if after is None else []
+        self._waiting = self._open_items() if after is None else []
         # Of that, what it was given.
-        self._waited: set[int] = set()
+        self._waiting_given: set[int] = set()
         # Given before the pump sent it.
-        self._ahead: set[str] = set()
+        self._given_early: set[str] = set()
 
     @property
     def start_mark(self) -> DeliveryMark:
         """The place up to which it lacks nothing."""
-        id_ = self._waiting[0].id - 1 if self._waiting else self._given
+        id_ = self._waiting[0].id - 1 if self._waiting else self._given_until
         last = self._outbox.newest(self._bridge, self._session, id_)
         return DeliveryMark(id_, None if last is None else last.created_at)
 
@@ -83,43 +83,47 @@ class DeliveryFeed:
 
     def read_missed(self) -> tuple[Sequence[OutboxItem], bool]:
         """What came after the id it named, and whether that is all."""
-        found = self._outbox.list_between(self._bridge, self._session, after=self._given, limit=MAX_CATCH_UP + 1)
-        page = found[:MAX_CATCH_UP]
-        return self._given_ahead(page), len(found) == len(page)
+        items = self._outbox.list_between(self._bridge, self._session, after=self._given_until, limit=MAX_CATCH_UP + 1)
+        page = items[:MAX_CATCH_UP]
+        return self._give_early(page), len(items) == len(page)
 
     def read_due(self, item: OutboxItem) -> Sequence[OutboxItem]:
         """What is to be given now that this item is sent, in order, itself last; nothing where it was given."""
-        if item.outgoing.key in self._ahead:
-            self._ahead.discard(item.outgoing.key)
+        if item.outgoing.key in self._given_early:
+            self._given_early.discard(item.outgoing.key)
             return ()
-        if item.id > self._given:
+        if item.id > self._given_until:
             before, self._waiting = self._waiting, []
-            self._waited |= {one.id for one in before}
+            self._waiting_given |= {item.id for item in before}
             between = self._outbox.list_between(
-                self._bridge, self._session, after=self._given, before=item.id, limit=_MOST_BETWEEN
+                self._bridge, self._session, after=self._given_until, before=item.id, limit=_PAGE
             )
-            self._given = item.id
+            self._given_until = item.id
         else:
-            before, between = [one for one in self._waiting if one.id < item.id], []
-            self._waited |= {one.id for one in self._waiting if one.id <= item.id}
-            self._waiting = [one for one in self._waiting if one.id > item.id]
-        return [*self._given_ahead(before), *self._given_ahead(between), item]
+            before, between = [item for item in self._waiting if item.id < item.id], []
+            self._waiting_given |= {item.id for item in self._waiting if item.id <= item.id}
+            self._waiting = [item for item in self._waiting if item.id > item.id]
+        return [*self._give_early(before), *self._give_early(between), item]
 
     def was_shown(self, item: OutboxItem) -> bool:
         """Whether it named this id or a later one when it came, or was given it and somebody confirmed it."""
-        if item.outgoing.key in self._ahead:
+        if item.outgoing.key in self._given_early:
             return False
-        return item.id <= self._seen or self._begun < item.id <= self._given or item.id in self._waited
+        return (
+            item.id <= self._shown_until
+            or self._first_new < item.id <= self._given_until
+            or item.id in self._waiting_given
+        )
 
     def was_given_early(self, key: str) -> bool:
         """Whether it was given before it was sent, and may be confirmed before that too."""
-        return key in self._ahead
+        return key in self._given_early
 
     def _newest(self) -> int:
         newest = self._outbox.newest(self._bridge, self._session)
         return 0 if newest is None else newest.id
 
-    def _reached(self, mark: DeliveryMark) -> int:
+    def _resolve_mark(self, mark: DeliveryMark) -> int:
         """The id of the last delivery up to the mark that is the one which it was when the mark was given."""
         last = self._outbox.newest(self._bridge, self._session, mark.id)
         if last is None or mark.at is None or last.created_at == mark.at:
@@ -127,13 +131,13 @@ class DeliveryFeed:
         first = self._outbox.first_since(self._bridge, self._session, mark.at)
         return last.id if first is None else min(last.id, first.id - 1)
 
-    def _given_ahead(self, items: Sequence[OutboxItem]) -> list[OutboxItem]:
-        given = [one for one in items if one.state not in _NOT_TO_SHOW and self.accepts(one.outgoing)]
-        self._ahead |= {one.outgoing.key for one in given if one.state in _OPEN}
+    def _give_early(self, items: Sequence[OutboxItem]) -> list[OutboxItem]:
+        visible = [item for item in items if item.state not in _HIDDEN_STATES and self.accepts(item.outgoing)]
+        self._given_early |= {item.outgoing.key for item in visible if item.state in _OPEN}
         if items:
-            self._given = max(self._given, items[-1].id)
-        return given
+            self._given_until = max(self._given_until, items[-1].id)
+        return visible
 
-    def _open(self) -> list[OutboxItem]:
-        items = self._outbox.list_open(self._bridge, self._session, limit=_MOST_BETWEEN)
-        return [one for one in items if self.accepts(one.outgoing)]
+    def _open_items(self) -> list[OutboxItem]:
+        items = self._outbox.list_open(self._bridge, self._session, limit=_PAGE)
+        return [item for item in items if self.accepts(item.outgoing)]
