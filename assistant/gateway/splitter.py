@@ -25,9 +25,8 @@ def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
     max_size, size = capabilities.max_length, _SIZES[capabilities.length_unit]
     if max_size is None or size(body) <= max_size:
         return (body,)
-    from assistant.gateway.markdown_splitter import (
-        split_markdown,
-    )  # loads a Markdown parser, and most answers are short
+    # It loads a Markdown parser, and most answers are short.
+    from assistant.gateway.markdown_splitter import split_markdown
 
     return split_markdown(body, max_size, size)
 

@@ -1,7 +1,7 @@
 """What the web API answers to those who read a data folder, as pydantic models: the shapes that `/openapi.json`
 describes. Each is made of the value of `assistant.core` whose attributes it names. Times are UTC.
 
-Words of people, models and tools are given as they were said; whoever shows them escapes them.
+Words of people, models and tools are given as they were said; escape them where you show them.
 """
 
 from __future__ import annotations
@@ -158,10 +158,10 @@ class MemoryPage(ReadAnswer):
     note: str
 
     @classmethod
-    def of(cls, found: MemoryList, *, former: bool, limit: int) -> MemoryPage:
-        states = [state for state in reversed(found.memories) if former or state.memory.is_current]
+    def of(cls, memories: MemoryList, *, former: bool, limit: int) -> MemoryPage:
+        states = [state for state in reversed(memories.memories) if former or state.memory.is_current]
         left_out = max(0, len(states) - limit)
-        return cls.model_validate({"memories": states[:limit], "left_out": left_out, "note": found.note})
+        return cls.model_validate({"memories": states[:limit], "left_out": left_out, "note": memories.note})
 
 
 class FoundMemories(ReadAnswer):

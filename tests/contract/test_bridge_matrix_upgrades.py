@@ -33,7 +33,7 @@ async def invite(by: MatrixUser, room: str, user: str) -> None:
 
 
 async def noticed(door: MatrixInboundRecorder, bridge: MatrixBridge, room: str) -> None:
-    await door.wait_until(lambda: room in bridge._moved)
+    await door.wait_until(lambda: room in bridge._moved_rooms)
 
 
 async def test_a_talk_between_two_goes_on_in_the_room_that_replaces_it(bot: MatrixBot, erik: MatrixUser) -> None:
@@ -153,7 +153,7 @@ async def test_i10_no_room_is_passed_off_as_the_one_before(
         await erik.say(other, f"{bot.user} hello")
         await door.wait_until(lambda: door.received)
         assert door.received[0].room == other
-        assert bridge._moved == {}
+        assert bridge._moved_rooms == {}
 
 
 def test_where_a_room_goes_on_is_kept_with_the_position() -> None:

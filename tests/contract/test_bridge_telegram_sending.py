@@ -163,7 +163,7 @@ async def test_where_nothing_connects_nothing_arrived(server: StrictTelegram, br
 
 
 async def test_where_no_chat_is_named_nothing_is_sent(server: StrictTelegram, bridge: TelegramBridge) -> None:
-    with pytest.raises(BridgeError, match="no chat of Telegram") as caught:
+    with pytest.raises(BridgeError, match="is not a chat of Telegram") as caught:
         await bridge.send(outgoing_telegram_part(target="@ann"))
     assert caught.value.refused
     assert server.calls == []

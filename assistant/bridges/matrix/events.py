@@ -199,7 +199,9 @@ def is_from_account(event: JsonObject, user: str) -> bool:
 def read_service_members(event: JsonObject) -> frozenset[str]:
     """The accounts in a room that are not people but bridges, as the room says."""
     members = _mapping(event, "content").get("service_members")
-    return frozenset(one for one in members if isinstance(one, str)) if isinstance(members, list) else frozenset()
+    return (
+        frozenset(member for member in members if isinstance(member, str)) if isinstance(members, list) else frozenset()
+    )
 
 
 def replacement_room_id(event: JsonObject) -> str:

@@ -47,8 +47,8 @@ _FILTER: dict[Any, Any] = {
     "room": {"timeline": {"limit": _PAGE_SIZE}, "ephemeral": {"types": []}, "account_data": {"types": []}},
 }
 _KEY_MISSING = (
-    "I cannot read an encrypted message here yet: its key has not reached me. I will read it when the key comes; if you "
-    "get no answer, please send it again."
+    "I cannot read an encrypted message here yet: its key has not reached me. I will read it when the key comes; if "
+    "you get no answer, please send it again."
 )
 
 

@@ -86,7 +86,7 @@ class TelegramApi:
         if offset:
             query["offset"] = offset
         with self.as_bridge_errors():
-            # Method names are not case-sensitive; under its usual name the library refuses this one.
+            # Method names are not case-sensitive; under its usual name the library warns about this one.
             updates = await self.bot.do_api_request("getupdates", api_kwargs=query, read_timeout=wait + self._timeout)
         return list(updates)
 

@@ -126,7 +126,7 @@ class TerminalBridge:
         missed, is_all = feed.read_missed() if after is not None else ((), True)
         for item in missed:
             terminal.queue.put_nowait(
-                ("deliver", _delivery(item, "".join(part.text for part in split_into_parts(item, self))))
+                ("deliver", _delivery(item, "".join(piece.text for piece in split_into_parts(item, self))))
             )
         self._terminals.append(terminal)
         try:
@@ -198,7 +198,7 @@ class TerminalBridge:
 
     def _deliver(self, terminal: Terminal, part: OutgoingPart) -> None:
         for item in terminal.feed.read_due(part.item):
-            text = part.text if item is part.item else "".join(part.text for part in split_into_parts(item, self))
+            text = part.text if item is part.item else "".join(piece.text for piece in split_into_parts(item, self))
             self._put(terminal, ("deliver", _delivery(item, text)))
 
     def show(self, event: TurnEvent, target: str) -> None:

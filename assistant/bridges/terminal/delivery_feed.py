@@ -1,13 +1,13 @@
 """What of a session's deliveries one terminal was given: in the order of the outbox, each once.
 
-What always holds: an id names a place in that order, and whoever was given it was given everything before it that was
-theirs, or had been there before they came. So a terminal that comes again and names the last id it has is given
+What always holds: an id names a place in that order. A terminal that was given a delivery was given all before it that
+were for it, or they were shown before it attached. So a terminal that comes again and names the last id it has is given
 what came after it, none twice and none missing, however it went away, and whether the daemon is the same or a later
-one: the outbox is where the deliveries are read from. Naming an id says that everything up to it was shown.
+one: deliveries are read from the outbox. Naming an id says that everything up to it was shown.
 
-After a backup was restored, ids are given a second time, to other deliveries. So a terminal names a `Mark`: an id and
-when that delivery was made. Where another one stands under the id, what the terminal has ends before the first that was
-made later.
+After a backup was restored, ids are given a second time, to other deliveries. So a terminal names a `DeliveryMark`: an
+id and when that delivery was made. Where another delivery has the id, what the terminal has ends before the first that
+was made later.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class DeliveryMark:
-    """A place in the order of deliveries: an id, and when the delivery there, or the last one before it, was made."""
+    """A place in the order of deliveries."""
 
     id: int
-    at: datetime | None = None
+    at: datetime | None = None  # when the delivery there, or the last one before it, was made
 
     def __str__(self) -> str:
         return f"{self.id}" if self.at is None else f"{self.id}-{(self.at - _EPOCH) // _MICROSECOND}"
@@ -64,11 +64,11 @@ class DeliveryFeed:
         self._inbox_id = inbox_id
         self._shown_until = 0 if after is None else self._resolve_mark(after)
         self._first_new = self._given_until = self._newest() if after is None else self._shown_until
-        # What waited when it came; the pump gives it item by item, as it is confirmed.
+        # What waited when it came; the outbox worker sends it item by item, as each is confirmed.
         self._waiting = self._open_items() if after is None else []
         # Of that, what it was given.
         self._waiting_given: set[int] = set()
-        # Given before the pump sent it.
+        # Given before the outbox worker sent it.
         self._given_early: set[str] = set()
 
     @property
@@ -94,15 +94,15 @@ class DeliveryFeed:
             return ()
         if item.id > self._given_until:
             before, self._waiting = self._waiting, []
-            self._waiting_given |= {item.id for item in before}
+            self._waiting_given |= {waiting.id for waiting in before}
             between = self._outbox.list_between(
                 self._bridge, self._session, after=self._given_until, before=item.id, limit=_PAGE
             )
             self._given_until = item.id
         else:
-            before, between = [item for item in self._waiting if item.id < item.id], []
-            self._waiting_given |= {item.id for item in self._waiting if item.id <= item.id}
-            self._waiting = [item for item in self._waiting if item.id > item.id]
+            before, between = [waiting for waiting in self._waiting if waiting.id < item.id], []
+            self._waiting_given |= {waiting.id for waiting in self._waiting if waiting.id <= item.id}
+            self._waiting = [waiting for waiting in self._waiting if waiting.id > item.id]
         return [*self._give_early(before), *self._give_early(between), item]
 
     def was_shown(self, item: OutboxItem) -> bool:
