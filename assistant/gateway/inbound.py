@@ -153,9 +153,7 @@ class InboundHandler:
     def _listens(self, bridge: str, room: str, *, addressed: bool) -> bool:
         """Whether what is said in a room, to the assistant or not, is to be answered."""
         decided_room = self._people.get_room(bridge, room)
-        return (
-            decided_room is not None and decided_room.state == "allowed" and (addressed or self._answers_everything())
-        )
+        return decided_room is not None and decided_room.state == "allowed" and (addressed or self._answers_everything)
 
     def _authorize(self, arrival: InboundMessage) -> IncomingMessage | None:
         """The message that is to be answered; None where nothing of it is stored."""

@@ -84,7 +84,7 @@ REFUSED = {
     "an empty message": ({"text": " \n", "external_id": "a"}, "empty"),
     "an unknown field": ({"text": "hi", "external_id": "a", "trust": "owner"}, "`trust`"),
     "a wrong type": ({"text": 5, "external_id": "a"}, "`text`"),
-    "somebody else's session": ({"text": "hi", "external_id": "a", "session": "peer:telegram:5"}, "somebody else's"),
+    "somebody else's session": ({"text": "hi", "external_id": "a", "session": "peer:telegram:5"}, "conversations of others"),
     "a session that does not exist": ({"text": "hi", "external_id": "a", "session": "Main"}, "`thread:NAME`"),
     "a thread without a name": ({"text": "hi", "external_id": "a", "session": "thread:"}, "`thread:NAME`"),
     "a thread of dots": ({"text": "hi", "external_id": "a", "session": "thread:.."}, "no name for a conversation"),
@@ -116,7 +116,7 @@ UNSAID = {
     "no word of JSON": ({"content": b'{"text": "hi", "external_id": "a"}'}, "`Content-Type: application/json`"),
     "another kind": ({"data": {"text": "hi"}}, "`Content-Type: application/json`"),
     "no body": ({}, "there is no body"),
-    "a list": ({"json": [{"text": "hi", "external_id": "a"}]}, "no object"),
+    "a list": ({"json": [{"text": "hi", "external_id": "a"}]}, "not an object"),
 }
 
 
