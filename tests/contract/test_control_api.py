@@ -84,7 +84,10 @@ REFUSED = {
     "an empty message": ({"text": " \n", "external_id": "a"}, "empty"),
     "an unknown field": ({"text": "hi", "external_id": "a", "trust": "owner"}, "`trust`"),
     "a wrong type": ({"text": 5, "external_id": "a"}, "`text`"),
-    "somebody else's session": ({"text": "hi", "external_id": "a", "session": "peer:telegram:5"}, "conversations of others"),
+    "somebody else's session": (
+        {"text": "hi", "external_id": "a", "session": "peer:telegram:5"},
+        "conversations of others",
+    ),
     "a session that does not exist": ({"text": "hi", "external_id": "a", "session": "Main"}, "`thread:NAME`"),
     "a thread without a name": ({"text": "hi", "external_id": "a", "session": "thread:"}, "`thread:NAME`"),
     "a thread of dots": ({"text": "hi", "external_id": "a", "session": "thread:.."}, "no name for a conversation"),
