@@ -289,7 +289,7 @@ def check_tail_coverage(db: Database, session: Session) -> None:
     """What follows the last checkpoint is in the view exactly once, and nothing else is but copies."""
     start = first_uncovered_seq(db, session)
     row = db.row(
-        f"SELECT count(*), count(DISTINCT m.id) FILTER (WHERE m.seq >= ?) FROM"
+        "SELECT count(*), count(DISTINCT m.id) FILTER (WHERE m.seq >= ?) FROM"
         f" (SELECT h.message_id{FROM_VIEW} AND {IS_MESSAGE_ROW}) AS shown JOIN messages m ON m.id = shown.message_id",
         (start, *view_parameters(session)),
     )

@@ -76,8 +76,8 @@ def _find_missing(db: Database, session: Session, start: int) -> Iterator[str]:
 
 def _find_misplaced(db: Database, session: Session, start: int) -> Iterator[str]:
     for row in db.rows(
-        f"SELECT h.message_id, count(*) AS times{FROM_VIEW} AND {IS_MESSAGE_ROW} GROUP BY h.message_id HAVING times "
-        f"> 1",
+        f"SELECT h.message_id, count(*) AS times{FROM_VIEW} AND {IS_MESSAGE_ROW} GROUP BY h.message_id"
+        " HAVING times > 1",
         view_parameters(session),
     ):
         yield f"message {row['message_id']} is in the view {row['times']} times"
@@ -89,9 +89,8 @@ def _find_misplaced(db: Database, session: Session, start: int) -> Iterator[str]
         yield f"message {row['message_id']} is in the view and should not be (covered, hidden or unknown)"
     last_seq = 0
     for row in db.rows(
-        f"SELECT CASE WHEN {IS_MESSAGE_ROW} THEN (SELECT m.seq FROM messages m WHERE m.id = h.message_id) ELSE 0 END "
-        f"AS seq"
-        f"{FROM_VIEW} ORDER BY h.position",
+        f"SELECT CASE WHEN {IS_MESSAGE_ROW} THEN (SELECT m.seq FROM messages m WHERE m.id = h.message_id) ELSE 0 END"
+        f" AS seq{FROM_VIEW} ORDER BY h.position",
         view_parameters(session),
     ):
         seq = row["seq"] or 0
@@ -103,9 +102,9 @@ def _find_misplaced(db: Database, session: Session, start: int) -> Iterator[str]
 def _find_wrong_totals(db: Database, session: Session, stored: Row) -> Iterator[str]:
     row = db.row(f"SELECT {SIZE_COLUMNS}{FROM_VIEW}", view_parameters(session))
     names = ("view_messages", "view_tokens", "view_bytes", "view_images")
-    for name, found in zip(names, () if row is None else row, strict=True):
-        if found != stored[name]:
-            yield f"{name} is {stored[name]} and the rows add up to {found}"
+    for name, total in zip(names, () if row is None else row, strict=True):
+        if total != stored[name]:
+            yield f"{name} is {stored[name]} and the rows add up to {total}"
 
 
 def check_checkpoints(db: Database, findings: Findings) -> None:
