@@ -16,6 +16,7 @@ from assistant.core.messages import SUMMARY_MARKER
 from assistant.core.model_api import ModelReply
 from assistant.core.quoting import escape_own_tags, replace_unsendable
 from assistant.core.text import lazy_regex
+from sleep.rules.pattern_files import load_pattern
 
 Count = Callable[[str], int]
 
@@ -39,11 +40,7 @@ _FENCE = lazy_regex(r"\A```[\w-]*\n(.*?)\n?(?:```)?\Z", re.DOTALL)
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _NONE = frozenset({"", "none", "(none)", "none.", "n/a", "empty", "…", "..."})
 _FACT_LINE = lazy_regex(rf"^\W*({'|'.join(FACT_KINDS)})\W*[:：][*_\s]*(.+)$", re.IGNORECASE)
-_REFUSAL = lazy_regex(
-    r"^\W*(?:i'?m sorry|i am sorry|sorry,|i (?:can(?:no|['’])t|am unable to|won['’]?t)|as an ai\b|es tut mir leid"
-    r"|je suis désolée?|lo siento|beklager|抱歉|很抱歉|申し訳)",
-    re.IGNORECASE,
-)
+_REFUSAL = load_pattern("summary", "refusal")
 _LONGEST_REFUSAL = 400
 _LONGEST_MEMORY = 400
 _MOST_MEMORIES = 40

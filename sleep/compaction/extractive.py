@@ -22,6 +22,7 @@ from sleep.compaction.prompts import describe_media
 from sleep.compaction.validate import RESTORED_HEADING, find_named_values
 from sleep.compaction.values import SummaryInput, SummaryTier
 from sleep.rules.extract_statements import extract_statements
+from sleep.rules.pattern_files import load_pattern
 
 Count = Callable[[str], int]
 
@@ -32,14 +33,7 @@ _WORD = lazy_regex(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
 _SPACELESS = lazy_regex(rf"[{_UNSPACED}]")
 _CODE = lazy_regex(r"```.*?(?:```|\Z)", re.DOTALL)
 _LISTED = lazy_regex(r"^[-*•]\s+")
-_GREETING = lazy_regex(
-    r"\W*(?:(?:hi|hello|hey|good (?:morning|evening|night|day|afternoon)|thanks?|thank you|cheers|bye|goodbye|see you"
-    r"|welcome|you['’]?re welcome|no problem|sounds good|how are you|hallo|guten (?:morgen|tag|abend)|danke|tschüss"
-    r"|bonjour|bonsoir|salut|merci|au revoir|hola|buenos días|gracias|adiós|hei|god (?:morgen|kveld|natt)|takk|ha det"
-    r"|привет|здравствуй(?:те)?|спасибо)\b"
-    r"|[你您]好|早上好|晚上好|[谢謝]{2}|再见|こんにちは|おはよう|ありがとう|こんばんは|안녕|감사)",
-    re.IGNORECASE,
-)
+_GREETING = load_pattern("summary", "greeting")
 # What begins with a greeting and is hardly longer than one, is one.
 _WORDS_OF_GREETING = 8
 _CHARACTERS_OF_GREETING = 12

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from assistant.core.memories import JournalEntry
 from assistant.core.profiles import Profile, add_alias, add_attribute, end_attribute, fold_name, remove_alias
 from assistant.core.sessions import OWNER_SCOPE
-from sleep.rules.relations import SINGLE_RELATIONS, Mention, find_attributes, find_mention
+from sleep.rules.relations import Mention, find_attributes, find_mention, is_single_relation
 from sleep.rules.sentences import split_sentences
 
 RELATION = "relation"
@@ -99,7 +99,7 @@ class _ProfileBuilder:
         profile = add_attribute(profile, RELATION, about.relation, entry.timestamp, sources)
         if not _is_related(profile, about.relation):
             return profile
-        single = about.relation.split()[-1] in SINGLE_RELATIONS
+        single = is_single_relation(about.relation.split()[-1])
         alone = True
         named = self._aliases.get(fold_name(about.alias))
         for name, other in list(self.profiles.items()):

@@ -21,6 +21,7 @@ from sleep.rules.classifier import find_signs, score_clause
 from sleep.rules.durable_part import is_too_short
 from sleep.rules.importance import is_small_talk, score_importance
 from sleep.rules.intents import asks_for_action
+from sleep.rules.pattern_files import load_pattern
 from sleep.rules.sentences import Sentence, blank_foreign_text, blank_quotations, split_sentences
 from sleep.rules.supersede import ParsedStatement
 
@@ -36,19 +37,9 @@ _SHORT = 3
 _STEM = 5
 _NEGATED = frozenset({"no", "not", "don", "never", "isn", "doesn", "aren", "wasn", "won", "cannot", "now"})
 _OF_NO_WEIGHT = (STOP_WORDS - _NEGATED) | {"user", "person", "told", "said", "says", "mentioned"}
-_GUESS = lazy_regex(
-    r"\b(?:might|maybe|perhaps|possibly|probably|presumably|apparently wants|seems? to|appears? to|likely|could be"
-    r"|may (?:be|have|want|like|live|work|prefer)|i (?:guess|assume|suspect)|it is unclear|unclear (?:if|whether)"
-    r"|vermutlich|vielleicht|peut-être|probablement|quizás|probablemente|kanskje|antakelig)\b|可能|也许|大概|おそらく|たぶん|かもしれ",
-    re.IGNORECASE,
-)
+_GUESS = load_pattern("journal", "guess")
 _NAME = lazy_regex(r"(?<=[a-z,;:] )[A-ZÀ-Þ][a-zà-ÿ]{2,}|(?<![\d.,:-])\d{3,}(?![\d.,:-])")
-_NO_NAMES = lazy_regex(
-    r"^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$|^(?:january|february|march|april|may|june|july|august"
-    r"|september|october|november|december)$"
-    r"|^(?:user|told|the|english|assistant)$|^(?:19|20)\d\d$",
-    re.IGNORECASE,
-)
+_NO_NAMES = load_pattern("journal", "no_names")
 
 
 class KnownTexts:

@@ -65,10 +65,7 @@ def announces_correction(own: str) -> bool:
     return bool(_ANNOUNCES.match(own))
 
 
-_OWNED = lazy_regex(
-    r"\b(\w+)'s (?!not\b|now\b|on\b|at\b|in\b|an?\b|the\b|my\b|no\b|just\b|(?:go|com|be|hav"
-    r"|gett)ing\b|\w+ed\b)(\w+)"
-)
+_OWNED = load_pattern("corrections", "owned")
 # A thing of a thing, as what is told of or as what was changed: the boiler code is, replaced the boiler filter.
 _COMPOUNDS = tuple(
     map(
@@ -81,19 +78,9 @@ _COMPOUNDS = tuple(
     )
 )
 # What is named after these is over with.
-_DONE_WITH = lazy_regex(
-    r"\b(?:(?:stopped|finished|done) (?:with|seeing|using|taking|the|my|our)|quit|cancell?ed|ditched"
-    r"|gave up|given up"
-    r"|sold|off the|no more|goodbye(?: to)?) (?:the |my |our |his "
-    r"|her )?(?P<what>[\w'’.-]+(?: [\w'’-]+){0,2}?)(?=[,.;!]| and\b| in\b"
-    r"| on\b| last\b| for\b|$)"
-)
+_DONE_WITH = load_pattern("corrections", "done_with")
 # Somebody who moves, or moves something: what else is known of them stays, and so does what is known of the place.
-_MOVER = lazy_regex(
-    r"(?:^|[.!?,;:] |\b(?:that|because|since|and|but|so) )(?:(?:[Mm]y|[Oo]ur) (?P<whose>[\w-]+) )?"
-    r"(?P<who>[A-ZÀ-Þ][\w-]+)(?: and [A-ZÀ-Þ][\w-]+)?(?: has| have| had| is| are|'s)?(?: just| now| finally| recently)?"
-    r" (?:moved|moving|moves|changed|switched|replaced|swapped)\b(?:[^.!?]*? to (?P<where>[A-ZÀ-Þ][\w-]+))?"
-)
+_MOVER = load_pattern("corrections", "mover")
 CORRECTION_THRESHOLD = 2.05
 # A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
 _WEIGHT_OF = (1.3, 0.8, 0.4)

@@ -104,6 +104,20 @@ def compile_patterns(file: str, data: Mapping[str, Any]) -> Mapping[str, re.Patt
 
 
 @cache
+def read_pattern_rows(file: str, table: str) -> tuple[tuple[Mapping[str, Any], re.Pattern[str]], ...]:
+    """The rows of a table of `<file>.toml`, each with its `pattern`, in their order; case counts."""
+    data = _read(file)
+    fragments = _fragments(data)
+    return tuple((row, lazy_regex(join_fragments(file, table, row["pattern"], fragments))) for row in data[table])
+
+
+@cache
+def read_alternatives(file: str, name: str) -> frozenset[str]:
+    """The words of a list in `[alternatives]` of `<file>.toml`."""
+    return frozenset(_alternatives(_read(file)["alternatives"], name))
+
+
+@cache
 def read_words(table: str) -> Mapping[str, str]:
     """A table of `words.toml`: word lists with spaces between the words, or words for words."""
     return cast(Mapping[str, str], _read("words")[table])
@@ -156,12 +170,24 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _fragments(data: Mapping[str, Any]) -> dict[str, str]:
-    """The fragments of a file; of verbs in `[habits]` the alternatives, in the form for oneself and for others."""
+    """The fragments of a file, with those of its lists of words: alternatives as they are, and of verbs in `[habits]`
+    the form for oneself and for others."""
     fragments = dict(data.get("fragments", {}))
+    lists = data.get("alternatives", {})
+    for name in lists:
+        words = sorted(_alternatives(lists, name), key=lambda word: (-len(word), word))
+        fragments[name] = "|".join(map(re.escape, words))
     for person, verbs in data.get("habits", {}).items():
         forms = {_third_person(verb) if person == "third_person" else verb for verb in verbs.split()} - {"has"}
         fragments[f"{person}_habits"] = "|".join(sorted(forms, key=lambda verb: (-len(verb), verb)))
     return fragments
+
+
+def _alternatives(lists: Mapping[str, str], name: str) -> set[str]:
+    words: set[str] = set()
+    for word in lists[name].split():
+        words |= _alternatives(lists, word[1:]) if word.startswith("@") else {word}
+    return words
 
 
 def _third_person(verb: str) -> str:

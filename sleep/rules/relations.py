@@ -1,83 +1,42 @@
-"""Who or what a sentence names, and what it says of them: patterns of whole sentences. Pure.
+"""Who or what a sentence names, what it says of them, and matters of which there is one at a time. Pure.
 
 What always holds: better few and true. A name is what begins with a capital (or, in scripts without them, stands
 where only a name can), never a word that merely begins a sentence; what is quoted in a sentence is not the person's.
 The value of an attribute is as it was said, without what was added to it in the same breath; one that has words
-quoted from somebody in it is none.
+quoted from somebody in it is none. A slot is the matter of one subject: two statements fill the same slot only where
+subject and matter are the same, so that the codes of two doors, the homes of two sisters are never taken for one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from assistant.core.text import lazy_regex
+from assistant.core.text import fold_text, lazy_regex
+from sleep.rules.pattern_files import load_pattern, read_alternatives, read_pattern_rows
 
 EntityKind = Literal["person", "place", "project", "thing"]
 
-_SINGLE = """
-wife husband partner fiancé fiancée girlfriend boyfriend mother father mum mom dad landlord landlady boss manager
-doctor dentist therapist accountant lawyer
-"""
-_SEVERAL = """
-sister brother son daughter child uncle aunt cousin niece nephew grandmother grandfather grandson granddaughter friend
-neighbour neighbor colleague teacher trainer tenant roommate flatmate mentor client sister-in-law brother-in-law
-mother-in-law father-in-law stepmother stepfather stepson stepdaughter
-"""
-SINGLE_RELATIONS = frozenset(_SINGLE.split())
-"""Relations of which one person has one at a time; of the others there may be several."""
-_PEOPLE = SINGLE_RELATIONS | frozenset(_SEVERAL.split())
-_ANIMALS = frozenset({"cat", "dog", "horse", "rabbit", "parrot"})
-_PLACES = frozenset(
-    {"cabin", "cottage", "house", "flat", "apartment", "office", "school", "gym", "church", "garage", "farm", "studio"}
-)
+_APPOSITION = load_pattern("relations", "apposition")
+_IS_OURS = load_pattern("relations", "is_ours")
+_IS_CALLED = load_pattern("relations", "is_called")
+_PROJECT = load_pattern("relations", "project")
+_OF_PROJECT = load_pattern("relations", "of_project")
+_KNOWN = load_pattern("relations", "known")
+_BY_RELATION = load_pattern("relations", "by_relation")
+_CJK_CALLED = load_pattern("relations", "cjk_called")
+_CJK_LIVES = load_pattern("relations", "cjk_lives")
+_NO_LONGER = load_pattern("relations", "no_longer")
+_OWNED = load_pattern("relations", "owned")
+_NEXT = load_pattern("relations", "next")
+_TRAILING_CLAUSE = load_pattern("relations", "trailing_clause")
 
-CAPITAL_LETTERS = "A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĖĘĚĞĢĪĶĹĽĻŁŃŇŅŌŐŒŘŚŠŞȘŤȚŪŮŰŲŹŻŽΑ-ΩА-ЯЁ"
-_SURNAME = (
-    rf"(?:(?:van|von|de|del|della|der|den|da|di|dos|la|le|el|al|bin|ten|ter) ){{0,2}}[{CAPITAL_LETTERS}][\w’-]{{0,40}}"
-)
-NAME_PATTERN = rf"[{CAPITAL_LETTERS}][\w’-]{{0,40}}(?:['’][{CAPITAL_LETTERS}]\w{{0,20}})?(?: {_SURNAME}){{0,3}}"
-_OURS = r"(?:[Mm]y|[Oo]ur|[Tt]he user's|[Uu]ser's)"
-_ADJECTIVE = r"(?:(?:older|younger|elder|eldest|youngest|oldest|little|big|twin|best|good|old|new|late) )?"
-_RELATION = "|".join(sorted(_PEOPLE | _ANIMALS | _PLACES, key=lambda word: (-len(word), word)))
-_REL = rf"(?P<adjective>{_ADJECTIVE})(?P<relation>{_RELATION})"
 
-_NO_NAMES = """
-i it this that these those there here he she they we you my our his her their your its the a an and but or so if when
-where what who why how is are was were do does did yes no not now then today tomorrow yesterday please remember note
-also both all some every everyone nobody somebody next last one two three first second monday tuesday wednesday
-thursday friday saturday sunday january february march april may june july august september october november december
-"""
-_NOT_NAMES = frozenset(_NO_NAMES.split())
-
-_APPOSITION = lazy_regex(rf"{_OURS} {_REL}(?:,)? (?P<name>{NAME_PATTERN})(?P<owns>'s)?(?P<rest>(?:[ ,].*)?)")
-_IS_OURS = lazy_regex(rf"(?P<name>{NAME_PATTERN}),? (?:is|was) (?P<owner>{_OURS}) {_REL}(?P<rest>(?:[ ,].*)?)")
-_IS_CALLED = lazy_regex(
-    rf"{_OURS} {_REL}(?:'s name)? (?:is|are)(?: called| named)? (?P<name>{NAME_PATTERN})(?P<rest>(?:, .*| and .*)?)"
-)
-_PROJECT = lazy_regex(
-    rf"(?:(?:I'm|I am|We're|We are|I|We) (?:work(?:ing)? on|start(?:ed|ing)|running|building|leading)) (?:the |an? )?"
-    rf"(?:[\w-]+ )?(?:[Pp]roject(?: called| named)?,? (?P<name>{NAME_PATTERN})|(?P<other>{NAME_PATTERN}) "
-    rf"project)(?P<rest>(?:[ ,].*)?)"
-)
-_OF_PROJECT = lazy_regex(
-    rf"(?:[Tt]he (?P<name>{NAME_PATTERN}) [Pp]roject|[Pp]roject (?P<other>{NAME_PATTERN}))(?P<rest> .*)"
-)
-_KNOWN = lazy_regex(rf"(?P<name>{NAME_PATTERN})(?P<owns>'s)?(?P<rest>[ ,].*)")
-_BY_RELATION = lazy_regex(rf"(?P<alias>{_OURS} {_REL})(?P<owns>'s)?(?P<rest>[ ,].*)")
-
-_KIN_JA = "妹|姉|兄|弟|母|父|妻|夫|娘|息子|友人|同僚|上司"
-_KIN_ZH = "姐姐|妹妹|哥哥|弟弟|妈妈|母亲|爸爸|父亲|妻子|丈夫|女儿|儿子|朋友|同事|老板"
-_CJK_CALLED = lazy_regex(
-    rf"(?:私の)?(?P<ja>{_KIN_JA})の名前は(?P<name_ja>[^\s、。はがをの]{{1,12}}?)(?:です|だ)?[。]?"
-    rf"|我(?:的)?(?P<zh>{_KIN_ZH})(?:叫|名叫|的名字(?:是|叫))(?P<name_zh>[\u3400-\u9fff]{{2,4}})[。]?"
-)
-_CJK_LIVES = lazy_regex(
-    rf"(?:私の)?(?:{_KIN_JA})の(?P<name_ja>[^\s、。はがをの]{{1,12}})(?:さん)?は"
-    r"(?P<place_ja>[^\s、。はがを]{1,20})に住んで(?:いる|います)[。]?"
-    r"|(?P<name_zh>[\u3400-\u9fff]{2,4})(?:现在)?住在(?P<place_zh>[\u3400-\u9fff\w]{1,20}?)[。]?"
-)
+def is_single_relation(relation: str) -> bool:
+    """Whether one person has one of these at a time."""
+    return relation in read_alternatives("relations", "single_relations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +87,11 @@ def _in_words(said: str) -> Mention | None:
 
 def _related(found: re.Match[str], owns: bool) -> Mention:
     relation = found["relation"]
-    kind: EntityKind = "place" if relation in _PLACES else "thing" if relation in _ANIMALS else "person"
+    kind: EntityKind = "person"
+    if relation in read_alternatives("relations", "places"):
+        kind = "place"
+    elif relation in read_alternatives("relations", "animals"):
+        kind = "thing"
     rest = re.sub(r"^ (?:now|again|currently|these days)\b", "", found["rest"])
     return Mention(found["name"], kind, rest, f"{found['adjective']}{relation}", _alias(found), owns)
 
@@ -140,55 +103,7 @@ def _alias(found: re.Match[str]) -> str:
 
 
 def _is_no_name(name: str) -> bool:
-    return name.split()[0].casefold() in _NOT_NAMES
-
-
-_VALUE = r"(?P<value>\S.{0,160}?)"
-_PREDICATES: tuple[tuple[str, str, bool], ...] = (
-    (rf"(?:(?:now|currently|still) )?(?:lives?|is living) (?:in|at|near|with|on) {_VALUE}", "lives in", False),
-    (rf"(?:has |have )?(?:just )?moved (?:from .{{1,60}}? )?to {_VALUE}", "lives in", False),
-    (rf"(?:now |currently )?works? (?:at|for) {_VALUE}", "works at", False),
-    (rf"(?:now |currently )?works? as {_VALUE}", "works as", False),
-    (rf"(?:was|is) born (?:on|in) {_VALUE}", "born", False),
-    (r"(?:is|turned|has turned|will be) (?:now )?(?P<value>\d{1,3})(?: years? old)?", "age", False),
-    (r"(?:goes to|attends|is at) (?P<value>.{1,80}? (?:school|university|kindergarten|college))", "school", False),
-    (rf"stud(?:ies|y|ied) {_VALUE}", "studies", False),
-    (rf"is (?:married|engaged) to {_VALUE}", "married to", False),
-    (rf"(?:is|are) allergic to {_VALUE}", "allergic to", True),
-    (rf"(?:really )?(?:likes?|loves?|enjoys?|prefers?) {_VALUE}", "likes", True),
-    (rf"(?:hates?|dislikes?|can't stand|doesn't like|does not like) {_VALUE}", "dislikes", True),
-    (rf"speaks? {_VALUE}", "speaks", True),
-    (rf"plays? {_VALUE}", "plays", True),
-    (r"(?:has|owns) (?P<value>an? .{1,120}?)", "has", True),
-    (r"drives? (?P<value>an? .{1,120}?)", "drives", False),
-    (rf"starts? (?:at|on|in) {_VALUE}", "starts at", False),
-    (rf"(?:is due|ends?|finish(?:es)?) (?:at|on|in|by) {_VALUE}", "ends at", False),
-    (rf"opens? (?:at|on) {_VALUE}", "opens at", False),
-    (rf"clos(?:es?) (?:at|on) {_VALUE}", "closes at", False),
-    (rf"costs? {_VALUE}", "costs", False),
-    (rf"is led by {_VALUE}", "led by", False),
-    (rf"(?:is|lies) in (?P<value>[{CAPITAL_LETTERS}].{{0,80}}?)", "is in", False),
-    (r"is (?P<value>(?:an?|the) .{1,120}?)", "is", True),
-)
-_PATTERNS = [(lazy_regex(pattern), name, several) for pattern, name, several in _PREDICATES]
-_NO_LONGER = lazy_regex(
-    rf"(?:no longer|doesn't|does not) (?:lives?|(?P<works>works?)) (?:in|at|for) {_VALUE}(?: any ?more| anymore)?"
-)
-_OWNED = lazy_regex(
-    rf"(?P<thing>[a-z][\w-]*(?: [a-z][\w-]*){{0,2}}?) (?P<verb>is on|is at|is in|is|are|starts? at|ends? at|opens? at"
-    rf"|closes? at|costs?) {_VALUE}"
-)
-_VERBS = (
-    r"(?:no longer|now|currently|still|lives?|has|is|are|was|moved|works?|goes|attends|stud(?:ies|y|ied)|turned|likes?"
-    r"|loves?|enjoys?|prefers?|hates?|dislikes?|can't|doesn't|does not|speaks?|plays?|owns|drives?|starts?|ends?|opens?"
-    r"|closes?|costs?|finish(?:es)?|lies|will be)"
-)
-_NEXT = lazy_regex(rf",? (?:and|but) (?={_VERBS}\b)|, (?:who |which )?(?={_VERBS}\b)")
-_TRAILING_CLAUSE = lazy_regex(
-    r"(?:,? (?:and|but|because|since|so|while|where|which|who) (?:i|we|he|she|they|it|that|this|my|our|his|her)\b.*"
-    r"|,? (?:now|these days|at the moment|currently|again))$",
-    re.IGNORECASE,
-)
+    return name.split()[0].casefold() in read_alternatives("relations", "not_names")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +134,11 @@ def _claim_in_clause(part: str) -> AttributeClaim | None:
     gone = _NO_LONGER.fullmatch(part)
     if gone:
         return AttributeClaim("works at" if gone["works"] else "lives in", _value(gone["value"]), is_ended=True)
-    for pattern, name, several in _PATTERNS:
+    for row, pattern in read_pattern_rows("relations", "predicate"):
         found = pattern.fullmatch(part)
         if found:
             value = _value(found["value"])
-            return AttributeClaim(name, value, several) if value else None
+            return AttributeClaim(row["name"], value, row.get("is_multi_valued", False)) if value else None
     return None
 
 
@@ -231,3 +146,106 @@ def _value(raw: str) -> str:
     """ "" where part of it is quoted from somebody."""
     value = _TRAILING_CLAUSE.sub("", raw).strip(" ,;:.")
     return "" if "·" in value else value
+
+
+SELF_SUBJECT = "self"
+PLACE_ATTRIBUTE = "place"
+_MATTER = load_pattern("relations", "matter")
+_PLACED = load_pattern("relations", "placed")
+_FAVOURITE = load_pattern("relations", "favourite")
+_PREFERS = load_pattern("relations", "prefers")
+_CLAUSE = lazy_regex(r"[,.;:!?。，] ?")
+# "Jonas, my best friend from school, lives ...": who they are stands between the name and the verb.
+_WHO_THEY_ARE = load_pattern("relations", "who_they_are")
+_NO_NAME = load_pattern("relations", "no_name")
+_FRONT = lazy_regex(r"^(?:the|a|an|now|in|at|on|to|about|around) ")
+_OF_TIME = load_pattern("relations", "of_time")
+_LONGEST_SUBJECT = 40
+
+
+def _ignored() -> frozenset[str]:
+    return read_alternatives("relations", "ignored")
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSlot:
+    """`value` is what is said of the `matter` of `subject`, folded."""
+
+    attribute: str
+    subject: str
+    value: str
+
+
+def find_slots(text: str) -> list[AttributeSlot]:
+    """What a statement fills, main clause by main clause."""
+    text = _WHO_THEY_ARE.sub(r"\1 ", text)
+    folded = " ".join(fold_text(text[:1_000]).replace("’", "'").split())
+    return [one for one in dict.fromkeys(_slots(folded)) if not _names_nobody(one, text)]
+
+
+def _names_nobody(slot: AttributeSlot, text: str) -> bool:
+    """Whether it says of somebody how they are, not who they are: "Dad's on the mend" names no father."""
+    if not is_single_relation(slot.attribute.removeprefix("of ")):
+        return False
+    first = slot.value.split(" ")[0]
+    named = re.search(rf"(?<!\w){re.escape(first)}(?!\w)", text, re.IGNORECASE)
+    return _NO_NAME.match(slot.value) is not None or (named is not None and named[0].islower() and not text.islower())
+
+
+def _slots(folded: str) -> Iterator[AttributeSlot]:
+    for row, form in read_pattern_rows("relations", "form"):
+        matter = row["attribute"]
+        for found in form.finditer(folded):
+            value = _bare(found["value"])
+            if not value or (matter in ("home", "work") and _OF_TIME.match(value)):
+                continue
+            who = found.groupdict().get("who") or _before(folded, found.start())
+            subject = _subject(who)
+            if matter == "home" and "mov" in found[0] and subject != SELF_SUBJECT and not _is_somebody(who):
+                continue
+            yield AttributeSlot(matter, subject, value)
+    for found in _PLACED.finditer(folded):
+        words = [word for word in _before(folded, found.start()).split() if word not in _ignored()]
+        yield AttributeSlot(
+            PLACE_ATTRIBUTE,
+            " ".join(word.removesuffix("'s") for word in words[-3:]) or SELF_SUBJECT,
+            _bare(found["value"]),
+        )
+    for found in _FAVOURITE.finditer(folded):
+        yield AttributeSlot(
+            f"favourite {found['what'].strip()}", _subject(_before(folded, found.start())), _bare(found["value"])
+        )
+    for found in _PREFERS.finditer(folded):
+        both = "|".join(sorted((found["more"], found["less"])))
+        yield AttributeSlot(f"prefers {both}", _subject(_before(folded, found.start())), found["more"])
+    for found in _MATTER.finditer(folded):
+        owner = " ".join(word for word in found["head"].split() if word not in _ignored())
+        yield AttributeSlot(f"of {found['noun']}", owner, _bare(found["value"]))
+
+
+def _before(folded: str, place: int) -> str:
+    """What stands before a verb in its clause."""
+    return _CLAUSE.split(folded[max(0, place - _LONGEST_SUBJECT) : place])[-1]
+
+
+def _subject(who: str) -> str:
+    words = [word for word in re.findall(r"[\w'-]+", who) if word not in _ignored()]
+    if not words or {words[0], words[-1]} & read_alternatives("relations", "self_words"):
+        return SELF_SUBJECT
+    return str(words[-1]).removesuffix("'s")
+
+
+def _is_somebody(who: str) -> bool:
+    """Not a meeting that was moved to another room."""
+    words = [word for word in re.findall(r"[\w'-]+", who) if word not in _ignored()]
+    return (len(words) == 1 and not re.search(r"\b(?:the|my|our)\b", who)) or bool(
+        re.search(
+            r"\b(?:sister|brother|mum|mom|mother|dad|father|son|daughter|friend|aunt|uncle|cousin|grand\w+|boss"
+            r"|parents)\b",
+            who,
+        )
+    )
+
+
+def _bare(value: str) -> str:
+    return _FRONT.sub("", value.strip().strip("\"'“”")).strip()

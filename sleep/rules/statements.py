@@ -78,43 +78,20 @@ _ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelft
 _COUNT |= {word: str(n) for n, word in enumerate(_ORDINALS.split(), 3)}
 _COMPOUND = lazy_regex(rf"\b({_TENS.replace(' ', '|')})[- ](one|two|three|four|five|six|seven|eight|nine)\b")
 
-_NUMBER = lazy_regex(
-    r"(?<![\w.])(\d{1,2})[:.](\d{2})(?!\d)(?: ?(am|pm)\b)?|(?<![\w.])(\d{1,2}) ?(am|pm)\b"
-    r"|(?<![\w])(\d+(?:[., ]\d{3})*(?:[.,]\d+)?) ?(k\b|thousand\b|m\b|million\b)?(?:st\b|nd\b|rd\b|th\b)?"
-)
+_NUMBER = load_pattern("statements", "number")
 _ENDS = load_pattern("statements", "ends")
 _DENIES = load_pattern("statements", "denies")
 _CHANGES = load_pattern("statements", "changes")
 _ADDS = load_pattern("statements", "adds")
 _HAPPENED = load_pattern("statements", "happened")
 _INDEFINITE = load_pattern("statements", "indefinite")
-_REASON = lazy_regex(
-    r",? (?:because|since|so that|due to|which|as (?=the|my|our|we|i|he|she|they)|weil|parce que|porque)\b"
-)
+_REASON = load_pattern("statements", "reason")
 _CLAUSES = lazy_regex(r"[,;:.!] | - | and (?=(?:the|my|our|i|we|it|he|she|they)\b)| but | so (?!that)")
-_NOT = lazy_regex(
-    r"(?:(?P<before>[\w']+)(?P<comma>,?)|\A) *(?:and |so |- )?\b(?P<how>not|instead of|rather than|nicht|statt|pas"
-    r"|et non|no|ikke)"
-    r" (?P<old>[^,;.!?]{1,60})"
-)
-_BUT = lazy_regex(
-    r"\b(?:not|isn't|aren't|wasn't) (?P<old>[^,;.!?]{1,40}?),? (?:[^.!?]{1,50}, )?(?:but|it's|its|he's|she's|they're)\b"
-    r"|\bnicht (?P<alt>[^,;.!?]{1,40}?),? sondern\b"
-)
-_FROM_TO = lazy_regex(
-    r"\b(?:mov\w+|chang\w+|switch\w*|went|gone|go(?:es)?|rais\w+|lower\w+|increas\w+|dropp\w+|reduc\w+|up|down"
-    r"|postponed"
-    r"|pushed|brought|put)\b[^.;]{0,40}?\bfrom (?P<old>[^,;.!?]{1,40}?) (?:up |down |over )?(?:to|into)\b"
-    r"|\bvon (?P<von>[^,;.!?]{1,40}?) (?:nach|auf)\b|\bfra (?P<fra>[^,;.!?]{1,40}?) til\b|\bde (?P<de>\w+) a (?=\w)"
-)
-_WAS = lazy_regex(
-    r"\b(?:used to be|formerly|previously|replac(?:es|ed|ing)) (?P<old>[^,;.!?]{1,40})"
-    r"|\bwas (?P<was>[^,;.!?]{1,30}),? (?:and |but )?(?:is |it's |it is )?now\b"
-)
-_CJK_NOT = lazy_regex(
-    r"(?:不是|并非)(?P<zh>[^，。,]{1,15})|(?P<ja>[^、。，はが]{1,15})(?:しゃなくて|てはなく)"
-    r"|从(?P<cong>[^，。]{1,10})(?:搬|改|换)"
-)
+_NOT = load_pattern("statements", "not")
+_BUT = load_pattern("statements", "but")
+_FROM_TO = load_pattern("statements", "from_to")
+_WAS = load_pattern("statements", "was")
+_CJK_NOT = load_pattern("statements", "cjk_not")
 
 _LIKES = load_pattern("statements", "likes")
 _HATES = load_pattern("statements", "hates")

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from assistant.core.text import fold_text, lazy_regex
+from assistant.core.text import fold_text
 from sleep.rules.corrections import find_corrected
-from sleep.rules.slots import PLACE_ATTRIBUTE, SELF_SUBJECT, AttributeSlot, find_slots
+from sleep.rules.pattern_files import load_pattern
+from sleep.rules.relations import PLACE_ATTRIBUTE, SELF_SUBJECT, AttributeSlot, find_slots
 from sleep.rules.statements import Statement, is_same_stem, parse_statement, stem_word
 
 Verdict = Literal["new", "same", "supersedes", "separate"]
@@ -143,11 +144,7 @@ def restate_correction(said: str, about: str) -> str:
     return said
 
 
-_NEW_VALUE = lazy_regex(
-    r"\b(?:(?:it'?s|it is|make (?:it|that)|i meant?|that's|to|no|actually|sorry|on|at|in|now),? )+"
-    r"(?P<value>[^,;!?]{1,40}?)(?:,? not | instead| now|,? rather than|[,;!?]|\.?$)",
-    re.IGNORECASE,
-)
+_NEW_VALUE = load_pattern("supersede", "new_value")
 
 # ----------------------------------------------------------------------------------------------------------- supersedes
 
@@ -296,14 +293,7 @@ def _contains(more: Statement, less: Statement) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ compared
 
-_ABOUT = lazy_regex(
-    r"^(?:(?:and|but|so|ok|well|actually|now|no|yes|oh|sorry)\b,? ?)*"
-    r"(?P<who>(?:(?:my|our|the|his|her|their) )?(?:[\w'-]+ ){0,3}?[\w'-]+?)(?:'s)? (?:is|are|was|has|have|will"
-    r"|lives?|works?"
-    r"|likes?|loves?"
-    r"|hates?|goes|plays?|wants?|needs?|starts?|moved|called|turned|opens?|closes?|costs?|comes?|leaves?|lands?"
-    r"|ends?|takes?|gets?|uses?|speaks?|eats?|drinks?|prefers?)\b"
-)
+_ABOUT = load_pattern("supersede", "about")
 _FIRST_PERSON_WORDS = "i we i'm we're ive i've we've user us me it that this there he she they you"
 _FIRST_PERSON = frozenset(_FIRST_PERSON_WORDS.split())
 _LITTLE_WORDS = "my our the his her their a an user user's and but so now"

@@ -42,7 +42,7 @@ def test_every_sign_compiles_and_weighs_something_on_its_side() -> None:
 def test_every_pattern_that_the_rules_name_is_in_its_file() -> None:
     named = [
         match
-        for path in DATA_FILES.parent.glob("*.py")
+        for path in DATA_FILES.parents[1].glob("*/*.py")
         for match in re.findall(r'load_pattern\("(\w+)", "(\w+)"\)', path.read_text(encoding="utf-8"))
     ]
     assert len(named) > 50
