@@ -1,4 +1,4 @@
-"""What a sleep may spend, and a model that is asked only while that lasts.
+"""What a sleep may spend, a model that is asked only while that lasts, and how a model is asked for a whole reply.
 
 What always holds: before each call its worst case is added to what this sleep has spent by the ledger, failed tries
 included; where both together pass the limit the call is not made, and nor is any later one of that sleep. Then it is as
@@ -10,14 +10,17 @@ bounded by the caps in tokens that hold for every call.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from datetime import datetime
 
-from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
+from assistant.core.errors import BudgetExceeded, ModelError, RepeatedRequestBlocked
 from assistant.core.messages import Usage
-from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelReply, ModelRequest
 from assistant.core.ports import Model
 
-_OFFLINE = "offline"
+OFFLINE = "offline"
+CostFunction = Callable[[str, str, Usage], float | None]
+"""(provider, model, usage) -> US dollars; None where no price is known."""
 
 WorstCaseCost = Callable[[Model, ModelRequest], float | None]
 """The most that a call may cost, in US dollars; None where no price is known."""
@@ -83,7 +86,7 @@ class BudgetedModel:
 
     @property
     def provider(self) -> str:
-        return _OFFLINE if self._purse.is_exhausted else self._model.provider
+        return OFFLINE if self._purse.is_exhausted else self._model.provider
 
     async def limits(self) -> ModelLimits:
         return await self._model.limits()
@@ -109,7 +112,20 @@ class BudgetedModel:
         await self._model.aclose()
 
 
-CostFunction = Callable[[str, str, Usage], float | None]
+async def complete(model: Model, request: ModelRequest, purpose: CallPurpose, session: str) -> ModelReply:
+    """The reply, once it is whole. Raises `ModelError`, also where the stream ends without one, and `StoreError` where
+    the call cannot be metered."""
+    reply: ModelReply | None = None
+    async with aclosing(model.stream(request, purpose, session=session)) as events:
+        async for event in events:
+            if isinstance(event, ModelReply):
+                reply = event
+    if reply is None:
+        raise ModelError("the stream ended without an answer", kind="network")
+    return reply
 
 
-OFFLINE = "offline"
+def cost_of_reply(model: Model, reply: ModelReply, cost: CostFunction) -> float | None:
+    """As it was billed, else by its price, in US dollars; None where no price is known."""
+    billed = reply.usage.cost_usd
+    return cost(model.provider, reply.message.model or model.name, reply.usage) if billed is None else billed

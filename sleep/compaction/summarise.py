@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from assistant.context.tokens import TokenCounter
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import Message, Usage
-from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest
+from assistant.core.model_api import ModelRequest
 from assistant.core.ports import Model, ModelPair, UseModels
 from sleep.compaction.answer import (
     DECLINED,
@@ -35,7 +34,7 @@ from sleep.compaction.answer import (
     merge_answers,
     parse_summary_answer,
 )
-from sleep.compaction.budget import OFFLINE, CostFunction, SleepBudget
+from sleep.compaction.budget import OFFLINE, CostFunction, SleepBudget, complete, cost_of_reply
 from sleep.compaction.extractive import collect_key_facts, summarise_without_model
 from sleep.compaction.prompts import (
     SummaryPrompts,
@@ -341,9 +340,6 @@ def _tokens_of(request: ModelRequest, counter: TokenCounter) -> int:
     return system + sum(counter.count_message(message) for message in request.messages)
 
 
-"""(provider, model, usage) -> US dollars; None where no price is known."""
-
-
 @dataclass(slots=True)
 class SummaryAttempts:
     """What was tried for one summary: a line for each failure, the calls, what they cost (None where that is not known
@@ -371,29 +367,16 @@ async def request_summary(
     """The answer, or in a few words why it is none; with a `purse` it is asked for in sleep. Raises `Overflow`, and
     `Unusable` where nobody answered."""
     attempts.calls += 1
-    reply = await _reply(model, request, session, sleep_budget)
+    try:
+        reply = await complete(model, request, "summary" if sleep_budget is None else "sleep_summary", session)
+    except ModelError as error:
+        if sleep_budget is not None and isinstance(error, BudgetExceeded):
+            sleep_budget.record_refusal(error)
+        raise (SummaryOverflow if error.kind == "overflow" else SummaryUnusable)(str(error)) from None
     by = reply.message.model or model.name
-    known = reply.usage.cost_usd
-    attempts.record_answer(cost(model.provider, by, reply.usage) if known is None else known, by)
+    attempts.record_answer(cost_of_reply(model, reply, cost), by)
     if reply.stop == "overflow":
         raise SummaryOverflow("the window was full before the answer was whole")
     if by == OFFLINE:
         raise SummaryUnusable("only the built-in model answered")
     return parse_summary_answer(reply)
-
-
-async def _reply(model: Model, request: ModelRequest, session: str, purse: SleepBudget | None) -> ModelReply:
-    reply: ModelReply | None = None
-    purpose: CallPurpose = "summary" if purse is None else "sleep_summary"
-    try:
-        async with aclosing(model.stream(request, purpose, session=session)) as events:
-            async for event in events:
-                if isinstance(event, ModelReply):
-                    reply = event
-    except ModelError as error:
-        if purse is not None and isinstance(error, BudgetExceeded):
-            purse.record_refusal(error)
-        raise (SummaryOverflow if error.kind == "overflow" else SummaryUnusable)(str(error)) from None
-    if reply is None:
-        raise SummaryUnusable("the stream ended without an answer")
-    return reply

@@ -28,6 +28,7 @@ from assistant.core.text import lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.values import SummaryInput
+from sleep.rules.pattern_files import read_words
 
 Count = Callable[[str], int]
 
@@ -254,27 +255,6 @@ _SCRIPTS = (
 _DENSE = frozenset({"kana", "hangul", "han"})
 # Code, addresses, paths and identifiers are the same in every language.
 _NOT_WORDS = lazy_regex(r"```.*?(?:```|\Z)|`[^`\n]*`|(?<![!-~])[!-~]*[\d/\\@_<>{}=][!-~]*", re.DOTALL)
-_STOP_WORDS = {
-    "en": "the and of to in is was that for with on it as are be this have from they you he she were had not but",
-    "de": "der die das und ist nicht ein eine ich zu mit sich auf für war den von im dem auch es hat sie wird sind",
-    "fr": "le la les et est une un des du que pour dans pas sur avec il elle ce cette qui au été sont nous vous plus",
-    "es": "el la los las y es una un que por para con no se su del en lo como más está fue son pero muy sus al",
-    "it": "il la che di e è un una per non con del della sono gli i le si da nel anche ha più alla come questo",
-    "pt": "o a os as e é um uma que de para com não se do da em por mais foi são ao na no sua como está muito",
-    "nl": "de het een en van is dat niet in op te zijn met voor was aan er ook als maar bij naar heeft hij zij",
-    "no": "og er det i på en til som av med for ikke jeg har den vi å var et hun han skal kan fra også ble",
-    "sv": "och är det i på en till som av med för inte jag har den vi att var ett hon han ska kan från också blev",
-    "da": "og er det i på en til som af med for ikke jeg har den vi at var et hun han skal kan fra også blev",
-    "fi": "ja on ei se että oli hän mutta kun ovat myös jos tai niin kuin minä ole hänen joka sen olen vielä",
-    "pl": "i w na się nie jest z do to że a o jak ale po co tak za od czy już tylko jego jej są był była",
-    "cs": "a v na se je že to s z do o ale jak po tak za od by si pro jsem jsou byl byla jeho které",
-    "hu": "a az és hogy nem is egy van meg de ez volt csak már mint ha vagy majd még azt ki lesz nagyon",
-    "ro": "și în de la cu nu este o un pe că a din pentru mai care sunt ce fi au dar sau am fost",
-    "tr": "ve bir bu da de için ile çok ne ben o var mi gibi daha değil ama sonra kadar olarak olan",
-    "id": "yang dan di ini itu dengan untuk tidak dari dalam akan pada ke saya ada juga sudah bisa kami adalah",
-    "vi": "và là của có không được cho một này với trong đã các người tôi những khi để ở thì cũng",
-}
-_STOPS = {language: frozenset(words.split()) for language, words in _STOP_WORDS.items()}
 # Languages that share most of their small words are taken for one.
 _ALIKE = (frozenset({"no", "da", "sv"}), frozenset({"es", "pt", "it"}), frozenset({"pl", "cs"}))
 _ROLES = ("user", "assistant")
@@ -332,7 +312,10 @@ def _main_script(shares: dict[str, float]) -> str | None:
 def _language(text: str) -> str | None:
     """The language whose small words the text has by far the most of; None where that is not clear."""
     words = Counter(re.findall(r"[^\W\d_]+", text.casefold()))
-    counts = sorted(((sum(words[w] for w in stops), language) for language, stops in _STOPS.items()), reverse=True)
+    small_words = read_words("language_words")
+    counts = sorted(
+        ((sum(words[word] for word in small_words[name].split()), name) for name in small_words), reverse=True
+    )
     best, language = counts[0]
     rival = next((count for count, other in counts[1:] if not _alike(language, other)), 0)
     return language if best >= _ENOUGH_STOPS and best >= _CLEARLY * max(1, rival) else None

@@ -10,11 +10,8 @@ What always holds:
 from __future__ import annotations
 
 import contextlib
-import json
-import re
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Any
@@ -26,7 +23,8 @@ from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import Model
 from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.records import LogRecord
-from assistant.core.text import lazy_regex
+from sleep.compaction.budget import OFFLINE, complete
+from sleep.cycle.llm_json import parse_json_lines, tagged_pattern
 from sleep.cycle.validate import KnownTexts, find_refusal_reason, is_readable, normalise_text
 from sleep.rules.corrections import is_correction, is_retraction
 from sleep.rules.extract_statements import SourcedStatement, extract_from_conversation, find_personal_question
@@ -34,7 +32,6 @@ from sleep.rules.importance import score_importance
 
 _KINDS = ("fact", "preference", "decision", "task")
 CORRECTION_TAG = "correction"
-_OFFLINE = "offline"
 _NAMESPACE = uuid.UUID("6f2f3a52-9a2a-4f0e-8f5b-2a9b2d3f5c11")
 _ANSWER_TOKENS = 2_000
 _LONGEST_MESSAGE = 6_000
@@ -43,8 +40,7 @@ _BYTES_A_TOKEN = 3
 _TOKENS_A_LINE = 12
 # A batch takes at most this share of the model's window: the rest is for the prompt, what is known, and the answer.
 _SHARE_OF_WINDOW = 3
-_TAGGED = lazy_regex(r"<memories>((?:(?!<memories>).)*?)(?:</memories>|\Z)", re.DOTALL | re.IGNORECASE)
-_FRAMING = ("", "[", "]", "```", "```json", "```jsonl")
+_TAGGED = tagged_pattern("memories")
 # What may well be over at the next try. Nothing was wrong with the messages.
 _PASSING = ("rate_limit", "overload", "auth", "budget", "network")
 
@@ -112,12 +108,12 @@ class Extractor:
         if not spoken:
             return ExtractionResult(0, ())
         model = self._model()
-        if model.provider == _OFFLINE:
+        if model.provider == OFFLINE:
             return self.extract_without_model(spoken, known)
         try:
             reply = await self._ask(model, spoken, known)
         except ModelError as error:
-            if self._model().provider == _OFFLINE:
+            if self._model().provider == OFFLINE:
                 # Nobody may be asked any more.
                 return self.extract_without_model(spoken, known)
             passing = error.kind in _PASSING
@@ -163,14 +159,7 @@ class Extractor:
             (Message("user", words),),
             max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
         )
-        session, reply = records[0].session, None
-        async with aclosing(model.stream(request, "extraction", session=session)) as events:
-            async for event in events:
-                if isinstance(event, ModelReply):
-                    reply = event
-        if reply is None:
-            raise ModelError("the stream ended without an answer", kind="network")
-        return reply
+        return await complete(model, request, "extraction", records[0].session)
 
 
 def _parted(records: Sequence[LogRecord], following: LogRecord) -> int:
@@ -223,7 +212,7 @@ def parse_entries(
     entries: list[JournalEntry] = []
     rejected: list[str] = []
     usable = False
-    for raw in _items(tagged[-1]):
+    for raw in parse_json_lines(tagged[-1]):
         entry = _parsed(raw, by_id)
         if isinstance(entry, str):
             rejected.append(entry)
@@ -239,24 +228,6 @@ def parse_entries(
     if rejected and not usable:
         return None, tuple(rejected)
     return tuple(entries), tuple(rejected)
-
-
-def _items(body: str) -> list[Any]:
-    """The JSON values of an answer: one array, or one a line. What is no JSON stays text."""
-    stripped = "\n".join(line for line in body.strip().splitlines() if not line.strip().startswith("```"))
-    try:
-        whole = json.loads(stripped)
-    except json.JSONDecodeError:
-        lines = (line.strip() for line in body.splitlines())
-        return [_value(line.rstrip(",")) for line in lines if line not in _FRAMING]
-    return whole if isinstance(whole, list) else [whole]
-
-
-def _value(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        return line
 
 
 def _parsed(raw: Any, by_id: dict[int, LogRecord]) -> JournalEntry | str:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message
-from assistant.core.model_api import CallPurpose, ModelReply, ModelRequest, SystemBlock
+from assistant.core.model_api import CallPurpose, ModelRequest, SystemBlock
 from assistant.core.ports import Model
-from sleep.compaction.budget import OFFLINE, CostFunction
+from assistant.core.text import lazy_regex
+from sleep.compaction.budget import OFFLINE, CostFunction, complete, cost_of_reply
 
 _FRAMING = ("", "[", "]", "```", "```json", "```jsonl")
 _ANSWER_TOKENS = 4_000
@@ -41,7 +41,7 @@ class JsonLinesModel:
     ) -> None:
         self._model = model
         self._prompt = prompt.strip()
-        self._tagged = re.compile(rf"<{tag}>((?:(?!<{tag}>).)*?)(?:</{tag}>|\Z)", re.DOTALL | re.IGNORECASE)
+        self._tagged = tagged_pattern(tag)
         self._purpose: CallPurpose = purpose
         self._cost = cost
 
@@ -58,38 +58,34 @@ class JsonLinesModel:
             (Message("user", words),),
             max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
         )
-        reply: ModelReply | None = None
         try:
-            async with aclosing(model.stream(request, self._purpose, session=session)) as events:
-                async for event in events:
-                    if isinstance(event, ModelReply):
-                        reply = event
+            reply = await complete(model, request, self._purpose, session)
         except ModelError as error:
             return JsonAnswer(None, failure=f"the model failed: {error}")
-        if reply is None:
-            return JsonAnswer(None, failure="the model failed: the stream ended without an answer")
         by = reply.message.model or model.name
-        billed = reply.usage.cost_usd
-        cost = self._cost(model.provider, by, reply.usage) if billed is None else billed
+        cost = cost_of_reply(model, reply, self._cost)
         tagged = self._tagged.findall(reply.message.content)
         if by == OFFLINE or reply.stop == "refusal" or reply.message.tool_calls or not tagged:
             why = "only the built-in model answered" if by == OFFLINE else "the model answered no list"
             return JsonAnswer(None, cost, why)
-        return JsonAnswer(tuple(_items(tagged[-1])), cost)
+        return JsonAnswer(tuple(one for one in parse_json_lines(tagged[-1]) if isinstance(one, dict)), cost)
 
 
-def _items(body: str) -> list[dict[str, Any]]:
-    """One array, or one object a line; what is neither is passed over."""
-    stripped = "\n".join(line for line in body.strip().splitlines() if not line.strip().startswith("```"))
-    whole = _value(stripped)
-    if whole is None:
-        whole = [_value(line.strip().rstrip(",")) for line in body.splitlines() if line.strip() not in _FRAMING]
-    listed = whole if isinstance(whole, list) else [whole]
-    return [one for one in listed if isinstance(one, dict)]
+def tagged_pattern(tag: str) -> re.Pattern[str]:
+    """What stands between two tags, or after the first to the end."""
+    return lazy_regex(rf"<{tag}>((?:(?!<{tag}>).)*?)(?:</{tag}>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def parse_json_lines(body: str) -> list[Any]:
+    """The JSON values of an answer: those of one array, or one a line. A line that is no JSON stays text."""
+    whole = _value("\n".join(line for line in body.strip().splitlines() if not line.strip().startswith("```")))
+    if isinstance(whole, str):
+        return [_value(line.strip().rstrip(",")) for line in body.splitlines() if line.strip() not in _FRAMING]
+    return whole if isinstance(whole, list) else [whole]
 
 
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        return text

@@ -34,15 +34,12 @@ _MANY_WORDS = 5
 # A correction tells that something lasts. A clause beside a question or an order has to speak for itself.
 _FOR_CORRECTING = 0.9
 _FOR_SAYING_SO = 1.6
-_FOR_GOING_ON = 0.9
 _FOR_BEING_NOTED = 0.8
-_EXTRA_WEIGHT_BESIDE = 0.2
 _OF_SOMEBODY = 0.6
 _OF_ONE = 1.2
 _LONG = 18
 # An edge of a sentence that weighs less only passes.
 _EDGE = -2.5
-_JOINT = load_pattern("clauses", "joint")
 _OF_SOMEBODY_NAMED = lazy_regex(r"^(?:who|which|whose)\b", re.IGNORECASE)
 _HANGS_ON = lazy_regex(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
 _SUBJECT = load_pattern("clauses", "subject")
@@ -68,7 +65,6 @@ class SentenceContext:
     told something, which "she" or "it" may go on with; `noted`: whoever was told took note."""
 
     after_announcement: bool = False
-    after_statement: bool = False
     was_acknowledged: bool = False
 
 
@@ -83,8 +79,6 @@ def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
         - _FOR_CORRECTING * correcting
         - _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
     )
-    if depends_on_previous(strip_opening_words(own)) and (correcting or beside.after_statement):
-        need -= _FOR_GOING_ON
     need -= _FOR_BEING_NOTED * beside.was_acknowledged
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
@@ -96,7 +90,7 @@ def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
 
 def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
     """What is told in the same breath as something is asked, ordered or supposed."""
-    lasting = [part for part in parts if part.states and part.weight >= need + _EXTRA_WEIGHT_BESIDE]
+    lasting = [part for part in parts if part.states and part.weight >= need]
     if not lasting:
         return _of_whom_it_is_asked(sentence, own, parts)
     first, end = parts.index(lasting[0]), parts.index(lasting[-1])
@@ -122,7 +116,7 @@ def _parts(own: str, sentence: Sentence) -> list[_Clause]:
         own_weight = score_clause(strip_opening_words(clause)) + (
             durable_threshold() if is_standing_instruction(clause) else 0.0
         )
-        stands = own_weight >= durable_threshold() + _EXTRA_WEIGHT_BESIDE and _has_subject(clause)
+        stands = own_weight >= durable_threshold() and _has_subject(clause)
         doing = begins or (doing and not stands)
         small = is_small_talk_clause(clause) and not begins
         states = not doing and not is_disclaimer(clause) and not small
@@ -190,10 +184,7 @@ def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
     if len(sentence.text) != len(sentence.own_text):
         return sentence.text
     whole = start == 0 and end >= len(own.rstrip(" .!"))
-    words = sentence.text[: len(own)] if whole else sentence.text[start:end].strip(" ,;:–—-()")
-    found = _JOINT.match(words)
-    rest = words[found.end() :] if found else words
-    return rest or words
+    return sentence.text[: len(own)] if whole else sentence.text[start:end].strip(" ,;:–—-()")
 
 
 def is_too_short(own: str) -> bool:

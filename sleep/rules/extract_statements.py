@@ -147,7 +147,7 @@ def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[ExtractedState
     for sentence in said:
         one = _statement_of_sentence(
             sentence,
-            SentenceContext(after_announcement=announced, after_statement=last is not None, was_acknowledged=noted),
+            SentenceContext(after_announcement=announced, was_acknowledged=noted),
         )
         if (
             one is not None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, character_pairs, fold_text, lazy_regex
-from sleep.rules.pattern_files import load_pattern, read_word_set
+from sleep.rules.pattern_files import load_pattern, read_word_set, read_words
 from sleep.rules.sentences import expand_shorthand
 
 _LONGEST = 1_500
@@ -22,60 +22,14 @@ _LONGEST = 1_500
 _DATED = lazy_regex(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
 _ALIKE = 0.75
 
-_DAYS = (
-    "monday mon montag lundi lunes mandag",
-    "tuesday tue tues dienstag mardi martes tirsdag",
-    "wednesday wed weds mittwoch mercredi miercoles onsdag",
-    "thursday thu thur thurs donnerstag jeudi jueves torsdag",
-    "friday fri freitag vendredi viernes fredag",
-    "saturday sat samstag samedi sabado lordag",
-    "sunday sun sonntag dimanche domingo sondag søndag",
-)
-_MONTHS = (
-    "january jan januar janvier enero",
-    "february feb februar fevrier febrero",
-    "march marz mars marzo",
-    "april apr avril abril",
-    "may mai mayo",
-    "june jun juni juin junio",
-    "july jul juli juillet julio",
-    "august aug aout agosto",
-    "september sep sept septembre septiembre",
-    "october oct oktober octobre octubre",
-    "november nov novembre noviembre",
-    "december dec dezember desember decembre diciembre",
-)
-_DAY = {name: f"day{n}" for n, names in enumerate(_DAYS) for name in names.split()}
-_MONTH = {name: f"month{n}" for n, names in enumerate(_MONTHS) for name in names.split()}
-_COUNT = {
-    word: str(n)
-    for n, words in enumerate(
-        (
-            "zero",
-            "one eins",
-            "two zwei deux dos",
-            "three drei trois tres",
-            "four vier quatre cuatro",
-            "five funf cinq",
-            "six sechs seis",
-            "seven sieben",
-            "eight acht huit ocho",
-            "nine neun neuf",
-            "ten zehn dix diez",
-            "eleven elf",
-            "twelve zwolf douze doce",
-        )
-    )
-    for word in words.split()
-    if word != "one"
-}
-_TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+
+@cache
+def _by_word(table: str) -> dict[str, str]:
+    """The value of each word of a table of `words.toml`."""
+    return {word: value for value, words in read_words(table).items() for word in words.split()}
+
+
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_COUNT |= {word: str(n) for n, word in enumerate(_TEENS.split(), 13)}
-_COUNT |= {word: str(10 * n) for n, word in enumerate(_TENS.split(), 2)}
-_COUNT |= {f"{word}th".replace("tyth", "tieth"): n for word, n in _COUNT.items() if n.isdigit() and 13 <= int(n) < 100}
-_ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-_COUNT |= {word: str(n) for n, word in enumerate(_ORDINALS.split(), 3)}
 _COMPOUND = lazy_regex(rf"\b({_TENS.replace(' ', '|')})[- ](one|two|three|four|five|six|seven|eight|nine)\b")
 
 _NUMBER = load_pattern("statements", "number")
@@ -194,7 +148,7 @@ def _stems(folded: str) -> Iterator[str]:
     for word in WORD.findall(plain):
         if SPACELESS_RUN.fullmatch(word):
             yield from character_pairs(word) or [word]
-        elif word not in _small_words() and word not in _COUNT and _of_calendar(word) is None and not word.isdigit():
+        elif not (word in _small_words() or word in _by_word("numbers") or _of_calendar(word) or word.isdigit()):
             yield stem_word(word)
 
 
@@ -219,14 +173,17 @@ def is_same_stem(word: str, other: str) -> bool:
 
 
 def _of_calendar(word: str) -> tuple[str, str] | None:
-    bare = word[:-1] if word.endswith("s") and word not in _DAY and word not in _MONTH else word
-    if bare in _DAY:
-        return ("day", _DAY[bare])
-    return ("month", _MONTH[bare]) if bare in _MONTH else None
+    """("day", "day0") to ("month", "month11")."""
+    for kind, table in (("day", _by_word("days")), ("month", _by_word("months"))):
+        value = table.get(word) or table.get(word.removesuffix("s"))
+        if value is not None:
+            return kind, value
+    return None
 
 
 def _values(folded: str) -> Iterator[tuple[str, str]]:
-    folded = _COMPOUND.sub(lambda found: str(int(_COUNT[found[1]]) + int(_COUNT.get(found[2], "1"))), folded)
+    numbers = _by_word("numbers")
+    folded = _COMPOUND.sub(lambda found: str(int(numbers[found[1]]) + int(numbers.get(found[2], "1"))), folded)
     for found in _NUMBER.finditer(folded):
         hour, minute, half, bare_hour, bare_half, number, times = found.groups()
         if bare_hour or half:
@@ -239,8 +196,8 @@ def _values(folded: str) -> Iterator[tuple[str, str]]:
         calendar = _of_calendar(word)
         if calendar is not None and not (word in ("may", "mars", "sun", "sat", "wed") and not _is_date(word, folded)):
             yield calendar
-        elif word in _COUNT:
-            yield ("number", _COUNT[word])
+        elif word in numbers:
+            yield ("number", numbers[word])
 
 
 def _is_date(word: str, folded: str) -> bool:

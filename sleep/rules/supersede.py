@@ -19,7 +19,7 @@ from typing import Literal
 
 from assistant.core.text import fold_text
 from sleep.rules.corrections import find_corrected
-from sleep.rules.pattern_files import load_pattern
+from sleep.rules.pattern_files import load_pattern, read_word_set
 from sleep.rules.relations import PLACE_ATTRIBUTE, SELF_SUBJECT, AttributeSlot, find_slots
 from sleep.rules.statements import Statement, is_same_stem, parse_statement, stem_word
 
@@ -33,8 +33,6 @@ _CLOSE = 0.6
 # What "it" and "that" may mean is not older than this.
 _JUST_SAID = timedelta(hours=12)
 _KINDS = ("number", "time", "day", "month")
-_COLOUR_WORDS = "red green blue yellow white black grey gray brown pink purple orange navy cream beige gold silver"
-_COLOURS = frozenset(map(stem_word, _COLOUR_WORDS.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +198,7 @@ def _agree(new: str, old: str) -> bool:
 
 
 def _bare_words(text: str) -> frozenset[str]:
-    return frozenset(text.split()) - _LITTLE - frozenset(word for word in text.split() if word[0].isdigit())
+    return frozenset(word for word in text.split() if not word[0].isdigit()) - read_word_set("little")
 
 
 def _ends(new: Statement, old: Statement) -> bool:
@@ -265,7 +263,8 @@ def _renames(new: Statement, old: Statement) -> bool:
     )
     if not shared or not added or not gone or len(added) > 2:
         return False
-    other = bool(added & new.names and gone & old.names) or bool(added & _COLOURS and gone & _COLOURS)
+    colours = frozenset(map(stem_word, read_word_set("colours")))
+    other = bool(added & new.names and gone & old.names) or bool(added & colours and gone & colours)
     return other and len(shared) >= _HALF * len(new.main_stems) and not (new.names & old.names and len(shared) < 2)
 
 
@@ -294,10 +293,6 @@ def _contains(more: Statement, less: Statement) -> bool:
 # ------------------------------------------------------------------------------------------------------------ compared
 
 _ABOUT = load_pattern("supersede", "about")
-_FIRST_PERSON_WORDS = "i we i'm we're ive i've we've user us me it that this there he she they you"
-_FIRST_PERSON = frozenset(_FIRST_PERSON_WORDS.split())
-_LITTLE_WORDS = "my our the his her their a an user user's and but so now"
-_LITTLE = frozenset(_LITTLE_WORDS.split())
 
 
 def _other_subjects(later: ParsedStatement, earlier: ParsedStatement) -> bool:
@@ -319,7 +314,9 @@ def _about(text: str) -> tuple[str, ...]:
     if found is None:
         return ()
     words = [word.removesuffix("'s") for word in found["who"].split()]
-    return () if _FIRST_PERSON & {*words} else tuple(word for word in words if word not in _LITTLE)
+    if read_word_set("first_person") & {*words}:
+        return ()
+    return tuple(word for word in words if word not in read_word_set("little"))
 
 
 def _names_differ(new: Statement, old: Statement, *, beside: frozenset[str] = frozenset()) -> bool:
