@@ -23,7 +23,7 @@ from assistant.memory.lookup import MemoryLookup
 from assistant.store.character.consolidations import StoredConsolidations
 from sleep.cycle.change_plan import ChangePlanDraft, memory_from_entry
 from sleep.cycle.consolidate import ConsolidationPhase
-from sleep.rules.importance import score_importance
+from sleep.rules.classifier import score_importance
 from sleep.rules.supersede import EntryDecision
 
 NO_CYCLE = 0

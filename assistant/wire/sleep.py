@@ -27,9 +27,8 @@ from sleep.cycle.curate import CurationPhase
 from sleep.cycle.cycle import PhaseFunction, SleepCycle
 from sleep.cycle.dry_run import SleepDryRun
 from sleep.cycle.extract import Extractor
-from sleep.cycle.judge import EntryJudge
+from sleep.cycle.judge import EntryJudge, ScoringPhase
 from sleep.cycle.llm_json import JsonLinesModel
-from sleep.cycle.score import ScoringPhase
 from sleep.cycle.undo import SleepUndo
 
 Clock = Callable[[], datetime]

@@ -38,7 +38,7 @@ from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.journal_sync import sync_journal_or_log
-from sleep.rules.importance import score_importance
+from sleep.rules.classifier import score_importance
 from tools.toolbox import MemoryToolDeps, build_toolbox, max_page_bytes
 
 Clock = Callable[[], datetime]

@@ -56,6 +56,11 @@ class DraftView:
         """Indexes of the requests of the newest turn; more than one where it was steered."""
         return [n for n in range(self.newest_turn_start, len(self.rows)) if is_user_request(self.rows[n])]
 
+    def protected_results(self) -> set[int]:
+        """Indexes of the last result of each protected tool."""
+        last = {row.name: index for index, row in enumerate(self.rows) if row.role == "tool"}
+        return {index for name, index in last.items() if name in self.limits.protected_tools}
+
     def would_shrink(self, index: int, message: Message) -> bool:
         """Whether the message takes less than the row that stands there."""
         size = message_size(message, self.limits.counter)

@@ -122,7 +122,7 @@ def _show_fewer_pictures(sheet: DraftView) -> int:
 
 def _shorten_rounds(sheet: DraftView, places: Places) -> None:
     """Step 1, the tool rounds: what the model has not seen yet is the last to be cut, and no more than it must."""
-    protected = _protected_results(sheet)
+    protected = sheet.protected_results()
     outputs = [n for n in range(sheet.newest_turn_start, len(sheet.rows)) if sheet.rows[n].role == "tool"]
     for until, indexes in (
         (sheet.limits.target, [n for n in outputs if n < sheet.last_block_start]),
@@ -137,7 +137,7 @@ def _shorten_rounds(sheet: DraftView, places: Places) -> None:
 def _shorten_old(sheet: DraftView, places: Places) -> None:
     """Step 2."""
     old = range(sheet.first_message, sheet.newest_turn_start)
-    protected = _protected_results(sheet)
+    protected = sheet.protected_results()
     for index in [n for n in old if sheet.sizes[n].images]:
         if sheet.pressure().ratio <= sheet.limits.target:
             break
@@ -148,12 +148,6 @@ def _shorten_old(sheet: DraftView, places: Places) -> None:
             if sheet.pressure().ratio <= sheet.limits.target:
                 break
             _refer(sheet, places, index, _kept_whole(sheet) if index in protected else keep)
-
-
-def _protected_results(sheet: DraftView) -> set[int]:
-    """Indexes of the last result of each protected tool."""
-    last = {row.name: n for n, row in enumerate(sheet.rows) if row.role == "tool"}
-    return {n for name, n in last.items() if name in sheet.limits.protected_tools}
 
 
 def _kept_whole(sheet: DraftView) -> int:
@@ -196,7 +190,7 @@ def _drop_oldest(
     records = append_position_record(summaries, leaving, counter, now)
     prefix = (
         *records,
-        *carry_protected_results(sheet.rows, cut, sheet.block_starts, sheet.limits.protected_tools, now),
+        *carry_protected_results(sheet, cut, now),
     )
     compaction = Compaction(
         session=view.session,
@@ -241,7 +235,7 @@ def _prefix_size(sheet: DraftView) -> PromptSize:
     summaries = [
         n for n in range(sheet.first_message) if sheet.rows[n].is_summary and not is_position_record(sheet.rows[n])
     ]
-    copies = [n for n in _protected_results(sheet) if n < sheet.newest_turn_start]
+    copies = [n for n in sheet.protected_results() if n < sheet.newest_turn_start]
     return sum_sizes([sheet.sizes[n] for n in (*summaries, *copies)]) + PromptSize(RECORD_TOKENS, RECORD_TOKENS * 4)
 
 

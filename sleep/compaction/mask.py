@@ -39,7 +39,7 @@ def mask_rows(sheet: DraftView, until: int, places: Mapping[int, LogLocation]) -
     """Mask the rows before index `until`: the indexes of those that changed."""
     calls = calls_by_id(sheet.rows)
     repeats = _RepeatedCalls(sheet.rows)
-    spared = _protected(sheet)
+    spared = sheet.protected_results()
     changed: list[int] = []
     for index in range(sheet.first_message, until):
         row = sheet.rows[index]
@@ -62,12 +62,6 @@ def mask_rows(sheet: DraftView, until: int, places: Mapping[int, LogLocation]) -
             sheet.replace_row(index, shorter)
             changed.append(index)
     return changed
-
-
-def _protected(sheet: DraftView) -> set[int]:
-    """The last result of each protected tool."""
-    last = {row.name: index for index, row in enumerate(sheet.rows) if row.role == "tool"}
-    return {index for name, index in last.items() if name in sheet.limits.protected_tools}
 
 
 class _RepeatedCalls:

@@ -12,10 +12,9 @@ fits the view.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from assistant.context.pressure import Pressure, PromptSize, message_size
 from assistant.context.tokens import TokenCounter
@@ -128,37 +127,11 @@ class PendingSummary:
     counter: TokenCounter
 
     def complete(self, summary: Summary, now: datetime) -> Compaction:
-        """The compaction with this summary."""
-        return self._compaction(
-            summary.text,
-            summary.tier,
-            now,
-            checkpoint_facts(summary),
-            summary.cost_usd,
-            summary.depth,
-            summary.model,
-            summary.attempts,
-        )
-
-    def complete_without_summary(self, tier: str, now: datetime) -> Compaction:
-        """The compaction without a summary: a record says where the messages stand."""
-        return self._compaction("", tier, now, {}, 0.0, 1, "", 0)
-
-    def _compaction(
-        self,
-        text: str,
-        tier: str,
-        now: datetime,
-        facts: Mapping[str, Any],
-        cost_usd: float | None,
-        depth: int,
-        model: str,
-        attempts: int,
-    ) -> Compaction:
+        """The compaction with this summary; without text, a record says where the messages are stored."""
         first, last = self.removed.rows[0].id or 0, self.removed.rows[-1].id or 0
         count, gone = len(self.removed.rows), self.removed
         section = SummarySection(
-            first, last, count, gone.tokens, gone.first_day, gone.last_day, gone.byte_ranges, text, tier
+            first, last, count, gone.tokens, gone.first_day, gone.last_day, gone.byte_ranges, summary.text, summary.tier
         )
         row = render_summary_row([*self.earlier_sections, section], self.counter, now)
         prefix = (row, *self.retained.copies)
@@ -168,25 +141,25 @@ class PendingSummary:
             session=self.session,
             prefix_rev=self.prefix_rev,
             trigger=self.trigger,
-            tier=tier,
+            tier=summary.tier,
             from_message_id=first,
             to_message_id=last,
             messages_compressed=count,
             prefix=prefix,
-            summary=text or row.content,
+            summary=summary.text or row.content,
             original_tokens=self.replaced_size.tokens,
             compressed_tokens=size.tokens,
             key_facts={
-                **facts,
+                **checkpoint_facts(summary),
                 **gone.key_facts,
                 "kept": list(self.retained.message_ids),
                 **self._inherited,
                 "pressure": [round(self.draft.initial_pressure.ratio, 4), round(after.ratio, 4)],
             },
-            cost_usd=cost_usd,
-            depth=depth,
-            model=model,
-            attempts=attempts,
+            cost_usd=summary.cost_usd,
+            depth=summary.depth,
+            model=summary.model,
+            attempts=summary.attempts,
         )
 
     @property

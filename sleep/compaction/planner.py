@@ -26,8 +26,8 @@ from sleep.compaction.render import CLOSING_TOKENS, SECTION_TOKENS, RemovedRows,
 from sleep.compaction.retained import (
     RetainedRows,
     RetentionLimits,
+    carry_protected_results,
     choose_retained_rows,
-    copy_protected_results,
     find_user_messages,
     rank_by_information,
 )
@@ -36,6 +36,7 @@ from sleep.compaction.values import (
     CompactionInputs,
     CompactionLimits,
     CompactionPolicy,
+    Summary,
     SummaryInput,
 )
 
@@ -165,7 +166,7 @@ class _CutPlanner:
         after = self._after(outline, cut)
         if self.trigger != "messages" and after.ratio >= self.sheet.initial_pressure.ratio:
             return self._nothing()
-        compaction = outline.complete_without_summary(self.policy.strategy, self.now) if self._recorded else None
+        compaction = outline.complete(Summary("", self.policy.strategy, 0), self.now) if self._recorded else None
         return CompactionPlan(
             self.view.session,
             self.view.prefix_rev,
@@ -331,7 +332,7 @@ class _CutPlanner:
         pictures = [medium for row in outline.removed.rows for medium in row.media if medium.kind == "image"]
         if pictures:
             fates.append(PlannedChange(True, "pictures", "named in the summary; the log keeps them", len(pictures), 0))
-        tools = len(copy_protected_results(sheet, cut, self.now))
+        tools = len(carry_protected_results(sheet, cut, self.now))
         words = len(copies.copies) - tools - len(copies.open_request_ids)
         for count, what, why in (
             (len(copies.open_request_ids), "open requests", "nobody has finished them"),

@@ -44,11 +44,6 @@ class RetentionLimits:
     open_requests: int
 
 
-def copy_protected_results(sheet: DraftView, cut: int, now: datetime) -> tuple[Message, ...]:
-    """The last result of each protected tool, with its call, where it stands before `cut`."""
-    return carry_protected_results(sheet.rows, cut, sheet.block_starts, sheet.limits.protected_tools, now)
-
-
 def choose_retained_rows(
     sheet: DraftView,
     cut: int,
@@ -61,7 +56,7 @@ def choose_retained_rows(
     """What stays of the rows before `cut` beside a summary. `requests` are the ids of open ones, newest first; `order`
     are the indexes of what else may be kept, most wanted first."""
     chooser = _Chooser(sheet, places, now)
-    tools = copy_protected_results(sheet, cut, now)
+    tools = carry_protected_results(sheet, cut, now)
     left = bounds.room - sum_sizes([message_size(copy, sheet.limits.counter) for copy in tools]).tokens
     by_id = {_origin(sheet.rows[n]): n for n in find_user_messages(sheet, cut)}
     wanted = [by_id[message_id] for message_id in requests if message_id in by_id]
@@ -146,13 +141,10 @@ def _information_score(sheet: DraftView, index: int) -> float:
     return round(_ROLE_WEIGHTS[row.role] * (1 + marks) / (20 + len(words)), 3)
 
 
-def carry_protected_results(
-    rows: Sequence[Message], cut: int, starts: Sequence[int], protected: frozenset[str], now: datetime
-) -> tuple[Message, ...]:
-    """Copies of the last result of each protected tool, with its call, where it stands before `cut`. `starts` are the
-    indexes at which a block of `rows` starts."""
-    last = {row.name: index for index, row in enumerate(rows) if row.role == "tool" and row.name in protected}
-    wanted = sorted(index for index in last.values() if index < cut)
+def carry_protected_results(sheet: DraftView, cut: int, now: datetime) -> tuple[Message, ...]:
+    """Copies of the last result of each protected tool, with its call, where it stands before `cut`."""
+    rows, starts = sheet.rows, sheet.block_starts
+    wanted = sorted(index for index in sheet.protected_results() if index < cut)
     copies: list[Message] = []
     for index in wanted:
         asked = starts[bisect_right(starts, index) - 1]

@@ -153,7 +153,7 @@ class Summary:
     calls; tier "floor" tells nothing at all; `cost_usd` is None where one of them has no known price."""
 
     text: str
-    tier: SummaryTier
+    tier: SummaryTier | Strategy
     tokens: int
     memories: tuple[str, ...] = ()
     key_facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -31,7 +31,7 @@ from assistant.core.text import shorten
 from sleep.cycle.memory_md import DATED_LINE, MemoryLine, MemoryPage, choose_section, normalise_line
 from sleep.cycle.phase_result import PhaseResult
 from sleep.cycle.profiles import find_profile_changes
-from sleep.rules.importance import score_importance
+from sleep.rules.classifier import score_importance
 
 CURATE_PHASE = "curate"
 _TARGET = "file:MEMORY.md"

@@ -21,9 +21,9 @@ from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.values import SummaryEstimate
 from sleep.cycle.cycle import BATCH_RECORDS, EXTRACT_PHASE
 from sleep.cycle.extract import Extractor, estimate_tokens
-from sleep.cycle.score import SCORE_PHASE as SCORE
+from sleep.cycle.judge import SCORE_PHASE as SCORE
 from sleep.cycle.validate import is_readable
-from sleep.rules.importance import UNCERTAIN_BAND
+from sleep.rules.classifier import UNCERTAIN_BAND
 
 _COUNT_LIMIT = 100_000
 _SCORED_A_CALL = 40

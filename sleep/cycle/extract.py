@@ -26,9 +26,9 @@ from assistant.core.records import LogRecord
 from sleep.compaction.budget import OFFLINE, complete
 from sleep.cycle.llm_json import parse_json_lines, tagged_pattern
 from sleep.cycle.validate import KnownTexts, find_refusal_reason, is_readable, normalise_text
+from sleep.rules.classifier import score_importance
 from sleep.rules.corrections import is_correction, is_retraction
 from sleep.rules.extract_statements import SourcedStatement, extract_from_conversation, find_personal_question
-from sleep.rules.importance import score_importance
 
 _KINDS = ("fact", "preference", "decision", "task")
 CORRECTION_TAG = "correction"

@@ -18,7 +18,7 @@ from assistant.core.memories import JournalEntry
 from assistant.core.store_ports import Conversation, Journal
 from sleep.compaction.render import RECORD_TIERS
 from sleep.cycle.extract import learn_from_all
-from sleep.rules.importance import score_importance
+from sleep.rules.classifier import score_importance
 
 log = structlog.get_logger()
 

@@ -1,9 +1,13 @@
-"""A model's judgement on new entries: what each is to the memories near it.
+"""What a model judges of new entries: how much those weigh of which the rules are unsure (the phase "score"), and what
+each is to the memories near it.
 
 What always holds:
+- Every entry has its weight by the rules already; a model is asked only where that is in the uncertain middle and
+  nobody else weighed it. No entry is asked about twice: how far was read is written with the weights (F32).
 - A label means something only beside the entry that it was shown with: a model can name no memory that it was not shown
   for that entry, and none of another scope (I10).
-- What cannot be used of an answer is passed over, entry by entry; the rules decide on those.
+- What cannot be used of an answer is passed over, entry by entry; the rules decide on those. A model that is of no use
+  is left alone until the next sleep; offline nobody is asked.
 - What the rules weigh heavily, or somebody wrote down on purpose, is no junk on a model's word alone.
 """
 
@@ -14,10 +18,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from assistant.core.memories import JournalEntry, Memory
+from assistant.core.memories import JournalEntry, Memory, PhaseCursor
+from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
+from assistant.core.store_ports import Journal
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult
+from sleep.rules.classifier import UNCERTAIN_BAND, score_importance
 from sleep.rules.supersede import EntryDecision, ParsedStatement
 
 _LONGEST = 300
@@ -131,3 +138,72 @@ def _is_junk(item: dict[str, Any], entry: JournalEntry) -> bool:
 
 def _shown(text: str) -> str:
     return " ".join(replace_unsendable(text).split())[:_LONGEST]
+
+
+SCORE_PHASE = "score"
+_EVERYWHERE = ""
+_A_CALL = 40
+_CALLS = 50
+_KINDS = ("decision", "task", "preference", "summary")
+
+
+class ScoringPhase:
+    def __init__(self, journal: Journal, consolidations: ConsolidationsPort, json_model: JsonLinesModel) -> None:
+        """The asker's prompt asks for <scores>."""
+        self._journal = journal
+        self._consolidations = consolidations
+        self._asker = json_model
+
+    async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
+        """Raises `StoreError`."""
+        low, high = UNCERTAIN_BAND
+        for _ in range(_CALLS):
+            after = self._journal.read_position(SCORE_PHASE, _EVERYWHERE, 0)
+            batch = self._consolidations.unscored_entries(after, low, high, limit=_A_CALL)
+            if not batch or not self._asker.has_model:
+                return
+            open_ones = [entry for entry in batch if _is_by_rules(entry)]
+            usable = True
+            weights: dict[int, float] = {}
+            for scope in dict.fromkeys(entry.scope for entry in open_ones):
+                asked = [entry for entry in open_ones if entry.scope == scope]
+                found = await self._weigh(asked, outcome)
+                usable = usable and found is not None
+                weights |= found or {}
+            outcome.read_count += len(open_ones)
+            outcome.written_count += len(weights)
+            reading = PhaseCursor(SCORE_PHASE, _EVERYWHERE, 0, max(entry.id or 0 for entry in batch))
+            self._consolidations.save_scores(weights, reading, now)
+            if not usable:
+                return
+
+    async def _weigh(self, entries: Sequence[JournalEntry], outcome: PhaseResult) -> dict[int, float] | None:
+        """Weights by entry id; None where the model was of no use."""
+        listed = "\n".join(f"E{number}: {_shown(entry.content)}" for number, entry in enumerate(entries, 1))
+        outcome.calls += 1
+        answered = await self._asker.request_items(
+            f"The entries:\n{quote_in_tag(RECORD_TAG, listed)}", entries[0].session
+        )
+        outcome.add_cost(answered.cost_usd)
+        by_label = {f"E{number}": entry for number, entry in enumerate(entries, 1)}
+        found = {
+            entry.id or 0: float(item["importance"])
+            for item in answered.items or ()
+            if (entry := by_label.get(str(item.get("entry")))) is not None and _is_share(item.get("importance"))
+        }
+        if not found:
+            outcome.rejected.append(answered.failure or "the model weighed nothing")
+            return None
+        return found
+
+
+def entry_kind(entry: JournalEntry) -> str:
+    return next((tag for tag in entry.tags if tag in _KINDS), "fact")
+
+
+def _is_by_rules(entry: JournalEntry) -> bool:
+    return entry.importance == score_importance(entry_kind(entry), entry.content)
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1

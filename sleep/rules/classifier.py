@@ -1,20 +1,32 @@
-"""What speaks for a clause to last, and what speaks for it to be over soon: signs with their weights. Pure.
+"""What speaks for a clause to last, and what for it to be over soon: signs with their weights; and how much an entry of
+the journal weighs. By rules alone. Pure.
 
-What always holds: no single word decides. A clause lasts where its signs together weigh at least
-`durable_threshold()`; the signs are forms of the language and classes of words (`word_classes`), never names or
-matters of one person. For languages other than English there are few forms, each as sure as it can be, and no
-weights.
+What always holds:
+- No single word decides. A clause lasts where its signs together weigh at least `durable_threshold()`; the signs are
+  forms of the language and classes of words, never names or matters of one person. A word may be in several classes.
+  For languages other than English there are few forms, each as sure as it can be, and no weights.
+- Of an entry the weightiest matter that it names decides, whatever its kind; how old it is does not (that only lowers
+  its rank when it is recalled). What no rule knows is in the uncertain middle, where a model may judge.
+
+    health, safety, births, deaths, weddings     0.8, with a name or number 0.9
+    identity, home, work, money, secrets         0.6, with a name or number 0.7
+    decisions                                    0.6
+    preferences, tasks, plans, possessions       0.5
+    any other fact                               0.4, with a name or number 0.5
+    what is over when the day is                 0.2
+    greetings, thanks, small talk                0.1
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache, lru_cache
 from typing import Literal
 
-from sleep.rules.pattern_files import load_pattern, read_classifier
+from assistant.core.text import lazy_regex
+from sleep.rules.pattern_files import load_pattern, read_classifier, read_words
 from sleep.rules.sentences import expand_shorthand
-from sleep.rules.word_classes import classify_word, split_words
 
 _THING_CHANGED = load_pattern("signs", "thing_changed")
 _WEEKDAY = load_pattern("signs", "weekday")
@@ -113,3 +125,78 @@ def classify_other_language(own: str) -> Literal["fact", "preference", "decision
     if _PREFERENCE.search(own):
         return "preference"
     return "fact" if _FACT.search(own) else None
+
+
+_NONE: frozenset[str] = frozenset()
+_TOKEN = lazy_regex(r"[a-zà-ÿ]+(?:-[a-zà-ÿ]+)*(?:'[a-z]+)?")
+_TAIL = lazy_regex(r"'(?:s|ll|d|ve|re)?$")
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text in lower case, without numbers."""
+    return _TOKEN.findall(text)
+
+
+@cache
+def _classes_by_word() -> dict[str, frozenset[str]]:
+    classes: dict[str, frozenset[str]] = {}
+    for name, words in read_words("classes").items():
+        for word in words.split():
+            classes[word] = classes.get(word, frozenset()) | {name}
+    return classes
+
+
+def classify_word(word: str) -> frozenset[str]:
+    """What a word in lower case tells; empty where nothing is known of it."""
+    by_word = _classes_by_word()
+    word = _TAIL.sub("", word)
+    found = by_word.get(word)
+    if found is None and word.endswith("s") and len(word) > 3:
+        found = by_word.get(word[:-1])
+        if found is None and word.endswith("ies"):
+            found = by_word.get(f"{word[:-3]}y")
+        if found is None and word.endswith("es"):
+            found = by_word.get(word[:-2])
+    if found is None and "-" in word:
+        return frozenset().union(*(classify_word(part) for part in word.split("-") if part))
+    return found or _NONE
+
+
+UNCERTAIN_BAND = (0.35, 0.55)
+"""The band, both ends included, in which a model may know better."""
+
+_BASE = {"decision": 0.6, "task": 0.5, "preference": 0.5, "summary": 0.5}
+
+_VITAL = load_pattern("importance", "vital")
+_GROUND = load_pattern("importance", "ground")
+_PASSING_MATTER = load_pattern("importance", "passing")
+_SMALL = load_pattern("importance", "small")
+_TELLING = lazy_regex(r"\d|(?<=\s)(?!I\b|I')[A-ZÀ-Þ]\w+")
+# A weight says what a text is about; what it is about stands in its first lines.
+_LOOKED_AT = 4_000
+
+
+def score_importance(kind: str, content: str) -> float:
+    """0 to 1, as the table above tells; `kind` as in `JournalEntry.tags`."""
+    text = unicodedata.normalize("NFC", content[:_LOOKED_AT]).replace("’", "'")
+    named = 0.1 if _TELLING.search(text) else 0.0
+    if is_small_talk(text):
+        return 0.1
+    if _VITAL.search(text):
+        return round(0.8 + named, 2)
+    if _GROUND.search(text):
+        return round(0.6 + named, 2)
+    if _PASSING_MATTER.search(text) and kind not in ("decision", "task"):
+        return 0.2
+    return round(_BASE.get(kind, 0.4) + (named if kind not in _BASE else 0.0), 2)
+
+
+def is_small_talk(content: str) -> bool:
+    """Whether nothing but a greeting, thanks or agreement is said."""
+    return bool(_SMALL.match(content[:_LOOKED_AT]))
+
+
+def is_uncertain(weight: float) -> bool:
+    """Whether a model may know better."""
+    low, high = UNCERTAIN_BAND
+    return low <= weight <= high

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from assistant.core.text import fold_text, lazy_regex
+from sleep.rules.classifier import classify_word
 from sleep.rules.pattern_files import load_pattern, read_word_set
 from sleep.rules.sentences import blank_foreign_text, expand_shorthand, split_sentences
 from sleep.rules.statements import Statement, is_same_stem, parse_statement, stem_word
-from sleep.rules.word_classes import classify_word
 
 _LOOKED_AT = 2_000
 

@@ -20,7 +20,16 @@ from typing import Literal
 
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex
-from sleep.rules.classifier import classify_kind, classify_other_language, mentions_entity, names_date, score_clause
+from sleep.rules.classifier import (
+    classify_kind,
+    classify_other_language,
+    classify_word,
+    mentions_entity,
+    names_date,
+    score_clause,
+    score_importance,
+    split_words,
+)
 from sleep.rules.clauses import (
     depends_on_previous,
     is_disclaimer,
@@ -34,12 +43,10 @@ from sleep.rules.clauses import (
 )
 from sleep.rules.corrections import announces_correction, describes_change
 from sleep.rules.durable_part import SentenceContext, extract_durable_part, is_too_short
-from sleep.rules.importance import score_importance
 from sleep.rules.intents import asks_for_action
 from sleep.rules.pattern_files import load_pattern
 from sleep.rules.resolve_dates import append_dates
 from sleep.rules.sentences import Sentence, blank_foreign_text, ends_role_play, split_sentences, starts_role_play
-from sleep.rules.word_classes import classify_word, split_words
 
 _LONGEST_ANSWER = 25
 _LONGEST_QUESTION = 220

@@ -14,10 +14,9 @@ from assistant.store.script.index import UnreadMessages
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.cycle import SleepCycle
 from sleep.cycle.extract import Extractor
-from sleep.cycle.judge import EntryJudge
+from sleep.cycle.judge import EntryJudge, ScoringPhase
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult
-from sleep.cycle.score import ScoringPhase
 from tests.support.consolidation_home import (
     JANUARY,
     JUNE,

@@ -22,11 +22,10 @@ from assistant.store.database import Database
 from assistant.store.schema.character import character_migrations
 from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 from sleep.cycle.consolidate import ConsolidationPhase
-from sleep.cycle.judge import EntryJudge
+from sleep.cycle.judge import EntryJudge, ScoringPhase
 from sleep.cycle.llm_json import JsonLinesModel
 from sleep.cycle.phase_result import PhaseResult
-from sleep.cycle.score import ScoringPhase
-from sleep.rules.importance import score_importance
+from sleep.rules.classifier import score_importance
 from tests.support.scripted import ScriptedModel
 from tests.support.warm_memory_child import warm_child_command
 

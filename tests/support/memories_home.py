@@ -37,7 +37,7 @@ from sleep.cycle.change_plan import ChangePlanDraft
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.phase_result import PhaseResult
 from sleep.cycle.rebuild import ReextractionResult
-from sleep.rules.importance import score_importance
+from sleep.rules.classifier import score_importance
 from sleep.rules.supersede import EntryDecision
 from tests.support.sleep_home import SleepHome
 from tests.support.store_home import NOW, StoreHome

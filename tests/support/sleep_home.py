@@ -32,9 +32,8 @@ from sleep.cycle.curate import CurationPhase
 from sleep.cycle.cycle import CompactedSession, SleepCycle
 from sleep.cycle.extract import Extractor
 from sleep.cycle.journal_sync import sync_journal
-from sleep.cycle.judge import EntryJudge
+from sleep.cycle.judge import EntryJudge, ScoringPhase
 from sleep.cycle.llm_json import JsonLinesModel
-from sleep.cycle.score import ScoringPhase
 from sleep.cycle.undo import SleepUndo
 from tests.support.compactions import plan_compaction, summary_message
 from tests.support.consolidation_home import zero_cost

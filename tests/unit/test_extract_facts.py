@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sleep.rules.classifier import score_importance
 from sleep.rules.extract_statements import extract_statements
-from sleep.rules.importance import score_importance
 from sleep.rules.sentences import split_sentences
 from tests.support.sentence_tables import every_case
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sleep.rules.importance import is_small_talk, is_uncertain, score_importance
+from sleep.rules.classifier import is_small_talk, is_uncertain, score_importance
 from tests.support.sentence_tables import every_case
 
 VITAL = (

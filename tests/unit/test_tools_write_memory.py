@@ -16,7 +16,7 @@ from assistant.core.quoting import is_failed_result
 from assistant.core.records import LogRecord, SearchHit
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.journal import StoredJournal
-from sleep.rules.importance import score_importance
+from sleep.rules.classifier import score_importance
 from tests.support.in_memory import grant_all_tools
 from tests.support.memory_files_home import GUEST, NOW, MemoryFilesHome
 from tools.memory import add_journal_entry_tool

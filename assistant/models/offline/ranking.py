@@ -18,11 +18,11 @@ from assistant.core.quoting import QuotedMessage
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
 from assistant.models.offline.parse import AddTodos, Correction, Note, parse_clause, read_phrases
 from assistant.search.fulltext import base_form
+from sleep.rules.classifier import classify_word
 from sleep.rules.corrections import is_correction
 from sleep.rules.sentences import split_sentences
 from sleep.rules.statements import is_same_stem, parse_statement, stem_word
 from sleep.rules.supersede import compare_statements, parse_entry
-from sleep.rules.word_classes import classify_word
 
 _ANSWERS = 0.55
 _ANSWERS_TOPIC = 0.5
