@@ -98,9 +98,9 @@ _A_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class SleepSchedule:
-    """The time of day at which a home in `zone` sleeps, as in "03:30"; "" for a home that never sleeps by itself."""
+    """When a home sleeps."""
 
-    at: str
+    at: str  # time of day as in "03:30"; "" for a home that never sleeps automatically
     zone: tzinfo
 
     def find_due_night(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:

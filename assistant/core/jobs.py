@@ -31,10 +31,10 @@ class OneTimeSpec:
 
 @dataclass(frozen=True, slots=True)
 class RRuleSpec:
-    """Due by an RRULE; `start` is local, and its first time if the rule has it."""
+    """Due by an RRULE."""
 
     rrule: str
-    start: datetime
+    start: datetime  # local; the first time, if the rule has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ ScheduleSpec = OneTimeSpec | RRuleSpec | CronSpec
 
 @dataclass(frozen=True, slots=True)
 class DueSlot:
-    """One slot: when, and the local date and time that names it, as in "2026-10-25T02:30"."""
+    """One slot of a job."""
 
     at: datetime
-    key: str
+    key: str  # the local date and time that names it, as in "2026-10-25T02:30"
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryTarget:
-    """Where something was asked, and where what comes of it goes."""
+    """Where something was asked for, and where its reminder goes."""
 
     session: str
     scope: str
@@ -67,9 +67,9 @@ class DeliveryTarget:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to be made, with its first slot. `key` names the call that makes it: the same key makes one job."""
+    """A job to be made, with its first slot."""
 
-    key: str
+    key: str  # names the call that makes it: the same key makes one job
     kind: JobKind
     place: DeliveryTarget
     text: str
@@ -77,41 +77,41 @@ class NewJob:
     zone: str
     catch_up: CatchUpPolicy
     due: DueSlot
-    name: str = ""
-    made_by: int | None = None
+    name: str = ""  # of a schedule; "" for a reminder
+    made_by: int | None = None  # id of the message that asked for it
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A reminder, or a schedule (a prompt with a name); `due` is its next slot, None for one that has ended."""
+    """A reminder, or a schedule (a prompt with a name)."""
 
     id: int
     kind: JobKind
-    name: str
+    name: str  # of a schedule; "" for a reminder
     place: DeliveryTarget
     text: str
     spec: ScheduleSpec
     zone: str
     catch_up: CatchUpPolicy
     state: JobState
-    due: DueSlot | None
+    due: DueSlot | None  # its next slot; None once it has ended
     created_at: datetime
-    made_by: int | None = None
+    made_by: int | None = None  # id of the message that asked for it
 
 
 @dataclass(frozen=True, slots=True)
 class SlotOutcome:
-    """How a slot ends. `told` is whether the reminder is told, or the prompt run, because of it."""
+    """How a slot ends."""
 
     due: DueSlot
     state: SlotState
     note: str
-    notifies: bool
+    notifies: bool  # whether the reminder is sent, or the prompt run, because of it
 
 
 @dataclass(frozen=True, slots=True)
 class EndedSlot:
-    """A slot that has ended, and of what."""
+    """A slot that has ended, and of which job."""
 
     id: int
     job_id: int
@@ -128,41 +128,41 @@ class EndedSlot:
 
 @dataclass(frozen=True, slots=True)
 class ReminderMessage:
-    """One message by which reminders go out, under its key; `buttons` where it is one reminder."""
+    """One message by which reminders go out."""
 
     key: str
     place: DeliveryTarget
     body: str
-    buttons: tuple[Button, ...] = ()
+    buttons: tuple[Button, ...] = ()  # where it is one reminder
 
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """How slots of a job ended, each with the key of the message that tells of it ("" for none); and its next slot."""
+    """How slots of a job ended."""
 
     job_id: int
-    outcomes: tuple[tuple[SlotOutcome, str], ...]
-    due: DueSlot | None
+    outcomes: tuple[tuple[SlotOutcome, str], ...]  # each with the key of the message that reports it ("" for none)
+    due: DueSlot | None  # the next slot of the job
 
 
 @dataclass(frozen=True, slots=True)
 class FiringBatch:
-    """What is committed together: ends of slots, what goes out, and prompts that begin turns."""
+    """What is committed together."""
 
-    jobs: tuple[JobOutcome, ...]
-    messages: tuple[ReminderMessage, ...]
-    prompts: tuple[IncomingMessage, ...]
+    jobs: tuple[JobOutcome, ...]  # how slots ended
+    messages: tuple[ReminderMessage, ...]  # reminders that go out
+    prompts: tuple[IncomingMessage, ...]  # scheduled prompts, which begin turns
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A reminder or a schedule as somebody words it. `key` as in `NewJob`; `catch_up` None: as the settings say."""
+    """A reminder or a schedule as somebody words it."""
 
-    key: str
+    key: str  # as in `NewJob`
     place: DeliveryTarget
     text: str
     when: str
     repeat: str = ""
     name: str = ""
-    catch_up: CatchUpPolicy | None = None
+    catch_up: CatchUpPolicy | None = None  # None: as the settings say
     made_by: int | None = None

@@ -23,40 +23,35 @@ SUMMARY_MARKER = "[CONTEXT SUMMARY]"
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A picture or file that came with a message.
-
-    `data` is base64 text for images small enough to send; larger ones live in the workspace and carry `path`
-    (relative to the workspace). `size` is in bytes of the decoded content.
-    """
+    """A picture or file that came with a message."""
 
     kind: Literal["image", "file"]
     mime: str
     name: str = ""
-    size: int = 0
-    data: str | None = None
-    path: str | None = None
+    size: int = 0  # bytes of the decoded content
+    data: str | None = None  # base64, for images small enough to send
+    path: str | None = None  # relative to the workspace, for all others
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's request to run a tool. `arguments` is what the model sent, parsed; if its JSON was broken, the raw
-    text stands under the key `__invalid_json__` and the registry answers with an error result."""
+    """A model's request to run a tool."""
 
     id: str
     name: str
+    # parsed; JSON that was broken is kept raw under `__invalid_json__`, and the registry answers with an error
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call as the provider billed them; `input` excludes cache reads and writes. `cost_usd` is
-    None where no price is known."""
+    """Tokens of one model call as the provider billed them."""
 
-    input: int = 0
+    input: int = 0  # without cache reads and writes
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
-    cost_usd: float | None = None
+    cost_usd: float | None = None  # None where no price is known
 
     @property
     def prompt(self) -> int:
@@ -122,7 +117,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class LogByteRange:
-    """Where one record stands in a log file: bytes [start, end), the newline included."""
+    """Where one record is in a log file: bytes [start, end), the newline included."""
 
     start: int
     end: int

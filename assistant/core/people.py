@@ -31,10 +31,10 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One account of a person: `sender` is what the bridge's network calls it."""
+    """One account of a person."""
 
     bridge: str
-    sender: str
+    sender: str  # what the bridge's network calls it
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,42 +72,40 @@ class PairingCode:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A code that was given out. `sender` and `name` are who knocked ("" for a link), `room` the room that they knocked
-    for; `locked` after too many wrong codes."""
+    """A code that was given out."""
 
     id: int
     kind: PairingKind
     bridge: str
-    sender: str
-    room: str | None
-    target: str
+    sender: str  # who asked; "" for a link
+    room: str | None  # the room that they asked for
+    target: str  # where they are answered on that bridge
     name: str
     code: PairingCode
     tries: int
     created_at: datetime
     expires_at: datetime
-    locked: bool = False
+    locked: bool = False  # after too many wrong codes
 
 
 @dataclass(frozen=True, slots=True)
 class PairingOffer:
-    """What is kept of a code that is given out, where fewer than `most` of its kind wait; it holds from `at` to
-    `until`."""
+    """What is kept of a code that is given out."""
 
     code: PairingCode
     valid_from: datetime
     valid_until: datetime
-    max_pending: int
+    max_pending: int  # none is given out where so many of its kind wait
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """Somebody, or a room, that asks to be let in. `target` is where they are answered on that bridge."""
+    """Somebody, or a room, that asks to be let in."""
 
     bridge: str
     sender: str
     room: str | None
-    target: str
+    target: str  # where they are answered on that bridge
     name: str
 
 
@@ -139,12 +137,12 @@ ALL_ROLES: frozenset[str] = frozenset({"owner", "guest", "room"})
 
 @dataclass(frozen=True, slots=True)
 class RoleGrant:
-    """What one role may do. `budget_share` is the part of each cap (0 to 1) that all its sessions together may use."""
+    """What one role may do."""
 
     tools: frozenset[str]
     commands: frozenset[str]
     memory: bool
-    budget_share: float
+    budget_share: float  # the part of each cap (0 to 1) that all its sessions together may use
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,16 +101,14 @@ ToolEffects = Literal["none", "keyed", "once"]
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool may know of the call: whose scope it runs in, in which session and turn, when. `key` is unique and
-    stable for this call (the same after a crash), for tools whose effect is keyed. `purpose` is what the turn calls the
-    model for, and so what a tool does that calls it too (I9)."""
+    """What a tool may know of its call."""
 
     session: str
     scope: str
     turn: str
-    key: str
+    key: str  # unique and stable for this call (the same after a crash), for tools whose effect is keyed
     now: datetime
-    purpose: CallPurpose = "chat"
+    purpose: CallPurpose = "chat"  # what the turn calls the model for, and so what a tool does that calls it too (I9)
 
 
 class Tool(Protocol):

@@ -117,64 +117,58 @@ ResetState = Literal["begun", "waiting", "archived", "done", "withdrawn"]
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One generation of a session. `messages` counts what people, the assistant and its tools said in it, `first_at`
-    and `last_at` are when; `from_seq` is the seq of its first record. `pressure` is how full its context was when it
-    ended, `resumed` the generation that it goes on from."""
+    """One generation of a session: one conversation under its key."""
 
     session: str
     number: int
     scope: str
     started_at: datetime
-    from_seq: int
-    messages: int = 0
-    first_at: datetime | None = None
-    last_at: datetime | None = None
+    from_seq: int  # seq of its first record
+    messages: int = 0  # how many people, the assistant and its tools said
+    first_at: datetime | None = None  # when something was said first; None: not yet
+    last_at: datetime | None = None  # when something was said last
     ended_at: datetime | None = None
     end_reason: str = ""
-    pressure: float | None = None
-    resumed: int | None = None
+    pressure: float | None = None  # how full its context was when it ended
+    resumed: int | None = None  # number of the generation that it goes on from
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationActivity:
-    """The current generation of a session, and when something was said in it first and last (None: not yet)."""
+    """When something was said in the current generation of a session."""
 
     session: str
     generation: int
-    first_at: datetime | None
+    first_at: datetime | None  # None: not yet
     last_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationEnd:
-    """The end of a session's current generation, and the first words of the next.
-
-    `seq` is the last record that the archive holds: where something was written since, this ending is void. `sources`
-    are the messages that the words speak of. With `resumes` the next generation begins with that one's last view."""
+    """The end of a session's current generation, and the first words of the next."""
 
     session: str
     generation: int
-    seq: int
-    handover_text: str
+    seq: int  # the last record that the archive holds: if something was written since, this ending is void
+    handover_text: str  # first record of the next generation
     reason: str
-    sources: tuple[int, ...] = ()
-    resumes: int | None = None
+    sources: tuple[int, ...] = ()  # ids of the messages that the text speaks of
+    resumes: int | None = None  # the next generation begins with this generation's last view
 
 
 @dataclass(frozen=True, slots=True)
 class SessionReset:
-    """A reset under way, or how it ended. `waiting`: the archive could not be had, `note` says why, and it is tried
-    again at `retry_at`."""
+    """A reset under way, or how it ended."""
 
     session: str
     generation: int
     scope: str
     reason: EndReason
-    state: ResetState
+    state: ResetState  # `waiting`: the archive could not be reached
     begun_at: datetime
-    resumes: int | None = None
-    pressure: float | None = None
+    resumes: int | None = None  # number of the generation that goes on
+    pressure: float | None = None  # how full the context was
     attempts: int = 0
-    note: str = ""
-    retry_at: datetime | None = None
+    note: str = ""  # why it waits
+    retry_at: datetime | None = None  # when a waiting reset is tried again
     ended_at: datetime | None = None

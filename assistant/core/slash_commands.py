@@ -14,16 +14,15 @@ from assistant.core.messages import Trust
 
 @dataclass(frozen=True, slots=True)
 class CommandInvocation:
-    """One command as typed: `rest` is everything after its name; `bridge` and `target` are where it was typed, and
-    where an answer goes that comes later; `sender` who typed it, and `trust` what their words are."""
+    """One command as typed."""
 
-    arguments: str
+    arguments: str  # everything after its name
     session: str
-    bridge: str
+    bridge: str  # where it was typed
     now: datetime
-    target: str = ""
-    sender: str = "owner"
-    trust: Trust = "owner"
+    target: str = ""  # where an answer goes that comes later
+    sender: str = "owner"  # who typed it
+    trust: Trust = "owner"  # what their words are
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class CommandProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command that was typed on a bridge and is not answered yet. `begun`: whether it may have taken effect."""
+    """A command that was typed on a bridge and is not answered yet."""
 
     id: int
     bridge: str
@@ -58,4 +57,4 @@ class PendingCommand:
     sender: str
     target: str
     text: str
-    begun: bool
+    begun: bool  # whether it may have taken effect
