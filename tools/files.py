@@ -177,12 +177,12 @@ _MOST_REPLACED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Bytes [start, end) of a file of `size` bytes, as text."""
+    """A part of a file, as text."""
 
     text: str
-    start: int
+    start: int  # bytes [start, end) of the file
     end: int
-    size: int
+    size: int  # of the whole file
 
 
 def read_file_tool(workspace: Path, result_bytes: int) -> Tool:

@@ -40,7 +40,7 @@ _BYTES_A_TOKEN = 2.4
 
 @dataclass(frozen=True, slots=True)
 class MemoryToolDeps:
-    """What the tools of memory work over; `importance` gives 0 to 1 for a kind and a content."""
+    """What the tools of memory use."""
 
     search: StoredMemorySearch
     corrector: MemoryService
@@ -48,7 +48,7 @@ class MemoryToolDeps:
     profiles: StoredProfiles
     files: StoredMemoryFiles
     erasure: ErasureService
-    importance: Callable[[str, str], float]
+    importance: Callable[[str, str], float]  # 0 to 1 for a kind and a content
 
     def tools(self, history: StoredHistory, zone: ZoneInfo, result_bytes: int) -> list[Tool]:
         return [

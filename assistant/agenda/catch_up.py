@@ -24,10 +24,10 @@ _A_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
-    """`begin` is in the quiet hours, `end` is not; the same time twice is no quiet hours."""
+    """Hours in which no reminder is sent. The same time twice is no quiet hours."""
 
-    begin: time
-    end: time
+    begin: time  # in the quiet hours
+    end: time  # not in them any more
     zone: ZoneInfo
 
     def window(self, at: datetime) -> tuple[datetime, datetime] | None:
@@ -129,7 +129,7 @@ def format_lateness(by: timedelta) -> str:
 def end_due_slots_of_jobs(
     jobs: Iterator[Job], now: datetime, policy: LatenessPolicy, limit: int
 ) -> list[tuple[Job, list[SlotOutcome], DueSlot | None]]:
-    """The endings of several jobs, together `most` at most."""
+    """The endings of several jobs, together `limit` at most."""
     ended: list[tuple[Job, list[SlotOutcome], DueSlot | None]] = []
     left = limit
     for job in jobs:

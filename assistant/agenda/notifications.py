@@ -32,7 +32,7 @@ EndedJob = tuple[Job, Sequence[SlotOutcome], DueSlot | None]
 
 @dataclass(frozen=True, slots=True)
 class _DueReminder:
-    """A reminder that is told."""
+    """A reminder that is sent."""
 
     job: Job
     ending: SlotOutcome

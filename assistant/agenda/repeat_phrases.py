@@ -64,10 +64,10 @@ _CRON_FIELD = r"[\d*/,\-A-Za-z#?]+"
 
 @dataclass(frozen=True, slots=True)
 class _Recurrence:
-    """How often: the parts of an RRULE, and a part of the day that its words name."""
+    """How often something repeats."""
 
-    rrule: str
-    part: str = ""
+    rrule: str  # parts of an RRULE
+    part: str = ""  # a part of the day that the words name
 
 
 def parse_schedule(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> tuple[ScheduleSpec, DueSlot]:

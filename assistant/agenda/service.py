@@ -48,12 +48,11 @@ _WATCHES = 4
 
 @dataclass(frozen=True, slots=True)
 class AgendaConfig:
-    """How a home keeps its agenda: its zone, what becomes of times that passed, how many jobs may wait, and how
-    punctual it is."""
+    """How a home keeps its agenda."""
 
     zone: ZoneInfo
-    catch_up: CatchUpPolicy
-    max_pending: int
+    catch_up: CatchUpPolicy  # what becomes of times that passed
+    max_pending: int  # how many jobs may wait
     punctuality: LatenessPolicy
 
 

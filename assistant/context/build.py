@@ -45,16 +45,14 @@ _PER_TOOL_TOKENS = 12
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """What stands around the history, the same for every call of a session. `role` is whose session it is: "owner",
-    "guest" or "room"; `pins` are the words that the owner pinned to it, each with who said them; `memory` is what
-    stands in its prompts of what is remembered, quoted already."""
+    """What stands around the history, the same for every call of a session."""
 
     rules: str
     persona: str = ""
     tools: tuple[ToolSpec, ...] = ()
-    role: str = "owner"
-    pins: tuple[tuple[str, str], ...] = ()
-    memory: str = ""
+    role: str = "owner"  # whose session it is: "owner", "guest" or "room"
+    pins: tuple[tuple[str, str], ...] = ()  # words that the owner pinned to it: (who said them, the words)
+    memory: str = ""  # what its prompts have of what is remembered, quoted already
 
     def size(self, counter: TokenCounter) -> PromptSize:
         """What the frame takes of every request; worth keeping, since it never changes."""

@@ -39,7 +39,7 @@ def memory_block(
 ) -> str:
     """`curated` is MEMORY.md; `days` are notes with their date, the newest first. "" where nothing is to be said.
 
-    `file_most` and `day_most` are tokens, counted by `count`, of MEMORY.md and of all the days' notes together."""
+    `file_max_tokens` and `day_max_tokens`, counted by `count`, are of MEMORY.md and of all the days' notes together."""
     records = []
     if role == "owner" and (shown := _lines_that_fit(_plain(curated), count, file_max_tokens, newest=False)):
         records.append(quote_in_tag(RECORD_TAG, f"MEMORY.md:\n{shown}"))
@@ -59,7 +59,7 @@ def memory_block(
 
 
 def profiles_block(profiles: Sequence[Profile], count: CountTokens, max_tokens: int, zone: tzinfo) -> str:
-    """Profiles in their order, within `most` tokens: whole, or without what no longer holds, or not at all. Dates as
+    """Profiles in their order, within `max_tokens`: whole, or without what no longer holds, or not at all. Dates as
     `zone` has them."""
     shown: list[str] = []
     for profile in profiles:

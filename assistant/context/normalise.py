@@ -42,10 +42,10 @@ RETAINED_WORDS_END = "The conversation goes on here."
 
 @dataclass(frozen=True, slots=True)
 class MediaLimits:
-    """What one request may carry: `images` in number, `bytes` of words and pictures together. None: no bound."""
+    """What one request may carry. None: no bound."""
 
-    images: int | None = None
-    bytes: int | None = None
+    images: int | None = None  # number of pictures
+    bytes: int | None = None  # of words and pictures together
 
 
 def normalise(messages: Sequence[Message], limits: MediaLimits = MediaLimits()) -> tuple[Message, ...]:

@@ -26,10 +26,10 @@ BudgetKind = Literal["tokens", "bytes", "images"]
 
 @dataclass(frozen=True, slots=True)
 class PromptSize:
-    """What something adds to a request. Tokens are uncorrected counts, bytes those of UTF-8 and base64."""
+    """What something adds to a request."""
 
-    tokens: int = 0
-    bytes: int = 0
+    tokens: int = 0  # uncorrected count
+    bytes: int = 0  # UTF-8 and base64
     images: int = 0
 
     def __add__(self, other: PromptSize) -> PromptSize:
@@ -44,13 +44,12 @@ EMPTY_SIZE = PromptSize()
 
 @dataclass(frozen=True, slots=True)
 class RequestBudgets:
-    """What a request may hold at most: `tokens` is the effective context, `reserve` the part of it kept free for the
-    answer, `bytes` and `images` those of the whole request."""
+    """What a request may hold at most."""
 
-    tokens: int
-    reserve: int
-    bytes: int
-    images: int
+    tokens: int  # the effective context
+    reserve: int  # the part of `tokens` kept free for the answer
+    bytes: int  # of the whole request
+    images: int  # of the whole request
 
     def after_overflow(self, prompt_tokens: int) -> RequestBudgets:
         """The budgets after a provider refused a prompt that we took for `prompt_tokens`: its window is no larger."""
@@ -60,14 +59,13 @@ class RequestBudgets:
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """What the next request would hold, and how that compares with the budgets. `prompt_tokens` are corrected, and
-    without the reserve. `source` says whether the provider counted most of it or we did."""
+    """What the next request would hold, and how that compares with the budgets."""
 
-    prompt_tokens: int
+    prompt_tokens: int  # corrected, without the reserve
     bytes: int
     images: int
     budgets: RequestBudgets
-    source: Literal["reported", "estimated"] = "estimated"
+    source: Literal["reported", "estimated"] = "estimated"  # whether the provider counted most of it, or we did
 
     @property
     def shares(self) -> dict[BudgetKind, float]:

@@ -80,11 +80,11 @@ _SPACE = lazy_regex(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class PastPeriod:
-    """A time, [after, before), and the words of the question that name it."""
+    """A time, [after, before)."""
 
     after: datetime
     before: datetime
-    matched_words: str
+    matched_words: str  # the words of the question that name it
 
 
 _Days = tuple[date, date]

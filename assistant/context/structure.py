@@ -98,7 +98,7 @@ def is_edit_or_deletion(message: Message) -> bool:
 
 
 def describe_change(message: Message, words_by_id: Mapping[int, str]) -> str:
-    """What an edit or a deletion tells; `said` are the words of earlier messages, by their numbers. An edit of a turn
+    """What an edit or a deletion tells; `words_by_id` are the words of earlier messages. An edit of a turn
     came before its message was answered: it has the earlier words."""
     content = message.content.strip()
     about = ", ".join(f"#{ref}{_excerpt(words_by_id.get(ref, ''))}" for ref in message.metadata.get("refs", ()))

@@ -33,15 +33,12 @@ _LONGEST_CLUSTER = 32
 
 @dataclass(frozen=True, slots=True)
 class TruncationPolicy:
-    """How tool output is cut when it is written: `kind` "none" leaves it whole, else `limit` is in that unit.
+    """How tool output is cut when it is written."""
 
-    `allowance` is for what JSON adds when it is sent: the limit is multiplied by it. `split` is the share of what is
-    kept that is taken from the start, the rest from the end."""
-
-    kind: Literal["tokens", "bytes", "none"]
+    kind: Literal["tokens", "bytes", "none"]  # unit of `limit`; "none" leaves output whole
     limit: int
-    allowance: float = 1.2
-    split: float = 0.5
+    allowance: float = 1.2  # for what JSON adds when it is sent: the limit is multiplied by it
+    split: float = 0.5  # share of what is kept that is taken from the start; the rest is from the end
 
     @property
     def allowed(self) -> int:
@@ -107,11 +104,11 @@ def _undo_earlier_cut(message: Message, unit: LengthUnit) -> tuple[str, int, int
 
 @dataclass(frozen=True, slots=True)
 class _Truncation:
-    """One text being cut; `total` is what the whole measures, in tokens or in characters."""
+    """One text being cut."""
 
     text: str
     lines: int
-    total: int
+    total: int  # what the whole measures, in `unit`
     unit: LengthUnit
     message: Message
     place: LogLocation

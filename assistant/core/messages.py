@@ -100,8 +100,8 @@ class Message:
         return replace(self, ts=self.ts.astimezone(zone)) if self.ts else self
 
     def with_unique_call_ids(self, earlier: Iterable[Message], stem: str) -> Message:
-        """The same message, none of whose calls has the id of one in `said`: some local servers number calls from zero
-        each time, and providers refuse an id seen before. Another id is `stem` and a number."""
+        """The same message, none of whose calls has the id of one in `earlier`: some local servers number calls from
+        zero each time, and providers refuse an id seen before. Another id is `stem` and a number."""
         used = {call.id for message in earlier for call in message.tool_calls}
         calls: list[ToolCall] = []
         for call in self.tool_calls:

@@ -185,6 +185,6 @@ OWNER_ONLY_PERMISSIONS = Permissions({})
 
 
 def invalid_grants(names: Iterable[str], admitted_roles: Mapping[str, Collection[str]], role: str) -> list[str]:
-    """Of what the settings name for a role: what does not exist, or does not admit the role. `admitting` has the roles
-    of each tool or command by its name."""
+    """Of what the settings name for a role: what does not exist, or does not admit the role. `admitted_roles` has the
+    roles of each tool or command by its name."""
     return [name for name in names if role not in admitted_roles.get(name, ())]

@@ -27,14 +27,13 @@ class CommandInvocation:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`usage` is "/name [ARGUMENTS]", `text` a line of help. `run` gives Markdown and raises `UsageError`. `roles` may
-    type it at most (see `assistant.core.people`): one that others than the owner may type reads and changes nothing
-    beyond the session, or its scope, that it is typed in."""
+    """What is known of one command. One that others than the owner may type reads and changes nothing beyond the
+    session, or its scope, that it is typed in."""
 
-    usage: str
-    help_text: str
-    run: Callable[[CommandInvocation], Awaitable[str]]
-    roles: frozenset[str] = frozenset({"owner"})
+    usage: str  # "/name [ARGUMENTS]"
+    help_text: str  # one line
+    run: Callable[[CommandInvocation], Awaitable[str]]  # gives Markdown and raises `UsageError`
+    roles: frozenset[str] = frozenset({"owner"})  # who may type it at most, see `assistant.core.people`
 
 
 class CommandProvider(Protocol):

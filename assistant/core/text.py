@@ -97,7 +97,8 @@ def is_spaceless(word: str) -> bool:
 
 
 def character_pairs(run: str, *, with_last_character: bool = False) -> list[str]:
-    """The overlapping pairs of a spaceless run; `alone`: its last character too, so that it is found by itself."""
+    """The overlapping pairs of a spaceless run; `with_last_character`: its last character too, so that it is found by
+    itself."""
     chars = strip_separator_signs(run)
     pairs = [chars[i : i + 2] for i in range(len(chars) - 1)]
     return [*pairs, chars[-1:]] if with_last_character else pairs
@@ -147,7 +148,7 @@ _BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 
 
 def strip_control_characters(text: str, *, keep_newlines: bool = False) -> str:
-    """`text` without what controls a terminal or turns words around; on one line unless `lines` may stay."""
+    """`text` without what controls a terminal or turns words around; on one line unless `keep_newlines`."""
     cleaned = "".join(
         " " if unicodedata.category(letter) == "Cc" and not (keep_newlines and letter == "\n") else letter
         for letter in text

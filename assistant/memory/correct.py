@@ -35,7 +35,8 @@ _SEMANTIC_MEMORY_LATER = "Recall goes by the journal, which has it; semantic mem
 
 
 class MemoryCorrector:
-    """`asleep`: whether a sleep is under way, which reads the same memories; corrections are left to it then."""
+    """Corrects memories; while a sleep is under way (`is_asleep`), which reads the same memories, that is left to
+    it."""
 
     def __init__(
         self,

@@ -29,16 +29,15 @@ _CLOCKS_DIFFER = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class ImportedItem:
-    """One thing read from a file. `at` None: the file does not say when; `number` is what the file calls it, `by` the
-    number of what took its place. `summary`: of a whole conversation, which is no memory."""
+    """One thing read from a file."""
 
     text: str
-    at: datetime | None = None
+    at: datetime | None = None  # None: the file does not say when
     importance: float = _IMPORTED
     tags: tuple[str, ...] = ("fact",)
-    number: int | None = None
-    superseded_by: int | None = None
-    summary: bool = False
+    number: int | None = None  # what the file calls it
+    superseded_by: int | None = None  # number of what took its place
+    summary: bool = False  # of a whole conversation, which is no memory
 
 
 # -------------------------------------------------------------------------------------------------------------- export

@@ -67,8 +67,8 @@ class MemoryService:
         keep_awake: Callable[[], AbstractAsyncContextManager[None]] = no_sleep_lock,
         reextract: Callable[[datetime], Awaitable[ReextractionResult]] | None = None,
     ) -> None:
-        """`asleep`: whether a sleep is under way; nobody sleeps while `awake` is open, and it raises `UsageError` while
-        somebody does. `read_again` reads the whole log for the journal."""
+        """`is_asleep`: whether a sleep is under way; no sleep begins while `keep_awake` is open, and it raises
+        `UsageError` while one runs. `reextract` reads the whole log for the journal."""
         self._deps = deps
         self._storage_info = storage_info
         self._keep_awake = keep_awake
@@ -101,8 +101,8 @@ class MemoryService:
     def list_as_of(
         self, text: str, scope: str, at: datetime, *, limit: int = 100, include_former: bool = False
     ) -> MemoriesAsOf:
-        """What was known at a time: all that held, with `former` what had held before too; what bears on `text`, if
-        that says anything. Raises `StoreError`."""
+        """What was known at a time: all that held, with `include_former` what had been true before too; what bears on
+        `text`, if that says anything. Raises `StoreError`."""
         first = self._deps.consolidations.first_noted_at(scope)
         if text.strip():
             hits = self.search(text, scope, limit=limit, as_of=at)

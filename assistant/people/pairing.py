@@ -46,13 +46,12 @@ _SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class PairingRules:
-    """`unknown` is what becomes of strangers; a code holds for `minutes`, `most` wait at a time, `tries` wrong ones
-    lock it."""
+    """How strangers are treated, as the settings say."""
 
-    unknown: Literal["pair", "tell", "ignore"]
-    minutes: float
-    max_pending: int
-    tries: int
+    unknown: Literal["pair", "tell", "ignore"]  # what becomes of strangers
+    minutes: float  # how long a code is valid
+    max_pending: int  # codes that wait at a time
+    tries: int  # wrong codes until pairing is locked
 
 
 class PairingService:

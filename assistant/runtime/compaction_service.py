@@ -67,7 +67,7 @@ class CompactionService:
         budget: SleepBudget | None = None,
     ) -> CompactionResult | None:
         """At night or in a nap: compact where the context is above the sleep threshold; None where it is not, or where
-        nobody knows yet whom the session talks to. `purse` is what the sleep may still spend. Raises `StoreError`."""
+        nobody knows yet whom the session talks to. `budget` is what the sleep may still spend. Raises `StoreError`."""
         terms = self._meter.terms(session)
         if not self._meter.compaction_settings.auto or terms is None or not self.needs_sleep_compaction(session):
             return None

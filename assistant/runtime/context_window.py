@@ -75,7 +75,7 @@ class ContextWindow:
         self._models: dict[str, str] = {}
 
     async def prepare(self, turn: Turn, model: Model, now: datetime, notify: Notify) -> ModelRequest:
-        """The request for the next call of this turn; `tell` gets what the person should know of how it was made to
+        """The request for the next call of this turn; `notify` gets what the person should know of how it was made to
         fit."""
         limits = await model.limits()
         self._meter.set_limits(model, limits)

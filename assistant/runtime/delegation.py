@@ -219,7 +219,7 @@ class DelegationRunner:
 
 
 def _answer_text(reply: ModelReply, model_name: str) -> str:
-    """The answer, and who gave it where that was not the model `asked`. Raises `ModelError` for none."""
+    """The answer, and who gave it where that was not the model `model_name`. Raises `ModelError` for none."""
     if reply.stop == "refusal" or reply.message.metadata.get("refusal"):
         raise ModelError("The model declined to do this.", kind="refusal")
     if reply.stop == "overflow":
@@ -252,8 +252,8 @@ def tasks_of_interrupted_calls(
 
 
 def interrupted_tasks_note(delegations: Sequence[Delegation], zone: tzinfo = UTC) -> str:
-    """For the volatile block of the next turn: the tasks that a restart cut off, as `of_interrupted_calls` gives them,
-    and what those answered that had ended. "" where there are none. Their words are quoted as data."""
+    """For the volatile block of the next turn: the tasks that a restart cut off, as `tasks_of_interrupted_calls` gives
+    them, and what those answered that had ended. "" where there are none. Their words are quoted as data."""
     if not delegations:
         return ""
     shown = delegations[:_REPORTED]

@@ -55,8 +55,8 @@ _ENDS_ASKING = lazy_regex(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
 
 
 def recall_budget(max_tokens: int, window: int) -> int:
-    """Tokens that recalled messages may take where `most` is meant for a full context: less of a small window, but
-    enough for some messages."""
+    """Tokens that recalled messages may take where `max_tokens` is meant for a full context: less of a small window,
+    but enough for some messages."""
     return min(max_tokens, max(max_tokens * window // FULL_CONTEXT_TOKENS, window // 40))
 
 
@@ -72,8 +72,8 @@ class HistoryRecall:
         *,
         quoting_tools: frozenset[str] = frozenset(),
     ) -> None:
-        """`count` gives the tokens of a text, `room` how many may be taken now (see `room_for`); `echoes` are tools
-        whose results quote the past."""
+        """`count` gives the tokens of a text, `budget` how many may be taken now (see `recall_budget`); `quoting_tools`
+        are tools whose results quote the past."""
         self._history = history
         self._count = count
         self._zone = zone
@@ -202,15 +202,15 @@ class MemoryRecall:
     def __init__(
         self, search: StoredMemorySearch, count: Callable[[str], int], zone: tzinfo, budget: Callable[[], int]
     ) -> None:
-        """`count` gives the tokens of a text, `room` how many may be taken now."""
+        """`count` gives the tokens of a text, `budget` how many may be taken now."""
         self._search = search
         self._count = count
         self._zone = zone
         self._budget = budget
 
     def recall(self, message: str, scope: str, view: ContextView, standing_memory: str, now: datetime) -> str:
-        """A block for the volatile block, best first; "" where nothing bears on the message. `standing` is what stands
-        in the prompt of memory anyhow. Raises `StoreError`."""
+        """A block for the volatile block, best first; "" where nothing bears on the message. `standing_memory` is what
+        the prompt has of memory anyhow. Raises `StoreError`."""
         words, room = searchable_text(message), self._budget()
         if room <= 0 or not words:
             return ""

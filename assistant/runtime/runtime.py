@@ -110,8 +110,8 @@ class Runtime:
         timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
         force_stop: asyncio.Event | None = None,
     ) -> None:
-        """No new turns; running ones get the drain time, until `hurry`, then are marked aborted; then bridges close.
-        A turn that cannot be ended stays as it is, for the next start."""
+        """No new turns; running ones get the drain time, until `force_stop`, then are marked aborted; then bridges
+        close. A turn that cannot be ended stays as it is, for the next start."""
         self._stopping, self._running.accepts_turns = True, False
         self._wake.set()
         await self._drain(drain_seconds, force_stop)

@@ -83,12 +83,11 @@ class SleepLock:
 
 @dataclass(frozen=True, slots=True)
 class SleepRequest:
-    """One sleep that is wanted: a trigger as in `CycleReport`, the sessions (None: all), and with the trigger "phase"
-    the one phase."""
+    """One sleep that is wanted."""
 
-    trigger: str
-    sessions: Sequence[str] | None = None
-    phase: str = ""
+    trigger: str  # as in `SleepReport`
+    sessions: Sequence[str] | None = None  # None: all
+    phase: str = ""  # with the trigger "phase", the one phase
 
 
 RunSleepCycle = Callable[[SleepRequest, datetime], Awaitable[SleepReport]]
@@ -109,7 +108,8 @@ class NapTrigger:
         needs_sleep_compaction: Callable[[str], bool],
         is_running: Callable[[str], bool],
     ) -> None:
-        """`minutes` without a message make a conversation quiet, 0: never; `wants_sleep` looks at how full it is."""
+        """`minutes` without a message make a conversation quiet, 0: never; `needs_sleep_compaction` tells how full it
+        is."""
         self._conversation = conversation
         self._minutes = minutes
         self._needs_sleep_compaction = needs_sleep_compaction

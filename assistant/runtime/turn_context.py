@@ -57,7 +57,7 @@ class StandingMemory:
         file_max_tokens: int,
         day_max_tokens: int,
     ) -> None:
-        """`file_most` and `day_most` in tokens, counted by `count`."""
+        """`file_max_tokens` and `day_max_tokens` as `count` counts."""
         self._conversation = conversation
         self._journal = journal
         self._files = files
@@ -132,7 +132,7 @@ class TurnContextBuilder:
             self._interrupted[session] = interrupted_tasks_note(tasks, self._zone)
 
     async def prepare(self) -> None:
-        """Prepare what `of` looks for, beside the loop where that takes long."""
+        """Prepare what `build` looks for, beside the loop where that takes long."""
         try:
             await self._history_recall.prepare()
         except StoreError as error:

@@ -45,8 +45,7 @@ _FEWEST_TOKENS = 30
 
 @dataclass(frozen=True, slots=True)
 class EndedGeneration:
-    """What is told of a generation that ends. `requests` are open, newest first; `rows` stand in its view; `archive`
-    tells where it is kept, "" where that is not for this session. `resumes` is the generation that goes on."""
+    """What is reported of a generation that ends."""
 
     session: str
     scope: str
@@ -55,19 +54,19 @@ class EndedGeneration:
     ended_at: datetime
     messages: int
     first_at: datetime | None
-    requests: Sequence[UserRequest] = ()
+    requests: Sequence[UserRequest] = ()  # open, newest first
     todos: int = 0
     helpers: Sequence[str] = ()
     summary: Checkpoint | None = None
-    rows: Sequence[Message] = ()
-    archive: str = ""
-    late: bool = False
-    resumes: int | None = None
+    rows: Sequence[Message] = ()  # what its view shows
+    archive: str = ""  # where it is kept; "" where that is not for this session
+    late: bool = False  # later than it should have been
+    resumes: int | None = None  # number of the generation that goes on
     sources: tuple[int, ...] = field(default=())
 
 
 def write_handover(ended: EndedGeneration, limit: int, count: CountTokens, zone: tzinfo) -> str:
-    """The note, at most `most` tokens (a whole takes no more than its parts); its first line alone where nothing else
+    """The note, at most `limit` tokens (a whole takes no more than its parts); its first line alone where nothing else
     fits."""
     lines = [_first_line(ended, zone)]
     for line in (RECORD_OF_PAST, _location_line(ended, zone), *_open_lines(ended)):
@@ -84,8 +83,8 @@ def write_handover(ended: EndedGeneration, limit: int, count: CountTokens, zone:
 
 
 def summarise_generation(ended: EndedGeneration, limit: int, count: CountTokens, zone: tzinfo) -> str:
-    """What a generation was about, in at most `most` tokens: its newest summary, and the most telling sentences of what
-    was said since; "" where nothing was said."""
+    """What a generation was about, in at most `limit` tokens: its newest summary, and the most telling sentences of
+    what was said since; "" where nothing was said."""
     if limit < _FEWEST_TOKENS:
         return ""
     earlier = ""

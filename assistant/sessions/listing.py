@@ -23,10 +23,10 @@ from assistant.store.script.generations import StoredGenerations, StoredResets
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """One generation as it is listed: `info` of its session where it is the current one."""
+    """One generation as it is listed."""
 
     generation: Generation
-    info: SessionInfo | None
+    info: SessionInfo | None  # of its session, where this is the current generation
     archive: ArchiveEntry | None
     reset: SessionReset | None = None
 

@@ -46,23 +46,21 @@ class ResetStores:
 
 @dataclass(frozen=True, slots=True)
 class ResetContext:
-    """The running app, as far as a reset needs it.
+    """The running assistant, as far as a reset needs it."""
 
-    `extract` reads a session for the journal, to its end or until a time, and tells how it went; `read_on` has what is
-    left read soon, beside everything else. While `holding` a session no turn of it begins, and while `awake` nobody
-    sleeps (each raises `UsageError` where that cannot be). `pressure` is how full a context is. `tell`
-    tells the person with their next turn, `show` whoever looks on now."""
-
+    # reads a session for the journal, to its end or until a time, and reports how it went
     extract: Callable[[str, datetime, datetime], Awaitable[Mapping[str, Any]]]
-    continue_extraction: Callable[[str], None]
+    continue_extraction: Callable[[str], None]  # has what is left read soon, beside everything else
+    # no turn of it begins meanwhile; raises `UsageError` where that cannot be
     hold_session: Callable[[str], AbstractContextManager[None]]
+    # no sleep begins meanwhile; raises `UsageError` where that cannot be
     block_sleep: Callable[[], AbstractAsyncContextManager[None]]
     is_compacting: Callable[[str], bool]
     is_sleep_due: Callable[[datetime], bool]
-    pressure: Callable[[str], Awaitable[float]]
+    pressure: Callable[[str], Awaitable[float]]  # how full a context is
     count_tokens: Callable[[str], int]
-    notify_next_turn: Callable[[str, str], None]
-    show_progress: Callable[[str, str], None]
+    notify_next_turn: Callable[[str, str], None]  # reports to the person with their next turn
+    show_progress: Callable[[str, str], None]  # shows to whoever is connected now
     clock: Callable[[], datetime]
     zone: tzinfo
 
@@ -79,25 +77,24 @@ _SUMMARY_TOKENS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ResetRequest:
-    """What is to end and why; `late`: long after it was due; with `resumes` that earlier generation goes on."""
+    """What is to end, and why."""
 
     session: str
     reason: EndReason
-    late: bool = False
-    resumes: int | None = None
+    late: bool = False  # long after it was due
+    resumes: int | None = None  # number of the earlier generation that goes on
 
 
 @dataclass(frozen=True, slots=True)
 class ResetResult:
-    """A reset that was carried out: what ended, the generation that began, where the former is kept, how many of its
-    messages are still to be read for the journal (`reading`: right after this), and the note that hands it over."""
+    """A reset that was carried out."""
 
-    ended: Generation
-    generation: int
-    archive: ArchiveEntry
-    unread: int
-    note: str
-    is_reading_on: bool = False
+    ended: Generation  # the generation that ended
+    generation: int  # number of the one that began
+    archive: ArchiveEntry  # where the ended one is kept
+    unread: int  # how many of its messages are still to be read for the journal
+    note: str  # the handover
+    is_reading_on: bool = False  # what is unread is read right after this
 
 
 class SessionResetter:

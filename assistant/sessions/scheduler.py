@@ -50,24 +50,22 @@ _OVERDUE = timedelta(hours=3)
 
 @dataclass(frozen=True, slots=True)
 class DueReset:
-    """A generation that is to end now, and why. `slot` is when it was due; `late`: a good while ago, as where nobody
-    was up then."""
+    """A generation that is to end now, and why."""
 
     session: str
     generation: int
     reason: EndReason
-    slot: datetime
-    late: bool
+    slot: datetime  # when it was due
+    late: bool  # it was due a good while ago, as when the assistant was not running
 
 
 @dataclass(frozen=True, slots=True)
 class ResetPolicies:
-    """What holds in a home: a policy for each kind of session, the hour of daily resets in the home's zone, the minutes
-    of an idle one."""
+    """When the conversations of a home end."""
 
     by_kind: Mapping[SessionKind, SessionResetPolicy]
-    at: str
-    idle: timedelta
+    at: str  # the hour of daily resets, in the zone
+    idle: timedelta  # how long nobody has to speak
     zone: tzinfo
 
     @classmethod
