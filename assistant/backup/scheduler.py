@@ -14,18 +14,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import structlog
 
-from assistant.core.backups import Backup, BackupKind, BackupResult, backup_to_json, format_megabytes
+from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.calendar import SleepSchedule
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.slash_commands import Command, CommandInvocation
-from assistant.core.text import pluralize
 from assistant.store.backup.folder import BackupFolder
 
 RETRY_AFTER = timedelta(hours=1)
@@ -59,7 +55,6 @@ def _last(backups: Sequence[Backup], now: datetime) -> datetime | None:
 
 log = structlog.get_logger()
 
-BACKUP_USAGE = "/backup"
 MakeBackup = Callable[[BackupKind, datetime], Awaitable[BackupResult]]
 """Makes one and proves it. Raises `AssistantError` with nothing kept of it."""
 
@@ -149,50 +144,3 @@ def _ignore_reported_error(task: asyncio.Task[BackupResult]) -> None:
     """What went wrong was told already."""
     if not task.cancelled():
         task.exception()
-
-
-class BackupCommands:
-    """The slash command about backups."""
-
-    def __init__(self, scheduler: BackupScheduler, place: str) -> None:
-        """`place` is the folder, as people read it."""
-        self._backing_up = scheduler
-        self._place = place
-
-    def entries(self) -> Mapping[str, Command]:
-        return {
-            "backup": Command(BACKUP_USAGE, "make a backup now; `assistant backup` lists and restores", self._create)
-        }
-
-    async def _create(self, call: CommandInvocation) -> str:
-        """Markdown, or JSON where `--json` is typed."""
-        if call.arguments not in ("", "--json"):
-            raise UsageError(f"Use {BACKUP_USAGE}. Nothing was changed.")
-        made = await self._backing_up.create()
-        return (
-            json.dumps(backup_made_to_json(made), indent=2)
-            if call.arguments
-            else "\n".join(render_backup_made(made, self._place))
-        )
-
-
-def render_backup_made(made: BackupResult, place: str) -> list[str]:
-    """What was backed up, as a person reads it."""
-    left_out = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
-    return [
-        f"Backed up to {place}/{made.backup.name}: {pluralize(made.files, 'file')}, "
-        f"{format_megabytes(made.unpacked_bytes)} "
-        f"packed into {format_megabytes(made.backup.bytes)}, read back and verified, in {made.seconds:.1f} s.",
-        *left_out[:10],
-        *([f"Left out: {len(left_out) - 10} more."] if len(left_out) > 10 else []),
-    ]
-
-
-def backup_made_to_json(made: BackupResult) -> dict[str, Any]:
-    return {
-        **backup_to_json(made.backup),
-        "files": made.files,
-        "unpacked_bytes": made.unpacked_bytes,
-        "left_out": dict(made.left_out),
-        "seconds": round(made.seconds, 3),
-    }

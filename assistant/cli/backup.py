@@ -5,19 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from pydantic import TypeAdapter
 
 from assistant.backup.restore import RestoredHome, VerifiedBackup
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_json, print_remark, print_text
-from assistant.cli.remote import print_slash_command
-from assistant.cli.tables import format_local_time, print_table
+from assistant.cli.output import print_json, print_markdown, print_remark, print_text
+from assistant.cli.shell import with_commands
+from assistant.cli.tables import format_local_time
 from assistant.cli.text import require_utf8
-from assistant.core.backups import backup_to_json, format_megabytes
+from assistant.commands import backups as backup_commands
+from assistant.commands.argv import rewrite_for_shell
+from assistant.commands.backups import BackupItem, backup_items, render_backups
 from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN_SESSION
-from assistant.core.text import pluralize
+from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
@@ -29,33 +31,7 @@ _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON
 _NAME = "NAME|PATH"
 
 
-@click.group()
-def backup() -> None:
-    """Back the home up into one file, and restore it from one.
-
-    A backup is made while the assistant runs, every day by itself (see [backup] in config.toml).
-
-    \b
-    Example:
-      assistant backup create
-      assistant backup verify
-      assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
-    """
-
-
-@backup.command()
-@_json_option
-def create(json_out: bool) -> None:
-    """Make a backup now and prove it. It stays until you remove it.
-
-    \b
-    Example:
-      assistant backup create
-    """
-    print_slash_command(load_effective_settings(), "/backup --json" if json_out else "/backup", MAIN_SESSION)
-
-
-@backup.command("list")
+@click.command(name="list")
 @_json_option
 def list_(json_out: bool) -> None:
     """List the backups, oldest first.
@@ -65,23 +41,15 @@ def list_(json_out: bool) -> None:
       assistant backup list --json
     """
     settings = load_effective_settings()
-    folder = BackupFolder(settings.home.path, settings.values.backup.folder)
-    backups = folder.list_backups()
+    # Also where the data folder is gone, and a backup is what is left.
+    items = backup_items(BackupFolder(settings.home.path, settings.values.backup.folder))
     if json_out:
-        print_json([{**backup_to_json(one), "path": str(folder.path / one.name)} for one in backups])
-        return
-    print_table(
-        ("name", "made", "why", "size"),
-        [
-            (one.name, format_local_time(one.made_at, settings.zone), one.kind, format_megabytes(one.bytes))
-            for one in backups
-        ],
-        right=("size",),
-        empty=f"There is no backup in {folder.path} yet; `assistant backup create` makes one.",
-    )
+        print_json(TypeAdapter(list[BackupItem]).dump_python(items, mode="json"))
+    else:
+        print_markdown(rewrite_for_shell(render_backups(items, settings.zone)))
 
 
-@backup.command()
+@click.command()
 @click.argument("name", metavar=f"[{_NAME}]", default="")
 @_json_option
 def verify(name: str, json_out: bool) -> None:
@@ -102,7 +70,7 @@ def verify(name: str, json_out: bool) -> None:
         print_text("\n".join(_proved_lines(proved, settings)))
 
 
-@backup.command()
+@click.command()
 @click.argument("name", metavar=f"[{_NAME}]", default="")
 @click.option("--force", is_flag=True, help="Restore into a home that is not empty; what is there is kept aside.")
 @click.option("--to", "to", type=click.Path(path_type=Path), metavar="HOME", help="Restore into this folder instead.")
@@ -136,7 +104,7 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
         print_text("\n".join(_restored_lines(restored, settings)))
 
 
-@backup.command()
+@click.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def remove(names: tuple[str, ...]) -> None:
     """Remove backups for good.
@@ -151,6 +119,9 @@ def remove(names: tuple[str, ...]) -> None:
         for one in [folder.find(require_utf8(name, "NAME")) for name in names]:
             folder.remove(one)
             print_text(f"Removed {one.name}.")
+
+
+backup = with_commands(backup_commands.backup, list_, verify, restore, remove)
 
 
 # ------------------------------------------------------------------------------------------------------------ telling
@@ -175,7 +146,7 @@ def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
     manifest, report = proved.manifest, proved.report
     return [
         f"{proved.path.name}: the home as it was at {format_local_time(manifest.made_at, settings.zone)}, "
-        f"{pluralize(len(manifest.files), 'file')}, {format_megabytes(manifest.bytes)}.",
+        f"{pluralize(len(manifest.files), 'file')}, {format_bytes(manifest.bytes)}.",
         f"{pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}: every file, the databases "
         "and the chain of the log are sound.",
         *(f"Not in it: {one} ({why})." for one, why in manifest.left_out.items()),

@@ -42,7 +42,7 @@ _MENU = {
     "People and networks": {
         "people": ("assistant.cli.people:people", "Who may talk to it, and as whom."),
         "bridge": ("assistant.cli.bridge.command:bridge", "Telegram, Matrix: set up, test, pause."),
-        "deliveries": ("assistant.cli.deliveries:deliveries", "What did not arrive, or may not have."),
+        "deliveries": ("assistant.commands.deliveries:deliveries", "What did not arrive, or may not have."),
         "web": ("assistant.cli.web:web", "The web API."),
     },
     "Set up and run": {

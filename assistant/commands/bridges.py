@@ -1,141 +1,133 @@
-"""The slash commands about bridges and about deliveries that did not arrive, and how both are shown to the owner:
-lines of Markdown, and plain JSON. The renderers are pure.
+"""Bridges as the owner sees them: how they are, testing, pausing and removing them.
 
 What always holds: a pause and its end survive a restart. A test goes the way of every delivery, through the outbox,
-and only what the network confirmed is called sent. What may have arrived is sent once more on the owner's word
-alone (I8). What waits for another try can be dropped, so that nothing holds up for ever what came after it; what is
-being sent cannot. Each line that says that something is wrong ends with what to do. Of what was meant for others
-than the owner no words are shown, only for whom it was.
+and only what the network confirmed is called sent. Each line that says that something is wrong ends with what to do.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol
-from zoneinfo import ZoneInfo
+from datetime import datetime, tzinfo
+from typing import Any
 
-from assistant.core.bridge_api import (
-    NETWORK_NAMES,
-    Bridge,
-    BridgeStatus,
-    DeliveryOutcome,
-    UndeliveredItem,
-)
+import click
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import CommandGroup
+from assistant.core.bridge_api import NETWORK_NAMES, Bridge, BridgeState, BridgeStatus, DeliveryOutcome
 from assistant.core.errors import AssistantError, BridgeError, UsageError
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.core.slash_commands import Command, CommandInvocation
-from assistant.core.store_ports import Outbox
-from assistant.core.text import pluralize, preview_line
-from assistant.store.script.outbox import StuckItems
+from assistant.core.text import pluralize
+from assistant.gateway.dispatcher import Dispatcher
+from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes
 from assistant.store.script.state import BridgeStates
 
-BRIDGE_USAGE = "/bridge [test NAME | pause NAME | resume NAME | reload NAME]"
 TEST_MESSAGE = "This is a test: what I send you here arrives. Write to me whenever you like."
 
 # Seconds in which a network says who we are there, where a list would be shorter without it.
 _ACCOUNT_WITHIN = 3.0
+_MOST_SECONDS = 300.0
 
 
-class BridgeRunner(Protocol):
-    """What runs bridges (`assistant.gateway.dispatcher.Delivery`)."""
+class BridgeOperations:
+    """What the owner does with running bridges."""
 
-    @property
-    def bridges(self) -> Mapping[str, Bridge]: ...
-    def status(self) -> Mapping[str, Any]: ...
-    async def drop(self, name: str) -> None: ...
-    async def pause(self, name: str) -> None: ...
-    async def resume(self, name: str) -> None: ...
-    def retry_now(self, name: str) -> None: ...
-    async def flush(self, bridge: str | None = None) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class BridgeStores:
-    """What the home keeps of bridges: what goes out and what became of it, how far each has come, and where the owner
-    is there."""
-
-    outbox: Outbox
-    deliveries: StuckItems
-    states: BridgeStates
-    places: ConversationRoutes
-
-
-class BridgeCommands:
     def __init__(
         self,
-        running: BridgeRunner,
+        dispatcher: Dispatcher,
         reload: Callable[[str], Awaitable[None]],
-        kept: BridgeStores,
-        zone: ZoneInfo,
-        home: str,
+        outbox: StoredOutbox,
+        deliveries: StuckItems,
+        states: BridgeStates,
+        places: ConversationRoutes,
+        terminal: str,
     ) -> None:
-        """`reload` takes one bridge up as the settings are now; `home` is the bridge of the home's own terminals."""
-        self._running = running
+        """`reload` starts one bridge with the settings as they are now; `terminal` is the bridge of the terminals."""
+        self._dispatcher = dispatcher
         self._reload = reload
-        self._outbox = kept.outbox
-        self._fates = kept.deliveries
-        self._states = kept.states
-        self._places = kept.places
-        self._zone = zone
-        self._home = home
+        self._outbox = outbox
+        self._deliveries = deliveries
+        self._states = states
+        self._places = places
+        self._terminal = terminal
         self._accounts: dict[str, tuple[Bridge, str]] = {}
 
-    def entries(self) -> Mapping[str, Command]:
-        return {
-            "bridge": Command(BRIDGE_USAGE, "how the bridges are; a test message; have one wait, or go on", self._run)
-        }
+    async def list_statuses(self) -> list[BridgeStatus]:
+        """Every bridge to a network, with who we are there where that can be had soon."""
+        reports = {name: it for name, it in self._dispatcher.status()["bridges"].items() if name in self._networks()}
+        accounts = await asyncio.gather(*(self._account(name, it["state"]) for name, it in reports.items()))
+        return [bridge_status_from_report(*parts) for parts in zip(reports, reports.values(), accounts, strict=True)]
 
-    async def _run(self, call: CommandInvocation) -> str:
-        match _words(call.arguments):
-            case [] | ["list"]:
-                return "\n".join(render_bridges(await self.read_bridge_statuses(), self._zone))
-            case ["list", "--json"]:
-                return json.dumps(
-                    [bridge_status_json(one) for one in await self.read_bridge_statuses()], ensure_ascii=False
-                )
-            case ["test", name]:
-                return await self._test(self._there(name), call.now)
-            case ["pause", name]:
-                await self._running.pause(self._there(name).name)
-                return f"{name} is paused: nothing is received or sent there. What is written there meanwhile waits."
-            case ["resume", name]:
-                await self._running.resume(self._there(name).name)
-                self._running.retry_now(name)
-                return f"{name} goes on."
-            case ["reload", name] if name in NETWORK_NAMES:
-                await self._reload(name)
-                return f"{name} is as the settings say now."
-            case ["anew", name] if name in NETWORK_NAMES:
-                await self._running.drop(name)
-                self._fates.mark_ambiguous(name, call.now)
-                self._states.delete(name)
-                await self._reload(name)
-                return f"{name} begins anew, as the settings say now."
-            case ["remove", name] if name in NETWORK_NAMES:
-                return await self._removed(name, call.now)
-        raise UsageError(f"Use {BRIDGE_USAGE}. Nothing was changed.")
+    async def pause(self, name: str) -> str:
+        await self._dispatcher.pause(self._running(name).name)
+        return f"{name} is paused: nothing is received or sent there. What is written there meanwhile waits."
 
-    # ---------------------------------------------------------------------------------------------------------- looking
+    async def resume(self, name: str) -> str:
+        await self._dispatcher.resume(self._running(name).name)
+        self._dispatcher.retry_now(name)
+        return f"{name} is running again."
 
-    async def read_bridge_statuses(self) -> list[BridgeStatus]:
-        """Every bridge but the home's own terminals, with who we are there where that can be had soon."""
-        found = {name: one for name, one in self._running.status()["bridges"].items() if name in self._networks()}
-        accounts = await asyncio.gather(*(self._account(name, one["state"]) for name, one in found.items()))
-        return [bridge_status_from_report(*one) for one in zip(found, found.values(), accounts, strict=True)]
+    async def reload(self, name: str) -> str:
+        await self._reload(name)
+        return f"{name} runs with the settings as they are now."
+
+    async def begin_anew(self, name: str, now: datetime) -> str:
+        """As if it were new there: what was on its way may or may not have arrived."""
+        await self._dispatcher.drop(name)
+        self._deliveries.mark_ambiguous(name, now)
+        self._states.delete(name)
+        await self._reload(name)
+        return f"{name} begins anew, with the settings as they are now."
+
+    async def test(self, name: str, now: datetime) -> str:
+        """Send a test message. Raises `AssistantError` with what became of it where it was not sent."""
+        bridge = self._running(name)
+        if self._states.is_paused(name):
+            raise UsageError(f"{name} is paused, and nothing was sent. `assistant bridge resume {name}` resumes it.")
+        account = await bridge.check()
+        self._accounts[name] = bridge, account
+        target = self._places.find_owner_target(name)
+        if target is None:
+            raise AssistantError(
+                f"{name} answers, as {account}, but you have not written from there yet, so nothing was sent. "
+                f"`assistant bridge add {name}` tells how to."
+            )
+        key = f"test:{name}:{now.isoformat()}"
+        self._outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
+        self._dispatcher.retry_now(name)
+        # Twice: what is on its way to the same place already goes first.
+        await self._dispatcher.flush(name)
+        await self._dispatcher.flush(name)
+        return _outcome(name, account, self._deliveries.delivery_state(key))
+
+    async def remove(self, name: str, now: datetime) -> str:
+        """Settle what a bridge that is no longer set up leaves behind."""
+        await self._reload(name)
+        if name in self._dispatcher.bridges:
+            raise UsageError(f"{name} is set up. Nothing was changed; `assistant bridge remove {name}` removes it.")
+        self._states.delete(name)
+        brought = self._deliveries.redirect_to_home(name, self._terminal, now, ended=True)
+        lines = []
+        if brought.redirected:
+            lines.append(f"To the terminal instead: {pluralize(brought.redirected, 'delivery', 'deliveries')} to you.")
+        if brought.still_waiting:
+            left = pluralize(brought.still_waiting, "delivery", "deliveries")
+            lines.append(f"Kept, should {name} be added again: {left} to others.")
+        return " ".join(lines) or "Nothing was waiting to go out there."
+
+    def retry_now(self, bridge: str) -> None:
+        self._dispatcher.retry_now(bridge)
 
     def _networks(self) -> dict[str, Bridge]:
-        return {name: one for name, one in self._running.bridges.items() if not one.capabilities.shows_sessions}
+        return {name: it for name, it in self._dispatcher.bridges.items() if not it.capabilities.shows_sessions}
 
     async def _account(self, name: str, state: str) -> str:
         """Asked once of each bridge that is connected."""
-        bridge = self._running.bridges[name]
+        bridge = self._dispatcher.bridges[name]
         known, account = self._accounts.get(name, (None, ""))
         if known is bridge or state != "connected":
             return account if known is bridge else ""
@@ -147,60 +139,7 @@ class BridgeCommands:
         self._accounts[name] = bridge, account
         return account
 
-    # ----------------------------------------------------------------------------------------------------------- acting
-
-    async def _test(self, bridge: Bridge, now: datetime) -> str:
-        """Raises `AssistantError` with what became of it where it was not sent."""
-        name = bridge.name
-        if self._states.is_paused(name):
-            raise UsageError(f"{name} is paused, and nothing was sent. `assistant bridge resume {name}` goes on.")
-        account = await bridge.check()
-        self._accounts[name] = bridge, account
-        target = self._places.find_owner_target(name)
-        if target is None:
-            raise AssistantError(
-                f"{name} answers, as {account}, but you have not written from there yet, so nothing was sent. "
-                f"`assistant bridge add {name}` tells how to."
-            )
-        key = f"test:{name}:{now.isoformat()}"
-        self._outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
-        self._running.retry_now(name)
-        # Twice: what is on its way to the same place already goes first.
-        await self._running.flush(name)
-        await self._running.flush(name)
-        return self._outcome(name, account, self._fates.delivery_state(key))
-
-    def _outcome(self, name: str, account: str, fate: DeliveryOutcome | None) -> str:
-        if fate is not None and fate.state == "sent":
-            return f"{name} answers, as {account}, and took the test message."
-        if fate is not None and fate.state == "ambiguous":
-            raise AssistantError(
-                f"{name} answers, as {account}, but whether the test message arrived is not known: {fate.error} "
-                "Look there; it is not sent twice."
-            )
-        if fate is not None and fate.state == "failed":
-            raise AssistantError(f"{name} answers, as {account}, but refused the test message: {fate.error}")
-        why = f": {fate.error}" if fate is not None and fate.error else "."
-        raise AssistantError(
-            f"{name} answers, as {account}, but the test message still waits{why} It is kept and sent."
-        )
-
-    async def _removed(self, name: str, now: datetime) -> str:
-        """Settle what a bridge that is set up no longer leaves behind."""
-        await self._reload(name)
-        if name in self._running.bridges:
-            raise UsageError(f"{name} is set up. Nothing was changed; `assistant bridge remove {name}` takes it away.")
-        self._states.delete(name)
-        brought = self._fates.redirect_to_home(name, self._home, now, ended=True)
-        told = []
-        if brought.redirected:
-            told.append(f"To the terminal instead: {pluralize(brought.redirected, 'delivery', 'deliveries')} to you.")
-        if brought.still_waiting:
-            left = pluralize(brought.still_waiting, "delivery", "deliveries")
-            told.append(f"Kept, should {name} be added again: {left} to others.")
-        return " ".join(told) or "Nothing was waiting to go out there."
-
-    def _there(self, name: str) -> Bridge:
+    def _running(self, name: str) -> Bridge:
         networks = self._networks()
         if name in networks:
             return networks[name]
@@ -209,178 +148,207 @@ class BridgeCommands:
         raise UsageError(f"There is no bridge {name!r}. Bridges are: {', '.join(networks or NETWORK_NAMES)}.")
 
 
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        raise UsageError(f"A quotation mark has no partner. Use {BRIDGE_USAGE}. Nothing was changed.") from None
+def _outcome(name: str, account: str, fate: DeliveryOutcome | None) -> str:
+    if fate is not None and fate.state == "sent":
+        return f"{name} answers, as {account}, and took the test message."
+    if fate is not None and fate.state == "ambiguous":
+        raise AssistantError(
+            f"{name} answers, as {account}, but whether the test message arrived is not known: {fate.error} "
+            "Look there; it is not sent twice."
+        )
+    if fate is not None and fate.state == "failed":
+        raise AssistantError(f"{name} answers, as {account}, but refused the test message: {fate.error}")
+    why = f": {fate.error}" if fate is not None and fate.error else "."
+    raise AssistantError(f"{name} answers, as {account}, but the test message still waits{why} It is kept and sent.")
 
 
-DELIVERIES_USAGE = "/deliveries [again ID... | drop ID...]"
+@dataclass(frozen=True, slots=True)
+class BridgeItem:
+    """How one bridge is."""
+
+    name: str
+    state: BridgeState
+    account: str  # who we are there
+    since: datetime | None
+    waiting: int  # deliveries that are to go out there
+    error: str
+    todo: str  # what to do about it
 
 
-class DeliveryCommands:
-    def __init__(self, deliveries: StuckItems, try_now: Callable[[str], None], zone: ZoneInfo) -> None:
-        """`try_now` is told the bridge that has something to send at once."""
-        self._deliveries = deliveries
-        self._try_now = try_now
-        self._zone = zone
-
-    def entries(self) -> Mapping[str, Command]:
-        text = "what did not arrive, or may not have; send it once more, or let it go"
-        return {"deliveries": Command(DELIVERIES_USAGE, text, self._run)}
-
-    async def _run(self, call: CommandInvocation) -> str:
-        match call.arguments.split():
-            case [] | ["list"]:
-                return "\n".join(render_stuck_deliveries(self._deliveries.list_stuck(), self._zone))
-            case ["again", *ids] if ids:
-                found = self._found(ids)
-                if waits := next((one for one in found if one.is_sent_automatically), None):
-                    raise UsageError(
-                        f"Delivery #{waits.id} is tried again by itself. Nothing was changed; "
-                        f"`/deliveries drop {waits.id}` lets it go."
-                    )
-                self._decide(found, self._deliveries.retry, call.now)
-                return f"Sent once more: {_numbers(found)}. `/deliveries` shows whether that failed again."
-            case ["drop", *ids] if ids:
-                found = self._found(ids)
-                self._decide(found, self._deliveries.drop, call.now)
-                return f"Let go: {_numbers(found)}. The conversation keeps what was said."
-        raise UsageError(f"Use {DELIVERIES_USAGE}. Nothing was changed.")
-
-    def _decide(self, found: Sequence[UndeliveredItem], decide: Callable[[int, datetime], bool], now: datetime) -> None:
-        for one in found:
-            decide(one.id, now)
-        for bridge in {one.bridge for one in found}:
-            self._try_now(bridge)
-
-    def _found(self, ids: Sequence[str]) -> list[UndeliveredItem]:
-        """All of them, or `UsageError`."""
-        found = []
-        for text in ids:
-            number = text.removeprefix("#")
-            one = self._deliveries.find(int(number)) if number.isdecimal() and len(number) < 19 else None
-            if one is None:
-                raise UsageError(
-                    f"Delivery {text} is not stuck. Nothing was changed; `/deliveries` lists those that are."
-                )
-            if one.is_sent_automatically and not one.error:
-                raise UsageError(f"Delivery #{one.id} is on its way. Nothing was changed.")
-            found.append(one)
-        return found
+def bridge_item(status: BridgeStatus) -> BridgeItem:
+    return BridgeItem(
+        status.name,
+        status.state,
+        status.account,
+        status.since,
+        status.waiting,
+        status.error,
+        suggested_action(status),
+    )
 
 
-def _numbers(found: Sequence[UndeliveredItem]) -> str:
-    return ", ".join(f"#{one.id}" for one in found)
+@dataclass(frozen=True, slots=True)
+class BridgeChange:
+    """What was done with a bridge."""
+
+    name: str
+    text: str
+
+
+def _render_change(change: BridgeChange, _: tzinfo) -> str:
+    return change.text
+
+
+@click.group(cls=CommandGroup)
+def bridge() -> None:
+    """Bridges: the networks on which you talk to the assistant, beside the terminal.
+
+    \b
+    Example:
+      assistant bridge
+      assistant bridge add telegram
+      assistant bridge test telegram
+      assistant bridge pause telegram
+    """
+
+
+def render_bridges(items: Sequence[BridgeItem], zone: tzinfo) -> str:
+    return "\n".join(f"- {_bridge_line(item, zone)}" for item in items) or NO_BRIDGE
+
+
+@bridge.command("list", result=list[BridgeItem], render=render_bridges, with_session=False)
+async def list_bridges(context: CommandContext) -> list[BridgeItem]:
+    """List the bridges: how each is, who we are there, what waits, and what to do.
+
+    \b
+    Example:
+      assistant bridge list
+    """
+    return [bridge_item(status) for status in await context.services.bridges.list_statuses()]
+
+
+def _bridge_command(
+    name: str, *, creates_home: bool = False, networks_only: bool = False
+) -> Callable[[Callable[..., Any]], Any]:
+    """A command on one bridge."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        allowed = click.Choice(NETWORK_NAMES) if networks_only else click.STRING
+        return bridge.command(
+            name,
+            result=BridgeChange,
+            render=_render_change,
+            creates_home=creates_home,
+            max_seconds=_MOST_SECONDS,
+            with_session=False,
+        )(click.argument("name", type=allowed)(function))
+
+    return decorate
+
+
+@_bridge_command("test", creates_home=True)
+async def test(context: CommandContext, name: str) -> BridgeChange:
+    """Send yourself a test message. Exits with 0 when the network took it.
+
+    \b
+    Example:
+      assistant bridge test telegram
+    """
+    return BridgeChange(name, await context.services.bridges.test(name, context.now))
+
+
+@_bridge_command("pause", creates_home=True)
+async def pause(context: CommandContext, name: str) -> BridgeChange:
+    """Neither receive nor send there until `resume`, also after a restart.
+
+    \b
+    Example:
+      assistant bridge pause telegram
+    """
+    return BridgeChange(name, await context.services.bridges.pause(name))
+
+
+@_bridge_command("resume", creates_home=True)
+async def resume(context: CommandContext, name: str) -> BridgeChange:
+    """Receive and send again: what waits goes out, what was written comes in.
+
+    \b
+    Example:
+      assistant bridge resume telegram
+    """
+    return BridgeChange(name, await context.services.bridges.resume(name))
+
+
+@_bridge_command("reload", networks_only=True)
+async def reload(context: CommandContext, name: str) -> BridgeChange:
+    """Start a bridge again with the settings as they are now.
+
+    \b
+    Example:
+      assistant bridge reload telegram
+    """
+    return BridgeChange(name, await context.services.bridges.reload(name))
+
+
+@_bridge_command("anew", networks_only=True)
+async def anew(context: CommandContext, name: str) -> BridgeChange:
+    """Begin anew on a network, as with another account. What was being sent counts as uncertain.
+
+    \b
+    Example:
+      assistant bridge anew telegram
+    """
+    return BridgeChange(name, await context.services.bridges.begin_anew(name, context.now))
+
+
+@_bridge_command("remove", networks_only=True)
+async def remove(context: CommandContext, name: str) -> BridgeChange:
+    """Settle what a bridge that is no longer set up leaves behind.
+
+    \b
+    Example:
+      assistant bridge remove telegram
+    """
+    return BridgeChange(name, await context.services.bridges.remove(name, context.now))
 
 
 NO_BRIDGE = "No bridge is set up. `assistant bridge add telegram` or `assistant bridge add matrix` sets one up."
 NOT_SET_UP = "{name} is not set up. Nothing was done; `assistant bridge add {name}` sets it up."
-NOTHING_STUCK = "Nothing is stuck: what went out arrived, or is on its way."
 
-_DONE_BY_ITSELF = "It is tried again by itself; `assistant bridge test {name}` asks now."
+_DONE_BY_ITSELF = "It is retried automatically; `assistant bridge test {name}` tries now."
 _TO_DO = {
-    "paused": "`assistant bridge resume {name}` goes on.",
+    "paused": "`assistant bridge resume {name}` resumes it.",
     "failing": _DONE_BY_ITSELF,
     "off": "`assistant run`, or `assistant service start`, connects it.",
 }
-_MEANS = {
-    "ambiguous": "may or may not have arrived",
-    "failed": "was refused",
-    "withheld": "was kept back",
-}
 
 
-def bridge_status_from_report(name: str, found: Mapping[str, Any], account: str = "") -> BridgeStatus:
+def bridge_status_from_report(name: str, report: Mapping[str, Any], account: str = "") -> BridgeStatus:
     """What the delivery's status says of one bridge."""
-    since = found.get("since")
+    since = report.get("since")
     return BridgeStatus(
         name,
-        found["state"],
+        report["state"],
         account,
         datetime.fromisoformat(since) if since else None,
-        found.get("waiting", 0),
-        found["error"],
+        report.get("waiting", 0),
+        report["error"],
     )
 
 
-def bridge_status_json(standing: BridgeStatus) -> dict[str, Any]:
-    return {
-        "name": standing.name,
-        "state": standing.state,
-        "account": standing.account,
-        "since": standing.since.isoformat() if standing.since else None,
-        "waiting": standing.waiting,
-        "error": standing.error,
-        "todo": suggested_action(standing),
-    }
-
-
-def bridge_status_from_json(found: Mapping[str, Any]) -> BridgeStatus:
-    since = datetime.fromisoformat(found["since"]) if found["since"] else None
-    return BridgeStatus(found["name"], found["state"], found["account"], since, found["waiting"], found["error"])
-
-
-def suggested_action(standing: BridgeStatus) -> str:
+def suggested_action(status: BridgeStatus) -> str:
     """What a person may do about it; "" where nothing is needed."""
-    if standing.state == "connected" and standing.error:
-        return _DONE_BY_ITSELF.format(name=standing.name)
-    return _TO_DO.get(standing.state, "").format(name=standing.name)
+    if status.state == "connected" and status.error:
+        return _DONE_BY_ITSELF.format(name=status.name)
+    return _TO_DO.get(status.state, "").format(name=status.name)
 
 
-def render_bridges(standings: Sequence[BridgeStatus], zone: ZoneInfo) -> list[str]:
-    return [f"- {_bridge_line(one, zone)}" for one in standings] or [NO_BRIDGE]
-
-
-def render_stuck_deliveries(stuck: Sequence[UndeliveredItem], zone: ZoneInfo) -> list[str]:
-    if not stuck:
-        return [NOTHING_STUCK]
-    lines = [f"- {_stuck_line(one, zone)}" for one in stuck]
-    return [*lines, "", "`/deliveries again ID` sends one once more, `/deliveries drop ID` lets it go."]
-
-
-def stuck_delivery_json(one: UndeliveredItem) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "state": one.state,
-        "bridge": one.bridge,
-        "session": one.session,
-        "at": one.created_at.isoformat(),
-        "since": one.updated_at.isoformat(),
-        "parts_sent": one.parts_sent,
-        "attempts": one.attempts,
-        "error": one.error,
-        "text": delivery_excerpt(one),
-    }
-
-
-def delivery_excerpt(one: UndeliveredItem) -> str:
-    """The beginning of what it says, on one line; of words for others only for whom they are."""
-    if one.scope != OWNER_SCOPE:
-        return f"(for {one.session})"
-    return preview_line(one.body)
-
-
-def describe_delivery_state(one: UndeliveredItem) -> str:
-    """Its state, in words."""
-    if one.is_sent_automatically:
-        return f"is tried again by itself, after {pluralize(one.attempts, 'try', 'tries')}"
-    return _MEANS.get(one.state, one.state)
-
-
-def _bridge_line(one: BridgeStatus, zone: ZoneInfo) -> str:
-    account = f" as {one.account}" if one.account else ""
-    since = f" since {one.since.astimezone(zone):%Y-%m-%d %H:%M}" if one.since else ""
-    waiting = f", {pluralize(one.waiting, 'delivery', 'deliveries')} waiting" if one.waiting else ""
-    told = " ".join(text for text in (_sentence(one.error), suggested_action(one)) if text)
-    return f"{one.name}{account}: {one.state}{since}{waiting}." + (f" {told}" if told else "")
-
-
-def _stuck_line(one: UndeliveredItem, zone: ZoneInfo) -> str:
-    at = f"{one.created_at.astimezone(zone):%Y-%m-%d %H:%M}"
-    why = f" ({one.error.rstrip('.')})" if one.error else ""
-    return f"#{one.id} to {one.bridge}, {at}: {describe_delivery_state(one)}{why}. `{delivery_excerpt(one)}`"
+def _bridge_line(item: BridgeItem, zone: tzinfo) -> str:
+    account = f" as {item.account}" if item.account else ""
+    since = f" since {item.since.astimezone(zone):%Y-%m-%d %H:%M}" if item.since else ""
+    waiting = f", {pluralize(item.waiting, 'delivery', 'deliveries')} waiting" if item.waiting else ""
+    advice = " ".join(text for text in (_sentence(item.error), item.todo) if text)
+    return f"{item.name}{account}: {item.state}{since}{waiting}." + (f" {advice}" if advice else "")
 
 
 def _sentence(text: str) -> str:

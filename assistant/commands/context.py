@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from assistant.core.errors import UsageError
 from assistant.core.messages import Trust
@@ -14,13 +14,19 @@ from assistant.core.sessions import session_scope
 
 if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.agenda.service import AgendaService
+    from assistant.backup.scheduler import BackupScheduler
+    from assistant.commands.bridges import BridgeOperations
     from assistant.core.memories import SleepReport
+    from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.runtime.compaction_service import CompactionService
+    from assistant.runtime.model_choice import ModelChoice
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
     from assistant.store.archive.archive import StoredArchive
+    from assistant.store.backup.folder import BackupFolder
     from assistant.store.character.journal import StoredJournal
     from assistant.store.script.conversation import StoredConversation
+    from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes
     from assistant.store.script.requests import Pins, UserRequests
     from assistant.store.search.history import StoredHistory
@@ -45,6 +51,9 @@ class CommandStores:
     history: StoredHistory
     journal: StoredJournal
     agenda: AgendaService
+    outbox: StoredOutbox
+    deliveries: StuckItems
+    backups: BackupFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,14 @@ class CommandServices:
     sleep_dry_run: SleepDryRun
     sleep_undo: SleepUndo
     keep_awake: Callable[[], AbstractAsyncContextManager[None]]  # raises `UsageError` during a sleep
+    bridges: BridgeOperations
+    backups: BackupScheduler
+    models: ModelChoice
+    accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]]
+    stop_turn: Callable[[str], Awaitable[bool]]
+    is_running: Callable[[str], bool]  # whether an answer is being written in a session
+    status: Callable[[], Mapping[str, Any]]
+    tool_effects: Callable[[str], str]  # of a tool by its name, "none" where it only reads
     terminal: str  # the bridge of the terminals on this machine
     wake: Callable[[], None]  # something waits to be answered
 
@@ -78,6 +95,7 @@ class CommandContext:
     target: str = ""  # where on the bridge an answer goes that comes later
     sender: str = "owner"
     trust: Trust = "owner"
+    describe_commands: Callable[[Sequence[str]], str] = field(default=lambda _: "")  # all, or the one that is named
 
     @property
     def scope(self) -> str:

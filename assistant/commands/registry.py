@@ -7,14 +7,27 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 
 import click
 
-from assistant.commands import archive, compaction, reminders, requests, schedules, sessions, sleep
+from assistant.commands import (
+    archive,
+    backups,
+    bridges,
+    compaction,
+    deliveries,
+    general,
+    reminders,
+    requests,
+    schedules,
+    sessions,
+    sleep,
+)
 from assistant.commands import argv as argv_words
 from assistant.commands.context import CommandContext, CommandServices, Surface
 from assistant.commands.context import CommandStores as TableStores
@@ -31,15 +44,12 @@ from assistant.commands.table import (
 from assistant.commands.usage import usage_markdown
 from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
-from assistant.core.messages import ABORTED_MARKER, Message, Trust
+from assistant.core.messages import Trust
 from assistant.core.people import ALL_ROLES, Permissions
-from assistant.core.records import InboxReceipt, IncomingMessage, TodoItem
-from assistant.core.sessions import session_role, session_scope
+from assistant.core.records import TodoItem
+from assistant.core.sessions import SessionRole, session_role, session_scope
 from assistant.core.slash_commands import Command, CommandInvocation, CommandProvider
-from assistant.core.store_ports import Conversation, Outbox
 from assistant.core.text import lazy_regex
-from assistant.health import status_text as lines
-from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.todos import StoredTodos
 from assistant.store.script.ledger import Ledger
 
@@ -49,6 +59,9 @@ _CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 
 # In the order in which `/help` lists them.
 _COMMANDS: tuple[click.Command, ...] = (
+    general.help,
+    general.status,
+    general.model,
     compaction.compact,
     compaction.branch,
     compaction.pins,
@@ -60,23 +73,18 @@ _COMMANDS: tuple[click.Command, ...] = (
     sleep.sleep,
     reminders.remind,
     schedules.schedule,
+    bridges.bridge,
+    deliveries.deliveries,
+    backups.backup,
+    general.undo,
+    general.retry,
+    general.stop,
 )
 
 
 def command_root() -> click.Group:
     """All commands of the table, as one group of click."""
     return click.Group("", {command.name or "": command for command in _COMMANDS})
-
-
-class AssistantControls(Protocol):
-    """What commands need of the running process."""
-
-    async def accept(self, incoming: IncomingMessage) -> InboxReceipt: ...
-    async def stop_turn(self, session: str) -> bool: ...
-    def is_running(self, session: str) -> bool: ...
-    def status(self) -> Mapping[str, Any]: ...
-    def describe_model(self) -> str: ...
-    def choose_model(self, choice: str) -> str: ...
 
 
 class ErasureRequests(Protocol):
@@ -90,8 +98,6 @@ class ErasureRequests(Protocol):
 class CommandStores:
     """The stores that commands read and change."""
 
-    conversation: Conversation
-    outbox: Outbox
     todos: StoredTodos
     ledger: Ledger
 
@@ -101,9 +107,7 @@ class CommandRegistry:
 
     def __init__(
         self,
-        live: AssistantControls,
         stores: CommandStores,
-        toolbox: ToolRegistry,
         rooms: Iterable[CommandProvider],
         forgetting: ErasureRequests,
         authority: Permissions,
@@ -117,16 +121,11 @@ class CommandRegistry:
         self._table_stores = table_stores
         self._services = services
         self._zone = zone
-        self._live = live
         self._stores = stores
-        self._toolbox = toolbox
         self._forgetting = forgetting
         self._authority = authority
         self._clock = clock
         self._table = {
-            "help": Command("/help", "what you can type", self._help, ALL_ROLES),
-            "status": Command("/status", "how the assistant is", self._status),
-            "model": Command("/model [PROVIDER[:NAME]]", "who answers; or choose, until a restart", self._model),
             "usage": Command("/usage [day|model|kind|session]", "what models have cost, and may", self._usage),
             "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, ALL_ROLES),
             "forget": Command(
@@ -135,9 +134,6 @@ class CommandRegistry:
                 self._forget,
             ),
             **{name: command for room in rooms for name, command in room.entries().items()},
-            "undo": Command("/undo", "take the last exchange out of the conversation", self._undo, ALL_ROLES),
-            "retry": Command("/retry", "take the last exchange back and ask the same again", self._retry, ALL_ROLES),
-            "stop": Command("/stop", "stop the answer that is being written", self._stop, ALL_ROLES),
         }
 
     def names(self) -> list[str]:
@@ -202,6 +198,7 @@ class CommandRegistry:
             target=target,
             sender=sender,
             trust="owner" if session_role(session) == "owner" else "guest",
+            describe_commands=partial(self.describe, session_role(session)),
         )
 
     def _parse(self, argv: Sequence[str], context: CommandContext, typed_as: str) -> ParsedCommand:
@@ -231,10 +228,10 @@ class CommandRegistry:
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
-    async def _help(self, call: CommandInvocation) -> str:
-        if call.arguments:
-            return command_help(self._root, call.arguments.removeprefix("/").split())
-        role = session_role(call.session)
+    def describe(self, role: SessionRole, words: Sequence[str]) -> str:
+        """What a role can type, or what one command does."""
+        if words:
+            return command_help(self._root, words)
         rows = [
             f"- `{command.usage}` — {command.help_text}"
             for name, command in self._table.items()
@@ -248,12 +245,6 @@ class CommandRegistry:
         ]
         leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
         return "\n".join([*rows, leaving] if role == "owner" else rows)
-
-    async def _status(self, _: CommandInvocation) -> str:
-        return "\n".join(f"- {line}" for line in lines.render_lines(self._live.status()))
-
-    async def _model(self, call: CommandInvocation) -> str:
-        return self._live.choose_model(call.arguments) if call.arguments else self._live.describe_model()
 
     async def _usage(self, call: CommandInvocation) -> str:
         return usage_markdown(self._stores.ledger, call.arguments or "model", call.now)
@@ -277,55 +268,6 @@ class CommandRegistry:
                 raise UsageError(f"Use {self._table['todo'].usage}. Nothing was changed.")
         return _todo_list(todos.list_todos(scope))
 
-    async def _undo(self, call: CommandInvocation) -> str:
-        exchange = self._last_exchange(call.session)
-        self._stores.conversation.hide_messages(call.session, [m.id for m in exchange if m.id is not None], call.now)
-        effects = self._effects(exchange)
-        told = "\n".join(["These effects stay:", *effects]) if effects else "It had no effects beyond the conversation."
-        return f"Took back: {_first_words(exchange[0].content)!r} and its answer. The master log keeps both. {told}"
-
-    async def _retry(self, call: CommandInvocation) -> str:
-        question = self._last_exchange(call.session)[0]
-        await self._undo(call)
-        again = IncomingMessage(
-            call.bridge,
-            f"retry:{question.id}:{call.now.isoformat()}",
-            call.session,
-            session_scope(call.session),
-            call.sender,
-            call.trust,
-            question.content,
-            question.media,
-            question.name,
-            call.target or call.session,
-        )
-        await self._live.accept(again)
-        return f"Asking again: {_first_words(question.content)!r}"
-
-    async def _stop(self, call: CommandInvocation) -> str:
-        return "Stopped." if await self._live.stop_turn(call.session) else "Nothing is being answered right now."
-
-    # -------------------------------------------------------------------------------------------------------- exchanges
-
-    def _last_exchange(self, session: str) -> list[Message]:
-        if self._live.is_running(session):
-            raise UsageError("An answer is being written; /stop it first. Nothing was changed.")
-        known = any(info.key == session for info in self._stores.conversation.list_sessions())
-        messages = self._stores.conversation.load_view(session).messages if known else ()
-        asked = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
-        if not asked:
-            raise UsageError("There is nothing to take back in this conversation.")
-        return list(messages[asked[-1] :])
-
-    def _effects(self, exchange: list[Message]) -> list[str]:
-        """What already left the conversation: replies that were sent, tools that changed something."""
-        turns = dict.fromkeys(str(m.metadata["turn"]) for m in exchange if "turn" in m.metadata)
-        sent = [item for turn in turns for item in self._stores.outbox.list_by_turn(turn) if item.state == "sent"]
-        calls = [call for m in exchange for call in m.tool_calls if self._toolbox.effects(call.name) != "none"]
-        return [f"- sent on {i.outgoing.bridge}: {_first_words(i.outgoing.body)!r}" for i in sent] + [
-            f"- tool `{call.name}` ran with {dict(call.arguments)}" for call in calls
-        ]
-
 
 def _not_here(name: str) -> str:
     return f"/{name} cannot be used here. Nothing was changed; /help lists what can."
@@ -342,8 +284,3 @@ def _numbers(text: str) -> list[int]:
 
 def _todo_list(todos: list[TodoItem]) -> str:
     return "\n".join(f"- [{'x' if t.done else ' '}] #{t.id} {t.text}" for t in todos) or "Nothing on the list."
-
-
-def _first_words(text: str, most: int = 60) -> str:
-    line = " ".join(text.removeprefix(ABORTED_MARKER).split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from assistant.core.text import lazy_regex
 
@@ -89,12 +89,3 @@ def parse_backup_name(name: str, size: int) -> Backup | None:
     except ValueError:
         return None
     return Backup(name, made_at, "daily" if match[3] == "daily" else "manual", size)
-
-
-def backup_to_json(backup: Backup) -> dict[str, Any]:
-    return {"name": backup.name, "made_at": backup.made_at.isoformat(), "kind": backup.kind, "bytes": backup.bytes}
-
-
-def format_megabytes(count: int) -> str:
-    """A size as people read it."""
-    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"

@@ -169,9 +169,7 @@ class App:
             clock,
             self.started_at,
         )
-        self.accept, self.stop_turn = self.runtime.accept, self.runtime.stop_turn
-        self.is_running, self.status = self.running_turns.is_running, self.daemon_status.report
-        self.describe_model, self.choose_model = self.model_choice.describe, self.model_choice.choose
+        self.status = self.daemon_status.report
         self.commands = build_slash_commands(self, clock)
         check_grants(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
         self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assistant.agenda.service import AgendaService
-from assistant.backup.scheduler import BackupCommands
-from assistant.commands.bridges import BridgeCommands, BridgeStores, DeliveryCommands
+from assistant.commands.bridges import BridgeOperations
 from assistant.commands.context import CommandServices
 from assistant.commands.context import CommandStores as TableStores
 from assistant.commands.memory import MemoryCommandGroup
@@ -26,15 +25,11 @@ def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
     stores, settings = app.stores, app.settings
     groups = (
         MemoryCommandGroup(app.memory, stores.conversation, settings.zone),
-        BackupCommands(app.backup_scheduler, str(stores.backups.path)),
         _people_commands(app),
-        *_bridge_commands(app),
     )
-    shared = CommandStores(stores.conversation, stores.outbox, stores.todos, stores.ledger)
+    shared = CommandStores(stores.todos, stores.ledger)
     return CommandRegistry(
-        app,
         shared,
-        app.toolbox,
         groups,
         app.erasure,
         settings.values.permissions(),
@@ -57,6 +52,9 @@ def command_stores(settings: Settings, stores: Stores, agenda: AgendaService | N
         history=stores.history,
         journal=stores.journal,
         agenda=agenda or build_agenda(settings, stores, lambda: None, utc_now)[0],
+        outbox=stores.outbox,
+        deliveries=stores.deliveries,
+        backups=stores.backups,
     )
 
 
@@ -72,6 +70,14 @@ def _command_services(app: App) -> CommandServices:
         sleep_dry_run=app.sleep.dry_run,
         sleep_undo=app.sleep.undo,
         keep_awake=app.sleep_lock.keep_awake,
+        bridges=_bridge_operations(app),
+        backups=app.backup_scheduler,
+        models=app.model_choice,
+        accept=app.runtime.accept,
+        stop_turn=app.runtime.stop_turn,
+        is_running=app.running_turns.is_running,
+        status=app.daemon_status.report,
+        tool_effects=app.toolbox.effects,
         terminal=app.terminal.name,
         wake=app.running_turns.wake.set,
     )
@@ -88,15 +94,12 @@ def _people_commands(app: App) -> PeopleCommands:
     )
 
 
-def _bridge_commands(app: App) -> tuple[BridgeCommands, DeliveryCommands]:
+def _bridge_operations(app: App) -> BridgeOperations:
     stores, dispatcher = app.stores, app.dispatcher
 
     async def reload(name: str) -> None:
         await app.networks.reload(name, dispatcher)
 
-    bridge_stores = BridgeStores(stores.outbox, stores.deliveries, stores.bridge_states, stores.places)
-    zone = app.settings.zone
-    return (
-        BridgeCommands(dispatcher, reload, bridge_stores, zone, app.terminal.name),
-        DeliveryCommands(stores.deliveries, dispatcher.retry_now, zone),
+    return BridgeOperations(
+        dispatcher, reload, stores.outbox, stores.deliveries, stores.bridge_states, stores.places, app.terminal.name
     )

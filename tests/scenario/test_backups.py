@@ -152,7 +152,7 @@ async def test_the_app_makes_one_in_a_process_of_its_own_and_forgets_nothing_mea
     BackupHome(tmp_path / "home").open().write_files().close()
     app = build_app(settings_of(tmp_path / "home"), SteppingClock(NOW), model=ScriptedModel(lambda request: "Yes."))
     try:
-        making = asyncio.create_task(app.commands.run("/backup --json", "main"))
+        making = asyncio.create_task(app.commands.run("/backup create --json", "main"))
         await _begun(app)
         for refused in (
             app.backup_scheduler.create(),
@@ -163,7 +163,7 @@ async def test_the_app_makes_one_in_a_process_of_its_own_and_forgets_nothing_mea
         told = json.loads(await making)
         assert parse_backup_name(told["name"], told["bytes"]) == app.stores.backups.list_backups()[0]
         assert told["left_out"].keys() == {"secrets.toml"} and not app.backup_scheduler.is_running()
-        with pytest.raises(UsageError, match="Use /backup"):
+        with pytest.raises(UsageError, match="No such command 'everything'"):
             await app.commands.run("/backup everything", "main")
     finally:
         await app.backup_scheduler.stop()
@@ -238,7 +238,7 @@ def test_what_is_there_is_listed_proved_and_removed(tmp_path: Path) -> None:
     assert "no backup" in one_line_error(run_in_process(home.path, "backup", "verify", **OFFLINE))
     names = [home.back_up("daily").backup.name, home.back_up(hours=1).backup.name]
     listed = run_in_process(home.path, "backup", "list", **OFFLINE).out
-    assert [line.split()[0] for line in listed.splitlines()[1:]] == names
+    assert [line.split("`")[1] for line in listed.splitlines()] == names
     assert [
         one["name"] for one in json.loads(run_in_process(home.path, "backup", "list", "--json", **OFFLINE).out)
     ] == names

@@ -11,7 +11,7 @@ from assistant.core.errors import UsageError
 from assistant.core.text import format_bytes
 from assistant.wire.search import open_history
 from tests.support.archive_storage import open_archive
-from tests.support.commands import run_with_stores
+from tests.support.commands import run_line
 from tests.support.store_home import NOW, StoreHome
 
 
@@ -27,7 +27,7 @@ async def run(home: StoreHome, rest: str, session: str = "main") -> str:
     while finder.index_next_batch():
         continue
     try:
-        return await run_with_stores(f"archive {rest}", session, NOW, archive=open_archive(home), history=history)
+        return await run_line(f"archive {rest}", session, NOW, archive=open_archive(home), history=history)
     finally:
         history.close()
 

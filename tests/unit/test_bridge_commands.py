@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.commands.bridges import (
-    NO_BRIDGE,
-    NOTHING_STUCK,
-    TEST_MESSAGE,
-    BridgeCommands,
-    BridgeStores,
-    DeliveryCommands,
-)
+from assistant.commands.bridges import NO_BRIDGE, TEST_MESSAGE, BridgeOperations
 from assistant.core.bridge_api import BridgeCapabilities
 from assistant.core.errors import AssistantError, BridgeError, RecipientNotConnected, UsageError
 from assistant.core.people import Identity
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.core.slash_commands import CommandInvocation
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.database import Database
 from assistant.store.schema.script import script_migrations
 from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes, People
 from assistant.store.script.state import BridgeStates
+from tests.support.commands import run_line
 from tests.support.scripted import RecordingBridge, SteppingClock
 
 FORGETFUL = BridgeCapabilities(dedupe_seconds=0)
@@ -58,11 +51,9 @@ class CommandSetup:
         self.reloaded: list[str] = []
         there = {"terminal": self.home, "telegram": self.bridge}
         self.delivery = Dispatcher(self.outbox, there, self.clock, None, self.states)
-        zone = ZoneInfo("UTC")
-        kept = BridgeStores(self.outbox, self.stuck, self.states, self.places)
-        bridges = BridgeCommands(self.delivery, self.reload, kept, zone, "terminal")
-        deliveries = DeliveryCommands(self.stuck, self.delivery.retry_now, zone)
-        self.table = {**bridges.entries(), **deliveries.entries()}
+        self.bridges = BridgeOperations(
+            self.delivery, self.reload, self.outbox, self.stuck, self.states, self.places, "terminal"
+        )
 
     async def reload(self, name: str) -> None:
         self.reloaded.append(name)
@@ -72,8 +63,7 @@ class CommandSetup:
         await self.delivery.start(door)
 
     async def type(self, text: str) -> str:
-        name, _, rest = text.removeprefix("/").partition(" ")
-        return await self.table[name].run(CommandInvocation(rest, MAIN_SESSION, "terminal", self.clock()))
+        return await run_line(text, MAIN_SESSION, self.clock(), UTC, bridges=self.bridges, deliveries=self.stuck)
 
     def owner_writes(self) -> None:
         self.people.link_owner(Identity("telegram", "42"), self.clock())
@@ -190,7 +180,7 @@ async def test_what_goes_out_waits_while_a_bridge_is_paused_and_goes_when_it_is_
     desk.delivery.wake()
     (one,) = json.loads(await desk.type("/bridge list --json"))
     assert (one["state"], one["waiting"]) == ("paused", 1)
-    assert one["todo"] == "`assistant bridge resume telegram` goes on."
+    assert one["todo"] == "`assistant bridge resume telegram` resumes it."
     with pytest.raises(UsageError, match="paused, and nothing was sent"):
         await desk.type("/bridge test telegram")
     assert desk.letters == []
@@ -239,7 +229,7 @@ async def test_f36_what_was_cut_off_is_not_repeated_from_another_account(desk: C
 
 async def test_what_may_have_arrived_is_shown_and_never_sent_again_by_itself(desk: CommandSetup) -> None:
     await desk.start()
-    assert await desk.type("/deliveries") == NOTHING_STUCK
+    assert await desk.type("/deliveries") == "Nothing is stuck: what was sent arrived, or is on its way."
     number = await desk.uncertain(body="the `boat` leaves at nine\nbring soup")
     listed = await desk.type("/deliveries")
     assert f"- #{number} to telegram" in listed
@@ -273,15 +263,15 @@ async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_g
     desk.bridge.send_errors.append(BridgeError("the network is away."))
     number, after = desk.push("a"), desk.push("b")
     await desk.delivery.flush("telegram")
-    assert "is tried again by itself, after 1 try (the network is away)" in await desk.type("/deliveries")
-    with pytest.raises(UsageError, match="is tried again by itself"):
+    assert "is retried automatically, after 1 try (the network is away)" in await desk.type("/deliveries")
+    with pytest.raises(UsageError, match="is retried automatically"):
         await desk.type(f"/deliveries again {number}")
     with pytest.raises(UsageError, match=f"Delivery #{after} is on its way"):
         await desk.type(f"/deliveries drop {after}")
     await desk.type(f"/deliveries drop {number}")
     await desk.delivery.flush("telegram")
     assert ([item.outgoing.key for item in desk.bridge.sent], desk.state("a")) == (["b"], "dropped")
-    assert await desk.type("/deliveries") == NOTHING_STUCK
+    assert await desk.type("/deliveries") == "Nothing is stuck: what was sent arrived, or is on its way."
 
 
 @pytest.mark.parametrize("verb", ["again", "drop"])
@@ -300,7 +290,10 @@ async def test_what_nobody_is_there_to_hear_is_not_listed(desk: CommandSetup) ->
     desk.home.send_errors.append(RecipientNotConnected())
     desk.outbox.push(OutgoingMessage("a", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, "words"), desk.clock())
     await desk.delivery.flush("terminal")
-    assert (await desk.type("/deliveries"), desk.state("a")) == (NOTHING_STUCK, "pending")
+    assert (await desk.type("/deliveries"), desk.state("a")) == (
+        "Nothing is stuck: what was sent arrived, or is on its way.",
+        "pending",
+    )
 
 
 async def test_what_is_dropped_goes_nowhere_and_is_told_of_no_more(desk: CommandSetup) -> None:
@@ -308,13 +301,13 @@ async def test_what_is_dropped_goes_nowhere_and_is_told_of_no_more(desk: Command
     await desk.type(f"/deliveries drop {number}")
     await desk.delivery.flush()
     assert (desk.state("a"), desk.letters) == ("dropped", [])
-    assert await desk.type("/deliveries") == NOTHING_STUCK
+    assert await desk.type("/deliveries") == "Nothing is stuck: what was sent arrived, or is on its way."
 
 
 async def test_of_several_one_that_is_not_stuck_changes_none(desk: CommandSetup) -> None:
     number = await desk.uncertain()
     for wrong in ("99", "x", "9" * 30, "-1"):
-        with pytest.raises(UsageError, match="is not stuck"):
+        with pytest.raises(UsageError, match="is not stuck|is not a number|that large|No such option"):
             await desk.type(f"/deliveries drop {number} {wrong}")
     assert desk.state("a") == "ambiguous"
 
@@ -329,5 +322,5 @@ async def test_the_words_to_a_guest_are_not_shown(desk: CommandSetup) -> None:
 
 @pytest.mark.parametrize("text", ["/bridge", "/deliveries"])
 async def test_what_is_not_understood_is_told_how_to_say(desk: CommandSetup, text: str) -> None:
-    with pytest.raises(UsageError, match=f"Use {text} "):
+    with pytest.raises(UsageError, match=f"Use `?{text} "):
         await desk.type(f"{text} sideways")

@@ -4,12 +4,11 @@ they are is asked of the daemon that runs them, else read from what is kept.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 
 import click
+from pydantic import TypeAdapter
 
 from assistant.cli.bridge.settings import BridgeOptions, has_bridge_settings, remove_bridge
 from assistant.cli.effective_settings import load_effective_settings
@@ -17,19 +16,11 @@ from assistant.cli.home_stores import open_home_stores
 from assistant.cli.lazy import EXIT_INTERRUPTED, load_attribute
 from assistant.cli.link import open_daemon_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.options import Function, ListingGroup, shared_option, shared_option_value
-from assistant.cli.output import print_json
+from assistant.cli.output import print_json, print_markdown
 from assistant.cli.prompts import confirm_or_report
-from assistant.cli.remote import print_slash_command
-from assistant.cli.tables import format_local_time, print_table
-from assistant.cli.text import shorten_line
-from assistant.commands.bridges import (
-    NO_BRIDGE,
-    NOT_SET_UP,
-    bridge_status_from_json,
-    bridge_status_json,
-    suggested_action,
-)
+from assistant.cli.shell import with_commands
+from assistant.commands import bridges as bridge_commands
+from assistant.commands.bridges import BridgeItem, bridge_item, render_bridges
 from assistant.core.bridge_api import NETWORK_NAMES, BridgeStatus
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -38,39 +29,28 @@ from assistant.service.unix_socket import is_listening
 from assistant.settings.home import home_from_environment
 from assistant.settings.settings import Settings, load_settings
 
-_json: Callable[[Function], Function] = shared_option("--json", "Print a JSON array of the bridges.", is_flag=True)
+_MOST_SECONDS = 60.0
 _name = click.argument("name", type=click.Choice(NETWORK_NAMES))
 
 
-@click.group(cls=ListingGroup)
-@_json
-def bridge() -> None:
-    """Bridges: the networks on which you talk to the assistant, beside this terminal.
-
-    \b
-    Example:
-      assistant bridge
-      assistant bridge add telegram
-      assistant bridge test telegram
-      assistant bridge pause telegram
-    """
-
-
-@bridge.command(name="list")
-@_json
-@click.pass_context
-def listed(context: click.Context) -> None:
-    """List the bridges: how each is, as whom it is there, what waits for it, and what to do.
+@click.command(name="list")
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON array of the bridges.")
+def list_(json_out: bool) -> None:
+    """List the bridges: how each is, who we are there, what waits, and what to do.
 
     \b
     Example:
       assistant bridge list
-      assistant bridge list --json
     """
-    _list(load_effective_settings(), bool(shared_option_value(context, "json")))
+    settings = load_effective_settings()
+    items = [bridge_item(status) for status in read_statuses_of_home(settings)]
+    if json_out:
+        print_json(TypeAdapter(list[BridgeItem]).dump_python(items, mode="json"))
+    else:
+        print_markdown(render_bridges(items, settings.zone))
 
 
-@bridge.command()
+@click.command()
 @_name
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, and ask nothing.")
 @click.option("--password-stdin", is_flag=True, help="Matrix: read the account's password from standard input instead.")
@@ -116,43 +96,7 @@ def add(
     context.exit(0 if adding(home_from_environment(), name, answers, waits=not no_wait) else EXIT_INTERRUPTED)
 
 
-@bridge.command()
-@_name
-def test(name: str) -> None:
-    """Ask the network who we are there, and send you a message. Exits with 0 when the network took it.
-
-    \b
-    Example:
-      assistant bridge test telegram
-    """
-    _asked("test", name)
-
-
-@bridge.command()
-@_name
-def pause(name: str) -> None:
-    """Neither receive nor send on NAME, until `resume`, also after a restart. What is to go out there waits.
-
-    \b
-    Example:
-      assistant bridge pause telegram
-    """
-    _asked("pause", name)
-
-
-@bridge.command()
-@_name
-def resume(name: str) -> None:
-    """Go on with NAME: what waits goes out, what was written there meanwhile comes in.
-
-    \b
-    Example:
-      assistant bridge resume telegram
-    """
-    _asked("resume", name)
-
-
-@bridge.command()
+@click.command()
 @_name
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(name: str, yes: bool) -> None:
@@ -171,30 +115,7 @@ def remove(name: str, yes: bool) -> None:
     remove_bridge(settings, name)
 
 
-def _asked(what: str, name: str) -> None:
-    """Of whoever serves the home. Raises `UsageError` where there is no such bridge."""
-    settings = load_effective_settings()
-    if not getattr(settings.values, name).enabled and not is_home_served(settings.home):
-        raise UsageError(NOT_SET_UP.format(name=name))
-    print_slash_command(settings, f"/bridge {what} {name}", MAIN_SESSION, begins=True)
-
-
-def _list(settings: Settings, json_out: bool) -> None:
-    found = read_statuses_of_home(settings)
-    if json_out:
-        print_json([bridge_status_json(one) for one in found])
-        return
-    print_table(
-        ("bridge", "state", "as", "since", "waiting", ""),
-        [_row(one, settings) for one in found],
-        right=("waiting",),
-        empty=NO_BRIDGE,
-    )
-
-
-def _row(one: BridgeStatus, settings: Settings) -> tuple[str, ...]:
-    told = " ".join(text for text in (shorten_line(one.error, 300), suggested_action(one)) if text)
-    return one.name, one.state, one.account, format_local_time(one.since, settings.zone), str(one.waiting), told
+bridge = with_commands(bridge_commands.bridge, list_, add, remove)
 
 
 def _read() -> str:
@@ -214,8 +135,9 @@ def read_statuses_of_home(settings: Settings) -> list[BridgeStatus]:
 
 async def _of_the_daemon(settings: Settings) -> list[BridgeStatus]:
     async with open_daemon_link(settings.home) as link:
-        told = json.loads(await link.run_command("/bridge list --json", MAIN_SESSION))
-    return [bridge_status_from_json(one) for one in told]
+        listed = await link.run_argv(["bridge", "list"], MAIN_SESSION, _MOST_SECONDS)
+    items = TypeAdapter(list[BridgeItem]).validate_python(listed.value)
+    return [BridgeStatus(it.name, it.state, it.account, it.since, it.waiting, it.error) for it in items]
 
 
 def _as_kept(settings: Settings, starting: bool) -> list[BridgeStatus]:

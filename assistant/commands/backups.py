@@ -1,0 +1,119 @@
+"""Backups: make one, list them. A shell also verifies, restores and removes them (`assistant/cli/backup.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+import click
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import CommandGroup
+from assistant.core.backups import BackupKind
+from assistant.core.calendar import format_local_time
+from assistant.core.text import format_bytes, pluralize
+from assistant.store.backup.folder import BackupFolder
+
+_MOST_SECONDS = 6 * 3600.0
+_LEFT_OUT_SHOWN = 10
+
+
+@click.group(cls=CommandGroup)
+def backup() -> None:
+    """Back your data up into one file, and restore it from one.
+
+    A backup is made while the assistant runs, automatically every day (see [backup] in config.toml).
+
+    \b
+    Example:
+      assistant backup create
+      assistant backup verify
+      assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class BackupItem:
+    """A backup in the folder of backups."""
+
+    name: str
+    made_at: datetime
+    kind: BackupKind
+    bytes: int
+    path: str
+
+
+def backup_items(folder: BackupFolder) -> list[BackupItem]:
+    return [
+        BackupItem(kept.name, kept.made_at, kept.kind, kept.bytes, str(folder.path / kept.name))
+        for kept in folder.list_backups()
+    ]
+
+
+def render_backups(items: Sequence[BackupItem], zone: tzinfo) -> str:
+    lines = [
+        f"- `{item.name}` — {format_local_time(item.made_at, zone)}, {item.kind}, {format_bytes(item.bytes)}"
+        for item in items
+    ]
+    return "\n".join(lines) or "There is no backup yet; `/backup create` makes one."
+
+
+@backup.command("list", result=list[BackupItem], render=render_backups, reads=True, with_session=False)
+def list_backups(context: CommandContext) -> list[BackupItem]:
+    """List the backups, oldest first.
+
+    \b
+    Example:
+      assistant backup list --json
+    """
+    return backup_items(context.stores.backups)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedBackup:
+    """A backup that was made and verified."""
+
+    name: str
+    made_at: datetime
+    kind: BackupKind
+    bytes: int
+    path: str
+    files: int
+    unpacked_bytes: int
+    left_out: dict[str, str]  # why each file is not in it
+    seconds: float
+
+
+def _render_created(made: CreatedBackup, _: tzinfo) -> str:
+    left = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
+    lines = [
+        f"Backed up to {made.path}: {pluralize(made.files, 'file')}, {format_bytes(made.unpacked_bytes)} packed into "
+        f"{format_bytes(made.bytes)}, read back and verified, in {made.seconds:.1f} s.",
+        *left[:_LEFT_OUT_SHOWN],
+    ]
+    more = len(left) - _LEFT_OUT_SHOWN
+    return "\n".join([*lines, *([f"Left out: {more} more."] if more > 0 else [])])
+
+
+@backup.command("create", result=CreatedBackup, render=_render_created, max_seconds=_MOST_SECONDS, with_session=False)
+async def create(context: CommandContext) -> CreatedBackup:
+    """Make a backup now and verify it. It stays until you remove it.
+
+    \b
+    Example:
+      assistant backup create
+    """
+    made = await context.services.backups.create()
+    kept = made.backup
+    return CreatedBackup(
+        kept.name,
+        kept.made_at,
+        kept.kind,
+        kept.bytes,
+        str(context.stores.backups.path / kept.name),
+        made.files,
+        made.unpacked_bytes,
+        dict(made.left_out),
+        round(made.seconds, 3),
+    )

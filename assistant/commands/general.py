@@ -1,0 +1,184 @@
+"""Commands about the conversation that one is in, and about the assistant as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+import click
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import TableCommand, words_argument
+from assistant.core.errors import UsageError
+from assistant.core.messages import ABORTED_MARKER, Message
+from assistant.core.people import ALL_ROLES
+from assistant.core.records import IncomingMessage
+from assistant.core.text import shorten_line
+from assistant.health import status_text
+
+
+@dataclass(frozen=True, slots=True)
+class TextAnswer:
+    """An answer in words."""
+
+    text: str  # Markdown
+
+
+def _render_text(answer: TextAnswer, _: tzinfo) -> str:
+    return answer.text
+
+
+@click.command(cls=TableCommand, result=TextAnswer, render=_render_text, roles=ALL_ROLES, with_session=False)
+@words_argument("words", required=False, metavar="COMMAND")
+def help(context: CommandContext, words: str) -> TextAnswer:
+    """Show what you can type, or what one command does.
+
+    \b
+    Example:
+      /help
+      /help pins
+    """
+    return TextAnswer(context.describe_commands(words.removeprefix("/").split()))
+
+
+def _render_status(report: Mapping[str, Any], _: tzinfo) -> str:
+    return "\n".join(f"- {line}" for line in status_text.render_lines(report))
+
+
+@click.command(cls=TableCommand, result=dict[str, Any], render=_render_status, with_session=False)
+def status(context: CommandContext) -> dict[str, Any]:
+    """Show how the assistant is.
+
+    \b
+    Example:
+      /status
+    """
+    return dict(context.services.status())
+
+
+@click.command(cls=TableCommand, result=TextAnswer, render=_render_text, with_session=False)
+@click.argument("choice", metavar="[PROVIDER[:NAME]]", default="")
+def model(context: CommandContext, choice: str) -> TextAnswer:
+    """Show which model answers, or choose one until a restart.
+
+    \b
+    Example:
+      assistant model
+      assistant model anthropic:claude-sonnet-5-0
+    """
+    models = context.services.models
+    return TextAnswer(models.choose(choice) if choice else models.describe())
+
+
+# --------------------------------------------------------------------------------------------------- the last exchange
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneExchange:
+    """What was removed from the conversation."""
+
+    question: str
+    message_ids: list[int]
+    effects: list[str]  # what had left the conversation already, and stays
+
+
+def _render_undone(undone: UndoneExchange, _: tzinfo) -> str:
+    effects = "It had no effects beyond the conversation."
+    if undone.effects:
+        effects = "\n".join(["These effects stay:", *(f"- {line}" for line in undone.effects)])
+    return f"Undone: {_words(undone.question)!r} and its answer. The message log keeps both. {effects}"
+
+
+@click.command(cls=TableCommand, result=UndoneExchange, render=_render_undone, roles=ALL_ROLES)
+def undo(context: CommandContext) -> UndoneExchange:
+    """Remove the last exchange from the conversation.
+
+    \b
+    Example:
+      assistant undo
+    """
+    exchange = _last_exchange(context)
+    ids = [message.id for message in exchange if message.id is not None]
+    context.stores.conversation.hide_messages(context.session, ids, context.now)
+    return UndoneExchange(exchange[0].content, ids, _effects(context, exchange))
+
+
+def _render_retry(answer: TextAnswer, _: tzinfo) -> str:
+    return f"Asking again: {_words(answer.text)!r}"
+
+
+@click.command(cls=TableCommand, result=TextAnswer, render=_render_retry, roles=ALL_ROLES)
+async def retry(context: CommandContext) -> TextAnswer:
+    """Remove the last exchange and ask the same again.
+
+    \b
+    Example:
+      /retry
+    """
+    exchange = _last_exchange(context)
+    question = exchange[0]
+    ids = [message.id for message in exchange if message.id is not None]
+    context.stores.conversation.hide_messages(context.session, ids, context.now)
+    await context.services.accept(
+        IncomingMessage(
+            context.bridge,
+            f"retry:{question.id}:{context.now.isoformat()}",
+            context.session,
+            context.scope,
+            context.sender,
+            context.trust,
+            question.content,
+            question.media,
+            question.name,
+            context.target or context.session,
+        )
+    )
+    return TextAnswer(question.content)
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedTurn:
+    stopped: bool
+
+
+def _render_stopped(turn: StoppedTurn, _: tzinfo) -> str:
+    return "Stopped." if turn.stopped else "Nothing is being answered right now."
+
+
+@click.command(cls=TableCommand, result=StoppedTurn, render=_render_stopped, roles=ALL_ROLES)
+async def stop(context: CommandContext) -> StoppedTurn:
+    """Stop the answer that is being written.
+
+    \b
+    Example:
+      /stop
+    """
+    return StoppedTurn(await context.services.stop_turn(context.session))
+
+
+def _last_exchange(context: CommandContext) -> Sequence[Message]:
+    if context.services.is_running(context.session):
+        raise UsageError("An answer is being written; /stop it first. Nothing was changed.")
+    known = any(info.key == context.session for info in context.stores.conversation.list_sessions())
+    messages = context.stores.conversation.load_view(context.session).messages if known else ()
+    questions = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
+    if not questions:
+        raise UsageError("There is nothing to undo in this conversation.")
+    return messages[questions[-1] :]
+
+
+def _effects(context: CommandContext, exchange: Sequence[Message]) -> list[str]:
+    """What already left the conversation: replies that were sent, tools that changed something."""
+    turns = dict.fromkeys(str(m.metadata["turn"]) for m in exchange if "turn" in m.metadata)
+    sent = [it for turn in turns for it in context.stores.outbox.list_by_turn(turn) if it.state == "sent"]
+    effects = context.services.tool_effects
+    calls = [call for message in exchange for call in message.tool_calls if effects(call.name) != "none"]
+    return [f"sent on {it.outgoing.bridge}: {_words(it.outgoing.body)!r}" for it in sent] + [
+        f"tool `{call.name}` ran with {dict(call.arguments)}" for call in calls
+    ]
+
+
+def _words(text: str) -> str:
+    return shorten_line(text.removeprefix(ABORTED_MARKER), 60)
