@@ -11,8 +11,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -27,18 +26,21 @@ ARGV = f"{__name__}.argv"
 
 
 class LazyGroup(click.Group):
-    """`commands_at` maps a command's name to "module:attribute"; `menu`, headings to commands and a line on each, is
-    shown without loading any of them."""
+    """A group whose commands are imported when one is asked for."""
 
     def __init__(
         self,
         *args: Any,
-        commands_at: Mapping[str, str],
+        names: Sequence[str],
+        load: Callable[[str], click.Command],
         menu: Mapping[str, Mapping[str, str]] | None = None,
         **kwargs: Any,
     ) -> None:
+        """`load` imports one of the commands that `names` has; `menu`, headings to commands and a line on each, is
+        shown without importing any of them."""
         super().__init__(*args, **kwargs)
-        self._commands_at = commands_at
+        self._names = names
+        self._load = load
         self._menu = menu
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -46,19 +48,16 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(self._commands_at)
+        return list(self._names)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        place = self._commands_at.get(name)
-        command = load_attribute(place) if place else None
-        assert command is None or isinstance(command, click.Command)
-        return command
+        return self._load(name) if name in self._names else None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         if self._menu is None:
             super().format_commands(context, formatter)
             return
-        width = max(map(len, self._commands_at))
+        width = max(map(len, self._names))
         for heading, commands in self._menu.items():
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
@@ -69,16 +68,10 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(context, args)
         except click.UsageError as error:
-            for near in difflib.get_close_matches(args[0], self._commands_at, 1):
+            for near in difflib.get_close_matches(args[0], self._names, 1):
                 told = f"{error.message} Did you mean `{context.command_path} {near}`?"
                 raise click.UsageError(told, error.ctx) from None
             raise
-
-
-def load_attribute(place: str) -> Any:
-    """What stands at "module:attribute", imported now."""
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
 
 
 def run_and_exit(command: click.Command) -> NoReturn:

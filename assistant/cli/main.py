@@ -17,55 +17,122 @@ from assistant.cli.lazy import LazyGroup, run_and_exit
 if TYPE_CHECKING:
     from assistant.commands.table import ParsedCommand
 
-# Heading, command, where it stands, and its line in the menu.
+# Headings, commands, and a line on each. The line is here so that the menu is shown without importing any command.
 _MENU = {
     "Talk": {
-        "chat": ("assistant.cli.chat.command:chat", "Talk, or ask one thing with -m."),
-        "log": ("assistant.cli.log:log", "What was said, from the master log."),
-        "sessions": ("assistant.cli.sessions:sessions", "The conversations, the ended ones too."),
-        "reset": ("assistant.commands.sessions:reset", "End a conversation and begin the next."),
-        "compact": ("assistant.commands.compaction:compact", "Summarise older messages now, to make room."),
-        "branch": ("assistant.commands.compaction:branch", "Continue from an earlier message."),
-        "requests": ("assistant.commands.requests:requests", "What you asked for, and what became of it."),
-        "pins": ("assistant.commands.compaction:pins", "Words that no compaction removes."),
+        "chat": "Talk, or ask one thing with -m.",
+        "undo": "Remove the last exchange from a conversation.",
+        "log": "What was said, from the message log.",
+        "sessions": "Conversations, also those that ended.",
+        "reset": "End a conversation and begin the next.",
+        "compact": "Summarise older messages now, to make room.",
+        "branch": "Continue from an earlier message.",
+        "requests": "What you asked for, and what became of it.",
+        "pins": "Words that no compaction removes.",
     },
     "Remember": {
-        "memory": ("assistant.cli.memory:memory", "What it remembers: look, ask why, put right."),
-        "forget": ("assistant.cli.memory_changes:forget", "Forget for good, in every copy."),
-        "sleep": ("assistant.commands.sleep:sleep", "Sleep now; what the last night did; take it back."),
-        "archive": ("assistant.cli.archive:archive", "Conversations that ended, and where they lie."),
+        "memory": "What it remembers: search, ask why, correct.",
+        "forget": "Erase for good, from every copy.",
+        "sleep": "Sleep now; see what the last sleep did; undo it.",
+        "archive": "Conversations that ended, and where they are archived.",
     },
     "Time": {
-        "remind": ("assistant.commands.reminders:remind", "Reminders."),
-        "schedule": ("assistant.commands.schedules:schedule", "Prompts that are asked for you at their time."),
+        "remind": "Reminders.",
+        "schedule": "Prompts that are asked for you at set times.",
     },
     "People and networks": {
-        "people": ("assistant.cli.people:people", "Who may talk to it, and as whom."),
-        "bridge": ("assistant.cli.bridge.command:bridge", "Telegram, Matrix: set up, test, pause."),
-        "deliveries": ("assistant.commands.deliveries:deliveries", "What did not arrive, or may not have."),
-        "web": ("assistant.cli.web:web", "The web API."),
+        "people": "Who may talk to it, and as whom.",
+        "bridge": "Telegram, Matrix: set up, test, pause.",
+        "deliveries": "What did not arrive, or may not have.",
+        "web": "The web API.",
     },
     "Set up and run": {
-        "setup": ("assistant.cli.setup.command:setup", "Model, persona, time zone, budget, bridge, service."),
-        "config": ("assistant.cli.config.command:config", "Settings and secrets."),
-        "run": ("assistant.cli.serve:run", "Serve in the foreground."),
-        "stop": ("assistant.cli.serve:stop", "End the one that runs."),
-        "service": ("assistant.cli.service.command:service", "Run it for years, under systemd or launchd."),
+        "setup": "Model, persona, time zone, budget, bridge, service.",
+        "config": "Settings and secrets.",
+        "run": "Run in the foreground.",
+        "stop": "Stop the running assistant.",
+        "service": "Run it as a service, under systemd or launchd.",
     },
     "Look after it": {
-        "status": ("assistant.cli.status:status", "How it is, in a few lines."),
-        "doctor": ("assistant.cli.doctor:doctor", "Every part looked at, with what to do."),
-        "usage": ("assistant.cli.usage:usage", "What models have cost, against your caps."),
-        "verify": ("assistant.cli.verify:verify", "Prove that nothing is lost or changed."),
-        "backup": ("assistant.cli.backup:backup", "Everything into one file, and back."),
+        "status": "How it is, in a few lines.",
+        "doctor": "Check every part; what to do about each problem.",
+        "usage": "What models have cost, against your caps.",
+        "verify": "Prove that nothing is lost or changed.",
+        "backup": "Everything in one file, and back.",
     },
 }
 
 
+def _load(name: str) -> click.Command:
+    match name:
+        case "chat":
+            from assistant.cli.chat.command import chat as command
+        case "undo":
+            from assistant.commands.general import undo as command
+        case "log":
+            from assistant.cli.log import log as command
+        case "sessions":
+            from assistant.cli.sessions import sessions as command
+        case "reset":
+            from assistant.commands.sessions import reset as command
+        case "compact":
+            from assistant.commands.compaction import compact as command
+        case "branch":
+            from assistant.commands.compaction import branch as command
+        case "requests":
+            from assistant.commands.requests import requests as command
+        case "pins":
+            from assistant.commands.compaction import pins as command
+        case "memory":
+            from assistant.cli.memory import memory as command
+        case "forget":
+            from assistant.cli.memory_changes import forget as command
+        case "sleep":
+            from assistant.commands.sleep import sleep as command
+        case "archive":
+            from assistant.cli.archive import archive as command
+        case "remind":
+            from assistant.commands.reminders import remind as command
+        case "schedule":
+            from assistant.commands.schedules import schedule as command
+        case "people":
+            from assistant.cli.people import people as command
+        case "bridge":
+            from assistant.cli.bridge.command import bridge as command
+        case "deliveries":
+            from assistant.commands.deliveries import deliveries as command
+        case "web":
+            from assistant.cli.web import web as command
+        case "setup":
+            from assistant.cli.setup.command import setup as command
+        case "config":
+            from assistant.cli.config.command import config as command
+        case "run":
+            from assistant.cli.serve import run as command
+        case "stop":
+            from assistant.cli.serve import stop as command
+        case "service":
+            from assistant.cli.service.command import service as command
+        case "status":
+            from assistant.cli.status import status as command
+        case "doctor":
+            from assistant.cli.doctor import doctor as command
+        case "usage":
+            from assistant.cli.usage import usage as command
+        case "verify":
+            from assistant.cli.verify import verify as command
+        case "backup":
+            from assistant.cli.backup import backup as command
+        case _:
+            raise LookupError(name)
+    return command
+
+
 @click.group(
     cls=LazyGroup,
-    commands_at={name: place for commands in _MENU.values() for name, (place, _) in commands.items()},
-    menu={heading: {name: line for name, (_, line) in commands.items()} for heading, commands in _MENU.items()},
+    names=[name for commands in _MENU.values() for name in commands],
+    load=_load,
+    menu=_MENU,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="`aihistory` tells what was compacted, and what it said.",
 )

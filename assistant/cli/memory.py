@@ -44,22 +44,29 @@ from assistant.wire.stores import memory_deps, memory_storage_info
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_COMMANDS = {
-    "search": "assistant.cli.memory:search",
-    "list": "assistant.cli.memory:list_",
-    "show": "assistant.cli.memory:show",
-    "why": "assistant.cli.memory:why",
-    "as-of": "assistant.cli.memory:as_of",
-    "stats": "assistant.cli.memory:stats",
-    "edit": "assistant.cli.memory_changes:edit",
-    "forget": "assistant.cli.memory_changes:forget",
-    "export": "assistant.cli.memory_changes:export",
-    "import": "assistant.cli.memory_changes:import_",
-    "rebuild": "assistant.cli.memory_changes:rebuild",
-}
+_NAMES = ("search", "list", "show", "why", "as-of", "stats", "edit", "forget", "export", "import", "rebuild")
 
 
-@click.group(cls=LazyGroup, commands_at=_COMMANDS)
+def _load(name: str) -> click.Command:
+    from assistant.cli import memory, memory_changes
+
+    here = {
+        "search": memory.search,
+        "list": memory.list_,
+        "show": memory.show,
+        "why": memory.why,
+        "as-of": memory.as_of,
+        "stats": memory.stats,
+        "edit": memory_changes.edit,
+        "forget": memory_changes.forget,
+        "export": memory_changes.export,
+        "import": memory_changes.import_,
+        "rebuild": memory_changes.rebuild,
+    }
+    return here[name]
+
+
+@click.group(cls=LazyGroup, names=_NAMES, load=_load)
 def memory() -> None:
     """What is remembered: look at it, see where it came from, put it right, forget it, take it along.
 

@@ -10,7 +10,6 @@ import json
 import sys
 from typing import Any
 
-from assistant.cli.lazy import load_attribute
 from assistant.cli.text import clean_for_terminal
 
 
@@ -23,7 +22,9 @@ def print_text(text: str) -> None:
 def print_markdown(text: str) -> None:
     """Markdown: drawn where a terminal would show it, as it is for a program."""
     if sys.stdout.isatty():
-        load_attribute("assistant.cli.tables:draw_markdown")(text)
+        from assistant.cli.tables import draw_markdown
+
+        draw_markdown(text)
     else:
         print_text(text)
 

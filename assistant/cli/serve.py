@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator
 import click
 
 from assistant.cli.chat.command import answer_lines, talk_here
-from assistant.cli.lazy import load_attribute
 from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_remark
@@ -56,7 +55,9 @@ def run(context: click.Context, with_chat: bool) -> None:
     hint = _HOW_TO_TALK.format(home=settings.home.path)
     if not with_chat:
         configure_logging(settings.values.log.level)
-        asyncio.run(load_attribute("assistant.daemon:main")(settings, lambda: print_remark(hint), manager))
+        from assistant.daemon import main
+
+        asyncio.run(main(settings, lambda: print_remark(hint), manager))
         return
     if is_home_served(settings.home):
         print_remark(f"Process {lock_holder(settings.home)} serves this home already; this terminal attaches to it.")

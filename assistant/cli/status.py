@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from assistant.cli.lazy import load_attribute
 from assistant.cli.link import LinkLost, open_daemon_link, run_with_signals
 from assistant.cli.output import print_json, print_text
 from assistant.cli.slash import rewrite_for_shell
@@ -89,8 +88,12 @@ def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str,
             if is_home_served(home):
                 silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
     settings, refused = _settings(home)
-    with load_attribute("assistant.cli.home_stores:open_home_stores")(settings) as stores:
-        found = load_attribute("assistant.wire.stores:stored_status")(settings, stores, utc_now())
+    from assistant.cli.home_stores import open_home_stores
+
+    with open_home_stores(settings) as stores:
+        from assistant.wire.stores import stored_status
+
+        found = stored_status(settings, stores, utc_now())
     served = is_home_served(home)
     unanswered = [] if served else _unanswered(found["waiting"])
     return {"running": served, **found, **report_verdict([*silent, *refused, *unanswered, *found["problems"]])}
@@ -101,7 +104,9 @@ def _settings(home: Home) -> tuple[Settings, list[str]]:
     try:
         return load_settings(home), []
     except SettingsError as error:
-        found, told = load_attribute("assistant.cli.effective_settings:load_readable_settings")(home, error)
+        from assistant.cli.effective_settings import load_readable_settings
+
+        found, told = load_readable_settings(home, error)
         return found, [told]
 
 

@@ -276,7 +276,8 @@ def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:
     assert (one["id"], one["state"], one["text"]) == (item.id, "ambiguous", "the boat leaves at nine")
     assert "`assistant deliveries` shows what" in run_bridge_command(home, "status").out
     assert "may or may not have arrived (it broke off)" in run_bridge_command(home, "deliveries").out
-    assert json.loads(run_bridge_command(home, "deliveries", "drop", str(item.id), "--json").out) == []
+    assert json.loads(run_bridge_command(home, "deliveries", "drop", str(item.id), "--json").out) == [one]
+    assert json.loads(run_bridge_command(home, "deliveries", "--json").out) == []
     assert "assistant deliveries" not in run_bridge_command(home, "status").out
 
 

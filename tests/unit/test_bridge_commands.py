@@ -25,6 +25,7 @@ from assistant.store.script.state import BridgeStates
 from tests.support.commands import run_line
 from tests.support.scripted import RecordingBridge, SteppingClock
 
+NOTHING_STUCK = "Nothing is stuck: what was sent arrived, or is on its way."
 FORGETFUL = BridgeCapabilities(dedupe_seconds=0)
 UNCERTAIN = BridgeError("the connection broke off", ambiguous=True)
 
@@ -229,7 +230,7 @@ async def test_f36_what_was_cut_off_is_not_repeated_from_another_account(desk: C
 
 async def test_what_may_have_arrived_is_shown_and_never_sent_again_by_itself(desk: CommandSetup) -> None:
     await desk.start()
-    assert await desk.type("/deliveries") == "Nothing is stuck: what was sent arrived, or is on its way."
+    assert await desk.type("/deliveries") == NOTHING_STUCK
     number = await desk.uncertain(body="the `boat` leaves at nine\nbring soup")
     listed = await desk.type("/deliveries")
     assert f"- #{number} to telegram" in listed
@@ -271,7 +272,7 @@ async def test_what_waits_for_another_try_can_be_let_go_and_what_came_after_it_g
     await desk.type(f"/deliveries drop {number}")
     await desk.delivery.flush("telegram")
     assert ([item.outgoing.key for item in desk.bridge.sent], desk.state("a")) == (["b"], "dropped")
-    assert await desk.type("/deliveries") == "Nothing is stuck: what was sent arrived, or is on its way."
+    assert await desk.type("/deliveries") == NOTHING_STUCK
 
 
 @pytest.mark.parametrize("verb", ["again", "drop"])
@@ -291,7 +292,7 @@ async def test_what_nobody_is_there_to_hear_is_not_listed(desk: CommandSetup) ->
     desk.outbox.push(OutgoingMessage("a", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, "words"), desk.clock())
     await desk.delivery.flush("terminal")
     assert (await desk.type("/deliveries"), desk.state("a")) == (
-        "Nothing is stuck: what was sent arrived, or is on its way.",
+        NOTHING_STUCK,
         "pending",
     )
 
@@ -301,13 +302,13 @@ async def test_what_is_dropped_goes_nowhere_and_is_told_of_no_more(desk: Command
     await desk.type(f"/deliveries drop {number}")
     await desk.delivery.flush()
     assert (desk.state("a"), desk.letters) == ("dropped", [])
-    assert await desk.type("/deliveries") == "Nothing is stuck: what was sent arrived, or is on its way."
+    assert await desk.type("/deliveries") == NOTHING_STUCK
 
 
 async def test_of_several_one_that_is_not_stuck_changes_none(desk: CommandSetup) -> None:
     number = await desk.uncertain()
     for wrong in ("99", "x", "9" * 30, "-1"):
-        with pytest.raises(UsageError, match="is not stuck|is not a number|that large|No such option"):
+        with pytest.raises(UsageError, match=r"is not stuck|is not a number|that large|No such option"):
             await desk.type(f"/deliveries drop {number} {wrong}")
     assert desk.state("a") == "ambiguous"
 

@@ -10,18 +10,30 @@ from assistant.cli.home_stores import open_home_stores
 from assistant.cli.lazy import LazyGroup, run_and_exit
 from assistant.cli.output import print_json
 
-_COMMANDS = {
-    "show": "assistant.cli.aihistory.compactions:show",
-    "recover": "assistant.cli.aihistory.recover:recover",
-    "diff": "assistant.cli.aihistory.diff:diff",
-    "search": "assistant.cli.aihistory.search:search",
-    "stats": "assistant.cli.aihistory.stats:stats",
-}
+_NAMES = ("show", "recover", "diff", "search", "stats")
+
+
+def _load(name: str) -> click.Command:
+    match name:
+        case "show":
+            from assistant.cli.aihistory.compactions import show as command
+        case "recover":
+            from assistant.cli.aihistory.recover import recover as command
+        case "diff":
+            from assistant.cli.aihistory.diff import diff as command
+        case "search":
+            from assistant.cli.aihistory.search import search as command
+        case "stats":
+            from assistant.cli.aihistory.stats import stats as command
+        case _:
+            raise LookupError(name)
+    return command
 
 
 @click.group(
     cls=LazyGroup,
-    commands_at=_COMMANDS,
+    names=_NAMES,
+    load=_load,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

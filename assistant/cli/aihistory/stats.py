@@ -14,7 +14,6 @@ import click
 
 from assistant.cli.aihistory.compactions import filter_options, format_dollars, read_filter
 from assistant.cli.home_stores import open_home_stores
-from assistant.cli.lazy import load_attribute
 from assistant.cli.output import print_json, print_text
 from assistant.cli.tables import make_console, print_table
 from assistant.core.checkpoints import Checkpoint
@@ -83,9 +82,9 @@ def stats(context: click.Context) -> None:
         print_json([_as_json(month) for month in months])
         return
     _draw(months)
-    drawn = load_attribute("assistant.cli.aihistory.pressure_chart:draw_pressure_chart")(
-        found, chosen.settings.zone, _width()
-    )
+    from assistant.cli.aihistory.pressure_chart import draw_pressure_chart
+
+    drawn = draw_pressure_chart(found, chosen.settings.zone, _width())
     if drawn:
         print_text(f"\n{drawn}")
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from assistant.cli.bridge.settings import BridgeOptions, has_bridge_settings, remove_bridge
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.home_stores import open_home_stores
-from assistant.cli.lazy import EXIT_INTERRUPTED, load_attribute
+from assistant.cli.lazy import EXIT_INTERRUPTED
 from assistant.cli.link import open_daemon_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_json, print_markdown
@@ -92,7 +92,9 @@ def add(
         secret if token_stdin else "", secret if password_stdin else "", user, homeserver, owner, in_file
     )
     configure_logging("error")
-    adding = load_attribute("assistant.cli.bridge.add:add_bridge")
+    from assistant.cli.bridge.add import add_bridge
+
+    adding = add_bridge
     context.exit(0 if adding(home_from_environment(), name, answers, waits=not no_wait) else EXIT_INTERRUPTED)
 
 

@@ -18,7 +18,6 @@ from typing import Any
 import click
 
 from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.lazy import load_attribute
 from assistant.cli.link import (
     Link,
     LinkEvent,
@@ -88,7 +87,9 @@ def talk_here(settings: Settings, session: str) -> int:
 
 
 async def _conversation(settings: Settings, session: str) -> None:
-    talk = load_attribute("assistant.cli.chat.dialog:run_dialog")
+    from assistant.cli.chat.dialog import run_dialog
+
+    talk = run_dialog
     async with open_link(settings) as link:
         await talk(link, session, settings)
 

@@ -14,7 +14,7 @@ import click
 
 from assistant.cli.bridge.settings import BridgeOptions
 from assistant.cli.config.change import change_config_file, describe_when_effective, print_changes
-from assistant.cli.lazy import EXIT_INTERRUPTED, load_attribute
+from assistant.cli.lazy import EXIT_INTERRUPTED
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid, settings_refusal
@@ -98,7 +98,9 @@ def ask_bridge(home: Home, kept: list[str]) -> None:
     name = prompt_choice("Talk to it on a network, too?", _BRIDGES, NO_BRIDGE_CHOICE)
     if name != NO_BRIDGE_CHOICE:
         try:
-            load_attribute("assistant.cli.bridge.add:set_up_bridge")(home, name, BridgeOptions(), kept, waits=True)
+            from assistant.cli.bridge.add import set_up_bridge
+
+            set_up_bridge(home, name, BridgeOptions(), kept, waits=True)
         except AssistantError as error:
             print_text(str(error))
 
@@ -107,10 +109,12 @@ def ask_service(home: Home, kept: list[str]) -> None:
     """Have the service manager of this machine run it."""
     manager = detect_service_manager()
     if manager:
+        from assistant.cli.service.command import service
+
         offer_service(
             manager,
             kept,
-            lambda: load_attribute("assistant.cli.service.command:service").main(["install"], standalone_mode=False),
+            lambda: service.main(["install"], standalone_mode=False),
         )
     else:
         print_text("Neither systemd nor launchd runs this machine; `assistant run` serves in the foreground.")
