@@ -64,68 +64,140 @@ _MENU = {
 
 
 def _load(name: str) -> click.Command:
+    """Talk and remember."""
     match name:
         case "chat":
-            from assistant.cli.chat.command import chat as command
-        case "undo":
-            from assistant.commands.general import undo as command
+            from assistant.cli.chat.command import chat
+
+            return chat
         case "log":
-            from assistant.cli.log import log as command
+            from assistant.cli.log import log
+
+            return log
+        case "undo":
+            from assistant.commands.general import undo
+
+            return undo
         case "sessions":
-            from assistant.cli.sessions import sessions as command
+            from assistant.cli.sessions import sessions
+
+            return sessions
         case "reset":
-            from assistant.commands.sessions import reset as command
+            from assistant.commands.sessions import reset
+
+            return reset
         case "compact":
-            from assistant.commands.compaction import compact as command
+            from assistant.commands.compaction import compact
+
+            return compact
         case "branch":
-            from assistant.commands.compaction import branch as command
+            from assistant.commands.compaction import branch
+
+            return branch
         case "requests":
-            from assistant.commands.requests import requests as command
+            from assistant.commands.requests import requests
+
+            return requests
         case "pins":
-            from assistant.commands.compaction import pins as command
+            from assistant.commands.compaction import pins
+
+            return pins
         case "memory":
-            from assistant.cli.memory import memory as command
+            from assistant.cli.memory import memory
+
+            return memory
         case "forget":
-            from assistant.cli.memory_changes import forget as command
+            from assistant.cli.memory_changes import forget
+
+            return forget
         case "sleep":
-            from assistant.commands.sleep import sleep as command
+            from assistant.commands.sleep import sleep
+
+            return sleep
         case "archive":
-            from assistant.cli.archive import archive as command
-        case "remind":
-            from assistant.commands.reminders import remind as command
-        case "schedule":
-            from assistant.commands.schedules import schedule as command
-        case "people":
-            from assistant.cli.people import people as command
-        case "bridge":
-            from assistant.cli.bridge.command import bridge as command
-        case "deliveries":
-            from assistant.commands.deliveries import deliveries as command
+            from assistant.cli.archive import archive
+
+            return archive
+        case _:
+            return _load_time_and_networks(name)
+
+
+def _load_time_and_networks(name: str) -> click.Command:
+    """Time, people and networks."""
+    match name:
         case "web":
-            from assistant.cli.web import web as command
+            from assistant.cli.web import web
+
+            return web
+        case "remind":
+            from assistant.commands.reminders import remind
+
+            return remind
+        case "schedule":
+            from assistant.commands.schedules import schedule
+
+            return schedule
+        case "people":
+            from assistant.cli.people import people
+
+            return people
+        case "bridge":
+            from assistant.cli.bridge.command import bridge
+
+            return bridge
+        case "deliveries":
+            from assistant.commands.deliveries import deliveries
+
+            return deliveries
+        case _:
+            return _load_operation(name)
+
+
+def _load_operation(name: str) -> click.Command:
+    """Set up, run and look after it."""
+    match name:
         case "setup":
-            from assistant.cli.setup.command import setup as command
+            from assistant.cli.setup.command import setup
+
+            return setup
         case "config":
-            from assistant.cli.config.command import config as command
+            from assistant.cli.config.command import config
+
+            return config
         case "run":
-            from assistant.cli.serve import run as command
+            from assistant.cli.serve import run
+
+            return run
         case "stop":
-            from assistant.cli.serve import stop as command
+            from assistant.cli.serve import stop
+
+            return stop
         case "service":
-            from assistant.cli.service.command import service as command
+            from assistant.cli.service.command import service
+
+            return service
         case "status":
-            from assistant.cli.status import status as command
+            from assistant.cli.status import status
+
+            return status
         case "doctor":
-            from assistant.cli.doctor import doctor as command
-        case "usage":
-            from assistant.cli.usage import usage as command
+            from assistant.cli.doctor import doctor
+
+            return doctor
         case "verify":
-            from assistant.cli.verify import verify as command
+            from assistant.cli.verify import verify
+
+            return verify
+        case "usage":
+            from assistant.cli.usage import usage
+
+            return usage
         case "backup":
-            from assistant.cli.backup import backup as command
+            from assistant.cli.backup import backup
+
+            return backup
         case _:
             raise LookupError(name)
-    return command
 
 
 @click.group(

@@ -17,19 +17,33 @@ from assistant.settings.sections import SETTING_FIELDS, is_text_setting
 from assistant.settings.settings import SettingRow, Settings, describe_settings, load_settings
 
 # Looking needs next to nothing; changing looks after the daemon too, and loads what that takes.
-_COMMANDS = {
-    "show": "assistant.cli.config.command:show",
-    "get": "assistant.cli.config.command:get",
-    "set": "assistant.cli.config.change:set_",
-    "unset": "assistant.cli.config.change:unset",
-    "edit": "assistant.cli.config.change:edit",
-    "check": "assistant.cli.config.command:check",
-    "path": "assistant.cli.config.command:path",
-    "secret": "assistant.cli.config.secrets:secret",
-}
+_NAMES = ("show", "get", "set", "unset", "edit", "check", "path", "secret")
 
 
-@click.group(cls=LazyGroup, commands_at=_COMMANDS)
+def _load(name: str) -> click.Command:
+    match name:
+        case "show":
+            command = show
+        case "get":
+            command = get
+        case "set":
+            from assistant.cli.config.change import set_ as command
+        case "unset":
+            from assistant.cli.config.change import unset as command
+        case "edit":
+            from assistant.cli.config.change import edit as command
+        case "check":
+            command = check
+        case "path":
+            command = path
+        case "secret":
+            from assistant.cli.config.secrets import secret as command
+        case _:
+            raise LookupError(name)
+    return command
+
+
+@click.group(cls=LazyGroup, names=_NAMES, load=_load)
 def config() -> None:
     """Look at the settings, and change them.
 
