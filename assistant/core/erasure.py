@@ -20,21 +20,15 @@ from assistant.core.text import lazy_regex
 @dataclass(frozen=True, slots=True)
 class ErasureRequest:
     """What to erase in `scope`: either messages, journal entries and memories, with everything made of them, or every
-    copy of a text.
-
-    - `memories`: ids, or the beginnings of ids.
-    - `text`: found in any case, and however its words are spaced or broken into lines.
-    - `digits`: the beginning of a memory's id, or else the number of a message.
-    - `keep_backups`: backups that have the words are listed, not removed.
-    """
+    copy of a text."""
 
     scope: str
     messages: tuple[int, ...] = ()
     entries: tuple[int, ...] = ()
-    memories: tuple[str, ...] = ()
-    text: str = ""
-    digits: str = ""
-    keep_backups: bool = False
+    memories: tuple[str, ...] = ()  # ids, or the beginnings of ids
+    text: str = ""  # found in any case, and however its words are spaced or broken into lines
+    digits: str = ""  # the beginning of a memory's id, or else the number of a message
+    keep_backups: bool = False  # backups that have the words are listed, not removed
 
     def __bool__(self) -> bool:
         return bool(self.messages or self.entries or self.memories or self.text.strip() or self.digits)
@@ -42,33 +36,23 @@ class ErasureRequest:
 
 @dataclass(frozen=True, slots=True)
 class ErasureMatches:
-    """What was found in one place.
+    """What was found in one place."""
 
-    - `kind`: the place ("messages", "summaries", "journal", ...).
-    - `examples`: some of what was found, one line each.
-    """
-
-    kind: str
+    kind: str  # the place ("messages", "summaries", "journal", ...)
     count: int
-    examples: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()  # some of it, one line each
 
 
 @dataclass(frozen=True, slots=True)
 class ErasurePreview:
-    """What an erasure would remove; nothing was changed yet. False where there is nothing to remove.
-
-    - `messages`: blanked in the log.
-    - `related`: journal entries learned from these messages in other words; they stay unless they are named.
-    - `backups`: backups and copies of databases that have the words; removed, unless the request keeps them.
-    - `finished`: earlier erasures of the scope that had been interrupted and were finished just now.
-    """
+    """What an erasure would remove; nothing was changed yet. False where there is nothing to remove."""
 
     request: ErasureRequest
-    messages: tuple[int, ...]
+    messages: tuple[int, ...]  # blanked in the log
     places: tuple[ErasureMatches, ...]
-    related: tuple[str, ...] = ()
-    backups: tuple[str, ...] = ()
-    finished: tuple[ErasureResult, ...] = ()
+    related: tuple[str, ...] = ()  # journal entries learned from these messages in other words; they stay unless named
+    backups: tuple[str, ...] = ()  # backups and copies of databases that have the words
+    finished: tuple[ErasureResult, ...] = ()  # interrupted erasures of the scope that were finished just now
 
     def __bool__(self) -> bool:
         return bool(self.places) or (bool(self.backups) and not self.request.keep_backups)
@@ -76,38 +60,29 @@ class ErasurePreview:
 
 LeftoverKind = Literal["not_done", "own_file", "other_scope", "same_words", "former_home", "kept_backup"]
 """Why words are still there: work that has to be repeated, a person's own file, another person's words, another message
-that says the same, a home put aside by a restore, a backup that the request keeps."""
+that says the same, a data folder put aside by a restore, a backup that the request keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureLeftover:
-    """Words that are still there.
+    """Words that are still there."""
 
-    - `where`: the file (relative to the home) or the store.
-    - `count`: how often they are there.
-    - `why`: why, or what to do; a text for people.
-    """
-
-    where: str
-    count: int
-    why: str
+    where: str  # the file (relative to the data folder) or the store
+    count: int  # how often
+    why: str  # or what to do; a text for people
     kind: LeftoverKind = "not_done"
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureResult:
-    """What was removed, by place, and what a search through every byte of the home still found.
-
-    - `complete`: everything the program may remove is removed; what is left is for a person to decide.
-    - `was_resumed`: this finished an interrupted erasure, and `places` are what was still there.
-    """
+    """What was removed, and what a search through every byte of the data folder still found."""
 
     messages: tuple[int, ...]
     places: tuple[ErasureMatches, ...]
     leftovers: tuple[ErasureLeftover, ...]
-    complete: bool
+    complete: bool  # everything the program may remove is removed; what is left is for a person to decide
     files_searched: int
-    was_resumed: bool = False
+    was_resumed: bool = False  # this finished an interrupted erasure, and `places` are what was still there
 
 
 _SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f]")

@@ -34,24 +34,17 @@ MakeBackup = Callable[[BackupKind, datetime], Awaitable[BackupResult]]
 
 @dataclass(frozen=True, slots=True)
 class ErasedBackups:
-    """What became of the words in backups.
+    """What became of the words in backups."""
 
-    - `names`: of the backups that were removed.
-    - `leftovers`: backups that still have the words, or may have them.
-    - `files_searched`: how many files in backups were searched.
-    """
-
-    names: tuple[str, ...] = ()
-    leftovers: tuple[ErasureLeftover, ...] = ()
+    names: tuple[str, ...] = ()  # of the backups that were removed
+    leftovers: tuple[ErasureLeftover, ...] = ()  # backups that still have the words, or may have them
     files_searched: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """`unread`: what could not be searched."""
-
     with_words: tuple[Backup, ...]
-    unread: tuple[ErasureLeftover, ...]
+    unread: tuple[ErasureLeftover, ...]  # what could not be searched
     files: int
 
 
@@ -145,7 +138,7 @@ class BackupErasure:
         search = await asyncio.to_thread(self._search, [backup], plan)
         if search.with_words or search.unread:
             self._folder.remove(backup)
-            raise StoreError("The new backup had the words too, as they are not gone from the home yet.")
+            raise StoreError("The new backup had the words too, as your data folder still has them.")
 
     def _remove(self, backups: Sequence[Backup]) -> list[ErasureLeftover]:
         """What could not be removed."""

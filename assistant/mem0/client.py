@@ -33,7 +33,7 @@ from assistant.store.rows import from_values
 T = TypeVar("T")
 
 MEMORY_DB_UNREADABLE = (
-    "memory.db cannot be read: stop the assistant, move memory.db and what lies beside it (memory.db-*) away, and run "
+    "memory.db cannot be read: stop the assistant, move memory.db and the files beside it (memory.db-*) away, and run "
     "`assistant memory rebuild`; the journal has everything."
 )
 
@@ -236,13 +236,13 @@ _CHARACTERS_A_STEP = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryStoreSettings:
-    """`[memory]`: where memories lie and what embeds them. `seconds` bounds one step."""
+    """`[memory]`: where memories are stored and what embeds them."""
 
     home: Path
     store: str = "local"
     store_url: str = field(default="", repr=False)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
-    seconds: float = 60.0
+    seconds: float = 60.0  # for one step
 
 
 class Mem0Client:

@@ -44,7 +44,7 @@ class SearchEngine:
         self.index = SearchIndex(store, stems, embed)
         self._stems = stems
         self._embed = embed
-        self._bounds = limits
+        self._limits = limits
         self._lookup = np.full(1_024, -1, np.int32)
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
@@ -120,10 +120,10 @@ class SearchEngine:
     def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools) -> Ints:
         """Numbers of the units worth an exact score, in order."""
         index = self.index
-        if int(allowed.sum()) <= self._bounds.small_collection:
+        if int(allowed.sum()) <= self._limits.small_collection:
             return np.flatnonzero(allowed)
         rough = np.zeros(index.count, np.float32)
-        common = max(self._bounds.common_share * index.source_count, _NEVER_COMMON)
+        common = max(self._limits.common_share * index.source_count, _NEVER_COMMON)
         by_source_count = sorted((index.source_count_of(stem), stem) for stem in terms)
         rarest = next((sources for sources, _ in by_source_count if sources), 0)
         for sources, stem in by_source_count:
@@ -135,13 +135,13 @@ class SearchEngine:
         rough[index.meta["scope"] != index.meta["scope"][np.argmax(allowed)]] = 0
         rough *= np.where(allowed, np.float32(1), np.float32(0.5))
         rough *= np.linspace(1 - _NEWER, 1, index.count, dtype=np.float32)
-        seeds = _largest(rough, self._bounds.seed_units)
+        seeds = _largest(rough, self._limits.seed_units)
         around = self._around(seeds)
         reached = np.unique(around[around >= 0])
         nearby = self._around(reached)
         spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
         spread[~allowed[reached]] = 0
-        chosen = reached[_largest(spread, self._bounds.scored_units)]
+        chosen = reached[_largest(spread, self._limits.scored_units)]
         return np.sort(chosen)
 
     def _around(self, units: Ints) -> Ints:

@@ -40,11 +40,11 @@ class SourceFinder:
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         """`engine` is opened when it is first needed. `patient`: a search waits until all is taken in."""
-        self._open = open_engine
-        self._spoke = source
+        self._open_engine = open_engine
+        self._source = source
         self._zone = zone
-        self._most = None if patient else _MAX_RECORDS_PER_SEARCH
-        self._closing = on_close
+        self._max_records = None if patient else _MAX_RECORDS_PER_SEARCH
+        self._on_close = on_close
         self._engine: SearchEngine | None = None
         self._lock = RLock()
 
@@ -52,7 +52,7 @@ class SourceFinder:
         """Best first. What was said until now is found."""
         with self._lock:
             engine = self._opened()
-            self._take_in(engine.index, self._most)
+            self._take_in(engine.index, self._max_records)
             return engine.search(question, where, limit=limit)
 
     def is_slow(self) -> bool:
@@ -68,7 +68,7 @@ class SourceFinder:
     def index_pending(self) -> None:
         """What a search would first take in."""
         with self._lock:
-            self._take_in(self._opened().index, self._most)
+            self._take_in(self._opened().index, self._max_records)
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         """How many sources have each word, in any form of it; and how many sources there are."""
@@ -95,17 +95,17 @@ class SourceFinder:
 
     def close(self) -> None:
         with self._lock:
-            self._closing()
+            self._on_close()
 
     def _opened(self) -> SearchEngine:
         if self._engine is None:
-            self._engine = self._open()
+            self._engine = self._open_engine()
         return self._engine
 
     def _waits_long(self, index: SearchIndex) -> bool:
         waiting = 0
-        for stream in self._spoke.streams_behind(index.read_to):
-            records = self._spoke.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
+        for stream in self._source.streams_behind(index.read_to):
+            records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
             waiting += sum(len(record.text) for record in records)
             if len(records) == _BATCH_RECORDS or waiting > _LONG_TEXT:
                 return True
@@ -113,9 +113,9 @@ class SourceFinder:
 
     def _take_in(self, index: SearchIndex, limit: int | None) -> int:
         taken = 0
-        for stream in self._spoke.streams_behind(index.read_to):
+        for stream in self._source.streams_behind(index.read_to):
             while limit is None or taken < limit:
-                records = self._spoke.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
+                records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:
                     break
                 index.append(list(self._units(records)), {stream: records[-1].seq})

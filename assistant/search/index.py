@@ -53,13 +53,13 @@ _EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
 class SearchIndex:
     def __init__(self, store: IndexStore, stems: FindStems, embed: EmbedTexts, resident: int = _RESIDENT) -> None:
         self._resident = resident
-        self._shelf = store
+        self._store = store
         self._stems = stems
         self._embed = embed
         self._load()
 
     def _load(self) -> None:
-        contents = self._shelf.load()
+        contents = self._store.load()
         sealed = np.frombuffer(contents.meta, UNIT_DTYPE)
         self.count = self.sealed = len(sealed)
         self.read_to = dict(contents.read_to)
@@ -123,7 +123,7 @@ class SearchIndex:
             meta["previous"] = before if stream and abs(second - said_at) <= _SILENCE else -1
             last[stream] = number, second
             fresh.append(UnsealedUnit(number, meta.tobytes(), vectors[offset].tobytes(), stems))
-        self._shelf.add(fresh, {number: text for text, number in names.items()}, read_to)
+        self._store.add(fresh, {number: text for text, number in names.items()}, read_to)
         self._names.update(names)
         self._texts.update({number: text for text, number in names.items()})
         self.read_to.update(read_to)
@@ -131,7 +131,7 @@ class SearchIndex:
             self._grow()
             self.count += 1
             self._take(one)
-        if self._shelf.can_seal and len(self._fresh) >= SEAL_AFTER_UNITS:
+        if self._store.can_seal and len(self._fresh) >= SEAL_AFTER_UNITS:
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int]:
@@ -164,7 +164,7 @@ class SearchIndex:
         return number
 
     def _take(self, unit: UnsealedUnit) -> None:
-        """A unit that the shelf has, into memory."""
+        """A unit that the store has, into memory."""
         self._meta[unit.number] = np.frombuffer(unit.meta, UNIT_DTYPE)[0]
         self._vectors[unit.number - self._first_resident] = np.frombuffer(unit.vector, np.int8)
         self._last[int(self._meta[unit.number]["stream"])] = unit.number
@@ -199,7 +199,7 @@ class SearchIndex:
         terms, postings = [], {}
         for stem, where in self._memory.items():
             term = self._terms.get(stem) or ids[stem]
-            # Of a known one the shelf keeps the vector that it has.
+            # Of a known one the store keeps the vector that it has.
             like = likes.get(term, b"")
             terms.append(IndexTerm(term, stem, self._sources.get(term, 0) + self._sources_among(where), like))
             postings[term] = np.array(where, POSTING_DTYPE).tobytes()
@@ -208,7 +208,7 @@ class SearchIndex:
         meta = self._meta[first : self.count].tobytes()
         page = IndexPage(first, self.count - first, meta, self._vectors[rows].tobytes(), terms, postings)
         total = self._sealed_total + self._fresh_total
-        self._shelf.seal(page, total.tobytes())
+        self._store.seal(page, total.tobytes())
         self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
         for sealed_term in terms:
             self._terms[sealed_term.stem], self._sources[sealed_term.id] = sealed_term.id, sealed_term.sources
@@ -220,7 +220,7 @@ class SearchIndex:
         self._let_go_of_old()
 
     def _let_go_of_old(self) -> None:
-        """A process lives for years: vectors that are long on the shelf are read from there."""
+        """A process lives for years: vectors that are long on the store are read from there."""
         first = self.sealed - self._resident
         if first - self._first_resident >= self._resident // 8:
             self._vectors = self._vectors[first - self._first_resident :].copy()
@@ -237,13 +237,13 @@ class SearchIndex:
         self.meta["gone"][numbers] = 1
         terms = None if text_of is None else self._without(numbers, text_of)
         changed = {int(number): self._meta[number].tobytes() for number in numbers}
-        self._shelf.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
+        self._store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
         if text_of is not None:
             self._load()
 
     def clear(self) -> None:
         """Nothing is found any more, and all of the source is to be read again. Raises `StoreError`."""
-        self._shelf.clear()
+        self._store.clear()
         self._load()
 
     def _without(self, numbers: Ints, text_of: Callable[[int], str]) -> list[IndexTerm]:
@@ -326,7 +326,7 @@ class SearchIndex:
         if cached is not None:
             self._cache.move_to_end(term)
             return cached
-        postings = np.frombuffer(self._shelf.postings(term), POSTING_DTYPE)
+        postings = np.frombuffer(self._store.postings(term), POSTING_DTYPE)
         occurrences = Occurrences(postings["unit"].astype(np.intp), postings["count"].astype(np.float32))
         self._cache[term] = occurrences
         self._cached += len(postings)
@@ -363,7 +363,7 @@ class SearchIndex:
         return older
 
     def _sealed_vectors(self, first: int, last: int) -> ByteVectors:
-        rows: ByteVectors = np.frombuffer(self._shelf.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
+        rows: ByteVectors = np.frombuffer(self._store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
 
 

@@ -20,16 +20,16 @@ POSTING_BYTES = 5
 
 @dataclass(frozen=True, slots=True)
 class UnitStem:
-    """A stem of a unit: how often, and a word that it is the stem of."""
+    """A stem of a unit."""
 
     stem: str
-    word: str
-    count: int
+    word: str  # one that it is the stem of
+    count: int  # how often it is in the unit
 
 
 @dataclass(frozen=True, slots=True)
 class UnsealedUnit:
-    """A unit that is not sealed yet: its meta and vector as bytes, its stems."""
+    """A unit that is not sealed yet."""
 
     number: int
     meta: bytes
@@ -39,38 +39,36 @@ class UnsealedUnit:
 
 @dataclass(frozen=True, slots=True)
 class IndexTerm:
-    """A stem of the collection: how many sources have it in sealed units, and the vector of a word of it, b"" for one
-    that the shelf has."""
+    """A stem of the collection."""
 
     id: int
     stem: str
-    sources: int
-    vector: bytes
+    sources: int  # how many have it in sealed units
+    vector: bytes  # of a word of it; b"" for one that is stored already
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPage:
-    """Sealed units from `first` on; `terms` those that stand in them, with their new counts; `postings` by term id."""
+    """Sealed units."""
 
-    first: int
+    first: int  # number of the first unit
     units: int
     meta: bytes
     vectors: bytes
-    terms: Sequence[IndexTerm]
-    postings: Mapping[int, bytes]
+    terms: Sequence[IndexTerm]  # those in these units, with their new counts
+    postings: Mapping[int, bytes]  # by term id
 
 
 @dataclass(frozen=True, slots=True)
 class IndexContents:
-    """What is loaded when a collection is opened: everything but sealed postings and vectors. `names` by number;
-    `read_to` is how far each stream of its source was read; `total` the sum of all vectors."""
+    """What is loaded when a collection is opened: everything but sealed postings and vectors."""
 
     meta: bytes
     fresh: Sequence[UnsealedUnit]
     terms: Sequence[IndexTerm]
-    names: Mapping[int, str]
-    read_to: Mapping[str, int]
-    total: bytes
+    names: Mapping[int, str]  # by number
+    read_to: Mapping[str, int]  # how far each stream of the source was read
+    total: bytes  # the sum of all vectors
 
 
 class IndexStore(Protocol):
@@ -111,20 +109,18 @@ class IndexStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A record of the log, or an entry of the journal, as it is indexed. What is of one `session` stands around each
-    other; of "" each by itself. `text` is empty where it has no words; `hidden`: taken back since; `takes_back` are the
-    messages that this record (an undo) hides."""
+    """A record of the log, or an entry of the journal, as it is indexed."""
 
     id: int
-    session: str
+    session: str  # records of one session are neighbours; of "" each is by itself
     seq: int
     scope: str
     role: str
     speaker: str
     said_at: datetime
-    text: str
-    hidden: bool = False
-    takes_back: tuple[int, ...] = ()
+    text: str  # "" where it has no words
+    hidden: bool = False  # taken back since
+    takes_back: tuple[int, ...] = ()  # the messages that this record (an undo) hides
 
 
 class TextSource(Protocol):
@@ -142,22 +138,20 @@ class TextSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SearchFilter:
-    """What a search may see. Empty `roles`: none; times are [after, before), but for the second in which they end;
-    `stream`: a session, "" for all; `last`: no source with a larger id."""
+    """What a search may see."""
 
     scope: str
-    roles: Sequence[str]
+    roles: Sequence[str]  # empty: none
     after: datetime | None = None
-    before: datetime | None = None
-    stream: str = ""
-    last: int | None = None
+    before: datetime | None = None  # exclusive, but for the second in which it ends
+    stream: str = ""  # a session; "" for all
+    last: int | None = None  # no source with a larger id
 
 
 @dataclass(frozen=True, slots=True)
 class SourceHit:
-    """A source that answers, the score that ranks it, and how like the question it is in meaning: the cosine of both,
-    -1 to 1, which can be compared between searches."""
+    """A source that answers a question."""
 
     source: int
-    score: float
-    similarity: float = 0.0
+    score: float  # ranks the hits of one search
+    similarity: float = 0.0  # in meaning: the cosine, -1 to 1, which can be compared between searches

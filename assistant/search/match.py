@@ -177,11 +177,10 @@ _TELLING = math.log(20)
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """What is to be expected of chance for one question. `idf` is that of its words, 0 for one that nobody said, taken
-    from so many `passages`."""
+    """What is to be expected of chance for one question."""
 
     words: Sequence[QueryWord]
-    idf: Sequence[float]
+    idf: Sequence[float]  # of the words; 0 for one that nobody said
     passage_count: int
 
     def measure_fit(self, word_indexes: Set[int]) -> MatchQuality:

@@ -15,13 +15,12 @@ from assistant.core.text import distinct_words as words_of
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """Of the first stage, in units: a collection up to `whole` is scored as a whole; else the `seeds` best by a cheap
-    score lead to the `exact` that are scored exactly. A stem that more than the share `common` has leads nowhere."""
+    """How much of a collection a search scores, in units."""
 
-    small_collection: int = 1_500
-    seed_units: int = 2_000
+    small_collection: int = 1_500  # up to so many it is scored as a whole
+    seed_units: int = 2_000  # the best by a cheap score, which lead to those that are scored exactly
     scored_units: int = 1_000
-    common_share: float = 0.3
+    common_share: float = 0.3  # a stem that more sources have leads nowhere
 
 
 MAX_STEMS = 24
@@ -49,11 +48,11 @@ _DATES = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """A question taken apart. `words` are the question's own stems, each with a word of it, in their order; `dates`
-    parts of dates that it names, as ("weekday", 1-7), ("month", 1-12), ("day", 1-31), ("year", 2023), by the stem."""
+    """A question taken apart."""
 
     text: str
-    words: dict[str, str]
+    words: dict[str, str]  # the question's own stems, each with a word of it, in their order
+    # Parts of dates that it names, by the stem: ("weekday", 1-7), ("month", 1-12), ("day", 1-31), ("year", 2023).
     dates: dict[str, tuple[str, int]]
     asks_time: bool
     about_assistant: bool

@@ -54,41 +54,35 @@ NEIGHBOUR_WEIGHTS = np.array(
 
 @dataclass(frozen=True, slots=True)
 class QueryTerm:
-    """A stem that is looked for: its idf, its weight (1 for the question's own), the row of the question's own stem
-    that it stands for (its own row for one of those), and the idf of all that stand for it together."""
+    """A stem that is looked for."""
 
     idf: float
-    weight: float
-    stands_for: int
-    combined_idf: float
+    weight: float  # 1 for the question's own
+    stands_for: int  # the row of the question's own stem that it stands for; its own row for one of those
+    combined_idf: float  # of all that stand for the same stem together
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateTable:
-    """Candidates (n) and everything around them (m units, in order).
+    """Candidates (n) and everything around them (m units, in order)."""
 
-    `around` (n, 9) are places among the m, -1 for none; `counts` (terms, m) how often a term stands in each; `named`
-    (terms, n) whether the date of a candidate is what the term names; `words` (m) lengths; `form` (m) bits of
-    `units`; `vectors` (m, dimensions) of length 1, `mean` what they have in common; `fits` (n) whether a
-    candidate was said by whom the question is about; `age` (n) between 0, the oldest, and 1."""
-
-    around: Ints
-    counts: Floats
-    names_date: Bools
-    words: Floats
-    form: NDArray[np.uint8]
-    vectors: Floats
-    mean: Floats
-    matches_speaker: Bools
-    age: Floats
+    around: Ints  # (n, 9) places among the m, -1 for none
+    counts: Floats  # (terms, m) how often a term is in each
+    names_date: Bools  # (terms, n) whether the date of a candidate is what the term names
+    words: Floats  # (m) lengths
+    form: NDArray[np.uint8]  # (m) bits of `units`
+    vectors: Floats  # (m, dimensions) of length 1
+    mean: Floats  # what the vectors have in common
+    matches_speaker: Bools  # (n) whether a candidate was said by whom the question is about
+    age: Floats  # (n) between 0, the oldest, and 1
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """Of each candidate: the sum by which they are ranked; its BM25, 0 where nothing of the question is near it."""
+    """Of each candidate."""
 
-    total: Floats
-    bm25: Floats
+    total: Floats  # by which they are ranked
+    bm25: Floats  # 0 where nothing of the question is near it
 
 
 def score_candidates(

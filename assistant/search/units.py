@@ -40,18 +40,16 @@ _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
 @dataclass(frozen=True, slots=True)
 class SearchUnit:
-    """A piece of a text as the index takes it. `source` is the id of the message, entry or memory, `part` which piece
-    of it; units of one `stream` stand around each other in the order in which they come; `day` is the local date on
-    which it was said."""
+    """A piece of a text as the index takes it."""
 
-    source: int
-    part: int
-    stream: str
+    source: int  # the id of the message, entry or memory
+    part: int  # which piece of it
+    stream: str  # units of one stream are neighbours in the order in which they come
     scope: str
     role: str
     speaker: str
     said_at: datetime
-    day: date
+    day: date  # the local date
     text: str
 
 

@@ -190,7 +190,7 @@ def test_a_backup_that_lies_where_the_restored_home_would_come_is_refused_before
     shutil.copyfile(path, home.path / place)
     home.close()
     before = file_contents(home.path)
-    with pytest.raises(UsageError, match="Nothing was changed; move it out of there"):
+    with pytest.raises(UsageError, match="Nothing was changed; move it "):
         restore(home, home.path / place, force=True)
     assert file_contents(home.path) == before and not is_restore_interrupted(home.path)
     assert restore(home, path, force=True).former_home is not None

@@ -206,7 +206,7 @@ def test_the_process_ends_with_the_one_that_wanted_the_backup(tmp_path: Path) ->
         cwd=ROOT,
         check=False,
     )
-    assert done.returncode == 1 and b"ended meanwhile" in done.stderr
+    assert done.returncode == 1 and b"stopped meanwhile" in done.stderr
     assert home.backup_files() == []
 
 

@@ -307,7 +307,7 @@ async def test_i10_words_that_a_guest_said_stay_where_the_guest_said_them(home: 
     assert [entry.content for entry in home.journal.entries(GUEST)] == [f"The guest's word is {SECRET}"]
     assert [one.text for one in await home.memories.all(GUEST)] == [f"Guest said {SECRET}"]
     assert SECRET in home.files.read_daily_note(GUEST, DAY)
-    assert {one.why for one in done.leftovers} == {"another person's: the same words stand there in their own right"}
+    assert {one.why for one in done.leftovers} == {"another person's: they said the same words"}
 
 
 async def test_i10_a_guest_forgets_only_what_is_theirs_and_learns_of_nothing_else(home: ErasureHome) -> None:

@@ -347,7 +347,7 @@ class StoredArchive:
             whole = row is not None and self._span(session, generation, row["to_seq"])[1] == row["records"]
         if row is None or not whole:
             raise UsageError(
-                f"The home's log does not have what was archived of {session!r} {generation}. Nothing was changed; "
+                f"The message log does not have what was archived of {session!r} {generation}. Nothing was changed; "
                 "`assistant archive restore` brings it back from an archive that is whole."
             )
         return self.store(

@@ -33,8 +33,7 @@ class DamagedArchive(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveHeader:
-    """The first line. `start` is the byte at which the first record stands in the log, `prev` the header hash before
-    it; `first_hash` and `last_hash` are those of the first and the last record; times are as stored."""
+    """The first line; times are as stored."""
 
     session: str
     generation: int
@@ -49,10 +48,10 @@ class ArchiveHeader:
     to_seq: int
     from_ts: str
     to_ts: str
-    start: int
-    prev: str
-    first_hash: str
-    last_hash: str
+    start: int  # the byte of the log at which the first record begins
+    prev: str  # the header hash before the first record
+    first_hash: str  # of the first record
+    last_hash: str  # of the last record
     lines_sha256: str
     handover: str
     summary: str

@@ -37,7 +37,7 @@ def restore_to_log(archive: StoredArchive, home: Path, session: str, generation:
             _write(path, header, fetched.data, missing)
     except OSError as error:
         raise StoreError(
-            f"{path} was not written: {error.strerror}. Make room or mend the disk, then restore it again."
+            f"{path} was not written: {error.strerror}. Make room or repair the disk, then restore it again."
         ) from error
     if archive.find_entry(session, generation) is None:
         with archive.open_writer() as db:

@@ -35,13 +35,12 @@ _SETTINGS = "config.toml"
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """What a restore was about to do: `aside` is where the old home goes ("" for none), `staying` what does not move,
-    `settings` whether the new home has some, `out` whether all of the old home is aside."""
+    """What a restore was about to do."""
 
-    aside: str
-    staying: tuple[str, ...]
-    settings: bool
-    out: bool
+    aside: str  # where the old home goes; "" for none
+    staying: tuple[str, ...]  # what does not move
+    settings: bool  # whether the new home has some
+    out: bool  # whether all of the old home is aside
 
 
 def staging_folder(home: Path) -> Path:
@@ -50,7 +49,7 @@ def staging_folder(home: Path) -> Path:
 
 
 def is_restore_interrupted(home: Path) -> bool:
-    """Whether a restore was begun and has to be gone on with before the home is a whole one."""
+    """Whether a restore was begun and has to be finished before the home is a whole one."""
     return (home / _MARKER).exists()
 
 
@@ -93,8 +92,8 @@ def require_no_conflict(home: Path, excluded: Collection[str]) -> None:
     )
     if taken:
         raise UsageError(
-            f"A backup lies in {home / taken[0]}, which the restored one would take the place of. Nothing was changed; "
-            "move it out of there (backup.folder as well), then restore again."
+            f"There is a backup in {home / taken[0]}, which the restored folder would replace. Nothing was changed; "
+            "move it (and backup.folder) elsewhere, then restore again."
         )
 
 
@@ -185,7 +184,7 @@ def _explained(home: Path) -> Iterator[None]:
         what = error.strerror if isinstance(error, OSError) else str(error)
         where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
         state = (
-            "Both homes are kept; repeat the restore, or start the assistant, and it is gone on with"
+            "Both data folders are kept; repeat the restore, or start the assistant, to finish it"
             if is_restore_interrupted(home)
             else "Nothing was changed"
         )
@@ -197,8 +196,8 @@ def require_disk_space(home: Path, needed: int) -> None:
     free = shutil.disk_usage(_existing(home)).free
     if free < needed:
         raise StoreError(
-            f"The restored home needs {-(-needed // 10**6)} MB at {home}, where {free // 10**6} MB are free. Nothing "
-            "was changed; make room, then try again."
+            f"The restored data folder needs {-(-needed // 10**6)} MB at {home}, where {free // 10**6} MB are free. "
+            "Nothing was changed; make room, then try again."
         )
 
 

@@ -47,8 +47,8 @@ class StoredMemoryFiles:
         self._home = home
         self._db = db
         self._edits = EditStore(db)
-        self._count = count_tokens
-        self._most = max_tokens
+        self._count_tokens = count_tokens
+        self._max_tokens = max_tokens
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -79,7 +79,7 @@ class StoredMemoryFiles:
         self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> UndoableEdit:
         """What changes nothing is no edit and gets no id. A text over the limit may still become shorter."""
-        self._settle(MEMORY_FILE_TARGET)
+        self._recover(MEMORY_FILE_TARGET)
         earlier = self._edits.find_by_key(key, OWNER_SCOPE, MEMORY_FILE_TARGET)
         if earlier is not None:
             return earlier
@@ -96,18 +96,18 @@ class StoredMemoryFiles:
         """Each line stays one line, cut at 2,000 characters. The edit is dated by the day alone. Raises `UsageError`
         where the day's file is full, `StaleView` where somebody edits it again and again."""
         target = _day_target(scope, day)
-        self._settle(target)
+        self._recover(target)
         if self._edits.find_by_key(key, scope, target) is not None:
             return False
         cleaned = [clean_text(line) for line in lines if line.strip()]
         for _ in range(_TRIES):
-            edit = replace(self._noted(target, scope, day, clean_text(time), cleaned), cycle=cycle)
+            edit = replace(self._note_edit(target, scope, day, clean_text(time), cleaned), cycle=cycle)
             with suppress(StaleView):
                 self._replace(edit, key)
                 return True
         raise self._stale(target)
 
-    def _noted(self, target: str, scope: str, day: date, time: str, lines: Sequence[str]) -> UndoableEdit:
+    def _note_edit(self, target: str, scope: str, day: date, time: str, lines: Sequence[str]) -> UndoableEdit:
         current = self._file(target).read()
         text = _with_note(current, day, time, lines)
         if len(text.encode()) > MAX_TEXT_BYTES:
@@ -123,7 +123,7 @@ class StoredMemoryFiles:
         edit = self._edits.require_undoable(edit_id, scope)
         if edit.target.startswith(PROFILE_TARGET):
             return undo_profile(self._db, self._edits, edit, now)
-        self._settle(edit.target)
+        self._recover(edit.target)
         file = self._file(edit.target)
         try:
             pending = file.pending_file(f"{edit.id}{_UNDOING}")
@@ -151,14 +151,14 @@ class StoredMemoryFiles:
     def recover_after_crash(self) -> list[str]:
         """At start: finish or take back what a crash cut off; what could not be settled, a line each."""
         failed = []
-        for target in sorted({_target_of(self._home, path) for path in self._waiting()}):
+        for target in sorted({_target_of(self._home, path) for path in self._pending_files()}):
             try:
-                self._settle(target)
+                self._recover(target)
             except StoreError as error:
                 failed.append(str(error))
         return failed
 
-    def _waiting(self) -> Iterator[Path]:
+    def _pending_files(self) -> Iterator[Path]:
         for pattern in (
             f".{MEMORY_FILE}.*.partial",
             f"{DAILY_NOTES_FOLDER}/.*.partial",
@@ -166,11 +166,11 @@ class StoredMemoryFiles:
         ):
             yield from self._home.glob(pattern)
 
-    def _settle(self, target: str) -> None:
+    def _recover(self, target: str) -> None:
         file = self._file(target)
         for mark in list(file.pending_marks()):
             pending = file.pending_file(mark)
-            edit, undoing = self._marked(mark, target)
+            edit, undoing = self._find_edit(mark, target)
             if edit is None:
                 pending.remove()
                 continue
@@ -180,7 +180,7 @@ class StoredMemoryFiles:
             else:
                 self._give_up(edit, pending, undoing=undoing)
 
-    def _marked(self, mark: str, target: str) -> tuple[UndoableEdit | None, bool]:
+    def _find_edit(self, mark: str, target: str) -> tuple[UndoableEdit | None, bool]:
         """The committed edit that a waiting text belongs to, and whether it takes that back."""
         match = _MARK.fullmatch(mark)
         edit = self._edits.find_by_id(int(match[1])) if match else None
@@ -229,12 +229,12 @@ class StoredMemoryFiles:
 
     def _check_size(self, text: str, base: str) -> None:
         too_long = len(text.encode()) > MAX_TEXT_BYTES
-        tokens = 0 if too_long else self._count(text)
-        if too_long or (tokens > self._most and tokens >= self._count(base)):
+        tokens = 0 if too_long else self._count_tokens(text)
+        if too_long or (tokens > self._max_tokens and tokens >= self._count_tokens(base)):
             has = f"{len(text.encode()) // 1024} KB" if too_long else f"{tokens:,} tokens"
             raise UsageError(
-                f"{MEMORY_FILE} would have {has}; {self._most:,} tokens fit (`[memory] file_max_tokens`). Nothing was"
-                " changed; shorten it or take something out."
+                f"{MEMORY_FILE} would have {has}; {self._max_tokens:,} tokens fit (`[memory] file_max_tokens`). "
+                "Nothing was changed; shorten it or take something out."
             )
 
     def _file(self, target: str) -> TextFile:

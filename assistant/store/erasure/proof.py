@@ -164,7 +164,7 @@ def _describe_remain(
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
     if name.startswith(PREVIOUS_HOME_PREFIX):
         aside = name.partition("/")[0]
-        why = f"the home as it was before a restore: remove {aside} if you need it no more"
+        why = f"your data as it was before a restore: remove {aside} if you do not need it any more"
         return ErasureLeftover(name, count, why, "former_home")
     if is_database_file(path):
         theirs = count_words_of_other_scopes(path, plan)
@@ -176,19 +176,19 @@ def _describe_remain(
     if plan.scope != OWNER_SCOPE or top in ("log", "archive") or (top == DAILY_NOTES_FOLDER and "/" in rest):
         return _of_others(name, count)
     if top in ("workspace", "PERSONA.md", "config.toml"):
-        why = "your own file: change it, or remove it, if you want the words gone there too"
+        why = "your own file: change it, or remove it, if you do not want the words there"
         return ErasureLeftover(name, count, why, "own_file")
     return _still_there(name, count, plan)
 
 
 def _of_others(name: str, count: int) -> ErasureLeftover:
-    why = "another person's: the same words stand there in their own right"
+    why = "another person's: they said the same words"
     return ErasureLeftover(name, count, why, "other_scope")
 
 
 def _still_there(name: str, count: int, plan: ErasurePlan) -> ErasureLeftover:
     if plan.everywhere:
-        return ErasureLeftover(name, count, "not done: forget the same again, and see what is told of this file")
+        return ErasureLeftover(name, count, "not done: forget it again, and see what is reported for this file")
     why = "the same words in something else that was said; forget the words themselves to have them gone there too"
     return ErasureLeftover(name, count, why, "same_words")
 
@@ -196,7 +196,7 @@ def _still_there(name: str, count: int, plan: ErasurePlan) -> ErasureLeftover:
 def _still_in_log(name: str, count: int, session: str, finder: ErasureFinder, plan: ErasurePlan) -> ErasureLeftover:
     also = [str(place.id) for place in finder.find_records_with_words(session, plan.wording)]
     if not also:
-        why = "not done: the words stand in what proves the log (a sender's name, say), which cannot be changed"
+        why = "not done: the words are in a part of the log that cannot be changed (a sender's name, for example)"
         return ErasureLeftover(name, count, why)
     more = f" and {len(also) - _NAMED} more" if len(also) > _NAMED else ""
     why = f"messages {', '.join(also[:_NAMED])}{more} say the same; forget them, or the words themselves, too"

@@ -137,6 +137,6 @@ class HomeGuard:
             ) from error
         if read_only:
             raise StoreError(
-                f"{self._home} lies on a file system that can only be read. What was accepted is kept; make it "
-                "writable (`mount -o remount,rw`; the kernel's log tells why it is not), and it goes on by itself."
+                f"{self._home} is on a file system that can only be read. What was accepted is kept; make it writable "
+                "(`mount -o remount,rw`; the kernel's log says why it is not), and the assistant continues."
             )

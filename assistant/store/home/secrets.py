@@ -19,7 +19,7 @@ from assistant.settings.system_keyring import SystemKeyring
 from assistant.store.home.config_file import ConfigFile
 
 _HEADER = """\
-# Secrets of the assistant: for nobody else's eyes, and in no backup. Change them with `assistant config secret`.
+# Secrets of the assistant. Keep this file to yourself; no backup has it. Change them with `assistant config secret`.
 """
 
 
@@ -76,7 +76,7 @@ class HomeSecretStore:
             try:
                 before.append(parse_secret_index(text, self._path))
             except SecretsUnavailable as error:
-                raise StoreError(f"{error} Nothing was changed; mend it or take it away.") from None
+                raise StoreError(f"{error} Nothing was changed; correct it or remove it.") from None
             return _text(edit(before[0]))
 
         self._file.change(rewritten)

@@ -52,7 +52,7 @@ class WorkspaceFiles:
         except OSError as error:
             raise StoreError(
                 f"A file was not written to {self._workspace / folder}: {error.strerror}. Nothing was accepted or sent "
-                "with it; make room or mend the disk, then try again."
+                "with it; make room or repair the disk, then try again."
             ) from error
 
     def read(self, path: str, max_bytes: int) -> bytes:

@@ -44,14 +44,14 @@ MemoriesById = Callable[[Sequence[str]], Mapping[str, Memory]]
 _Hit = tuple[Row, SourceHit, Memory]
 """An entry, how it was found, and what it is shown as."""
 
-_SHARE, _SURPRISE = 0.25, 0.115
+_SHARE_WEIGHT, _SURPRISE_WEIGHT = 0.25, 0.115
 # All of the question's words are there.
-_WHOLE, _ALL = 0.15, 0.95
+_ALL_WORDS_BONUS, _ALL_WORDS_SHARE = 0.15, 0.95
 # The more there is to be found, the better is the best of what has nothing to do with a question.
-_BAR, _BAR_GROWS = 0.45, 0.04
-_FORMER, _FADES, _FADED = 0.3, 0.15, timedelta(days=730)
+_THRESHOLD, _THRESHOLD_GROWTH = 0.45, 0.04
+_SUPERSEDED_PENALTY, _AGE_WEIGHT, _AGE_LIMIT = 0.3, 0.15, timedelta(days=730)
 _OF_THE_TIME = 1.0
-_MOST_QUERY = 4_000
+_MAX_QUERY = 4_000
 _SPARE, _WITH_TIMES = 12, 200
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -71,7 +71,7 @@ class StoredMemorySearch:
     def __init__(self, database: Database, finder: SourceFinder, memories: MemoriesById) -> None:
         """`database` (character.db) and `finder` are this object's own, and closed with it."""
         self._db = database
-        self._then = KnowledgeAsOf(database)
+        self._as_of = KnowledgeAsOf(database)
         self._finder = finder
         self._memories = memories
         self._stems = Stemmer()
@@ -97,7 +97,7 @@ class StoredMemorySearch:
         what took its place. With times: what was said in [after, before), then what was said earlier and held in
         between, and what was said later and names a day of that time. With `as_of`: what was known then, as
         `Consolidations.known_then` tells it. Raises `StoreError`."""
-        question = question[:_MOST_QUERY]
+        question = question[:_MAX_QUERY]
         words = query_words(question)
         if limit <= 0 or not words:
             return []
@@ -107,8 +107,8 @@ class StoredMemorySearch:
             hits = self._finder.find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
             query = prepare_query(self._finder, words, self._stems.of)
             recalled = [
-                replace(hit, score=hit.score - _lowered(hit.memory, newest))
-                for hit in self._recalled(self._hits(hits, scope, as_of), query)
+                replace(hit, score=hit.score - _penalty(hit.memory, newest))
+                for hit in self._to_hits(self._hits(hits, scope, as_of), query)
             ]
             if after or before:
                 recalled = list(_of_the_time(recalled, after, before))
@@ -125,18 +125,18 @@ class StoredMemorySearch:
                 (scope, format_time(after), format_time(before), limit + _SPARE),
             )
             hits = [(row, SourceHit(row["id"], row["importance"])) for row in rows if not _is_rejected(row)]
-            return self._recalled(self._by_now(hits), None)[:limit]
+            return self._to_hits(self._current_hits(hits), None)[:limit]
 
     # -------------------------------------------------------------------------------------------------------- what fits
 
-    def _good(self, text: str, hit: SourceHit, query: PreparedQuery) -> bool:
+    def _is_relevant(self, text: str, hit: SourceHit, query: PreparedQuery) -> bool:
         fit = query.significance.measure_fit(query.matcher.words_in(text))
         by_chance = math.log(query.significance.passage_count + 1)
-        bar = _BAR + _BAR_GROWS * by_chance
+        bar = _THRESHOLD + _THRESHOLD_GROWTH * by_chance
         # How often over: 1 where chance alone would bring one entry with these words.
         surprise = min(2.0, 1 - math.log(fit.chance) / by_chance) if fit.words and by_chance else 0.0
-        whole = _WHOLE if fit.share >= _ALL else 0.0
-        return hit.similarity + _SHARE * fit.share + _SURPRISE * surprise + whole >= bar
+        whole = _ALL_WORDS_BONUS if fit.share >= _ALL_WORDS_SHARE else 0.0
+        return hit.similarity + _SHARE_WEIGHT * fit.share + _SURPRISE_WEIGHT * surprise + whole >= bar
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -147,28 +147,28 @@ class StoredMemorySearch:
         )
         rows_by_id = {row["id"]: row for row in rows}
         if as_of is not None:
-            then = self._then.memories_by_entry(list(rows_by_id), scope, as_of)
+            then = self._as_of.memories_by_entry(list(rows_by_id), scope, as_of)
             return [(rows_by_id[hit.source], hit, then[hit.source]) for hit in hits if hit.source in then]
         rows_of_hits = [(rows_by_id[hit.source], hit) for hit in hits if hit.source in rows_by_id]
-        return self._by_now([(row, hit) for row, hit in rows_of_hits if not _is_rejected(row)])
+        return self._current_hits([(row, hit) for row, hit in rows_of_hits if not _is_rejected(row)])
 
-    def _by_now(self, hits: Sequence[tuple[Row, SourceHit]]) -> list[_Hit]:
+    def _current_hits(self, hits: Sequence[tuple[Row, SourceHit]]) -> list[_Hit]:
         memories = self._memories(list(dict.fromkeys(row["memory"] for row, _ in hits if row["memory"])))
         return [(row, hit, _memory(row, memories)) for row, hit in hits]
 
     def _newest(self, scope: str, as_of: datetime | None) -> tuple[datetime, int | None]:
         """The latest time of which anything tells, and with `as_of` the last entry that may be found."""
         if as_of is not None:
-            return self._then.latest_entry(scope, as_of) or (_NEVER, 0)
+            return self._as_of.latest_entry(scope, as_of) or (_NEVER, 0)
         row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
         return (parse_time(row["timestamp"]) if row else _NEVER), None
 
-    def _recalled(self, hits: Sequence[_Hit], query: PreparedQuery | None) -> list[MemoryHit]:
+    def _to_hits(self, hits: Sequence[_Hit], query: PreparedQuery | None) -> list[MemoryHit]:
         """What was hit, each memory once, with the score of its best entry."""
         by_reference: dict[str, MemoryHit] = {}
         for row, hit, memory in hits:
             is_relevant = query is not None and (
-                self._good(memory.text, hit, query) or self._good(row["content"], hit, query)
+                self._is_relevant(memory.text, hit, query) or self._is_relevant(row["content"], hit, query)
             )
             score = hit.score
             sources = tuple(json.loads(row["sources"]))
@@ -186,7 +186,7 @@ class StoredMemorySearch:
             by = hit.memory.superseded_by
             if not by:
                 continue
-            score, successor = hit.score + _FORMER, best.get(by)
+            score, successor = hit.score + _SUPERSEDED_PENALTY, best.get(by)
             if successor is not None:
                 best[by] = replace(
                     successor, score=max(score, successor.score), is_relevant=successor.is_relevant or hit.is_relevant
@@ -198,7 +198,7 @@ class StoredMemorySearch:
     def _successor(self, memory_id: str, scope: str, as_of: datetime | None) -> tuple[Memory, tuple[int, ...]] | None:
         """A memory and the messages of its first entry."""
         if as_of is not None:
-            then = self._then.find_memory(memory_id, scope, as_of)
+            then = self._as_of.find_memory(memory_id, scope, as_of)
             of = then and self._db.row("SELECT sources FROM journal WHERE id = ?", then.entries[:1])
             return (then, tuple(json.loads(of["sources"]))) if then and of else None
         row = self._db.row(f"{_SELECT} WHERE c.memory_id = ? AND j.scope = ? ORDER BY j.id LIMIT 1", (memory_id, scope))
@@ -228,16 +228,16 @@ def _memory(row: Row, memories: Mapping[str, Memory]) -> Memory:
     )
 
 
-def _lowered(memory: Memory, newest: datetime) -> float:
+def _penalty(memory: Memory, newest: datetime) -> float:
     """What age, with little weight, and being over take off a rank."""
-    age = min(1.0, max(timedelta(), newest - memory.said_at) / _FADED)
-    return _FADES * age * (1 - memory.importance) + (_FORMER if memory.until is not None else 0.0)
+    age = min(1.0, max(timedelta(), newest - memory.said_at) / _AGE_LIMIT)
+    return _AGE_WEIGHT * age * (1 - memory.importance) + (_SUPERSEDED_PENALTY if memory.until is not None else 0.0)
 
 
 def _of_the_time(recalled: Iterable[MemoryHit], after: datetime | None, before: datetime | None) -> Iterable[MemoryHit]:
     for hit in recalled:
         memory = hit.memory
-        score = hit.score + (_FORMER if memory.until is not None else 0.0)
+        score = hit.score + (_SUPERSEDED_PENALTY if memory.until is not None else 0.0)
         too_late = before is not None and memory.said_at >= before
         too_early = after is not None and memory.said_at < after
         if not too_late and not too_early:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 FTS_TOKENIZER = "porter unicode61 remove_diacritics 2"
 """What `messages_fts` is declared with."""
 
-_MOST_KEPT = 20_000
+_MAX_KNOWN = 20_000
 
 
 class Stemmer:
@@ -26,7 +26,7 @@ class Stemmer:
         distinct = list(dict.fromkeys(words))
         missing = [word for word in distinct if word not in self._known]
         if missing:
-            if len(self._known) + len(missing) > _MOST_KEPT:
+            if len(self._known) + len(missing) > _MAX_KNOWN:
                 self._known.clear()
                 missing = distinct
             self._known.update(self._made(missing))
