@@ -27,12 +27,13 @@ from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
 from assistant.health.doctor import DaemonState, Finding, note_finding, ok_finding, problem_finding, run_check
+from assistant.health.doctor_run import DoctorOptions, run_doctor
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.unit_files import was_edited_by_hand
 from assistant.service.unix_socket import is_listening
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.settings import load_settings
-from assistant.wire.doctor import DoctorOptions, run_doctor
+from assistant.wire.checks import doctor_deps
 
 _WIDEST, _OF_A_FILE = 110, 240
 _VERDICT, _SUBJECT = 9, 14
@@ -83,7 +84,8 @@ def wrap_finding(finding: Finding, width: int) -> Iterator[str]:
 
 
 def _examined(home: Home, wish: DoctorOptions) -> Iterator[Finding]:
-    yield from run_doctor(home, _serving(home), wish, utc_now)
+    serving = _serving(home)
+    yield from run_doctor(home, serving, wish, doctor_deps(utc_now, served=serving.served), utc_now())
     yield from run_check("service", lambda: _service(home), "`assistant service print` shows what it would be.")
 
 

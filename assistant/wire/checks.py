@@ -1,4 +1,4 @@
-"""Builds what commands do without the daemon: one question to the configured model, verifying and restoring backups."""
+"""Builds what commands do without the daemon: the doctor, a question to the configured model, restoring backups."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from assistant.backup.restore import BackupRestorer, UnpackedStores
+from assistant.health.doctor_run import CheckedStores, DoctorDeps
 from assistant.models.factory import ModelDeps, ask_test_question
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.home import Home
@@ -19,7 +20,8 @@ from assistant.store.backup.folder import BackupFolder
 from assistant.store.database import Database
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.state import ModelFacts
-from assistant.wire.stores import open_stores
+from assistant.web.listeners import listen_tcp
+from assistant.wire.stores import memory_store_settings, open_stores
 
 Clock = Callable[[], datetime]
 
@@ -55,3 +57,18 @@ def build_restorer(settings: Settings) -> BackupRestorer:
 def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[UnpackedStores]:
     with closing(open_stores(replace(settings, home=Home(home)), now)) as stores:
         yield UnpackedStores(stores.conversation, stores.verifier, (stores.message_index, stores.journal_index))
+
+
+def doctor_deps(clock: Clock, *, served: bool) -> DoctorDeps:
+    return DoctorDeps(
+        open_stores=partial(_open_checked, clock),
+        ask_model=partial(try_model, clock=clock, served=served),
+        memory_settings=memory_store_settings,
+        check_port=lambda web: asyncio.run(listen_tcp(web.host, web.port)).close(),
+    )
+
+
+@contextmanager
+def _open_checked(clock: Clock, settings: Settings) -> Iterator[CheckedStores]:
+    with closing(open_stores(settings, clock(), reading=True)) as stores:
+        yield CheckedStores(stores.conversation, stores.verifier, stores.backups)
