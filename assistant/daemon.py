@@ -1,4 +1,4 @@
-"""The daemon: one process serves one home.
+"""The daemon: one process serves one data folder.
 
 It holds the lock of the data folder, builds the app, serves the control socket, and wakes the runtime for a
 message, for due work, and at least every `daemon.watch_seconds` by the wall clock: APScheduler's own timer is
@@ -43,12 +43,11 @@ _UPKEEP_MINUTES = 5
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """Who looks after a daemon: the `manager` that started it, if one did; `hurry` cuts its end short; `watch` is told
-    within how many seconds it will be called again, unless something stands still."""
+    """What watches a daemon from outside."""
 
-    manager: NotifyTarget = field(default_factory=NotifyTarget)
-    force_stop: asyncio.Event | None = None
-    watchdog: Callable[[float], None] | None = None
+    manager: NotifyTarget = field(default_factory=NotifyTarget)  # the service manager that started it
+    force_stop: asyncio.Event | None = None  # cuts the shutdown short
+    watchdog: Callable[[float], None] | None = None  # gets within how many seconds it is called again
 
 
 _NO_SUPERVISION = Supervision()
@@ -56,13 +55,13 @@ _NO_SUPERVISION = Supervision()
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """A running daemon: `app` is what `wire` built, `worker` the runtime's loop."""
+    """A running daemon."""
 
     app: App
-    worker: asyncio.Task[None]
+    worker: asyncio.Task[None]  # the runtime's loop
 
     async def wait_until(self, stop: asyncio.Event) -> None:
-        """Wait for `stop`; raises what the runtime raised if it ended by itself, rather than live on as a shell."""
+        """Wait for `stop`; raises what the runtime raised if it ended before."""
         waiter = asyncio.create_task(stop.wait())
         await asyncio.wait([waiter, self.worker], return_when=asyncio.FIRST_COMPLETED)
         waiter.cancel()
@@ -74,8 +73,8 @@ class Daemon:
 async def serve_daemon(
     settings: Settings, supervision: Supervision = _NO_SUPERVISION, *, warm_after: float = 0.0
 ) -> AsyncIterator[Daemon]:
-    """The whole daemon, served inside this process for as long as the context is open. What is heavy and was not needed
-    to be ready is loaded `warm_after` seconds later."""
+    """The daemon, in this process, while the context is open. What is heavy and was not needed to be ready is loaded
+    `warm_after` seconds later."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home):
         async with contextlib.AsyncExitStack() as stack:
@@ -84,12 +83,12 @@ async def serve_daemon(
             await app.start()
             worker = asyncio.create_task(app.runtime.run(), name="runtime")
             stack.callback(worker.cancel)
-            # Entered before the end is planned, so that terminals are still attached while turns drain.
+            # Entered before the shutdown is planned, so that terminals are still attached while turns finish.
             await stack.enter_async_context(app.serve())
             pulse = _heartbeat(app, settings, supervision)
             drain_seconds = settings.values.daemon.drain_seconds
-            ending = partial(shut_down, app, worker, drain_seconds, force_stop=supervision.force_stop)
-            stack.push_async_callback(lambda: pulse.keep_alive_during(ending(), every))
+            shutdown = partial(shut_down, app, worker, drain_seconds, force_stop=supervision.force_stop)
+            stack.push_async_callback(lambda: pulse.keep_alive_during(shutdown(), every))
             stack.callback(_schedule(app, settings).shutdown, wait=False)
             app.agenda_scheduler.start()
             warming = asyncio.create_task(_warm(app, warm_after), name="warming")
@@ -108,7 +107,7 @@ async def shut_down(
     timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
     force_stop: asyncio.Event | None = None,
 ) -> None:
-    """End what runs, each step within its time (F38); what does not end is told of and left for the next start."""
+    """End what runs, each step within its time (F38); what does not end is logged and left for the next start."""
     unfinished = asyncio.gather(
         app.sleep.scheduler.stop(),
         app.resets.stop(),
@@ -128,12 +127,12 @@ async def _warm(app: App, after: float) -> None:
 
 
 def _heartbeat(app: App, settings: Settings, supervision: Supervision) -> Heartbeat:
-    manager, watch = supervision.manager, supervision.watchdog
+    manager, watchdog = supervision.manager, supervision.watchdog
 
     def feed() -> None:
-        # A manager that listens watches by itself.
-        if watch is not None and manager.watchdog_seconds and not manager.address:
-            watch(manager.watchdog_seconds)
+        # A manager with an address has a watchdog of its own.
+        if watchdog is not None and manager.watchdog_seconds and not manager.address:
+            watchdog(manager.watchdog_seconds)
 
     def serving() -> str:
         return app.runtime.storage_error or f"Serves {settings.home.path}."
@@ -150,15 +149,15 @@ def _heartbeat(app: App, settings: Settings, supervision: Supervision) -> Heartb
 
 def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
     """The jobs are coroutines: APScheduler runs anything else in a thread, and neither the runtime nor the stores are
-    made for that."""
+    thread-safe."""
 
     async def watch() -> None:
-        # Whether something was done already, as in an hour that comes twice, is for the home to tell.
+        # The stores know whether something was done already, as in an hour that comes twice.
         app.check_due()
 
     async def upkeep() -> None:
         app.maintenance.run()
-        # The end cuts this off, and the next start goes on with it; APScheduler would tell of that as a failure.
+        # The shutdown cuts this off, and the next start continues; APScheduler would log that as a failure.
         with contextlib.suppress(asyncio.CancelledError):
             await app.maintenance.index_new_messages()
 
@@ -167,7 +166,7 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
     scheduler.add_job(upkeep, "interval", minutes=_UPKEEP_MINUTES, id="upkeep", coalesce=True)
     if at := settings.values.sleep.at:
         hour, minute = at.split(":")
-        # One that was missed, while the daemon was off or a laptop suspended, the next watch finds.
+        # A night that was missed, while the daemon was off or a laptop suspended, is found by the next watch.
         scheduler.add_job(
             watch, "cron", hour=int(hour), minute=int(minute), timezone=settings.zone, id="night", coalesce=True
         )
@@ -178,9 +177,9 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
 async def main(
     settings: Settings, on_ready: Callable[[], None] | None = None, manager: NotifyTarget | None = None
 ) -> None:
-    """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the end,
-    which has a limit in any case: see `stop_signals`."""
-    stop, hurry, manager = asyncio.Event(), asyncio.Event(), manager or NotifyTarget()
+    """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the
+    shutdown, which has a limit in any case: see `stop_signals`."""
+    stop, force_stop, manager = asyncio.Event(), asyncio.Event(), manager or NotifyTarget()
     loop = asyncio.get_running_loop()
     drain_seconds = settings.values.daemon.drain_seconds
     notifier = SystemdNotifier(manager.address)
@@ -189,8 +188,8 @@ async def main(
         notifier.notify(**notify.stopping_message(service_manager_timeout(drain_seconds)))
         _in_loop(loop, stop.set)
 
-    with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, hurry.set)) as listening:
-        async with serve_daemon(settings, Supervision(manager, hurry, listening.arm_watchdog)) as daemon:
+    with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, force_stop.set)) as listener:
+        async with serve_daemon(settings, Supervision(manager, force_stop, listener.arm_watchdog)) as daemon:
             notifier.notify(**{notify.READY: "1"})
             if on_ready is not None:
                 on_ready()
@@ -199,6 +198,6 @@ async def main(
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
-    """From another thread; nothing is left to be done once the loop is closed."""
+    """Call `act` in the loop, from another thread; not once the loop is closed."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(act)

@@ -27,33 +27,32 @@ TURN_GRACE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RuntimeActivity:
-    """What the runtime is at: `passes` it completed so far; the sessions of turns that run, by the turns' ids; sessions
-    that wait for a turn while none runs and no trouble is known that keeps them."""
+    """What the runtime does now."""
 
-    ticks: int
-    turns: Mapping[str, str] = field(default_factory=dict)
-    waiting: frozenset[str] = frozenset()
+    ticks: int  # completed so far
+    turns: Mapping[str, str] = field(default_factory=dict)  # the sessions of running turns, by the turns' ids
+    waiting: frozenset[str] = frozenset()  # sessions that wait for a turn although nothing is known to prevent it
 
 
 class StallDetector:
-    """Remembers since when each thing has been as it is."""
+    """Finds a runtime that makes no progress: remembers since when each turn runs and each session waits."""
 
     def __init__(self, turn_seconds: float) -> None:
         """`turn_seconds` is the longest that a turn may take (turn.max_seconds)."""
-        self._longest = turn_seconds + TURN_GRACE_SECONDS
-        self._passes = -1
-        self._passed_at = 0.0
+        self._max_seconds = turn_seconds + TURN_GRACE_SECONDS
+        self._ticks = -1
+        self._ticked_at = 0.0
         self._since: dict[tuple[str, str], float] = {}
         self._lag = 0.0
         self.fault = ""
 
     def check_progress(self, activity: RuntimeActivity, at: float, *, late: float, every: float) -> str:
-        """Look now: what is wrong, as a sentence, or "". `every` is the time between two beats, at each of which the
-        runtime is asked to pass; `late` is by how much this one came after its time."""
-        if activity.ticks != self._passes:
-            self._passes, self._passed_at = activity.ticks, at
-        seen = {("turn", turn) for turn in activity.turns} | {("waiting", session) for session in activity.waiting}
-        self._since = {one: self._since.get(one, at) for one in seen}
+        """What is wrong now, as a sentence, or "". `every` is the time between two beats, at each of which the runtime
+        is asked to tick; `late` is by how much this one was late; all in seconds."""
+        if activity.ticks != self._ticks:
+            self._ticks, self._ticked_at = activity.ticks, at
+        present = {("turn", turn) for turn in activity.turns} | {("waiting", session) for session in activity.waiting}
+        self._since = {key: self._since.get(key, at) for key in present}
         self._lag = max(late, 0.0)
         self.fault = self._fault(activity, at, every)
         return self.fault
@@ -62,17 +61,17 @@ class StallDetector:
         """What the last beat found."""
         return {"stalled": self.fault, "loop_lag_seconds": round(self._lag, 3)}
 
-    def _fault(self, lanes: RuntimeActivity, at: float, every: float) -> str:
+    def _fault(self, activity: RuntimeActivity, at: float, every: float) -> str:
         # One beat without a pass may be chance.
-        if at - self._passed_at > every * 1.5:
-            return f"The runtime has not passed for {at - self._passed_at:.0f} s."
+        if at - self._ticked_at > every * 1.5:
+            return f"The runtime has not passed for {at - self._ticked_at:.0f} s."
         if self._lag > every:
             return f"Everything stood still for {self._lag:.0f} s."
         for (kind, name), since in sorted(self._since.items()):
-            if at - since <= self._longest:
+            if at - since <= self._max_seconds:
                 continue
             if kind == "turn":
-                return f"A turn of {lanes.turns[name]} has not ended for {at - since:.0f} s, and cannot be ended."
+                return f"A turn of {activity.turns[name]} has not ended for {at - since:.0f} s, and cannot be ended."
             return f"Messages of {name} have waited for {at - since:.0f} s, and no turn takes them."
         return ""
 
@@ -85,15 +84,14 @@ _BEATS = 4
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """`lanes` tells what the runtime is at, `wake` asks it to pass; `serving` tells the status
-    while it gets on; `feed` is called at each beat that finds nothing wrong."""
+    """Beats while the daemon runs."""
 
     progress: StallDetector
     activity: Callable[[], RuntimeActivity]
-    wake: Callable[[], None]
+    wake: Callable[[], None]  # asks the runtime to tick
     manager: SystemdNotifier
-    serving: Callable[[], str]
-    feed: Callable[[], None]
+    serving: Callable[[], str]  # the status while nothing is wrong
+    feed: Callable[[], None]  # called at each beat that finds nothing wrong
 
     async def run(self, every: float) -> NoReturn:
         """Beat until cancelled, the first time at once."""
@@ -113,7 +111,7 @@ class Heartbeat:
         await task
 
     def beat(self, at: float, due: float, every: float) -> None:
-        known = self.progress.fault
+        previous = self.progress.fault
         fault = self.progress.check_progress(self.activity(), at, late=at - due, every=every)
         self.wake()
         if not fault:
@@ -121,10 +119,10 @@ class Heartbeat:
             self.manager.notify(**{notify.WATCHDOG: "1", notify.STATUS: self.serving()})
         else:
             self.manager.notify(**{notify.STATUS: fault})
-        if fault and not known:
-            log.error("the daemon does not get on", fault=fault)
-        elif known and not fault:
-            log.info("the daemon gets on again")
+        if fault and not previous:
+            log.error("the daemon makes no progress", fault=fault)
+        elif previous and not fault:
+            log.info("the daemon makes progress again")
 
 
 def beat_interval(watchdog_seconds: float, watch_seconds: float) -> float:

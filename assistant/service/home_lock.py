@@ -1,7 +1,7 @@
-"""One process serves a home: the one that holds its lock.
+"""One process serves a data folder: the one that holds its lock.
 
-What always holds: the lock is the kernel's, given back however the process ends; the number in its file only tells
-people whom to look for.
+What always holds: the lock is the kernel's, released however the process ends; the number in its file only tells people
+which process to look for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assistant.settings.home import Home
 
 @contextmanager
 def home_lock(home: Home) -> Iterator[None]:
-    """Hold the home for this process; the kernel gives it back however the process ends.
+    """Hold the data folder for this process; the kernel releases it however the process ends.
 
     Raises `HomeLocked` (naming the holder) or `HomeError` (not writable)."""
     try:
@@ -26,7 +26,7 @@ def home_lock(home: Home) -> Iterator[None]:
         file = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise HomeError(
-            f"The home {home.path} cannot be written ({error.strerror}). Nothing was started; "
+            f"The data folder {home.path} cannot be written ({error.strerror}). Nothing was started; "
             "make it writable or set ASSISTANT_HOME."
         ) from None
     try:
@@ -34,8 +34,8 @@ def home_lock(home: Home) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise HomeLocked(
-                f"Process {lock_holder(home) or '?'} serves the home {home.path} already. "
-                "Talk to it with `assistant chat`, or end it with `assistant stop`."
+                f"Process {lock_holder(home) or '?'} uses the data folder {home.path} already. "
+                "Talk to it with `assistant chat`, or stop it with `assistant stop`."
             ) from None
         _write_holder(file, home)
         yield
@@ -50,20 +50,20 @@ def _write_holder(file: int, home: Home) -> None:
         os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
     except OSError as error:
         raise HomeError(
-            f"{home.lock} cannot be written ({error.strerror}). Nothing was started; make room, or the home writable, "
-            "then start it again."
+            f"{home.lock} cannot be written ({error.strerror}). Nothing was started; make room, or make the data "
+            "folder writable, then start again."
         ) from None
 
 
 def lock_holder(home: Home) -> int | None:
-    """The process that serves the home, or None. Only a hint unless the lock is held."""
+    """The process that holds the lock, or None. Only a hint unless the lock is held."""
     with contextlib.suppress(OSError, ValueError):
         return int(home.lock.read_text())
     return None
 
 
 def is_home_served(home: Home) -> bool:
-    """Whether a process holds the home's lock right now."""
+    """Whether a process holds the lock now."""
     try:
         file = os.open(home.lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

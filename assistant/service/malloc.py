@@ -1,6 +1,6 @@
-"""The C library's allocator, told to give back to the system what nobody uses.
+"""Settings of the C library's allocator, so that it returns unused memory to the system.
 
-By default it keeps the room of every short peak, as when an index is made, and a pool for each thread. A daemon lives
+By default it keeps the memory of every short peak, as when an index is made, and a pool for each thread. A daemon runs
 for years after such a peak.
 """
 
@@ -14,15 +14,15 @@ _OPTIONS = {_TRIM_THRESHOLD: 131_072, _MMAP_THRESHOLD: 131_072, _ARENA_MAX: 2}
 
 
 def trim_heap() -> None:
-    """What is free within the pools too, after work that took much; the thresholds see to their ends alone. Some
-    milliseconds."""
+    """After work that took much memory: return what is free within the pools, too, which takes some milliseconds. The
+    thresholds of `limit_heap` only return what is free at their ends."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def limit_heap() -> bool:
-    """For the rest of this process; before it begins threads. False where the C library is not GNU's: nothing was
+    """For the rest of this process; call it before threads start. False where the C library is not GNU's: nothing was
     changed."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and all(mallopt(option, value) for option, value in _OPTIONS.items())

@@ -29,10 +29,10 @@ _HURRIES = (signal.SIGINT, signal.SIGTERM)
 HURRY_SECONDS = 3.0
 _STANDARD_ERROR = 2
 # So long before the process is ended, a line says why.
-_WORD_SECONDS = 0.2
-_WORD = (
-    "Error: the end took too long and was cut off; what hung is listed below. Everything that was accepted is kept: "
-    "the next start goes on with it.\n"
+_NOTICE_SECONDS = 0.2
+_NOTICE = (
+    "Error: stopping took too long and was cut off; what hung is listed below. Everything that was accepted is kept, "
+    "and the next start continues with it.\n"
 )
 
 
@@ -44,23 +44,20 @@ def exit_within(seconds: float) -> None:
 
 @dataclass(slots=True)
 class SignalListener:
-    """Reads signals from `ears`, a byte each; `mouth` is where the interpreter writes them.
-
-    `stop` is called at the first signal, `hurry` at a further one, both in a thread of their own; `arm` is told within
-    how many seconds the process has to have left, the last word counting."""
+    """Reads signals in a thread of its own, a byte each."""
 
     reader: socket.socket
-    writer: socket.socket
-    end_seconds: float
-    stop: Callable[[], None]
-    hurry: Callable[[], None]
-    arm_exit: Callable[[float], None] = exit_within
+    writer: socket.socket  # where the interpreter writes signals
+    end_seconds: float  # what a shutdown may take
+    stop: Callable[[], None]  # called at the first signal
+    hurry: Callable[[], None]  # called at a further one
+    arm_exit: Callable[[float], None] = exit_within  # the last call counts
     shutdown_begun: threading.Event = field(default_factory=threading.Event)
     _limit: float | None = None
     _deciding: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self) -> None:
-        """Listen until the mouth is closed, or the time for the end is up."""
+        """Listen until `writer` is closed, or the time for the shutdown is over."""
         with contextlib.suppress(TimeoutError):
             while True:
                 self.reader.settimeout(None if self._limit is None else max(self._limit - time.monotonic(), 0.001))
@@ -68,12 +65,12 @@ class SignalListener:
                 if not numbers:
                     return
                 for number in numbers:
-                    self._hear(number)
+                    self._handle(number)
         with contextlib.suppress(OSError):
-            os.write(_STANDARD_ERROR, _WORD.encode())
+            os.write(_STANDARD_ERROR, _NOTICE.encode())
 
     def begin_shutdown(self) -> None:
-        """The end has begun, by a signal or without one."""
+        """The shutdown has begun, by a signal or without one."""
         with self._deciding:
             first = not self.shutdown_begun.is_set()
             self.shutdown_begun.set()
@@ -81,20 +78,20 @@ class SignalListener:
             self.limit_shutdown(self.end_seconds + EXIT_SECONDS)
 
     def arm_watchdog(self, seconds: float) -> None:
-        """Be gone within so many seconds unless this is said again: the watchdog where no manager has one (launchd)."""
+        """Exit within so many seconds unless this is called again: the watchdog where no manager has one (launchd)."""
         with self._deciding:
             if not self.shutdown_begun.is_set():
                 self.arm_exit(seconds)
 
     def limit_shutdown(self, seconds: float) -> None:
-        """Be gone within so many seconds."""
-        self._limit = time.monotonic() + seconds - _WORD_SECONDS
+        """Exit within so many seconds."""
+        self._limit = time.monotonic() + seconds - _NOTICE_SECONDS
         self.arm_exit(seconds)
         with contextlib.suppress(OSError):
             # No signal has this number: the thread looks at its limit again.
             self.writer.send(b"\0")
 
-    def _hear(self, number: int) -> None:
+    def _handle(self, number: int) -> None:
         if number in STOP_SIGNALS and not self.shutdown_begun.is_set():
             self.begin_shutdown()
             self.stop()
@@ -107,25 +104,25 @@ class SignalListener:
 def listen_for_stop(
     end_seconds: float, stop: Callable[[], None], hurry: Callable[[], None]
 ) -> Iterator[SignalListener]:
-    """From here on this process ends as told above, for good: what it still does after the context, such as to wait for
-    a thread that hangs, is cut off too."""
-    ears, mouth = socket.socketpair()
-    mouth.setblocking(False)
-    listening = SignalListener(ears, mouth, end_seconds, stop, hurry)
-    signal.set_wakeup_fd(mouth.fileno(), warn_on_full_buffer=False)
+    """From here on this process ends as described above: what it still does after the context, such as waiting for a
+    thread that hangs, is cut off, too."""
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    listener = SignalListener(reader, writer, end_seconds, stop, hurry)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     for number in STOP_SIGNALS:
         # Without a handler of Python's the interpreter would not write the byte.
-        signal.signal(number, _noted)
+        signal.signal(number, _ignore)
     # A watchdog ends the process by SIGABRT: its log then says where everything stood.
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         faulthandler.enable(_STANDARD_ERROR)
-    threading.Thread(target=listening.run, name="signals", daemon=True).start()
+    threading.Thread(target=listener.run, name="signals", daemon=True).start()
     try:
-        yield listening
+        yield listener
     finally:
-        listening.begin_shutdown()
-        listening.limit_shutdown(EXIT_SECONDS)
+        listener.begin_shutdown()
+        listener.limit_shutdown(EXIT_SECONDS)
 
 
-def _noted(number: int, frame: object) -> None:
-    """The thread acts."""
+def _ignore(number: int, frame: object) -> None:
+    """The thread handles it."""

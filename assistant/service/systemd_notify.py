@@ -1,7 +1,7 @@
-"""What the daemon says to the service manager that started it (systemd's notification protocol).
+"""Messages to the service manager that started the daemon (systemd's notification protocol).
 
 Each message is one datagram to the socket that the manager named: a path, or "@" and a name in the abstract namespace.
-Telling never waits for long and never fails what is told of: a manager that does not listen is not there.
+Sending never waits for long and never fails: a manager that does not listen is ignored.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ _LONGEST_STATUS = 300
 
 
 class SystemdNotifier:
-    """Speaks to one manager; with "" as address, to nobody. May be used from any thread."""
+    """Sends to one manager; with "" as address, nothing. May be used from any thread."""
 
     def __init__(self, address: str = "") -> None:
         self._address = _address(address)
 
-    def notify(self, **said: str) -> bool:
+    def notify(self, **values: str) -> bool:
         """Send one message, such as `READY="1"`; whether the manager has it."""
         if not self._address:
             return False
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaking:
-                speaking.settimeout(_SECONDS)
-                speaking.sendto(encode_message(said), self._address)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
+                client.settimeout(_SECONDS)
+                client.sendto(encode_message(values), self._address)
         except OSError:
             return False
         return True
 
 
 def stopping_message(seconds: float) -> dict[str, str]:
-    """The end has begun and takes `seconds` at most: where the setting grew after the unit was written, too."""
+    """Stopping takes `seconds` at most, also where the setting grew after the unit was written."""
     return {
         STOPPING: "1",
         STATUS: "Stopping: running turns are finished.",
@@ -48,9 +48,9 @@ def stopping_message(seconds: float) -> dict[str, str]:
     }
 
 
-def encode_message(said: Mapping[str, str]) -> bytes:
-    """The datagram that says `said`: a line a name, each value on its line."""
-    return "\n".join(f"{name}={_on_a_line(value)}" for name, value in said.items()).encode("utf-8", "replace")
+def encode_message(values: Mapping[str, str]) -> bytes:
+    """One datagram: a line a name."""
+    return "\n".join(f"{name}={_on_a_line(value)}" for name, value in values.items()).encode("utf-8", "replace")
 
 
 def format_microseconds(seconds: float) -> str:

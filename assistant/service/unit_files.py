@@ -1,7 +1,7 @@
-"""What a service manager reads: a systemd unit, a launchd agent, each from a template of `config/service/`. Pure.
+"""The files of service managers: a systemd unit, a launchd agent, each from a template of `config/service/`. Pure.
 
-Values stand in the files as the format wants them, whatever is in a path: spaces, quotes, percent signs, any script.
-Each file ends with the mark of what was written, so that a later install knows whether a person has changed it since.
+Values are quoted as the format wants them, whatever is in a path: spaces, quotes, percent signs, any script. Each file
+ends with a hash of its text, so that a later install knows whether a person has changed it since.
 """
 
 from __future__ import annotations
@@ -28,23 +28,22 @@ _NO_FIRST_WORD = lazy_regex(r"""["'\\]""")
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """What is to be run and for whom. `program` is absolute; `label` names it to launchd; `user` runs a system unit;
-    `log` is where launchd puts what it says; seconds as a manager is told them."""
+    """What a service runs."""
 
-    program: Path
+    program: Path  # absolute
     home: Path
-    label: str
+    label: str  # its name for launchd
     stop_seconds: int
     watchdog_seconds: float
-    user: str = ""
-    log: Path = Path()
+    user: str = ""  # who runs a system unit
+    log: Path = Path()  # where launchd writes its output
     protect_home: str = "yes"
 
     def __post_init__(self) -> None:
-        """Raises `UsageError` for a path that no such file can hold."""
+        """Raises `UsageError` for a path that no such file can contain."""
         for path in (self.program, self.home, self.log):
             if _CONTROL.search(str(path)):
-                raise UsageError(f"{str(path)!r} has a character in it that no such file can hold. Nothing was done.")
+                raise UsageError(f"{str(path)!r} has a character that no such file can contain. Nothing was done.")
 
 
 def render_systemd_unit(template: str, service: ServiceSpec) -> str:
@@ -88,7 +87,9 @@ def _started(program: str) -> str:
     if not _NO_FIRST_WORD.search(program):
         return quote_unit_word(program)
     if "=" in program:
-        raise UsageError(f"{program} cannot be started by systemd for the signs in it. Nothing was done.")
+        raise UsageError(
+            f"{program} cannot be started by systemd, because its path has quotes or backslashes and an equals sign. Nothing was done."
+        )
     return f"/usr/bin/env {quote_unit_word(program)}"
 
 
@@ -110,7 +111,7 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return Template(value).substitute(values)
     if isinstance(value, list):
-        return [_filled(one, values) for one in value]
+        return [_filled(entry, values) for entry in value]
     if isinstance(value, dict):
-        return {name: _filled(one, values) for name, one in value.items()}
+        return {name: _filled(entry, values) for name, entry in value.items()}
     return value

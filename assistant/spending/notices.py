@@ -1,8 +1,8 @@
-"""Notices about the budget: to the owner, once each, and the line under an answer that the budget kept the chosen
-model from giving. Pure.
+"""Notices about the budget to the owner, each sent once; and the line under an answer of another model, because the
+budget did not allow the chosen one. Pure.
 
-A notice has a key of its own, so that it goes out once, whatever finds it; anybody but the owner reads no sums, no
-settings and no names of requests.
+A notice has a key of its own, so that it is sent once, whatever finds it; only the owner reads sums, settings and names
+of requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 
 
 def notice_key(level: BudgetLevel, cap: CapUsage, *, background: bool = False) -> str:
-    """The name under which it is kept that this was told: once a period, and anew for a cap that was changed."""
+    """Under this name it is stored that the notice was sent: once a period, and again for a cap that was changed."""
     part = "background:" if background else ""
     return f"{part}{level}:{cap.setting}:{cap.period}:{cap.limit:g}"
 
@@ -25,21 +25,21 @@ def cap_notice(level: BudgetLevel, cap: CapUsage) -> OutgoingMessage:
     if level == "near":
         body = (
             f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}. At 100% offline mode answers "
-            f"until the next {cap.unit}. `budget.{cap.setting}` is how much it is; `/usage` tells what took it."
+            f"until the next {cap.unit}. `budget.{cap.setting}` sets the amount; `/usage` shows what was spent."
         )
     else:
         body = (
             f"The {cap.name} budget is used up: {cap.describe()}. Nothing is lost. Offline mode (no language model) "
-            f"answers until the next {cap.unit}. {raise_cap_hint(cap)} `/usage` tells what took it."
+            f"answers until the next {cap.unit}. {raise_cap_hint(cap)} `/usage` shows what was spent."
         )
     return _notice(notice_key(level, cap), body)
 
 
 def background_notice(cap: CapUsage) -> OutgoingMessage:
     body = (
-        f"The part of the {cap.name} budget that work in the background may use is used up: {cap.describe()}. Sleep "
-        f"goes on by rules, without a model, until the next {cap.unit}; you are answered as before. "
-        "`budget.background_share` is how large that part is."
+        f"The part of the {cap.name} budget for work in the background is used up: {cap.describe()}. Until the next "
+        f"{cap.unit}, sleep works by rules, without a model; you are answered as before. "
+        "`budget.background_share` sets the size of that part."
     )
     return _notice(notice_key("reached", cap, background=True), body)
 
@@ -50,36 +50,36 @@ def runaway_notice(stopped: BlockedRequest, zone: ZoneInfo, now: datetime) -> Ou
 
 
 def blocked_request_text(stopped: BlockedRequest, zone: ZoneInfo) -> str:
-    """A request that is not sent any more, in a line that ends with what to do."""
+    """Why a request is not sent any more, in a line that ends with what to do."""
     until = f"{stopped.until.astimezone(zone):%Y-%m-%d %H:%M}"
     return (
-        f"The same request ({stopped.purpose}) was sent {stopped.times} times within an hour and brought nothing. It "
-        f"is not sent again before {until}, and its work is done by rules; `/sleep --last` tells what went wrong."
+        f"The same request ({stopped.purpose}) was sent {stopped.times} times within an hour without a result. It is "
+        f"not sent again before {until}; rules do its work until then. `/sleep --last` shows what went wrong."
     )
 
 
-def budget_problems(standing: BudgetStatus, zone: ZoneInfo) -> list[str]:
-    """What of the budget needs the owner, each in a line that ends with what to do."""
+def budget_problems(status: BudgetStatus, zone: ZoneInfo) -> list[str]:
+    """What the owner has to know of the budget, each in a line that ends with what to do."""
     spent = [
         f"The {cap.name} budget is used up: {cap.describe()}. Offline mode answers until the next {cap.unit}. "
         f"{raise_cap_hint(cap)}"
-        for cap in standing.caps
+        for cap in status.caps
         if cap.is_used_up
     ]
-    return [*spent, *(blocked_request_text(one, zone) for one in standing.stopped)]
+    return [*spent, *(blocked_request_text(request, zone) for request in status.stopped)]
 
 
-def budget_notes(standing: BudgetStatus) -> list[str]:
-    """What is good to know of it, and needs nobody."""
+def budget_notes(status: BudgetStatus) -> list[str]:
+    """What is good to know of the budget, and needs nothing to be done."""
     near = [
         f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}"
-        for cap in standing.caps
+        for cap in status.caps
         if cap.is_near_limit and not cap.is_used_up
     ]
     quiet = [
-        f"sleep goes on without a model until the next {cap.unit}: of the {cap.name} budget its part is used up "
+        f"sleep works without a model until the next {cap.unit}: its part of the {cap.name} budget is used up "
         f"({cap.describe()}; budget.background_share)"
-        for cap in standing.background
+        for cap in status.background
         if cap.limit and cap.is_used_up
     ]
     return [*near, *quiet]
@@ -90,18 +90,18 @@ def raise_cap_hint(cap: CapUsage) -> str:
 
 
 def budget_footnote(why: str, *, owner: bool, model_changed_midway: bool) -> str:
-    """Under an answer of another model than the one that was chosen, because of the budget. `why` is what happened, as
-    whoever asked may read it; `under_way`: the turn had begun with the chosen one."""
+    """Under an answer of another model than the chosen one, because of the budget. `why` is what happened, as the
+    person who asked may read it; `model_changed_midway`: the turn began with the chosen one."""
     if not owner:
-        more = " What was found until then stands above." if model_changed_midway else ""
+        more = " What was found before is above." if model_changed_midway else ""
         return f"\n\n*({why} A simpler model answered.{more} Ask again later.)*"
     ran_out = (
-        " That was in the middle of this answer: what was found until then is kept in the conversation, and the "
+        " That was in the middle of this answer: what was found before is in the conversation, and the "
         "answer was finished in offline mode. Say `go on` once there is budget again."
         if model_changed_midway
         else " So this is an answer of offline mode (no language model). `/retry` asks again once there is budget."
     )
-    more = "A raised `[budget]` holds at once, and `/usage` tells what took it; this is said once a day."
+    more = "A raised `[budget]` applies at once, and `/usage` shows what was spent; this is said once a day."
     return f"\n\n*({why}{ran_out} {more})*"
 
 
@@ -110,11 +110,11 @@ def _notice(key: str, body: str) -> OutgoingMessage:
 
 
 def share_notice(role: str, cap: str, day: str) -> OutgoingMessage:
-    """What the owner is told, once a day, when others have used their part of the budget."""
+    """To the owner, once a day, when others have used their part of the budget."""
     who = "guests" if role == "guest" else "rooms"
     body = (
         f"The part of the {cap} budget that {who} may use is used up, so offline mode answers them. "
-        f"`{role}.budget_share` in the settings is how large that part is."
+        f"`{role}.budget_share` in the settings sets the size of that part."
     )
     return OutgoingMessage(
         f"share:{role}:{cap}:{day}", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, body, "notice"

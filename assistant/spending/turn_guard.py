@@ -1,5 +1,4 @@
-"""Turns and requests that repeat themselves, and the footnote under an answer that the budget kept the chosen model
-from giving.
+"""Turns that repeat themselves, and the footnote under an answer of another model, because of the budget.
 
 What a turn repeats is counted in what the log has of it, so that a turn that is taken up after a crash has no more
 tries than any other; whatever the person says within a turn begins anew. Two requests are the same where purpose,
@@ -28,47 +27,45 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """What a turn repeats: a tool `name` with its `arguments` as JSON, `times` with the same outcome, or as many rounds
-    that brought nothing new."""
+    """What a turn repeats."""
 
-    name: str
-    arguments: str
-    times: int
+    name: str  # of the tool
+    arguments: str  # as JSON
+    times: int  # with the same outcome, or rounds that brought nothing new
     is_idle_rounds: bool = False
 
     def stop_message(self, *, owner: bool) -> str:
         if not owner:
-            return "I went round in circles with this, so I stopped. Your message is kept; say it in other words."
+            return "I was repeating myself, so I stopped. Your message is kept; say it in other words."
         what = f"`{self.name}` with {self.arguments}" if self.arguments != "{}" else f"`{self.name}`"
         how = (
-            f"{self.times} rounds brought nothing that was not known, the last one by {what}"
+            f"{self.times} rounds brought nothing new, the last one with {what}"
             if self.is_idle_rounds
             else f"I called {what} {self.times} times, and the outcome was the same each time"
         )
         return (
-            f"I went round in circles, so I stopped: {how} (budget.runaway_calls). What was found is kept; say how to "
-            "go on, or put it in other words."
+            f"I was repeating myself, so I stopped: {how} (budget.runaway_calls). What was found is kept; say how to "
+            "continue, or say it in other words."
         )
 
 
 def find_repetition(messages: Sequence[Message], limit: int) -> Repetition | None:
-    """What the turn whose messages these are has repeated `most` times since the person last said something; None
-    where it gets on."""
+    """What a turn with these messages has repeated `limit` times since the person last said something; None where it
+    makes progress."""
     outcomes = {m.tool_call_id: m for m in messages if m.role == "tool"}
     seen: Counter[tuple[str, str, str]] = Counter()
     idle = 0
     for message in _since_person(messages):
-        known = [_known(call, outcomes) for call in message.tool_calls]
-        done = [one for one in known if one is not None]
-        if not done:
+        calls = [call for call in (_with_outcome(call, outcomes) for call in message.tool_calls) if call is not None]
+        if not calls:
             continue
-        idle = 0 if any(one not in seen for one in done) else idle + 1
-        seen.update(done)
-        again = max(done, key=lambda one: seen[one])
-        if seen[again] >= limit:
-            return Repetition(again[0], shorten(again[1], _LONGEST), seen[again])
+        idle = 0 if any(call not in seen for call in calls) else idle + 1
+        seen.update(calls)
+        most_frequent = max(calls, key=lambda call: seen[call])
+        if seen[most_frequent] >= limit:
+            return Repetition(most_frequent[0], shorten(most_frequent[1], _LONGEST), seen[most_frequent])
         if idle >= limit:
-            return Repetition(again[0], shorten(again[1], _LONGEST), idle, is_idle_rounds=True)
+            return Repetition(most_frequent[0], shorten(most_frequent[1], _LONGEST), idle, is_idle_rounds=True)
     return None
 
 
@@ -77,7 +74,7 @@ def _since_person(said: Sequence[Message]) -> list[Message]:
     return [m for m in said[last + 1 :] if m.role == "assistant"]
 
 
-def _known(call: ToolCall, outcomes: dict[str | None, Message]) -> tuple[str, str, str] | None:
+def _with_outcome(call: ToolCall, outcomes: dict[str | None, Message]) -> tuple[str, str, str] | None:
     """(tool, arguments, outcome) of a call that has one."""
     outcome = outcomes.get(call.id)
     if outcome is None:
@@ -103,7 +100,7 @@ class TurnGuard:
         self._mark_shown = mark_shown
 
     def stop_reason(self, session: str, messages: Sequence[Message]) -> str:
-        """Why a turn with these messages is to end now; "" where it gets on."""
+        """Why a turn with these messages has to end now; "" where it makes progress."""
         limit = self._limit()
         repetition = find_repetition(messages, limit) if limit else None
         return "" if repetition is None else repetition.stop_message(owner=session_role(session) == "owner")
@@ -111,14 +108,14 @@ class TurnGuard:
     def footnote_for(
         self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime
     ) -> str:
-        """What stands under the answer that `model` gave, after these messages of the turn, because of the budget."""
-        under_way = any(m.role == "assistant" and m.model != model for m in messages)
-        if not under_way and self._was_shown(self._footnote_name(session, now)):
+        """What is added to the answer that `model` gave after these messages of the turn, because of the budget."""
+        changed_midway = any(m.role == "assistant" and m.model != model for m in messages)
+        if not changed_midway and self._was_shown(self._footnote_name(session, now)):
             return ""
-        return budget_footnote(why, owner=session_role(session) == "owner", model_changed_midway=under_way)
+        return budget_footnote(why, owner=session_role(session) == "owner", model_changed_midway=changed_midway)
 
     def mark_footnote_shown(self, session: str, now: datetime) -> None:
-        """The answer is stored. Where this cannot be, it is said again the next time."""
+        """The answer is stored. Where this cannot be noted, the footnote is shown again."""
         with contextlib.suppress(StoreError):
             self._mark_shown(self._footnote_name(session, now), now)
 
@@ -127,4 +124,4 @@ class TurnGuard:
 
 
 NO_TURN_GUARD = TurnGuard(UTC, lambda: 0)
-"""Where nobody counts."""
+"""Counts nothing."""

@@ -186,8 +186,8 @@ def test_that_the_background_has_used_its_part_is_told_once_and_not_as_the_end_o
         with pytest.raises(BudgetExceeded):
             ledger.reserve(call("scoring"), NOW)
     (notice,) = told(db)
-    assert notice.startswith("The part of the daily budget that work in the background may use is used up")
-    assert "Sleep goes on by rules" in notice and "you are answered as before" in notice
+    assert notice.startswith("The part of the daily budget for work in the background is used up")
+    assert "sleep works by rules" in notice and "you are answered as before" in notice
     standing = ledger.budget_status(NOW)
     assert [cap.is_used_up for cap in standing.caps] == [False]
     assert [cap.is_used_up for cap in standing.background] == [True]

@@ -315,7 +315,7 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
         assert report.phases["extract"]["written"] >= 1
         status = it.app.status()
         assert not any("budget" in problem for problem in status["problems"])
-        assert [note for note in status["spent"]["notes"] if "sleep goes on without a model" in note]
+        assert [note for note in status["spent"]["notes"] if "sleep works without a model" in note]
         (notice,) = it.notices()
         assert "work in the background" in notice and "you are answered as before" in notice
         await it.app.sleep.scheduler.run_now("nap")
@@ -385,7 +385,7 @@ async def test_f43_a_turn_that_goes_round_in_circles_ends_with_what_it_repeated(
         await it.wait_idle()
         assert len(it.model.requests) == 4
         (body,) = it.bridge.bodies
-        assert body.startswith("I went round in circles, so I stopped: I called `search_history` with {")
+        assert body.startswith("I was repeating myself, so I stopped: I called `search_history` with {")
         assert "the lost key" in body and "4 times" in body
         messages: tuple[Message, ...] = it.app.stores.conversation.load_view("main").messages
         assert sum(message.role == "tool" for message in messages) == 4

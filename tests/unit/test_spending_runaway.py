@@ -1,4 +1,4 @@
-"""F43: a turn that goes round in circles is told by what it repeats, whatever else it does; one that gets on is not."""
+"""F43: a turn that repeats itself is found by what it repeats; one that makes progress is not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_rounds_that_bring_nothing_new_are_a_circle_though_no_call_of_them_is_at
     turning = [*kinds, *kinds[:2], *kinds[2:]]
     found = find_repetition(rounds(*turning), 4)
     assert found is not None and found.is_idle_rounds and found.times == 4
-    assert "4 rounds brought nothing that was not known" in found.stop_message(owner=True)
+    assert "4 rounds brought nothing new" in found.stop_message(owner=True)
     assert find_repetition(rounds(*kinds, *kinds[:3], ("look", {"page": 9}, "nothing")), 4) is None
 
 

@@ -108,5 +108,5 @@ def test_f38_a_process_whose_main_thread_hangs_for_ever_hears_a_signal_ends_and_
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=SECONDS)
     assert (process.returncode, out) == (1, b"told to stop")
-    assert b"the end took too long and was cut off" in err
+    assert b"stopping took too long and was cut off" in err
     assert b'File "<string>", line 6 in <module>' in err
