@@ -88,7 +88,8 @@ def _started(program: str) -> str:
         return quote_unit_word(program)
     if "=" in program:
         raise UsageError(
-            f"{program} cannot be started by systemd, because its path has quotes or backslashes and an equals sign. Nothing was done."
+            f"{program} cannot be started by systemd: its path has quotes or backslashes, and an equals sign. Nothing "
+            "was done."
         )
     return f"/usr/bin/env {quote_unit_word(program)}"
 
