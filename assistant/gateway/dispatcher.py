@@ -85,7 +85,7 @@ class Dispatcher:
         await asyncio.gather(*(self._stop(managed, timeouts) for managed in self._managed.values()))
 
     def show_notice(self, session: str, text: str) -> None:
-        """Show a line to whoever has the session open now."""
+        """Show a line to everybody who has the session open now."""
         self.show(TurnEvent("notice", session, "", {"text": text}))
 
     async def put(self, name: str, bridge: Bridge) -> None:

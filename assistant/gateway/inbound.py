@@ -74,7 +74,7 @@ class InboundHandler:
         """What other rooms do:
 
         - `accept`: keeps a message that is to be answered.
-        - `handle_stranger`, `redeem_link_code`: what becomes of people whom the owner has not let in.
+        - `handle_stranger`, `redeem_link_code`: what happens to people whom the owner has not let in.
         - `command_names`, `run_command`: the slash commands.
         - `answers_everything_in_rooms`: whether a message in a room that was not meant for the assistant is answered.
         """

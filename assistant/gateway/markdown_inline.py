@@ -76,24 +76,32 @@ class InlineText:
 
     def write(self, start: int, end: int) -> str:
         """`text[start:end]` as Markdown: what is open at either end is opened and closed there."""
-        written, at = "", start
+        written: list[str] = []
         opened: list[tuple[int, str]] = []
+        at = start
         for span in [*(span for span in self.spans if span.opener and span.start < end and span.end > start), None]:
             edge = end if span is None else max(span.start, start)
             while opened and (span is None or opened[-1][0] <= edge):
                 stop, closer = opened.pop()
-                written, at = written + self.text[at:stop] + closer, stop
-            written, at = written + self.text[at:edge], edge
+                written += self.text[at:stop], closer
+                at = stop
+            written.append(self.text[at:edge])
+            at = edge
             if span is not None:
                 stop = min(span.end, end)
                 pad = _code_padding(self.text[edge:stop]) if span.opener.startswith("`") else ""
-                written += span.opener + pad
+                written.append(span.opener + pad)
                 opened.append((stop, pad + span.closer))
-        return written
+        return "".join(written)
 
     def cut(self, start: int, fits: Fits, max_size: int, is_beside: bool) -> _Cut | None:
         """Where the best piece from `start` on ends, and where the next begins. None where there is no good one
         `is_beside` other blocks."""
+        stop = start + max_size + 3 * _LOOKAHEAD
+        near = InlineText(self.text, [span for span in self.spans if span.end > start and span.start < stop])
+        return near._cut(start, fits, max_size, is_beside)
+
+    def _cut(self, start: int, fits: Fits, max_size: int, is_beside: bool) -> _Cut | None:
         taken = take_graphemes(
             self.text[start : start + max_size], lambda piece: fits(self.write(start, start + len(piece)))
         )
@@ -124,8 +132,8 @@ class InlineText:
         for rank, pattern in enumerate((_LINE, _SENTENCE) if only_good else (_LINE, _SENTENCE, _WORD)):
             for match in pattern.finditer(self.text, start, upper + _LOOKAHEAD):
                 end, following = match.span(match.lastgroup or 0)
-                depth = self._depth((end, following))
-                if start < end <= upper and depth is not None and not (depth and only_good):
+                depth = self._depth((end, following)) if start < end <= upper else None
+                if depth is not None and not (depth and only_good):
                     ranked.append((depth > 0, end <= (start + upper) // 2, rank, -end, following))
         return [(-end, following) for *_, end, following in sorted(ranked)]
 

@@ -10,9 +10,10 @@ it and opened again after it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, takewhile
+from itertools import chain, groupby, takewhile
 from typing import Any, Literal
 
 from markdown_it.tree import SyntaxTreeNode
@@ -206,16 +207,30 @@ class _Packer:
     parts: list[str] = field(default_factory=list)
 
     def pack(self, nodes: Sequence[_Node]) -> None:
-        for node in nodes:
-            blocks = list(_blocks_of(node))
-            if self._has_room([*self.part, *blocks]):
-                self.part += blocks
-            elif self._has_room(blocks):
+        waiting = [list(_blocks_of(node)) for node in nodes]
+        position = 0
+        while position < len(nodes):
+            position += self._add_all_that_fit(waiting[position : position + self.max_size])
+            if position == len(nodes):
+                break
+            node, blocks = nodes[position], waiting[position]
+            if self._has_room(blocks):
                 self._begin_part(blocks)
             elif isinstance(node, _Block):
                 self._pack_pieces(node)
             else:
                 self._pack_opened(node, blocks)
+            position += 1
+
+    def _add_all_that_fit(self, waiting: Sequence[list[_Block]]) -> int:
+        """How many of them were added to the part: one by one would take too long for code of many lines."""
+
+        def is_too_long(count: int) -> bool:
+            return not self._has_room([*self.part, *chain.from_iterable(waiting[:count])])
+
+        count = bisect_left(range(1, len(waiting) + 1), True, key=is_too_long)
+        self.part += chain.from_iterable(waiting[:count])
+        return count
 
     def _pack_opened(self, nodes: list[_Node], blocks: list[_Block]) -> None:
         first = blocks[0]

@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 # Bridge and target to which something may still go; None for nowhere.
 ResolveDestination = Callable[[OutgoingMessage], tuple[str, str] | None]
-# A file that goes out, as it is kept, to the same with what is in it. Raises `BridgeError` where it is gone.
+# Reads the bytes of a file that goes out. Raises `BridgeError` where there is no such file.
 LoadMedia = Callable[[Media], Media]
 
 _MIN_RETRY_DELAY = timedelta(seconds=1)

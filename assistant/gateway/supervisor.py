@@ -76,7 +76,7 @@ class BridgeSupervisor:
         self._retry_event.set()
 
     async def stop(self) -> None:
-        """Stop receiving and give back what was opened. Raises `BridgeError`, whatever went wrong with that."""
+        """Stop receiving and close what was opened. Raises `BridgeError`, whatever goes wrong."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

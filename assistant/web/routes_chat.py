@@ -82,12 +82,14 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
         if not body.argv:
             return CommandAnswer(text=await control.command(body.text, body.session, bridge=terminal.name))
         done = await control.run_argv(body.argv, body.session, bridge=terminal.name)
-        asked = done.confirmation
+        confirmation = done.confirmation
         return CommandAnswer(
             text=done.text,
             value=done.value,
             exit_code=done.exit_code,
-            confirmation=ConfirmationNeeded(question=asked.question, argv=list(asked.argv)) if asked else None,
+            confirmation=ConfirmationNeeded(question=confirmation.question, argv=list(confirmation.argv))
+            if confirmation
+            else None,
         )
 
     @routes.post("/stop", responses=error_responses(413), summary="Stop the turn that runs in a session")

@@ -106,7 +106,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
             self.restore_login(user, device, token)
 
     async def _send(self, response_class: type, *arguments: Any, **options: Any) -> Any:
-        """Every request of nio goes through here. Raises `BridgeError` for whatever is not the answer asked for."""
+        """Every request of nio goes through here. Raises `BridgeError` for every other answer."""
         try:
             with translate_matrix_errors():
                 response = await super()._send(response_class, *arguments, **options)

@@ -69,7 +69,7 @@ class MatrixDrafts:
         draft = self._drafts.get(target)
         if event.kind == "turn" and event.data.get("state") != "started":
             if draft is not None and draft.turn == event.turn:
-                self._finish(draft, gone=event.data.get("state") == "aborted")
+                self._finish(draft, withdrawn=event.data.get("state") == "aborted")
             return
         if event.kind not in ("turn", "delta", "discard") or not event.turn:
             return
@@ -129,15 +129,15 @@ class MatrixDrafts:
 
     def _start(self, target: str, turn: str) -> _Draft:
         if (earlier := self._drafts.pop(target, None)) is not None:
-            self._finish(earlier, gone=True)
+            self._finish(earlier, withdrawn=True)
         draft = self._drafts[target] = _Draft(target, turn)
         draft.task = asyncio.create_task(self._show(draft), name=f"draft {turn}")
         return draft
 
-    def _finish(self, draft: _Draft, *, gone: bool) -> None:
+    def _finish(self, draft: _Draft, *, withdrawn: bool) -> None:
         draft.ended.set()
         draft.changed.set()
-        if gone:
+        if withdrawn:
             self._drafts.pop(draft.target, None)
             self._run_later(self._withdraw(draft))
 

@@ -166,7 +166,7 @@ class MatrixReceiver:
             if not page.chunk or not page.end or self._joins(page.chunk):
                 return events[::-1]
             from_token = page.end
-        log.warning("away too long: the oldest of what a room said is not read", room=room_id, read=len(events))
+        log.warning("away too long: the oldest messages of a room are not read", room=room_id, read=len(events))
         return events[::-1]
 
     def _joins(self, events: Iterable[Event]) -> bool:

@@ -83,7 +83,7 @@ class TerminalBridge:
         queue_size: int = _QUEUE_SIZE,
         confirm_seconds: float = _CONFIRM_SECONDS,
     ) -> None:
-        """Terminals that attach again are told from `outbox` what they missed."""
+        """Terminals that attach again get from `outbox` what they missed."""
         self.on_attach: Callable[[], None] = _ignore
         self._outbox = outbox
         self._queue_size = queue_size

@@ -20,8 +20,8 @@ from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.store_ports import Outbox
 
 MAX_CATCH_UP = 500
-"""Deliveries given at once to a terminal that comes again; with more its stream ends after these, and goes on when it
-comes again."""
+"""Deliveries given at once to a terminal that attaches again; where there are more, its stream ends after these, and it
+gets the rest when it attaches once more."""
 
 _PAGE = 10_000
 _OPEN = ("pending", "sending")
@@ -73,7 +73,7 @@ class DeliveryFeed:
 
     @property
     def start_mark(self) -> DeliveryMark:
-        """The place up to which it lacks nothing."""
+        """The place up to which it has everything."""
         id_ = self._waiting[0].id - 1 if self._waiting else self._given_until
         last = self._outbox.newest(self._bridge, self._session, id_)
         return DeliveryMark(id_, None if last is None else last.created_at)
