@@ -10,12 +10,15 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from sqlite_utils import Database, Migrations
 
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
+from assistant.commands.registry import command_root
+from assistant.commands.table import leaf_commands
 from assistant.core.errors import AssistantError
 from assistant.settings.home import Home
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
@@ -66,6 +69,47 @@ def _tree(context: click.Context) -> Iterator[click.Context]:
             child = context.command.get_command(context, name)
             if child is not None and not child.hidden:
                 yield from _tree(click.Context(child, parent=context, info_name=name, max_content_width=WIDTH))
+
+
+def json_shapes() -> str:
+    """What `--json` prints of each command of the table, and what the web API gives as its value."""
+    lines = [_JSON_HEAD, ""]
+    shapes: dict[str, Any] = {}
+    for path, command in leaf_commands(command_root()):
+        schema = command.adapter.json_schema(mode="serialization", ref_template="{model}")
+        shapes |= schema.get("$defs", {})
+        if schema.get("type") == "object" and "title" in schema:
+            shapes[str(schema["title"])] = schema
+        lines.append(f"- `{' '.join(path)}`: {_shape(schema)}")
+    for name, schema in sorted(shapes.items()):
+        lines += ["", f"## {name}", ""]
+        if about := " ".join(str(schema.get("description", "")).split()):
+            lines += [*textwrap.wrap(about, WIDTH), ""]
+        lines += ["| Field | Type |", "|---|---|"]
+        lines += [f"| `{field}` | {_shape(of)} |" for field, of in schema.get("properties", {}).items()]
+    return _page("JSON", "the values of the commands (`assistant/commands/`)", *lines)
+
+
+_JSON_HEAD = """\
+What `--json` prints. Times are UTC, in ISO 8601. The web API gives the same as `value` (`POST /v1/commands`)."""
+
+
+def _shape(schema: Mapping[str, Any]) -> str:
+    """A JSON schema in a few words."""
+    if "$ref" in schema:
+        return f"[{schema['$ref']}](#{schema['$ref'].lower()})"
+    if choices := schema.get("anyOf"):
+        return " or ".join(_shape(choice) for choice in choices)
+    if schema.get("type") == "array":
+        items = schema.get("prefixItems") or [schema.get("items", {})]
+        return f"array of {' and '.join(dict.fromkeys(_shape(item) for item in items))}"
+    if "enum" in schema:
+        return ", ".join(f'"{value}"' for value in schema["enum"])
+    if "const" in schema:
+        return f'"{schema["const"]}"'
+    if schema.get("type") == "object" and "title" in schema:
+        return f"[{schema['title']}](#{schema['title'].lower()})"
+    return {"date-time": "time"}.get(schema.get("format", ""), str(schema.get("type", "anything")))
 
 
 def settings() -> str:
@@ -161,6 +205,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "settings.md": settings,
     "schema.md": schema,
     "exit-codes.md": exit_codes,
+    "json.md": json_shapes,
 }
 
 if __name__ == "__main__":
