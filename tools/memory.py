@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field
 
 from assistant.commands.erasure import render_forget_preview
-from assistant.commands.memory import render_correction
+from assistant.commands.memory_text import render_correction
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import JournalEntry, MemoryHit

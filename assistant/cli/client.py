@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
 _ANSWERS_WITHIN = 60.0
 # A compaction may take `compaction.summary_seconds`, which is an hour at most; a sleep is one for each conversation.
-_SLOW_WITHIN = {"/compact": 3700.0, "/sleep": 12 * 3600.0, "/memory": 12 * 3600.0, "/bridge": 300.0}
+_SLOW_WITHIN = {"/compact": 3700.0, "/sleep": 12 * 3600.0, "/bridge": 300.0}
 # The daemon sends a sign of life into an event stream every 15 seconds.
 _SILENT_AT_MOST = 45.0
 _LARGEST_EVENT = 256 * 1024 * 1024

@@ -107,7 +107,7 @@ def _load(name: str) -> click.Command:
 
             return memory
         case "forget":
-            from assistant.cli.memory_changes import forget
+            from assistant.commands.erasure import forget
 
             return forget
         case "sleep":

@@ -73,6 +73,8 @@ def print_result(result: CommandResult, *, as_json: bool) -> None:
         print_json(result.value)
     elif result.text:
         print_markdown(rewrite_for_shell(result.text))
+    if result.remark:
+        print_remark(rewrite_for_shell(result.remark))
 
 
 async def _read(settings: Settings, parsed: ParsedCommand, session: str) -> CommandResult:
@@ -107,7 +109,7 @@ async def _run(settings: Settings, parsed: ParsedCommand, argv: Sequence[str], s
             print_markdown(rewrite_for_shell(result.text))
         if not await _is_confirmed(asked.question):
             print_remark("Nothing was changed.")
-            return CommandResult("", None)
+            return CommandResult("", None, result.exit_code)
         return await link.run_argv(asked.argv, session, command.max_seconds)
 
 

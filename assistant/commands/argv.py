@@ -11,6 +11,7 @@ ALIASES = {
     "unpin": ("pins", "remove"),
     "done": ("requests", "done"),
     "drop": ("requests", "drop"),
+    "why": ("memory", "why"),
 }
 _TOKEN = re.compile(
     r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
@@ -43,12 +44,12 @@ def split_line(line: str) -> list[str]:
     return tokens
 
 
-def join_words(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str], *, keep_quotes: bool = False) -> str:
     """Free text of several words: as it stands in the line, where they were typed in one; a single quoted text without
-    its quotation marks."""
+    its quotation marks, unless these are kept."""
     words = list(words)
     tokens = [word for word in words if isinstance(word, Token)]
-    if len(tokens) < max(2, len(words)):
+    if len(tokens) < max(1 if keep_quotes else 2, len(words)):
         return " ".join(words).strip()
     pieces: list[str] = []
     for n, token in enumerate(tokens):

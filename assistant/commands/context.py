@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.commands.bridges import BridgeOperations
     from assistant.core.memories import SleepReport
     from assistant.core.records import InboxReceipt, IncomingMessage
+    from assistant.erasure.service import ErasureService
+    from assistant.memory.service import MemoryService
     from assistant.runtime.compaction_service import CompactionService
     from assistant.runtime.model_choice import ModelChoice
     from assistant.sessions.listing import SessionReader
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.archive.archive import StoredArchive
     from assistant.store.backup.folder import BackupFolder
     from assistant.store.character.journal import StoredJournal
+    from assistant.store.character.memory_files import StoredMemoryFiles
     from assistant.store.script.conversation import StoredConversation
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes
@@ -54,6 +57,8 @@ class CommandStores:
     outbox: StoredOutbox
     deliveries: StuckItems
     backups: BackupFolder
+    memory: MemoryService
+    files: StoredMemoryFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class CommandServices:
     status: Callable[[], Mapping[str, Any]]
     tool_effects: Callable[[str], str]  # of a tool by its name, "none" where it only reads
     terminal: str  # the bridge of the terminals on this machine
+    erasure: ErasureService
     wake: Callable[[], None]  # something waits to be answered
 
 

@@ -1,11 +1,17 @@
-"""What a person types to have something forgotten, and what they are told of it. Pure."""
+"""`forget`: show what would be erased from every copy, ask, and erase it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
 
-from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
+import click
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import Confirmation, TableCommand, words_argument
+from assistant.core.erasure import ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
 from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.text import lazy_regex, pluralize
@@ -16,23 +22,21 @@ _MESSAGE = lazy_regex(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
 _DIGITS = lazy_regex(r"[0-9]{8}")
 _MEMORY = lazy_regex(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
 _NAMED_MEMORY = lazy_regex(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{MIN_ID_DIGITS - 1},35}})", re.IGNORECASE)
-KEEP_BACKUPS = "--keep-backups"
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
 _RELATED = 10
-_ASKED = lazy_regex(r"It cannot be taken back\. To forget it, the user types /forget ([0-9A-F]{6}) within 15 minutes\.")
-_PLACE = lazy_regex(r"- ([^:(]+): (\d+)(?: \(|$)")
+# A code that confirms an erasure.
+_CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 
 
 def parse_forget_target(argument: str, scope: str) -> ErasureRequest:
     """What is meant: `#17` or `17` a message, `entry 12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory, eight
     digits alone one or the other, anything else the words themselves; in quotes, words that look like one of these.
-    `--keep-backups` before it keeps backups. Raises `UsageError` for nothing."""
-    option, _, rest = argument.strip().partition(" ")
-    if option == KEEP_BACKUPS:
-        return replace(parse_forget_target(rest, scope), keep_backups=True)
+    Raises `UsageError` for nothing."""
     text = argument.strip()
     if not text:
-        raise UsageError("Say what to forget: #17 (a message), entry 12, a memory's id, or the words themselves.")
+        raise UsageError(
+            "Say what to forget: #17 (a message), entry 12, a memory's id, or the words. Nothing was changed."
+        )
     if any(len(text) > 2 and text[0] == pair[0] and text[-1] == pair[1] for pair in _QUOTES):
         return ErasureRequest(scope, text=text[1:-1].strip())
     if _DIGITS.fullmatch(text):
@@ -80,20 +84,9 @@ def _backup_lines(found: ErasurePreview) -> list[str]:
     if found.request.keep_backups:
         return [f"Backups that have it stay, as you asked: {names}."]
     return [
-        f"- backups of the home: {len(found.backups)} ({names})",
+        f"- backups of the data folder: {len(found.backups)} ({names})",
         "Each of these backups is removed whole, and with it the state of that day. First one new backup is made.",
     ]
-
-
-def confirmation_code_in(preview: str) -> str:
-    """The code that the lines of `found_lines` ask for; "" where they ask for none."""
-    found = _ASKED.fullmatch(preview.rpartition("\n")[2])
-    return found[1] if found else ""
-
-
-def preview_counts(preview: str) -> dict[str, int]:
-    """How much stands in which place, by the lines of `found_lines`."""
-    return {found[1]: int(found[2]) for line in preview.split("\n") if (found := _PLACE.match(line))}
 
 
 def render_forget_result(done: ErasureResult) -> list[str]:
@@ -102,7 +95,7 @@ def render_forget_result(done: ErasureResult) -> list[str]:
         return _finished_lines(done)
     if not done.places:
         return ["Nothing of that is kept anywhere. Nothing was changed."]
-    lines = ["Forgotten, as far as it is the house's to forget:" if done.leftovers else "Forgotten:"]
+    lines = ["Forgotten, except for what is listed below:" if done.leftovers else "Forgotten:"]
     lines += [f"- {place.kind}: {place.count}" for place in done.places]
     lines.append(f"Every byte of {pluralize(done.files_searched, 'file')} was searched for the words afterwards.")
     if done.leftovers:
@@ -114,7 +107,7 @@ def render_forget_result(done: ErasureResult) -> list[str]:
 
 
 def _finished_lines(done: ErasureResult) -> list[str]:
-    """What became of a forgetting that had been cut off; none of the words, and no line that `counts_in` reads."""
+    """What became of a forgetting that had been cut off; none of the words, place by place."""
     undone = [one for one in done.leftovers if one.kind == "not_done"]
     state = "was gone on with, and is not finished yet" if undone else "is finished now"
     gone = ", ".join(f"{place.kind} {place.count}" for place in done.places)
@@ -127,3 +120,79 @@ def _finished_lines(done: ErasureResult) -> list[str]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+# ---------------------------------------------------------------------------------------------------------- the command
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What was erased, or would be."""
+
+    forgotten: bool
+    places: dict[str, int]  # how often it was in each place
+    report: str  # Markdown
+    code: str  # confirms what is shown here; "" where there is nothing to confirm
+
+
+def _render_report(report: ForgetReport, _: tzinfo) -> str:
+    return report.report
+
+
+def _ask(report: ForgetReport) -> Confirmation | None:
+    if not report.code:
+        return None
+    return Confirmation("It cannot be taken back. Forget it?", ("forget", "--code", report.code))
+
+
+def _exit_code(report: ForgetReport) -> int:
+    return 1 if report.code else 0
+
+
+@click.command(
+    cls=TableCommand,
+    result=ForgetReport,
+    render=_render_report,
+    confirm=_ask,
+    exit_code=_exit_code,
+    max_seconds=3600.0,
+    context_settings={"ignore_unknown_options": True},
+)
+@words_argument("text", required=False, metavar="ID|TEXT", keep_quotes=True)
+@click.option("--keep-backups", is_flag=True, help="List the backups that have it, and keep them.")
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--code", hidden=True, help="Confirm what was shown with this code.")
+async def forget(context: CommandContext, text: str, keep_backups: bool, yes: bool, code: str | None) -> ForgetReport:
+    """Forget something for good, in every copy.
+
+    That is a memory by its id, a journal entry (e12), a message (#17), or TEXT. It shows what would be erased and asks.
+    It cannot be taken back. Backups that have it are removed, and one new backup is made.
+
+    \b
+    Example:
+      assistant forget 1a2b3c4d
+      assistant forget "the code of the gate" --yes
+    """
+    erasure = context.services.erasure
+    if context.surface == "chat" and _CODE.fullmatch(text):
+        code = text
+    if code is not None:
+        return _report(await erasure.confirm(code, context.scope, context.now))
+    if context.surface == "chat" and yes:
+        raise UsageError("--yes is for a shell. Nothing was changed.")
+    if context.surface == "shell" and _CODE.fullmatch(text):
+        text = f"#{text}" if text.isdecimal() else f"memory {text}"
+    request = replace(parse_forget_target(text, context.scope), keep_backups=keep_backups)
+    preview, code = await erasure.request_code(request, context.now)
+    if code and yes:
+        return _report(await erasure.confirm(code, context.scope, context.now))
+    lines = render_forget_preview(preview, code if context.surface == "chat" else "")
+    return ForgetReport(False, _counts(preview.places), "\n".join(lines), code)
+
+
+def _report(result: ErasureResult) -> ForgetReport:
+    return ForgetReport(True, _counts(result.places), "\n".join(render_forget_result(result)), "")
+
+
+def _counts(places: Sequence[ErasureMatches]) -> dict[str, int]:
+    return {place.kind: place.count for place in places}

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import Protocol
 
 import click
 
@@ -21,7 +20,9 @@ from assistant.commands import (
     bridges,
     compaction,
     deliveries,
+    erasure,
     general,
+    memory,
     reminders,
     requests,
     schedules,
@@ -31,7 +32,6 @@ from assistant.commands import (
 from assistant.commands import argv as argv_words
 from assistant.commands.context import CommandContext, CommandServices, Surface
 from assistant.commands.context import CommandStores as TableStores
-from assistant.commands.erasure import parse_forget_target, render_forget_preview, render_forget_result
 from assistant.commands.table import (
     CommandResult,
     ParsedCommand,
@@ -42,20 +42,14 @@ from assistant.commands.table import (
     usage_line,
 )
 from assistant.commands.usage import usage_markdown
-from assistant.core.erasure import ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.errors import UsageError
 from assistant.core.messages import Trust
 from assistant.core.people import ALL_ROLES, Permissions
 from assistant.core.records import TodoItem
 from assistant.core.sessions import SessionRole, session_role, session_scope
 from assistant.core.slash_commands import Command, CommandInvocation, CommandProvider
-from assistant.core.text import lazy_regex
 from assistant.store.character.todos import StoredTodos
 from assistant.store.script.ledger import Ledger
-
-# How `Forgetting.ask` writes its codes.
-_CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
-
 
 # In the order in which `/help` lists them.
 _COMMANDS: tuple[click.Command, ...] = (
@@ -71,6 +65,8 @@ _COMMANDS: tuple[click.Command, ...] = (
     sessions.reset,
     archive.archive,
     sleep.sleep,
+    memory.memory,
+    erasure.forget,
     reminders.remind,
     schedules.schedule,
     bridges.bridge,
@@ -85,13 +81,6 @@ _COMMANDS: tuple[click.Command, ...] = (
 def command_root() -> click.Group:
     """All commands of the table, as one group of click."""
     return click.Group("", {command.name or "": command for command in _COMMANDS})
-
-
-class ErasureRequests(Protocol):
-    """What `assistant.erasure.service.Forgetting` offers a person who types."""
-
-    async def request_code(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]: ...
-    async def confirm(self, code: str, scope: str, now: datetime) -> ErasureResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +98,6 @@ class CommandRegistry:
         self,
         stores: CommandStores,
         rooms: Iterable[CommandProvider],
-        forgetting: ErasureRequests,
         authority: Permissions,
         clock: Callable[[], datetime],
         table_stores: TableStores,
@@ -122,17 +110,11 @@ class CommandRegistry:
         self._services = services
         self._zone = zone
         self._stores = stores
-        self._forgetting = forgetting
         self._authority = authority
         self._clock = clock
         self._table = {
             "usage": Command("/usage [day|model|kind|session]", "what models have cost, and may", self._usage),
             "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, ALL_ROLES),
-            "forget": Command(
-                "/forget [--keep-backups] TEXT | #N | entry N | memory ID",
-                "show what would vanish from every copy, with a code",
-                self._forget,
-            ),
             **{name: command for room in rooms for name, command in room.entries().items()},
         }
 
@@ -163,7 +145,7 @@ class CommandRegistry:
             context = self._context(session, bridge=bridge, target=target, sender=sender)
             parsed = self._parse(expanded, context, typed_as)
             result = await parsed.command.run(context, parsed.params)
-            return json.dumps(result.value, ensure_ascii=False, indent=2) if parsed.as_json else result.text
+            return json.dumps(result.value, ensure_ascii=False, indent=2) if parsed.as_json else result.text_and_remark
         name, _, rest = text.strip().removeprefix("/").partition(" ")
         command, role = self._table.get(name.lower()), session_role(session)
         if command is None:
@@ -218,13 +200,6 @@ class CommandRegistry:
         role, admitted = session_role(session), self.grantable_roles()
         if not any(self._authority.may_run_command(role, one, admitted[one]) for one in {name, typed_as}):
             raise UsageError(_not_here(typed_as))
-
-    async def _forget(self, call: CommandInvocation) -> str:
-        scope = session_scope(call.session)
-        if _CODE.fullmatch(call.arguments):
-            return "\n".join(render_forget_result(await self._forgetting.confirm(call.arguments, scope, call.now)))
-        found, code = await self._forgetting.request_code(parse_forget_target(call.arguments, scope), call.now)
-        return "\n".join(render_forget_preview(found, code))
 
     # ---------------------------------------------------------------------------------------------------------- looking
 

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import click
@@ -53,6 +53,11 @@ class CommandResult:
     value: Any  # plain JSON, for programs
     exit_code: int = 0
     confirmation: Confirmation | None = None
+    remark: str = ""  # what a person has to know of the text
+
+    @property
+    def text_and_remark(self) -> str:
+        return "\n".join(filter(None, [self.text, self.remark]))
 
 
 class TableCommand(click.Command):
@@ -72,6 +77,7 @@ class TableCommand(click.Command):
         exit_code: Callable[[Any], int] | None = None,
         confirm: Callable[[Any], Confirmation | None] | None = None,
         follow: Callable[[CommandStores, datetime], str] | None = None,
+        remark: Callable[[Any], str] | None = None,
         **attributes: Any,
     ) -> None:
         """`result` is the type of the value, `render` makes Markdown of it with times in the zone given.
@@ -84,6 +90,7 @@ class TableCommand(click.Command):
         - `max_seconds`: how long it may take, at most.
         - `with_session`: what it does depends on a conversation.
         - `exit_code`, `confirm`: what the value means for a shell.
+        - `remark`: what a person has to know of the value that is no part of it; on standard error in a shell.
         - `follow`: how far it is while it runs, in a line; for a terminal that waits.
         """
         super().__init__(name, **attributes)
@@ -96,6 +103,7 @@ class TableCommand(click.Command):
         self.follow = follow
         self._exit_code = exit_code
         self._confirm = confirm
+        self._remark = remark
         self.params.append(click.Option(["--json", _JSON], is_flag=True, help="Print JSON."))
         if with_session:
             self.params.append(
@@ -130,6 +138,7 @@ class TableCommand(click.Command):
             self.adapter.dump_python(value, mode="json"),
             self._exit_code(value) if self._exit_code else 0,
             self._confirm(value) if self._confirm else None,
+            self._remark(value) if self._remark else "",
         )
 
 
@@ -201,7 +210,7 @@ def usage_line(command: click.Command, path: Sequence[str]) -> str:
     options = [
         f"[{option.opts[0]}{'' if option.is_flag else f' {option.metavar or option.name}'}]"
         for option in command.params
-        if isinstance(option, click.Option) and option.name not in (_JSON, _SESSION)
+        if isinstance(option, click.Option) and option.name not in (_JSON, _SESSION) and not option.hidden
     ]
     return " ".join([f"/{' '.join(path)}", *pieces, *options])
 
@@ -239,22 +248,25 @@ def leaf_commands(root: click.Group) -> Iterable[tuple[tuple[str, ...], TableCom
 # ------------------------------------------------------------------------------------------------------------ arguments
 
 
-def words_argument(name: str, *, required: bool = True, metavar: str = "TEXT") -> Callable[[Any], Any]:
-    """Free text: all words to the end, exactly as they were typed."""
+def words_argument(
+    name: str, *, required: bool = True, metavar: str = "TEXT", keep_quotes: bool = False
+) -> Callable[[Any], Any]:
+    """Free text: all words to the end, exactly as they were typed. `keep_quotes`: quotation marks around all of it
+    mean something."""
     return click.argument(
         name,
         nargs=-1,
         required=required,
         metavar=metavar if required else f"[{metavar}]",
         type=click.UNPROCESSED,
-        callback=_text,
+        callback=partial(_text, keep_quotes),
     )
 
 
-def _text(context: click.Context, _parameter: click.Parameter, value: Sequence[str]) -> str:
+def _text(keep_quotes: bool, context: click.Context, _parameter: click.Parameter, value: Sequence[str]) -> str:
     # For what only looks like an option, as "-5" does, click hands on another string.
     typed = iter(context.meta[_TYPED])
-    text = join_words([next((word for word in typed if word == part), part) for part in value])
+    text = join_words([next((word for word in typed if word == part), part) for part in value], keep_quotes=keep_quotes)
     if value and not text:
         raise UsageError("There is nothing in that but blanks. Nothing was changed.")
     return text

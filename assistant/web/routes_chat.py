@@ -84,7 +84,7 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
         done = await control.run_argv(body.argv, body.session, bridge=terminal.name)
         confirmation = done.confirmation
         return CommandAnswer(
-            text=done.text,
+            text=done.text_and_remark,
             value=done.value,
             exit_code=done.exit_code,
             confirmation=ConfirmationNeeded(question=confirmation.question, argv=list(confirmation.argv))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from assistant.agenda.service import AgendaService
 from assistant.commands.bridges import BridgeOperations
 from assistant.commands.context import CommandServices
 from assistant.commands.context import CommandStores as TableStores
-from assistant.commands.memory import MemoryCommandGroup
 from assistant.commands.people import PeopleCommands
 from assistant.commands.registry import CommandRegistry, CommandStores
 from assistant.core.calendar import utc_now
+from assistant.memory.service import MemoryService
 from assistant.people.pairing import DeniedMessages
 from assistant.settings.settings import Settings
 from assistant.wire.services import build_agenda, build_pairing
-from assistant.wire.stores import Stores, session_reader
+from assistant.wire.stores import Stores, memory_deps, memory_storage_info, session_reader
 
 if TYPE_CHECKING:
     from assistant.wire.app import App, Clock
@@ -23,24 +24,22 @@ if TYPE_CHECKING:
 
 def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
     stores, settings = app.stores, app.settings
-    groups = (
-        MemoryCommandGroup(app.memory, stores.conversation, settings.zone),
-        _people_commands(app),
-    )
+    groups = (_people_commands(app),)
     shared = CommandStores(stores.todos, stores.ledger)
     return CommandRegistry(
         shared,
         groups,
-        app.erasure,
         settings.values.permissions(),
         clock,
-        command_stores(settings, stores, app.agenda),
+        command_stores(settings, stores, app.agenda, app.memory),
         _command_services(app),
         settings.zone,
     )
 
 
-def command_stores(settings: Settings, stores: Stores, agenda: AgendaService | None = None) -> TableStores:
+def command_stores(
+    settings: Settings, stores: Stores, agenda: AgendaService | None = None, memory: MemoryService | None = None
+) -> TableStores:
     """Without a running assistant for commands that only read."""
     return TableStores(
         conversation=stores.conversation,
@@ -51,6 +50,8 @@ def command_stores(settings: Settings, stores: Stores, agenda: AgendaService | N
         archive=stores.archive,
         history=stores.history,
         journal=stores.journal,
+        memory=memory or MemoryService(memory_deps(stores), partial(memory_storage_info, settings)),
+        files=stores.files,
         agenda=agenda or build_agenda(settings, stores, lambda: None, utc_now)[0],
         outbox=stores.outbox,
         deliveries=stores.deliveries,
@@ -79,6 +80,7 @@ def _command_services(app: App) -> CommandServices:
         status=app.daemon_status.report,
         tool_effects=app.toolbox.effects,
         terminal=app.terminal.name,
+        erasure=app.erasure,
         wake=app.running_turns.wake.set,
     )
 

@@ -65,7 +65,7 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
         assert len(held) == 2 and {one.id: one for one in derive_memories(it.app.stores.consolidations)} == held
         assert [one.is_current for one in sorted(held.values(), key=lambda one: one.said_at)] == [False, True]
         assert (await ask(it, "/memory list")).count("\n- ") == 0
-        assert "memories that hold: 1 (1 fact)\n- memories that held before: 1" in await ask(it, "/memory")
+        assert "current memories: 1 (1 fact)\n- former memories: 1" in await ask(it, "/memory stats")
         assert "changed: 0 memories" in await ask(it, "/memory rebuild")
         (tmp_path / "more.txt").write_text("I sail.\n")
         assert (await ask(it, f"/memory import {tmp_path / 'more.txt'}")).startswith(
@@ -82,7 +82,7 @@ async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it
         assert (await ask(it, "/why")).startswith("[entry 1] fact, said ")
         await it.say("- [entry 1] 2026-01-01: thanks")
         await it.wait_idle()
-        with pytest.raises(UsageError, match=r"Nothing was recalled for the last answer\. Use /why \[REF\]"):
+        with pytest.raises(UsageError, match=r"Nothing was recalled for the last answer\. Name a memory: `/why ID`"):
             await ask(it, "/why")
 
 
@@ -110,15 +110,15 @@ async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path:
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("/memory show", "Use /memory"),
-        ("/memory edit", "Use /memory edit REF TEXT"),
-        ("/memory edit e1", "REF TEXT"),
-        ("/memory rebuild now", "Use /memory"),
-        ("/memory import", "Use /memory"),
+        ("/memory show", "Use `/memory show ID`"),
+        ("/memory edit", "Use `/memory edit ID TEXT`"),
+        ("/memory edit e1", "`/memory edit ID TEXT`"),
+        ("/memory rebuild now", "Use `/memory rebuild"),
+        ("/memory import", "Use `/memory import FILE`"),
         ("/memory edit e9 x", "no e9 here"),
         ("/memory import /no/such/file", "cannot be read"),
         ("/why nothing", "names no memory"),
-        ("/why", "Use /why"),
+        ("/why", "`/why ID`"),
     ],
 )
 async def test_what_is_refused_is_told_in_a_line(tmp_path: Path, command: str, why: str) -> None:

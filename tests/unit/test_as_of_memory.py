@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.commands.memory import MemoryCommandGroup, render_as_of
+from assistant.commands.memory_text import as_of_json, render_as_of
 from assistant.core.errors import ToolError, UsageError
-from assistant.core.memories import UndoableEdit
+from assistant.core.memories import MemoriesAsOf, UndoableEdit
 from assistant.core.ports import ToolContext
 from assistant.memory.as_of import parse_as_of, split_as_of
 from assistant.store.character.as_of import KnowledgeAsOf, file_text_as_of
@@ -279,27 +279,28 @@ def test_hours_ago_are_hours_in_the_night_in_which_the_clocks_change() -> None:
     assert parse_as_of("2026-10-24", now, ZONE) == datetime(2026, 10, 24, 22, tzinfo=UTC) - timedelta(microseconds=1)
 
 
-async def test_in_a_conversation_it_is_told_what_was_known_and_since_when(life: Timeline) -> None:
+async def test_a_person_is_told_what_was_known_and_since_when(life: Timeline) -> None:
     life.note(OSLO)
     await life.sleep()
     await life.correct("I live in Bergen.")
-    talk = MemoryCommandGroup(life.memory, life.home.conversation, UTC)
     later = NOW + timedelta(days=2)
 
-    async def told(rest: str) -> str:
-        return await talk.run_memory(f"as-of {rest}", "main", later)
+    def then(words: str) -> MemoriesAsOf:
+        at, text = split_as_of(words, later, UTC)
+        return life.memory.list_as_of(text, "owner", at, limit=50)
+
+    def told(words: str) -> str:
+        return "\n".join(render_as_of(then(words), UTC))
 
     (oslo, *_) = life.memory.list_as_of("", "owner", NOW + 2 * HOUR).memories
-    assert (await told("2026-11-20 12:30")).split("\n") == [
+    assert (told("2026-11-20 12:30")).split("\n") == [
         "As it was known on Fri 2026-11-20 12:30:",
         f'- [{oslo.reference}] 2026-11-20, fact: "I live in Oslo."',
     ]
-    assert "Bergen" not in await told("2026-11-20 12:30 where do I live") and "Bergen" in await told("2026-11-20")
-    assert "noted from Fri 2026-11-20 11:00 on" in await told("2026-11-19")
-    assert "has to do with that" in await told("2026-11-20 zebra")
-    assert '"as_of": "2026-11-20T12:30:00+00:00"' in await told("--json 2026-11-20 12:30")
-    with pytest.raises(UsageError, match="Use /memory"):
-        await talk.run_memory("as-of", "main", later)
+    assert "Bergen" not in told("2026-11-20 12:30 where do I live") and "Bergen" in told("2026-11-20")
+    assert "noted from Fri 2026-11-20 11:00 on" in told("2026-11-19")
+    assert "has to do with that" in told("2026-11-20 zebra")
+    assert as_of_json(then("2026-11-20 12:30"))["as_of"] == "2026-11-20T12:30:00+00:00"
 
 
 def test_before_anything_is_remembered_that_is_said(life: Timeline) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.commands.memory import (
+from assistant.commands.memory_text import (
     render_correction,
-    render_current_memories,
+    render_memories,
     render_memory,
     render_memory_counts,
     render_provenance,
@@ -204,7 +204,9 @@ async def test_words_are_stored_as_they_are_and_shown_as_data(home: MemoriesHome
     held = await home.commands.list_all("owner")
     zone = NOW.tzinfo
     assert zone is not None
-    assert len("\n".join(render_current_memories(held, zone, 50)).splitlines()) == 1
+    assert (
+        len("\n".join(render_memories([one for one in held.memories if one.memory.is_current], zone)).splitlines()) == 1
+    )
     for lines in (
         render_memory(held.memories[-1], zone),
         render_provenance(await home.commands.why("e1", "owner"), zone),
