@@ -78,7 +78,7 @@ def json_shapes() -> str:
     for path, command in leaf_commands(command_root()):
         schema = command.adapter.json_schema(mode="serialization", ref_template="{model}")
         shapes |= schema.get("$defs", {})
-        if schema.get("type") == "object" and "title" in schema:
+        if "properties" in schema:
             shapes[str(schema["title"])] = schema
         lines.append(f"- `{' '.join(path)}`: {_shape(schema)}")
     for name, schema in sorted(shapes.items()):
@@ -107,7 +107,7 @@ def _shape(schema: Mapping[str, Any]) -> str:
         return ", ".join(f'"{value}"' for value in schema["enum"])
     if "const" in schema:
         return f'"{schema["const"]}"'
-    if schema.get("type") == "object" and "title" in schema:
+    if "properties" in schema:
         return f"[{schema['title']}](#{schema['title'].lower()})"
     return {"date-time": "time"}.get(schema.get("format", ""), str(schema.get("type", "anything")))
 
