@@ -21,12 +21,8 @@ _LOOKED_AT = 2_000
 
 _TAKES_BACK = load_pattern("corrections", "takes_back")
 _ANNOUNCES = load_pattern("corrections", "announces")
-
-
 _REPLACES = load_pattern("corrections", "replaces")
 _CHANGES = load_pattern("corrections", "changes")
-
-
 _PLAINLY = load_pattern("corrections", "plainly")
 
 
@@ -83,34 +79,31 @@ _DONE_WITH = load_pattern("corrections", "done_with")
 _MOVER = load_pattern("corrections", "mover")
 CORRECTION_THRESHOLD = 2.05
 # A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
-_WEIGHT_OF = (1.3, 0.8, 0.4)
-_ANOTHER_VALUE = 0.7
+_SHARED_WORD = (1.3, 0.8, 0.4)
 _IN_PLACE_OF = 0.8
 _LONGEST = 10_000
 # Who says so much speaks of too many things.
 _RAMBLING = 20
-_KINDS = ("number", "time", "day", "month")
 
 
 def find_corrected(new: Statement, known: Sequence[tuple[str, Statement]], *, only_ended: bool = False) -> list[str]:
     """The ids of the statements, of those that are `known` in the order they were said, that are no longer so: all that
-    say what the new one says is over, or else, unless `only_over`, the one it shares most with."""
+    say what the new one says is over, or else, unless `only_ended`, the one it shares most with."""
     if not describes_change(new.text):
         return []
-    over = [one for one, old in known if _is_over(new, old)]
-    if over or only_ended or new.says_additional or len(new.content_stems) > _RAMBLING:
-        return over
+    ended = [name for name, old in known if _is_over(new, old)]
+    if ended or only_ended or new.says_additional or len(new.content_stems) > _RAMBLING:
+        return ended
     movers = _movers(new)
-    shared = {one: _shared(new.content_stems, old) - _of_other_things(new, old) - movers for one, old in known}
-    often = Counter(word for words in shared.values() for word in words)
-    found, most = "", (CORRECTION_THRESHOLD, -_LONGEST)
-    for one, old in known:
-        told = sum(_WEIGHT_OF[min(often[word], len(_WEIGHT_OF)) - 1] for word in shared[one])
-        differing = any(_differ(new.values_of_kind(kind), old.values_of_kind(kind)) for kind in _KINDS)
-        score = told + _ANOTHER_VALUE * differing + _IN_PLACE_OF * describes_replacement(new.text)
-        if shared[one] and (score, -len(old.content_stems)) >= most:
-            found, most = one, (score, -len(old.content_stems))
-    return [found] if found else []
+    shared = {name: _shared(new.content_stems, old) - _of_other_things(new, old) - movers for name, old in known}
+    count = Counter(word for words in shared.values() for word in words)
+    best, best_rank = "", (CORRECTION_THRESHOLD, -_LONGEST)
+    for name, old in known:
+        score = sum(_SHARED_WORD[min(count[word], len(_SHARED_WORD)) - 1] for word in shared[name])
+        rank = (score + _IN_PLACE_OF * describes_replacement(new.text), -len(old.content_stems))
+        if shared[name] and rank >= best_rank:
+            best, best_rank = name, rank
+    return [best] if best else []
 
 
 @cache
@@ -160,7 +153,3 @@ def _is_over(new: Statement, old: Statement) -> bool:
         ):
             return bool(_shared(new.content_stems | gone.content_stems, old) or new.values & (old.values - gone.values))
     return False
-
-
-def _differ(new: frozenset[str], old: frozenset[str]) -> bool:
-    return bool(new and old) and not new <= old

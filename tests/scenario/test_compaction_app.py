@@ -320,7 +320,7 @@ async def test_f18_a_task_stays_word_for_word_through_compactions_until_it_is_do
         assert "book the ferry" in await it.app.commands.run("/requests", "main")
         (number,) = [r.message_id for r in it.app.stores.requests.list_open("main")]
         assert "Done: " in await it.app.commands.run(f"/done {number}", "main")
-        assert "Nothing you asked for is open." in await it.app.commands.run("/requests", "main")
+        assert "No request is open." in await it.app.commands.run("/requests", "main")
 
 
 async def test_f18_the_model_closes_a_request_by_its_tool_and_cites_what_shows_it(tmp_path: Path) -> None:
