@@ -61,11 +61,11 @@ _TOO_LONG = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SummaryAnswer:
-    """A usable answer. `facts` by kind; nothing in it has our tags."""
+    """A usable answer; nothing in it has our tags."""
 
     text: str
     memories: tuple[str, ...] = ()
-    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kind, see FACT_KINDS
 
 
 def parse_summary_answer(reply: ModelReply) -> SummaryAnswer | str:

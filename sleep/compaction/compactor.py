@@ -333,8 +333,7 @@ _MOST_REQUESTS = 50
 
 @dataclass(frozen=True, slots=True)
 class CompactionDeps:
-    """`settle` writes what finished compactions leave for the journal; `holder` names this process for leases, which
-    last for `lease`; `quiet` returns once nobody waits for an answer, or after some seconds."""
+    """What compactions work with."""
 
     conversation: Conversation
     recent_records: Callable[..., Sequence[LogRecord]]  # (scope, session=, limit=, before_id=): oldest first
@@ -345,10 +344,11 @@ class CompactionDeps:
     summariser: Summariser
     policy: CompactionPolicy
     breaker_limits: BreakerLimits
-    lease_holder: str
+    lease_holder: str  # names this process
     lease_duration: timedelta
-    sync_journal: Callable[[datetime], None]
+    sync_journal: Callable[[datetime], None]  # writes what finished compactions leave for the journal
     clock: Callable[[], datetime]
+    # returns once nobody waits for an answer, or after some seconds
     wait_until_idle: Callable[[], Awaitable[None]] | None = None
 
     async def yield_to_chat(self, order: CompactionRequest) -> None:

@@ -29,36 +29,33 @@ from sleep.compaction.values import MinimumContext, Summary, SummaryInput
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What becomes of a group of rows, for a person to read: whether it `goes`, what it is, why, how large."""
+    """What becomes of a group of rows, for a person to read."""
 
-    is_removed: bool
+    is_removed: bool  # leaves the view
     what: str
     why: str
     messages: int
-    tokens: int
+    tokens: int  # 0 where they are not counted
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """`shorten` and `compaction` are committed together, under `prefix_rev`; `outline` is what a summary has to
-    complete before there is a compaction; `merge` are the ids of neighbouring checkpoints that have to become one
-    first, so that the next plan finds room. `after` is what is expected of a plan with an outline. `notices` are lines
-    that the user should read; `stuck` is another one: the context stays too full whatever is done (F02)."""
+    """What is committed together, and what is told of it."""
 
     session: str
     prefix_rev: int
     trigger: str
     tier: str
     before: Pressure
-    after: Pressure
+    after: Pressure  # expected, where a summary is pending
     minimum: MinimumContext
-    shorten: tuple[Message, ...] = ()
+    shorten: tuple[Message, ...] = ()  # rows that stay, in shorter forms
     compaction: Compaction | None = None
-    pending_summary: PendingSummary | None = None
-    merge_ids: tuple[int, ...] = ()
+    pending_summary: PendingSummary | None = None  # what a summary has to complete before there is a compaction
+    merge_ids: tuple[int, ...] = ()  # neighbouring checkpoints that become one first, so that the next plan finds room
     planned_changes: tuple[PlannedChange, ...] = ()
-    stuck_reason: str = ""
-    notices: tuple[str, ...] = field(default=())
+    stuck_reason: str = ""  # why the context stays too full whatever is done (F02)
+    notices: tuple[str, ...] = field(default=())  # lines that the user should read
 
     @property
     def has_changes(self) -> bool:
@@ -111,18 +108,17 @@ class CompactionPlan:
 
 @dataclass(frozen=True, slots=True)
 class PendingSummary:
-    """`leaving` are the messages that the new checkpoint covers; `material` what the summary is made of, which is more
-    where a branch's inherited rows leave with them. `earlier` are the sections that stay."""
+    """A compaction that only lacks its summary."""
 
     session: str
     prefix_rev: int
     trigger: str
-    summary_input: SummaryInput
-    removed: RemovedRows
+    summary_input: SummaryInput  # more than `removed` where the inherited rows of a branch leave with them
+    removed: RemovedRows  # what the new checkpoint covers
     retained: RetainedRows
-    earlier_sections: tuple[SummarySection, ...]
-    cut: int
-    replaced_size: PromptSize
+    earlier_sections: tuple[SummarySection, ...]  # those that stay
+    cut: int  # index of the first row that stays
+    replaced_size: PromptSize  # of all rows before the cut
     draft: DraftView
     counter: TokenCounter
 

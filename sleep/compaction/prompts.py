@@ -35,12 +35,11 @@ _OPENING_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class SummaryPrompts:
-    """The texts of `config/prompts/`, or the home's own. `$budget` stands for the tokens that a summary may take; in
-    `prefix` `$until` stands for the beginning of the last message that it is of."""
+    """The texts of `config/prompts/`, or your own. `$budget` is replaced by the tokens that a summary may take."""
 
     summary: str
     merge: str
-    prefix: str
+    prefix: str  # `$until` is replaced by the beginning of the last message that the summary is of
 
 
 @dataclass(frozen=True, slots=True)

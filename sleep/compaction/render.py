@@ -33,12 +33,11 @@ ByteRange = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RemovedRows:
-    """The messages that leave: `rows` as they stood in the view, oldest first, each with an id, by the clock of the
-    home; `tokens` of them."""
+    """The messages that leave the view."""
 
-    rows: tuple[Message, ...]
-    tokens: int
-    places: Mapping[int, LogLocation]
+    rows: tuple[Message, ...]  # as they were in the view, oldest first, each with an id, by the home's clock
+    tokens: int  # of the rows
+    places: Mapping[int, LogLocation]  # where the log has them, by id
 
     @property
     def first_day(self) -> str:

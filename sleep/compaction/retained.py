@@ -25,23 +25,21 @@ _MARKS = 5
 
 @dataclass(frozen=True, slots=True)
 class RetainedRows:
-    """Copies in the order of the view: the person's words and marks as they were said, then protected results. `ids`
-    are the messages they are copies of; `open_ids` those among them that are open requests."""
+    """What stays word for word."""
 
-    copies: tuple[Message, ...] = ()
+    copies: tuple[Message, ...] = ()  # the person's words and marks in the order of the view, then protected results
     size: PromptSize = EMPTY_SIZE
-    message_ids: tuple[int, ...] = ()
-    open_request_ids: tuple[int, ...] = ()
+    message_ids: tuple[int, ...] = ()  # of the messages that they are copies of
+    open_request_ids: tuple[int, ...] = ()  # those of open requests among them
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionLimits:
-    """Uncorrected tokens: the `room` that is left for copies, the most that the person's `words` take of it, and what
-    open `requests` may take however little room there is."""
+    """Uncorrected tokens."""
 
-    room: int
-    user_messages: int
-    open_requests: int
+    room: int  # for all copies
+    user_messages: int  # the most that the person's words take of it
+    open_requests: int  # what these may take however little room there is
 
 
 def choose_retained_rows(

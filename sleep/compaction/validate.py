@@ -55,10 +55,10 @@ _ORDER = [
 
 @dataclass(frozen=True, slots=True)
 class CheckedSummary:
-    """A summary with what it had left out at its end: `restored` are the lines that were added."""
+    """A summary with what it had left out at its end."""
 
     text: str
-    restored: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()  # the lines that were added
 
 
 @dataclass(frozen=True, slots=True)

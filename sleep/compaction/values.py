@@ -24,19 +24,16 @@ from sleep.compaction.budget import SleepBudget
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    """What a plan is made under. `fixed` is what surrounds the history (rules, persona, pins, tools), `adding` what the
-    next request adds to it; above `threshold` something has to be done, down to `target` if that can be reached.
-    Results of `protected` tools are never lost: the last one of each stays in view. What stands for messages that leave
-    tells their days by the clock of `zone`, the home's."""
+    """What a plan is measured by."""
 
     budgets: RequestBudgets
     counter: TokenCounter
-    fixed: PromptSize = EMPTY_SIZE
-    adding: PromptSize = EMPTY_SIZE
-    target: float = 0.30
-    threshold: float = 0.80
-    protected_tools: frozenset[str] = frozenset()
-    zone: tzinfo = UTC
+    fixed: PromptSize = EMPTY_SIZE  # what surrounds the history: rules, persona, pins, tools
+    adding: PromptSize = EMPTY_SIZE  # what the next request adds to it
+    target: float = 0.30  # how far to come down, if that can be reached
+    threshold: float = 0.80  # above it something has to be done
+    protected_tools: frozenset[str] = frozenset()  # the last result of each stays in view
+    zone: tzinfo = UTC  # the home's; days are told by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,74 +121,63 @@ SummaryTier = Literal["full", "partial", "extractive", "ends", "floor"]
 
 @dataclass(frozen=True, slots=True)
 class SummaryInput:
-    """What a summary is made of.
-
-    `rows` leave the view, oldest first, by the clock of the home; `places` tell where the log has them whole. `tasks`
-    are the words of open requests and to-dos, which have to survive; `earlier` is what the summaries that stay say, so
-    that it is not said again; `known` what the journal has of today; `focus` what the person asked to keep in mind.
-    `budget` is the most that the summary may take, in tokens, `restored` what may be appended to it word for word.
-    `depth` is 1 where `rows` are original messages, 2 where they are summaries."""
+    """What a summary is made of."""
 
     session: str
     scope: str
-    rows: tuple[Message, ...]
-    places: Mapping[int, LogLocation]
-    budget: int
-    tasks: tuple[str, ...] = ()
-    earlier_summaries: str = ""
-    known_facts: tuple[str, ...] = ()
-    focus: str = ""
-    depth: int = 1
-    restored_max_tokens: int = 800
+    rows: tuple[Message, ...]  # those that leave the view, oldest first, by the home's clock
+    places: Mapping[int, LogLocation]  # where the log has them whole
+    budget: int  # the most that the summary may take, in tokens
+    tasks: tuple[str, ...] = ()  # words of open requests and to-dos, which have to survive
+    earlier_summaries: str = ""  # what the summaries that stay say, so that it is not said again
+    known_facts: tuple[str, ...] = ()  # what the journal has of today
+    focus: str = ""  # what the person asked to keep in mind
+    depth: int = 1  # 1: `rows` are original messages, 2: they are summaries
+    restored_max_tokens: int = 800  # what may be appended word for word
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What stands for messages that left. `text` is checked, its boundary tags escaped, what verification re-added
-    (`restored`) at its end. `key_facts` lists decisions, preferences, entities and identifiers; `memories` are durable
-    facts for the journal. `failures` tell why better tiers were not used, one line each; `attempts` counts model
-    calls; tier "floor" tells nothing at all; `cost_usd` is None where one of them has no known price."""
+    """What takes the place of messages that left."""
 
-    text: str
-    tier: SummaryTier | Strategy
+    text: str  # checked, boundary tags escaped, what verification added again at its end
+    tier: SummaryTier | Strategy  # "floor", or a strategy without summaries: no text
     tokens: int
-    memories: tuple[str, ...] = ()
+    memories: tuple[str, ...] = ()  # durable facts for the journal
+    # decisions, preferences, entities, identifiers
     key_facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     restored: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()  # why better tiers were not used, a line each
     model: str = ""
-    attempts: int = 0
-    cost_usd: float | None = 0.0
+    attempts: int = 0  # model calls
+    cost_usd: float | None = 0.0  # None where one call has no known price
     depth: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """One compaction that is wanted. `live` is the request that the provider has in its cache, if any; `plain` asks no
-    model; `purse` is what a sleep may still spend. Where pressure is below `above` once its turn has come (somebody
-    else's compaction came first), nothing is done."""
+    """One compaction to make."""
 
     session: str
     trigger: str
     terms: CompactionLimits
     focus: str = ""
-    cached_prompt: CachedPrompt | None = None
-    without_model: bool = False
-    min_pressure: float = 0.0
-    sleep_budget: SleepBudget | None = None
+    cached_prompt: CachedPrompt | None = None  # the request that the provider has in its cache
+    without_model: bool = False  # asks no model
+    min_pressure: float = 0.0  # below it, once its turn has come, nothing is done
+    sleep_budget: SleepBudget | None = None  # what a sleep may still spend
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What came of it: pressure before and after, the checkpoints made, oldest first, and lines for the person. `stuck`
-    says why the context stays too full, where it does (F02); `busy`: another process is at it."""
+    """What came of a request."""
 
     before: Pressure
     after: Pressure
-    checkpoints: tuple[Checkpoint, ...] = ()
-    notices: tuple[str, ...] = ()
-    stuck_reason: str = ""
-    busy: bool = False
+    checkpoints: tuple[Checkpoint, ...] = ()  # those made, oldest first
+    notices: tuple[str, ...] = ()  # lines for the person
+    stuck_reason: str = ""  # why the context stays too full, where it does (F02)
+    busy: bool = False  # another process is at it
 
     @property
     def message_count(self) -> int:
@@ -205,27 +191,27 @@ class CompactionResult:
 
 @dataclass(frozen=True, slots=True)
 class CachedPrompt:
-    """The last request of a session, which its provider has in its cache; `prompt_tokens` of it, as they are billed."""
+    """The last request of a session, which its provider has in its cache."""
 
     model: str
     request: ModelRequest
-    prompt_tokens: int
+    prompt_tokens: int  # as they are billed
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryEstimate:
-    """About what a summary takes. `usd` is None where no price is known."""
+    """About what a summary takes."""
 
     model: str
     calls: int
     input_tokens: int
     output_tokens: int
-    usd: float | None
+    usd: float | None  # None where no price is known
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerLimits:
-    """After `failures` in a row no model is asked for `cool_down`; then one try is let through."""
+    """When models are left alone."""
 
-    failures: int
-    cool_down: timedelta
+    failures: int  # so many in a row
+    cool_down: timedelta  # how long nobody is asked; then one try is let through

@@ -136,13 +136,13 @@ _NOT_STANDING = frozenset({"summary", "task", "guest"})
 
 @dataclass(frozen=True, slots=True)
 class DayNote:
-    """What `MemoryFiles.note` is given: lines for one scope's file of a day, with a header; `key` is deterministic."""
+    """Lines for one scope's file of a day, with a header."""
 
     scope: str
     day: date
-    time: str
+    time: str  # the header
     lines: tuple[str, ...]
-    key: str
+    key: str  # deterministic
 
 
 def build_day_notes(entries: Sequence[JournalEntry], zone: tzinfo) -> list[DayNote]:

@@ -54,14 +54,14 @@ PHASES = ("extract", "score", "consolidate", "curate", "compact")
 
 @dataclass(frozen=True, slots=True)
 class CompactedSession:
-    """What compacting one session came to, for the report; tokens of the whole prompt. `checkpoints` are those made."""
+    """What compacting one session came to, for the report."""
 
     message_count: int
-    tokens_before: int
+    tokens_before: int  # of the whole prompt
     tokens_after: int
     cost_usd: float | None
     tier: str
-    checkpoints: tuple[int, ...] = ()
+    checkpoints: tuple[int, ...] = ()  # those made
 
 
 PhaseFunction = Callable[[int, PhaseResult, datetime], Awaitable[None]]

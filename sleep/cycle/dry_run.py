@@ -58,31 +58,31 @@ class FullSession:
 
 @dataclass(frozen=True, slots=True)
 class SleepForecast:
-    """`pending` entries wait to become memories, `unscored` of them to be weighed, `planned` batches of changes were
-    decided on and not made. `model` is "" where none would be asked; `usd` is None where no price is known."""
+    """What a sleep would do."""
 
     unread: tuple[UnreadSession, ...]
-    pending: int
-    unscored: int
-    planned: int
+    pending: int  # entries that wait to become memories
+    unscored: int  # those of them that wait to be weighed
+    planned: int  # batches of changes decided on and not made
     full: tuple[FullSession, ...]
-    model: str
+    model: str  # "" where none would be asked
     calls: int
     tokens: int
-    usd: float | None
+    usd: float | None  # None where no price is known
 
 
 @dataclass(frozen=True, slots=True)
 class SleepDryRun:
-    """`model` reads, weighs and judges; `compaction` tells what would be done to a session, None for nothing."""
+    """Counts what waits."""
 
     conversation: Conversation
     log: LogReaderPort
     journal: Journal
     consolidations: ConsolidationsPort
     extractor: Extractor
-    model: Callable[[], Model]
+    model: Callable[[], Model]  # extracts, weighs and judges
     cost: CostFunction
+    # what would be done to a session, None for nothing
     compaction: Callable[[str], Awaitable[tuple[CompactionPlan, SummaryEstimate | None] | None]]
 
     async def run(self) -> SleepForecast:

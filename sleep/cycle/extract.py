@@ -47,19 +47,16 @@ _PASSING = ("rate_limit", "overload", "auth", "budget", "network")
 
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    """What a batch of messages taught: `read` messages with words in them, the `entries` found, `rejected` answers of
-    the model that could not be used, each with its reason; `model` "" where the rules read, and `failed` where that is
-    because the model was of no use: `passing` if it may serve the next time. `cost_usd` is None where no price is
-    known."""
+    """What a batch of messages taught."""
 
-    read_count: int
+    read_count: int  # messages with words in them
     entries: tuple[JournalEntry, ...]
-    rejected: tuple[str, ...] = ()
-    model: str = ""
+    rejected: tuple[str, ...] = ()  # why answers of the model could not be used
+    model: str = ""  # "" where the rules read
     calls: int = 0
-    cost_usd: float | None = 0.0
-    failed: bool = False
-    is_temporary_failure: bool = False
+    cost_usd: float | None = 0.0  # None where no price is known
+    failed: bool = False  # the model was of no use, and the rules read
+    is_temporary_failure: bool = False  # it may serve the next time
 
 
 def learn_from_all(session: str) -> bool:

@@ -25,12 +25,11 @@ _ANSWER_TOKENS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class JsonAnswer:
-    """`items` are the JSON objects of an answer, None where there is none to use, and `why` says so in a few words;
-    `cost_usd` is None where no price is known."""
+    """A model's answer."""
 
-    items: tuple[dict[str, Any], ...] | None
-    cost_usd: float | None = 0.0
-    failure: str = ""
+    items: tuple[dict[str, Any], ...] | None  # its JSON objects; None where there is none to use
+    cost_usd: float | None = 0.0  # None where no price is known
+    failure: str = ""  # why there is none to use
 
 
 class JsonLinesModel:

@@ -44,11 +44,11 @@ DATED_LINE = lazy_regex(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[
 
 @dataclass(frozen=True, slots=True)
 class MemoryLine:
-    """A line of sleep's under a section's heading; the smallest `rank` comes first."""
+    """A line of sleep's under a section's heading."""
 
     text: str
     section: str
-    rank: tuple[float, int, str]
+    rank: tuple[float, int, str]  # the smallest comes first
 
 
 def normalise_line(line: str, *, folded: bool = True) -> str:
@@ -61,10 +61,10 @@ def normalise_line(line: str, *, folded: bool = True) -> str:
 
 @dataclass(slots=True)
 class _Section:
-    """`heading` is None before the first one; `mine` where sleep wrote it; `lines` are those that stay."""
+    """A heading with the lines that stay below it."""
 
-    heading: str | None
-    mine: bool
+    heading: str | None  # None before the first one
+    mine: bool  # sleep wrote the heading
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -75,10 +75,10 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """`ours` are sleep's lines as they stand, each with the section it stands in."""
+    """MEMORY.md taken apart."""
 
     sections: tuple[_Section, ...]
-    own_lines: tuple[tuple[str, str], ...]
+    own_lines: tuple[tuple[str, str], ...]  # sleep's lines, each with its section
     line_end: str  # of a line
 
     @classmethod

@@ -15,23 +15,20 @@ def _nobody(_: PhaseResult) -> None:
 
 @dataclass(slots=True)
 class PhaseResult:
-    """`read` and `written` are messages and entries (extract), checkpoints and entries (settle), sessions looked at and
-    compacted (compact), entries judged and weighed anew (score), or entries read and memories learned (consolidate);
-    `waiting` is what was not read to its end. `cost_usd` is None once a price is not known. `more` is a phase's own.
-    `passed_over` counts statements in what nothing was saved from, and `learnable` says that there was something to
-    learn in it for sure (extract). `follow` is called with each step that is done."""
+    """What one phase did."""
 
-    read_count: int = 0
-    written_count: int = 0
-    repeated_count: int = 0
-    waiting_count: int = 0
+    read_count: int = 0  # messages, checkpoints, sessions or entries, as the phase reads them
+    written_count: int = 0  # entries, sessions compacted, weights or memories
+    repeated_count: int = 0  # entries that the journal had already
+    waiting_count: int = 0  # what was not read to its end
     calls: int = 0
-    cost_usd: float | None = 0.0
+    cost_usd: float | None = 0.0  # None once a price is not known
     rejected: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    details: dict[str, Any] = field(default_factory=dict)
-    unlearned_count: int = 0
-    had_learnable: bool = False
+    details: dict[str, Any] = field(default_factory=dict)  # a phase's own counts
+    unlearned_count: int = 0  # statements in what nothing was saved from (extract)
+    had_learnable: bool = False  # there was something to learn in it for sure (extract)
+    # called with each step that is done
     on_progress: Callable[[PhaseResult], None] = field(default=_nobody, repr=False, compare=False)
 
     def report_progress(self) -> None:

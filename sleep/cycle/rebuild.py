@@ -89,11 +89,11 @@ _EVERYTHING = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ReextractionResult:
-    """`read` messages with words in them, `learned` entries that are new, and per session what went wrong."""
+    """What reading again came to."""
 
-    read_count: int = 0
-    learned_count: int = 0
-    notes: tuple[str, ...] = ()
+    read_count: int = 0  # messages with words in them
+    learned_count: int = 0  # entries that are new
+    notes: tuple[str, ...] = ()  # what went wrong, by session
 
 
 class Reextraction:

@@ -26,27 +26,26 @@ _COMMITTED = ("live", "masked", "absorbed")
 
 @dataclass(frozen=True, slots=True)
 class SleepUndoResult:
-    """What taking a sleep back came to: how many changes of memories and how many journal entries, the targets of the
-    edits (see `Edit`), the sessions whose compactions are undone, and a line for each thing that was left."""
+    """What undoing a sleep came to."""
 
     cycle: SleepReport
-    memory_count: int
-    entry_count: int
-    edits: tuple[str, ...]
-    sessions: tuple[str, ...]
-    not_undone: tuple[str, ...]
+    memory_count: int  # changes of memories
+    entry_count: int  # journal entries
+    edits: tuple[str, ...]  # the targets of the edits
+    sessions: tuple[str, ...]  # those whose compactions are undone
+    not_undone: tuple[str, ...]  # a line for each thing that was left
 
 
 @dataclass(frozen=True, slots=True)
 class SleepUndo:
-    """`undo_compaction` takes back a session's compactions from this checkpoint on; it raises `UsageError` where that
-    cannot be."""
+    """Undoes sleeps."""
 
     journal: Journal
     consolidations: ConsolidationsPort
     memories: Memories
     files: MemoryFilesPort
     conversation: Conversation
+    # undoes a session's compactions from this checkpoint on; raises `UsageError` where that cannot be
     undo_compaction: Callable[[str, int], Awaitable[object]]
 
     async def undo_last_sleep(self, now: datetime) -> SleepUndoResult:

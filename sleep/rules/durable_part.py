@@ -47,25 +47,23 @@ _SUBJECT = load_pattern("clauses", "subject")
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """A part of a sentence: where it stands, whether it `states` something, what it weighs, whether its subject `hangs`
-    on what was said before, whether it is `whole` by itself, and whether it is `small` talk."""
+    """A part of a sentence."""
 
     start: int
     end: int
-    states: bool
+    states: bool  # it states something
     weight: float
-    hangs: bool
-    whole: bool
-    small: bool
+    hangs: bool  # its subject depends on what was said before
+    whole: bool  # it can be understood by itself
+    small: bool  # small talk
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceContext:
-    """What stands around a sentence. `announced`: the sentence before said that this is a correction; `follows`: it
-    told something, which "she" or "it" may go on with; `noted`: whoever was told took note."""
+    """What is around a sentence."""
 
-    after_announcement: bool = False
-    was_acknowledged: bool = False
+    after_announcement: bool = False  # the sentence before said that this is a correction
+    was_acknowledged: bool = False  # the assistant took note of it
 
 
 def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:

@@ -130,14 +130,13 @@ _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 @dataclass(frozen=True, slots=True)
 class ExtractedStatement:
-    """What is worth keeping, word for word; `importance` 0 to 1. `corrects` what was said before; `hangs` on what was
-    said before, since its subject is only a pronoun."""
+    """What is worth keeping, word for word."""
 
     kind: StatementKind
     content: str
-    importance: float
-    is_correction: bool = False
-    needs_context: bool = False
+    importance: float  # 0 to 1
+    is_correction: bool = False  # of what was said before
+    needs_context: bool = False  # its subject is only a pronoun
 
 
 def extract_statements(text: str, *, was_acknowledged: bool = False) -> list[ExtractedStatement]:
@@ -227,23 +226,22 @@ _TOOK_NOTE = load_pattern("answers", "took_note")
 
 @dataclass(frozen=True, slots=True)
 class SourcedStatement:
-    """`found` with its text as it is to be kept, and the messages that it is from, the person's own first."""
+    """A statement as it is to be kept."""
 
     statement: ExtractedStatement
     record: LogRecord
-    sources: tuple[int, ...]
+    sources: tuple[int, ...]  # the messages that it is from, the person's own first
 
 
 @dataclass(slots=True)
 class _ConversationState:
-    """What a message is understood by: the assistant's last, the person's last, and a game that goes on;
-    `told`: the person's last told something, `noted`: the assistant took note of what is heard."""
+    """What a message is understood by."""
 
-    assistant: LogRecord | None = None
-    user: LogRecord | None = None
-    play_until: datetime | None = None
-    noted: bool = False
-    told: bool = False
+    assistant: LogRecord | None = None  # the assistant's last message
+    user: LogRecord | None = None  # the person's last message
+    play_until: datetime | None = None  # a game goes on until then
+    noted: bool = False  # the assistant took note of what is read
+    told: bool = False  # the person's last message told something
 
 
 def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) -> list[SourcedStatement]:

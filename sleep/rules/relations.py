@@ -41,12 +41,11 @@ def is_single_relation(relation: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Somebody or something that a sentence speaks of. `name` is "" where only `alias` ("my sister") is said; `rest` is
-    what is said of it, beginning with a verb, or, where it `owns` something, with that."""
+    """Somebody or something that a sentence speaks of."""
 
-    name: str
+    name: str  # "" where only `alias` ("my sister") is said
     kind: EntityKind | None
-    said_of_it: str
+    said_of_it: str  # begins with a verb or, of a possession, with that
     relation: str = ""
     alias: str = ""
     is_possessive: bool = False
@@ -108,12 +107,12 @@ def _is_no_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AttributeClaim:
-    """An attribute that was told: `several` may hold at once; `over` where it was told that it does not hold."""
+    """An attribute that was told."""
 
     name: str
     value: str
-    is_multi_valued: bool = False
-    is_ended: bool = False
+    is_multi_valued: bool = False  # several may hold at once
+    is_ended: bool = False  # it was told that it no longer holds
 
 
 def find_attributes(mention: Mention) -> list[AttributeClaim]:
@@ -169,11 +168,11 @@ def _ignored() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSlot:
-    """`value` is what is said of the `matter` of `subject`, folded."""
+    """A matter of which a subject has one at a time."""
 
     attribute: str
     subject: str
-    value: str
+    value: str  # what is said of it, folded
 
 
 def find_slots(text: str) -> list[AttributeSlot]:

@@ -57,10 +57,10 @@ _MARK = lazy_regex(r"[?？؟]\W*$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`words` as they were written, `own` as long as that, without what is quoted in it."""
+    """A sentence."""
 
-    text: str
-    own_text: str
+    text: str  # as it was written
+    own_text: str  # as long as `text`, without what is quoted in it
 
     @property
     def is_question(self) -> bool:

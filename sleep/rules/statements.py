@@ -58,20 +58,17 @@ _POSSESSIVE = lazy_regex(r"['’]s\b|s['’](?=\s)")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`content` are its words but for small ones, numbers, days and marks of change, as stems; `main` those of the
-    clauses in which something changes, or of its main clause; `names` those that are written as names. `values` are
-    ("number", "900"), ("day", "day3"), ...; `old` what it says is no longer so, `likes` 1, -1 or 0. `words` are all its
-    words in their order."""
+    """What a statement names, by its form."""
 
     text: str
-    words: tuple[str, ...]
-    content_stems: frozenset[str]
-    main_stems: frozenset[str]
-    names: frozenset[str]
-    values: frozenset[tuple[str, str]]
+    words: tuple[str, ...]  # all its words in their order
+    content_stems: frozenset[str]  # words but for small ones, numbers, days and marks of change
+    main_stems: frozenset[str]  # those of the clauses in which something changes, or of its main clause
+    names: frozenset[str]  # those that are written as names
+    values: frozenset[tuple[str, str]]  # ("number", "900"), ("day", "day3"), ...
     main_values: frozenset[tuple[str, str]]
-    replaced: tuple[Statement, ...]
-    sentiment: int
+    replaced: tuple[Statement, ...]  # what it says is no longer so
+    sentiment: int  # 1 likes, -1 dislikes, 0 neither
     says_ended: bool
     is_negated: bool
     says_changed: bool

@@ -46,23 +46,22 @@ class ParsedStatement:
 
 @dataclass(frozen=True, slots=True)
 class MemoryCandidate:
-    """A memory that may have to do with a new entry: `cosine` is how close in meaning, None where nobody measured."""
+    """A memory that may have to do with a new entry."""
 
     id: str
     parsed: ParsedStatement
     said_at: datetime
     until: datetime | None = None
-    cosine: float | None = None
+    cosine: float | None = None  # how close in meaning; None where nobody measured
 
 
 @dataclass(frozen=True, slots=True)
 class EntryDecision:
-    """What becomes of an entry: `same` is the memory that says it already, `against` are those that cannot hold beside
-    it, whichever was said first."""
+    """What becomes of an entry."""
 
     verdict: Verdict
-    same_as: str = ""
-    superseded_ids: tuple[str, ...] = ()
+    same_as: str = ""  # the memory that says it already
+    superseded_ids: tuple[str, ...] = ()  # those that cannot hold beside it, whichever was said first
 
 
 def parse_entry(text: str) -> ParsedStatement:
