@@ -115,7 +115,7 @@ def merge_answers(earlier: SummaryAnswer, found: SummaryAnswer) -> SummaryAnswer
 
 
 def fit_to_tokens(text: str, max_tokens: int, count: Count) -> str:
-    """Whole lines from the start, as many as fit into `most` tokens; the beginning of the first where it does not."""
+    """Whole lines from the start, as many as fit into `max_tokens`; the beginning of the first where it does not."""
     if count(text) <= max_tokens:
         return text
     lines: list[str] = []

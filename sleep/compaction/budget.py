@@ -32,53 +32,53 @@ class SleepBudget:
     def __init__(
         self, max_usd: float, spent_since: Callable[[datetime], float], worst_case_cost: WorstCaseCost
     ) -> None:
-        """`most` US dollars a sleep, 0: no limit; `spent` tells what sleeping has cost since a moment."""
-        self._most = max_usd
+        """`max_usd` a sleep, 0: no limit; `spent_since` tells what sleeping has cost since a moment."""
+        self._max_usd = max_usd
         self._spent = spent_since
-        self._worst = worst_case_cost
+        self._worst_case_cost = worst_case_cost
         self._since: datetime | None = None
-        self._empty = False
+        self._is_exhausted = False
         self._refused = ""
 
     def start(self, now: datetime) -> None:
         """A sleep begins."""
-        self._since, self._empty, self._refused = now, False, ""
+        self._since, self._is_exhausted, self._refused = now, False, ""
 
     def stop(self) -> None:
-        self._since, self._empty, self._refused = None, False, ""
+        self._since, self._is_exhausted, self._refused = None, False, ""
 
     @property
     def is_exhausted(self) -> bool:
         """Whether the sleep that is under way asks no model any more."""
-        return self._empty
+        return self._is_exhausted
 
     @property
     def exhausted_reason(self) -> str:
         if self._refused:
             return f"{self._refused} The rules did the rest"
-        return f"${self._most:.2f} a sleep (sleep.max_usd) were used up; the rules did the rest"
+        return f"${self._max_usd:.2f} a sleep (sleep.max_usd) were used up; the rules did the rest"
 
     def record_refusal(self, error: BudgetExceeded) -> None:
         """A call was refused by the budget of the app. Between sleeps that means nothing, nor does a request that was
         sent too often, which says nothing of others."""
-        if self._since is not None and not self._empty and not isinstance(error, RepeatedRequestBlocked):
-            self._empty, self._refused = True, f"{str(error).partition(' Your message is kept')[0].rstrip('.')}."
+        if self._since is not None and not self._is_exhausted and not isinstance(error, RepeatedRequestBlocked):
+            self._is_exhausted, self._refused = True, f"{str(error).partition(' Your message is kept')[0].rstrip('.')}."
 
     def allows_call(self, model: Model, request: ModelRequest) -> bool:
         """Raises `StoreError` where nobody knows what was spent."""
-        if self._since is None or not self._most or self._empty:
-            return not self._empty
-        worst = self._worst(model, request)
-        self._empty = worst is not None and worst > 0 and self._spent(self._since) + worst > self._most
-        return not self._empty
+        if self._since is None or not self._max_usd or self._is_exhausted:
+            return not self._is_exhausted
+        worst = self._worst_case_cost(model, request)
+        self._is_exhausted = worst is not None and worst > 0 and self._spent(self._since) + worst > self._max_usd
+        return not self._is_exhausted
 
 
 class BudgetedModel:
-    """A model for what is done in sleep. Once the purse is empty it passes for the built-in one, whom nobody asks."""
+    """A model for what is done in sleep. Once the budget is used up it passes for the offline one, which is not asked."""
 
     def __init__(self, model: Model, sleep_budget: SleepBudget) -> None:
         self._model = model
-        self._purse = sleep_budget
+        self._sleep_budget = sleep_budget
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ class BudgetedModel:
 
     @property
     def provider(self) -> str:
-        return OFFLINE if self._purse.is_exhausted else self._model.provider
+        return OFFLINE if self._sleep_budget.is_exhausted else self._model.provider
 
     async def limits(self) -> ModelLimits:
         return await self._model.limits()
@@ -99,13 +99,13 @@ class BudgetedModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
-        if not self._purse.allows_call(self._model, request):
-            raise BudgetExceeded(self._purse.exhausted_reason)
+        if not self._sleep_budget.allows_call(self._model, request):
+            raise BudgetExceeded(self._sleep_budget.exhausted_reason)
         try:
             async for event in self._model.stream(request, purpose, session=session, turn=turn):
                 yield event
         except BudgetExceeded as error:
-            self._purse.record_refusal(error)
+            self._sleep_budget.record_refusal(error)
             raise
 
     async def aclose(self) -> None:

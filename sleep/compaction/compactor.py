@@ -57,7 +57,7 @@ class Compactor:
     """Carries compactions out, one at a time for each session."""
 
     def __init__(self, deps: CompactionDeps, tracer: Tracer = NULL_TRACER) -> None:
-        self._means = deps
+        self._deps = deps
         self._tracer = tracer
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -73,52 +73,52 @@ class Compactor:
                 span.set_attributes(made=len(outcome.checkpoints))
             return outcome
 
-    async def _compact(self, order: CompactionRequest) -> CompactionResult:
-        means, work = self._means, CompactionRun(self._means, order)
-        await means.yield_to_chat(order)
-        before = work.measure_pressure()
-        if before.ratio < order.min_pressure:
+    async def _compact(self, request: CompactionRequest) -> CompactionResult:
+        deps, run = self._deps, CompactionRun(self._deps, request)
+        await deps.yield_to_chat(request)
+        before = run.measure_pressure()
+        if before.ratio < request.min_pressure:
             return CompactionResult(before, before)
-        await work.run_plans()
+        await run.run_plans()
         # Too many light messages may take no more than their summary does: that they are fewer is enough.
-        if work.checkpoints and order.trigger != "messages" and work.measure_pressure().ratio >= before.ratio:
-            means.record_failure("the context did not become smaller")
-        await means.yield_to_chat(order)
-        if work.measure_pressure().ratio > order.terms.threshold:
-            work.run_fallback()
-        if work.checkpoints:
-            work.merge_records()
-            if not work.stuck_reason:
+        if run.checkpoints and request.trigger != "messages" and run.measure_pressure().ratio >= before.ratio:
+            deps.record_failure("the context did not become smaller")
+        await deps.yield_to_chat(request)
+        if run.measure_pressure().ratio > request.terms.threshold:
+            run.run_fallback()
+        if run.checkpoints:
+            run.merge_records()
+            if not run.stuck_reason:
                 # At its floor a context is compacted with every message, which is told once (F02).
-                work.add_length_notice()
-            means.sync_journal(means.clock())
-        after = work.measure_pressure()
-        tiers = [one.tier for one in work.checkpoints]
+                run.add_length_notice()
+            deps.sync_journal(deps.clock())
+        after = run.measure_pressure()
+        tiers = [one.tier for one in run.checkpoints]
         # A person waits while an emergency is dealt with: worth a look in the log.
-        level = logging.INFO if order.trigger in ("sleep", "nap", "manual") else logging.WARNING
+        level = logging.INFO if request.trigger in ("sleep", "nap", "manual") else logging.WARNING
         log.log(
             level,
             "compacted",
-            session=order.session,
-            trigger=order.trigger,
+            session=request.session,
+            trigger=request.trigger,
             made=tiers,
             before=before.describe(),
             after=after.describe(),
         )
         return CompactionResult(
-            before, after, tuple(work.checkpoints), tuple(dict.fromkeys(work.notices)), work.stuck_reason, work.busy
+            before, after, tuple(run.checkpoints), tuple(dict.fromkeys(run.notices)), run.stuck_reason, run.busy
         )
 
     async def preview_plan(self, request: CompactionRequest) -> CompactionPlan:
         """What `compact` would do first; changes nothing."""
-        return await self._means.make_plan(request)
+        return await self._deps.make_plan(request)
 
     async def estimate_summary(self, request: CompactionRequest, plan: CompactionPlan) -> SummaryEstimate | None:
         """About what the model call of a plan takes; None where it needs none."""
         if plan.pending_summary is None:
             return None
-        material = plan.pending_summary.summary_input
-        return await self._means.summariser.estimate(material, cached_prompt=request.cached_prompt)
+        summary_input = plan.pending_summary.summary_input
+        return await self._deps.summariser.estimate(summary_input, cached_prompt=request.cached_prompt)
 
 
 SUMMARY_UNUSED_NOTICE = (
@@ -136,80 +136,80 @@ _PAGE = 500
 
 
 class CompactionRun:
-    """One order being carried out."""
+    """One request being carried out."""
 
-    def __init__(self, means: CompactionDeps, order: CompactionRequest) -> None:
-        self._means = means
-        self._order = order
-        self._conversation = means.conversation
+    def __init__(self, deps: CompactionDeps, request: CompactionRequest) -> None:
+        self._deps = deps
+        self._request = request
+        self._conversation = deps.conversation
         self.checkpoints: list[Checkpoint] = []
         self.notices: list[str] = []
         self.stuck_reason = ""
         self.busy = False
 
     def measure_pressure(self) -> Pressure:
-        terms = self._order.terms
-        view = self._conversation.load_view(self._order.session)
+        terms = self._request.terms
+        view = self._conversation.load_view(self._request.session)
         return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
     async def run_plans(self) -> None:
         """Plan and commit until a plan without a merge is carried out, or nothing changes."""
         for _ in range(_MOST_PLANS):
-            await self._means.yield_to_chat(self._order)
-            found = await self._means.make_plan(self._order)
-            await self._means.yield_to_chat(self._order)
-            if self._order.trigger != "manual" and found.minimum.ratio > self._order.terms.threshold:
+            await self._deps.yield_to_chat(self._request)
+            plan = await self._deps.make_plan(self._request)
+            await self._deps.yield_to_chat(self._request)
+            if self._request.trigger != "manual" and plan.minimum.ratio > self._request.terms.threshold:
                 # No summary could bring this down far enough: none is paid for (F02).
                 return
             try:
-                if found.merge_ids:
-                    done = await self._merge(found)
-                elif found.pending_summary is not None:
-                    done = await self._summarise(found)
+                if plan.merge_ids:
+                    done = await self._merge(plan)
+                elif plan.pending_summary is not None:
+                    done = await self._summarise(plan)
                 else:
-                    done = self._commit(found.as_compaction())
+                    done = self._commit(plan.as_compaction())
             except StaleView:
                 # Somebody undid or compacted meanwhile: what stands now is planned for anew.
                 continue
-            self.notices += found.notices
+            self.notices += plan.notices
             if done:
                 return
 
     def run_fallback(self) -> None:
         """What is above the threshold still is brought down without a model, or the person told why it cannot be."""
-        view = self._conversation.load_view(self._order.session)
+        view = self._conversation.load_view(self._request.session)
         ids = [message.id for message in view.messages if message.id is not None]
-        places, now = self._conversation.find_log_places(ids), self._means.clock()
-        found = plan_fallback(view, places, self._order.terms, now, trigger=self._order.trigger)
+        places, now = self._conversation.find_log_places(ids), self._deps.clock()
+        plan = plan_fallback(view, places, self._request.terms, now, trigger=self._request.trigger)
         try:
-            self._commit(found.as_compaction())
+            self._commit(plan.as_compaction())
         except StaleView:
             # What the next call sees is measured again, and shortened then.
             return
-        self.notices += found.notices
-        self.stuck_reason = found.stuck_reason
+        self.notices += plan.notices
+        self.stuck_reason = plan.stuck_reason
 
     def merge_records(self) -> None:
         """Checkpoints without a summary say where messages stand, and one says it for many: beyond the most that may
         stand side by side neighbours become one, which takes no model."""
         while True:
-            view = self._conversation.load_view(self._order.session)
-            live = self._means.live_checkpoints(self._order.session, view.generation)
+            view = self._conversation.load_view(self._request.session)
+            live = self._deps.live_checkpoints(self._request.session, view.generation)
             pair = next((two for two in pairwise(live) if all(one.tier in RECORD_TIERS for one in two)), None)
-            if len(live) <= self._means.policy.max_checkpoints or pair is None:
+            if len(live) <= self._deps.policy.max_checkpoints or pair is None:
                 return
-            told, now = Summary("", "floor", 0), self._means.clock()
-            joined = merge_checkpoints(view, pair, live, told, self._order.terms.counter, self._order.trigger, now)
+            told, now = Summary("", "floor", 0), self._deps.clock()
+            joined = merge_checkpoints(view, pair, live, told, self._request.terms.counter, self._request.trigger, now)
             try:
                 self._conversation.commit_compaction(joined, now)
             except StaleView:
                 return
 
     def add_length_notice(self) -> None:
-        view = self._conversation.load_view(self._order.session)
+        view = self._conversation.load_view(self._request.session)
         count = sum(
             1
-            for one in self._conversation.checkpoints(self._order.session)
+            for one in self._conversation.checkpoints(self._request.session)
             if one.generation == view.generation and one.state in ("live", "absorbed") and not one.is_merge
         )
         if count >= _MANY and any(one.state == "live" for one in self.checkpoints):
@@ -219,62 +219,60 @@ class CompactionRun:
 
     def _commit(self, compaction: Compaction | None) -> bool:
         if compaction is not None:
-            self.checkpoints.append(self._conversation.commit_compaction(compaction, self._means.clock()))
+            self.checkpoints.append(self._conversation.commit_compaction(compaction, self._deps.clock()))
         return True
 
-    async def _summarise(self, found: CompactionPlan) -> bool:
+    async def _summarise(self, plan: CompactionPlan) -> bool:
         """Raises `StaleView`."""
-        outline = found.pending_summary
-        assert outline is not None
-        ids = (outline.removed.rows[0].id or 0, outline.removed.rows[-1].id or 0)
-        started = self._begin(found, ids)
+        pending = plan.pending_summary
+        assert pending is not None
+        ids = (pending.removed.rows[0].id or 0, pending.removed.rows[-1].id or 0)
+        started = self._begin(plan, ids)
         if started is None:
             self.busy = True
             return True
         committed = False
         try:
-            summary = await self._ask(outline.summary_input, self._order.cached_prompt)
-            await self._means.yield_to_chat(self._order)
-            compaction = replace(outline.complete(summary, self._means.clock()), started_id=started)
-            self.checkpoints.append(self._conversation.commit_compaction(compaction, self._means.clock()))
-            committed = True
+            summary = await self._ask(pending.summary_input, self._request.cached_prompt)
+            await self._deps.yield_to_chat(self._request)
+            compaction = replace(pending.complete(summary, self._deps.clock()), started_id=started)
+            committed = self._commit(compaction)
         finally:
             if not committed:
-                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._means.clock())
+                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._deps.clock())
         return True
 
-    async def _merge(self, found: CompactionPlan) -> bool:
+    async def _merge(self, plan: CompactionPlan) -> bool:
         """The two checkpoints that the plan names become one; another plan is needed then. Raises `StaleView`."""
-        view = self._conversation.load_view(self._order.session)
-        live = self._means.live_checkpoints(self._order.session, view.generation)
-        pair = [one for one in live if one.id in found.merge_ids]
-        started = self._begin(found, (pair[0].from_message_id, pair[1].to_message_id))
+        view = self._conversation.load_view(self._request.session)
+        live = self._deps.live_checkpoints(self._request.session, view.generation)
+        pair = [one for one in live if one.id in plan.merge_ids]
+        started = self._begin(plan, (pair[0].from_message_id, pair[1].to_message_id))
         if started is None:
             self.busy = True
             return True
         committed = False
-        counter = self._order.terms.counter
+        counter = self._request.terms.counter
         try:
-            material = await self._material_of(pair, found)
-            summary = reuse_single_summary(pair, counter) if material.depth > 1 else None
-            summary = summary or await self._ask(material, None)
-            compaction = merge_checkpoints(view, pair, live, summary, counter, self._order.trigger, self._means.clock())
-            self.checkpoints.append(
-                self._conversation.commit_compaction(replace(compaction, started_id=started), self._means.clock())
+            summary_input = await self._material_of(pair, plan)
+            summary = reuse_single_summary(pair, counter) if summary_input.depth > 1 else None
+            summary = summary or await self._ask(summary_input, None)
+            compaction = merge_checkpoints(
+                view, pair, live, summary, counter, self._request.trigger, self._deps.clock()
             )
-            committed = True
+            committed = self._commit(replace(compaction, started_id=started))
         finally:
             if not committed:
-                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._means.clock())
+                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._deps.clock())
         return False
 
-    async def _material_of(self, pair: list[Checkpoint], found: CompactionPlan) -> SummaryInput:
+    async def _material_of(self, pair: list[Checkpoint], plan: CompactionPlan) -> SummaryInput:
         """The original messages of two checkpoints where they fit one call, else the summaries made of originals."""
-        outline = found.pending_summary
-        budget = outline.summary_input.budget if outline else 0
-        restored = outline.summary_input.restored_max_tokens if outline else 0
-        most = await self._means.summariser.max_chunk_tokens()
-        counter = self._order.terms.counter
+        pending = plan.pending_summary
+        budget = pending.summary_input.budget if pending else 0
+        restored = pending.summary_input.restored_max_tokens if pending else 0
+        most = await self._deps.summariser.max_chunk_tokens()
+        counter = self._request.terms.counter
         rows = self._originals(pair, most)
         if rows:
             return SummaryInput(pair[0].session, pair[0].scope, rows, {}, budget, restored_max_tokens=restored)
@@ -285,39 +283,38 @@ class CompactionRun:
         take more than `most` tokens, or where more was summarised than they cover."""
         if any(one.key_facts.get("inherited") for one in pair):
             return ()
-        counter = self._order.terms.counter
+        counter = self._request.terms.counter
         rows: tuple[Message, ...] = ()
         before = pair[1].to_message_id + 1
         while before > pair[0].from_message_id:
-            page = self._means.recent_records(pair[0].scope, session=pair[0].session, limit=_PAGE, before_id=before)
-            rows = (*(row.in_timezone(self._order.terms.zone) for row in collect_originals(page, pair)), *rows)
+            page = self._deps.recent_records(pair[0].scope, session=pair[0].session, limit=_PAGE, before_id=before)
+            rows = (*(row.in_timezone(self._request.terms.zone) for row in collect_originals(page, pair)), *rows)
             if sum(counter.count_message(row) for row in rows) > most:
                 return ()
             before = page[0].id if page else 0
         return rows
 
-    def _begin(self, found: CompactionPlan, ids: tuple[int, int]) -> int | None:
-        now = self._means.clock()
+    def _begin(self, plan: CompactionPlan, ids: tuple[int, int]) -> int | None:
+        now = self._deps.clock()
         return self._conversation.begin_compaction(
-            found.session,
-            found.prefix_rev,
-            found.trigger,
+            plan.session,
+            plan.prefix_rev,
+            plan.trigger,
             ids,
-            self._means.lease_holder,
-            now + self._means.lease_duration,
+            self._deps.lease_holder,
+            now + self._deps.lease_duration,
             now,
         )
 
-    async def _ask(self, material: SummaryInput, live: CachedPrompt | None) -> Summary:
-        purse = self._order.sleep_budget
-        plain = (
-            self._order.without_model or not self._means.may_call_model() or (purse is not None and purse.is_exhausted)
+    async def _ask(self, summary_input: SummaryInput, live: CachedPrompt | None) -> Summary:
+        sleep_budget = self._request.sleep_budget
+        exhausted = sleep_budget is not None and sleep_budget.is_exhausted
+        plain = self._request.without_model or exhausted or not self._deps.may_call_model()
+        summary = await self._deps.summariser.summarise(
+            summary_input, cached_prompt=live, without_model=plain, sleep_budget=sleep_budget
         )
-        summary = await self._means.summariser.summarise(
-            material, cached_prompt=live, without_model=plain, sleep_budget=purse
-        )
-        if not plain and not (purse is not None and purse.is_exhausted):
-            self._means.record_summary(summary)
+        if not plain and not (sleep_budget is not None and sleep_budget.is_exhausted):
+            self._deps.record_summary(summary)
             if summary.failures and summary.tier not in MODEL_TIERS:
                 self.notices.append(SUMMARY_UNUSED_NOTICE.format(why=summary.failures[-1]))
         return summary
@@ -351,42 +348,42 @@ class CompactionDeps:
     # returns once nobody waits for an answer, or after some seconds
     wait_until_idle: Callable[[], Awaitable[None]] | None = None
 
-    async def yield_to_chat(self, order: CompactionRequest) -> None:
+    async def yield_to_chat(self, request: CompactionRequest) -> None:
         """Between two steps: whoever said something meanwhile is answered first, unless they wait for this."""
-        if self.wait_until_idle is not None and order.trigger in _BACKGROUND_TRIGGERS:
+        if self.wait_until_idle is not None and request.trigger in _BACKGROUND_TRIGGERS:
             await self.wait_until_idle()
 
     # ------------------------------------------------------------------------------------------------------------- plan
 
-    async def make_plan(self, order: CompactionRequest) -> CompactionPlan:
+    async def make_plan(self, request: CompactionRequest) -> CompactionPlan:
         """What would be done first; changes nothing, and gives way between its steps."""
-        view = self.conversation.load_view(order.session)
-        await self.yield_to_chat(order)
+        view = self.conversation.load_view(request.session)
+        await self.yield_to_chat(request)
         ids = [message.id for message in view.messages if message.id is not None]
-        places, keeping = self.conversation.find_log_places(ids), self._inputs(order, view)
-        await self.yield_to_chat(order)
-        return plan_compaction(view, places, order.terms, self.policy, keeping, self.clock(), trigger=order.trigger)
+        places, inputs = self.conversation.find_log_places(ids), self._inputs(request, view)
+        await self.yield_to_chat(request)
+        return plan_compaction(view, places, request.terms, self.policy, inputs, self.clock(), trigger=request.trigger)
 
     def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
         """The session's live checkpoints, oldest range first."""
-        found = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
-        return tuple(sorted(found, key=lambda one: one.from_message_id))
+        live = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
+        return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
 
-    def _inputs(self, order: CompactionRequest, view: ContextView) -> CompactionInputs:
+    def _inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:
         since = self.clock() - timedelta(days=1)
         known = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
         return CompactionInputs(
-            checkpoints=self.live_checkpoints(order.session, view.generation),
-            open_requests=tuple(self.open_requests(order.session, limit=_MOST_REQUESTS)),
+            checkpoints=self.live_checkpoints(request.session, view.generation),
+            open_requests=tuple(self.open_requests(request.session, limit=_MOST_REQUESTS)),
             tasks=tuple(todo.text for todo in self.open_todos(view.scope)),
             known_facts=tuple(entry.content for entry in known if entry.source_type != "context_synthesis"),
-            focus=order.focus,
+            focus=request.focus,
         )
 
-    # ------------------------------------------------------------------------------------------------------------- fuse
+    # ---------------------------------------------------------------------------------------------------------- breaker
 
     def may_call_model(self) -> bool:
-        """Whether a model may be asked: the fuse is whole, or its cool-down is over and this is the one try."""
+        """Whether a model may be asked: the breaker is closed, or its cool-down is over and this is the one try."""
         return self.breakers.get(SUMMARY_BREAKER).allows_call(self.clock(), self.breaker_limits.cool_down)
 
     def record_failure(self, why: str) -> None:

@@ -1,4 +1,4 @@
-"""A view on paper: rows with their sizes, changed and measured freely before anything is committed."""
+"""A draft of a view: rows with their sizes, changed and measured freely before anything is committed."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class DraftView:
         self.sizes = list(self.stored_sizes)
         self.total_size = sum_sizes(self.sizes)
         self.block_starts = block_starts(self.rows)
-        asked = turn_start(self.rows)
-        self.newest_turn_start = asked if asked >= 0 else self.last_block_start
+        request_start = turn_start(self.rows)
+        self.newest_turn_start = request_start if request_start >= 0 else self.last_block_start
         self.first_message = next(
             (n for n, message in enumerate(self.rows) if not is_compaction_prefix(message)), len(self.rows)
         )
@@ -72,7 +72,7 @@ class DraftView:
         self.rows[index], self.sizes[index] = message, size
 
     def pressure(self, size: PromptSize | None = None) -> Pressure:
-        """The pressure of the sheet, or of a view that adds up to `size`."""
+        """The pressure of the draft, or of a view that adds up to `size`."""
         size = self.total_size if size is None else size
         around = self.limits.fixed + self.limits.adding
         return Pressure(
@@ -109,12 +109,12 @@ class DraftView:
 
     def minimum_context(self) -> MinimumContext:
         """What would be left after everything that can be done."""
-        corrected, asked = self.limits.counter.corrected, set(self.request_indexes)
-        request = sum(min(self.sizes[n].tokens, MIN_REQUEST_TOKENS) for n in asked)
+        corrected, requests = self.limits.counter.corrected, set(self.request_indexes)
+        request = sum(min(self.sizes[n].tokens, MIN_REQUEST_TOKENS) for n in requests)
         rounds = sum(
             min(self.sizes[n].tokens, KEPT_OUTPUT_TOKENS) if self.rows[n].role == "tool" else self.sizes[n].tokens
             for n in range(self.newest_turn_start, len(self.rows))
-            if n not in asked
+            if n not in requests
         )
         frame = self.limits.fixed.tokens + self.limits.adding.tokens
         budgets = self.limits.budgets

@@ -77,7 +77,7 @@ def select_sentences(material: SummaryInput, budget: int, count: Count) -> str:
 
 
 def keep_both_ends(material: SummaryInput, chars_per_end: int = _END_CHARACTERS) -> str:
-    """The first and the last `chars` characters of what was said, and where the rest is: what always can be done."""
+    """The first and the last `chars_per_end` characters of what was said, and where the rest is."""
     said = "\n".join(_headed(row) for row in material.rows if row.content or row.media)
     if len(said) <= 2 * chars_per_end:
         return said

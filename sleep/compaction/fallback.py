@@ -54,27 +54,27 @@ def plan_fallback(
 ) -> CompactionPlan:
     """What to do to `view`; nothing where its pressure is at the target. `places` tells for the messages of the view
     where the log has them; a message that is not in it is never shortened."""
-    sheet = DraftView(view, limits)
-    floor = sheet.minimum_context()
+    draft = DraftView(view, limits)
+    floor = draft.minimum_context()
     notices: list[str] = []
-    after, cut, compaction = sheet.initial_pressure, 0, None
-    if sheet.rows and sheet.initial_pressure.ratio > limits.target:
-        if sheet.newest_turn_pressure().ratio > limits.threshold:
-            notices += _shorten_requests(sheet, places)
-            _shorten_rounds(sheet, places)
-        _shorten_old(sheet, places)
-        cut, compaction = _drop_oldest(sheet, places, view, now, trigger)
-        after = _after(sheet, cut, compaction)
+    after, cut, compaction = draft.initial_pressure, 0, None
+    if draft.rows and draft.initial_pressure.ratio > limits.target:
+        if draft.newest_turn_pressure().ratio > limits.threshold:
+            notices += _shorten_requests(draft, places)
+            _shorten_rounds(draft, places)
+        _shorten_old(draft, places)
+        cut, compaction = _drop_oldest(draft, places, view, now, trigger)
+        after = _after(draft, cut, compaction)
     stuck = ""
     if after.ratio > limits.threshold:
         stuck = f"The context stays at {after.describe()}, and nothing more can be left out. {floor.describe()}"
-    pairs = zip(sheet.rows[cut:], view.messages[cut:], strict=True)
+    pairs = zip(draft.rows[cut:], view.messages[cut:], strict=True)
     return CompactionPlan(
         view.session,
         view.prefix_rev,
         trigger,
         FALLBACK_TIER,
-        sheet.initial_pressure,
+        draft.initial_pressure,
         after,
         floor,
         shorten=tuple(row for row, stored in pairs if row is not stored),
@@ -87,17 +87,17 @@ def plan_fallback(
 # ------------------------------------------------------------------------------------------------------ shorter forms
 
 
-def _shorten_requests(sheet: DraftView, places: Places) -> list[str]:
+def _shorten_requests(draft: DraftView, places: Places) -> list[str]:
     """Step 1, the requests, where they alone are too large. What the user should be told of it."""
     notices: list[str] = []
-    hidden = _show_fewer_pictures(sheet)
+    hidden = _show_fewer_pictures(draft)
     if hidden:
         notices.append(f"{hidden} of the pictures you sent are more than the model can take at once; it knows of them.")
-    for index in _largest(sheet, sheet.request_indexes):
-        if sheet.newest_requests_pressure().ratio <= sheet.limits.threshold:
+    for index in _largest(draft, draft.request_indexes):
+        if draft.newest_requests_pressure().ratio <= draft.limits.threshold:
             break
-        whole = sheet.sizes[index].tokens
-        if _refer(sheet, places, index, max(MIN_REQUEST_TOKENS, sheet.tokens_for_row(index, sheet.limits.target))):
+        whole = draft.sizes[index].tokens
+        if _refer(draft, places, index, max(MIN_REQUEST_TOKENS, draft.tokens_for_row(index, draft.limits.target))):
             notices.append(
                 f"Your message is longer than the model can take at once (about {whole} tokens). It sees the beginning "
                 "and the end, and can look up the rest."
@@ -105,69 +105,69 @@ def _shorten_requests(sheet: DraftView, places: Places) -> list[str]:
     return notices
 
 
-def _show_fewer_pictures(sheet: DraftView) -> int:
+def _show_fewer_pictures(draft: DraftView) -> int:
     """Of the pictures in the requests, the last ones stay named only, until the threshold holds. How many."""
     hidden = 0
-    for index in reversed(sheet.request_indexes):
-        for place in reversed(range(len(sheet.rows[index].media))):
-            if sheet.newest_requests_pressure().ratio <= sheet.limits.threshold:
+    for index in reversed(draft.request_indexes):
+        for place in reversed(range(len(draft.rows[index].media))):
+            if draft.newest_requests_pressure().ratio <= draft.limits.threshold:
                 return hidden
-            media = list(sheet.rows[index].media)
-            if media[place].data and sheet.newest_requests_pressure().fullest_budget != "tokens":
+            media = list(draft.rows[index].media)
+            if media[place].data and draft.newest_requests_pressure().fullest_budget != "tokens":
                 media[place] = replace(media[place], data=None)
-                sheet.replace_row(index, replace(sheet.rows[index], media=tuple(media)))
+                draft.replace_row(index, replace(draft.rows[index], media=tuple(media)))
                 hidden += 1
     return hidden
 
 
-def _shorten_rounds(sheet: DraftView, places: Places) -> None:
+def _shorten_rounds(draft: DraftView, places: Places) -> None:
     """Step 1, the tool rounds: what the model has not seen yet is the last to be cut, and no more than it must."""
-    protected = sheet.protected_results()
-    outputs = [n for n in range(sheet.newest_turn_start, len(sheet.rows)) if sheet.rows[n].role == "tool"]
+    protected = draft.protected_results()
+    outputs = [n for n in range(draft.newest_turn_start, len(draft.rows)) if draft.rows[n].role == "tool"]
     for until, indexes in (
-        (sheet.limits.target, [n for n in outputs if n < sheet.last_block_start]),
-        (sheet.limits.threshold, [n for n in outputs if n >= sheet.last_block_start]),
+        (draft.limits.target, [n for n in outputs if n < draft.last_block_start]),
+        (draft.limits.threshold, [n for n in outputs if n >= draft.last_block_start]),
     ):
-        for index in _largest(sheet, indexes):
-            if sheet.newest_turn_pressure().ratio <= until:
+        for index in _largest(draft, indexes):
+            if draft.newest_turn_pressure().ratio <= until:
                 break
-            _refer(sheet, places, index, _kept_whole(sheet) if index in protected else KEPT_OUTPUT_TOKENS)
+            _refer(draft, places, index, _kept_whole(draft) if index in protected else KEPT_OUTPUT_TOKENS)
 
 
-def _shorten_old(sheet: DraftView, places: Places) -> None:
+def _shorten_old(draft: DraftView, places: Places) -> None:
     """Step 2."""
-    old = range(sheet.first_message, sheet.newest_turn_start)
-    protected = sheet.protected_results()
-    for index in [n for n in old if sheet.sizes[n].images]:
-        if sheet.pressure().ratio <= sheet.limits.target:
+    old = range(draft.first_message, draft.newest_turn_start)
+    protected = draft.protected_results()
+    for index in [n for n in old if draft.sizes[n].images]:
+        if draft.pressure().ratio <= draft.limits.target:
             break
-        sheet.replace_row(index, without_image_data(sheet.rows[index]))
+        draft.replace_row(index, without_image_data(draft.rows[index]))
     for roles, keep in ((("tool",), KEPT_OUTPUT_TOKENS), (("user", "assistant"), KEPT_MESSAGE_TOKENS)):
-        long = [n for n in old if sheet.sizes[n].tokens >= _WORTH * keep and sheet.rows[n].role in roles]
-        for index in _largest(sheet, long):
-            if sheet.pressure().ratio <= sheet.limits.target:
+        long = [n for n in old if draft.sizes[n].tokens >= _WORTH * keep and draft.rows[n].role in roles]
+        for index in _largest(draft, long):
+            if draft.pressure().ratio <= draft.limits.target:
                 break
-            _refer(sheet, places, index, _kept_whole(sheet) if index in protected else keep)
+            _refer(draft, places, index, _kept_whole(draft) if index in protected else keep)
 
 
-def _kept_whole(sheet: DraftView) -> int:
+def _kept_whole(draft: DraftView) -> int:
     """Up to how many tokens a protected result is left as it is: one that fills the context protects nothing."""
-    return max(KEPT_OUTPUT_TOKENS, sheet.limits.budgets.tokens // _SHARE_OF_PROTECTED)
+    return max(KEPT_OUTPUT_TOKENS, draft.limits.budgets.tokens // _SHARE_OF_PROTECTED)
 
 
-def _largest(sheet: DraftView, indexes: Iterable[int]) -> list[int]:
-    return sorted(indexes, key=lambda index: (-sheet.sizes[index].tokens, index))
+def _largest(draft: DraftView, indexes: Iterable[int]) -> list[int]:
+    return sorted(indexes, key=lambda index: (-draft.sizes[index].tokens, index))
 
 
-def _refer(sheet: DraftView, places: Places, index: int, keep: int) -> bool:
+def _refer(draft: DraftView, places: Places, index: int, keep: int) -> bool:
     """Show a row by reference; whether that changed it."""
-    row = sheet.rows[index]
+    row = draft.rows[index]
     place = places.get(row.id) if row.id is not None else None
     if place is None:
         return False
-    shorter = truncate_to_reference(row, place, keep, sheet.limits.counter.count_text)
+    shorter = truncate_to_reference(row, place, keep, draft.limits.counter.count_text)
     if shorter is not row:
-        sheet.replace_row(index, shorter)
+        draft.replace_row(index, shorter)
     return shorter is not row
 
 
@@ -175,22 +175,22 @@ def _refer(sheet: DraftView, places: Places, index: int, keep: int) -> bool:
 
 
 def _drop_oldest(
-    sheet: DraftView, places: Places, view: ContextView, now: datetime, trigger: str
+    draft: DraftView, places: Places, view: ContextView, now: datetime, trigger: str
 ) -> tuple[int, Compaction | None]:
     """Step 3: the index of the first row that stays, and what takes the place of those before it; (0, None) where
     nothing has to go, nothing can, or nothing would be gained."""
-    cut = _cut(sheet)
-    zone, left = sheet.limits.zone, view.messages[sheet.first_message : cut]
+    cut = _cut(draft)
+    zone, left = draft.limits.zone, view.messages[draft.first_message : cut]
     gone = tuple(row.in_timezone(zone) for row in left if row.id is not None and not is_compaction_prefix(row))
     if not cut or not gone:
         return 0, None
-    counter = sheet.limits.counter
+    counter = draft.limits.counter
     summaries = [row for row in view.messages[:cut] if row.is_summary]
-    leaving = RemovedRows(gone, sum_sizes(sheet.stored_sizes[sheet.first_message : cut]).tokens, places)
+    leaving = RemovedRows(gone, sum_sizes(draft.stored_sizes[draft.first_message : cut]).tokens, places)
     records = append_position_record(summaries, leaving, counter, now)
     prefix = (
         *records,
-        *carry_protected_results(sheet, cut, now),
+        *carry_protected_results(draft, cut, now),
     )
     compaction = Compaction(
         session=view.session,
@@ -202,43 +202,43 @@ def _drop_oldest(
         messages_compressed=len(gone),
         prefix=prefix,
         summary=records[-1].content,
-        original_tokens=sum_sizes(sheet.stored_sizes[:cut]).tokens,
+        original_tokens=sum_sizes(draft.stored_sizes[:cut]).tokens,
         compressed_tokens=sum_sizes([message_size(message, counter) for message in prefix]).tokens,
     )
-    after = _after(sheet, cut, compaction).ratio
-    pressure = [round(sheet.initial_pressure.ratio, 4), round(after, 4)]
-    gain = after < sheet.pressure().ratio
+    after = _after(draft, cut, compaction).ratio
+    pressure = [round(draft.initial_pressure.ratio, 4), round(after, 4)]
+    gain = after < draft.pressure().ratio
     return (cut, replace(compaction, key_facts={**leaving.key_facts, "pressure": pressure})) if gain else (0, None)
 
 
-def _cut(sheet: DraftView) -> int:
+def _cut(draft: DraftView) -> int:
     """Index of the first row that stays: the first boundary at which the target holds, preferably before a request,
     at the latest before the last exchange or, where even that leaves the context above the threshold, before the
     newest turn. 0 where nothing has to go or can."""
-    boundaries = [n for n in sheet.block_starts if sheet.first_message < n <= sheet.newest_turn_start]
-    if sheet.pressure().ratio <= sheet.limits.target or not boundaries:
+    boundaries = [n for n in draft.block_starts if draft.first_message < n <= draft.newest_turn_start]
+    if draft.pressure().ratio <= draft.limits.target or not boundaries:
         return 0
-    asked = [n for n in boundaries if sheet.rows[n].role == "user"]
-    exchange = next((n for n in reversed(asked) if n < sheet.newest_turn_start), boundaries[-1])
-    prefix = _prefix_size(sheet)
+    asked = [n for n in boundaries if draft.rows[n].role == "user"]
+    exchange = next((n for n in reversed(asked) if n < draft.newest_turn_start), boundaries[-1])
+    prefix = _prefix_size(draft)
     for candidates in (asked, boundaries):
         gentle = [n for n in candidates if n <= exchange]
-        cut = sheet.find_first_cut(gentle, sheet.limits.target, prefix)
+        cut = draft.find_first_cut(gentle, draft.limits.target, prefix)
         if cut is not None:
             return cut
-    enough = sheet.find_first_cut([exchange], sheet.limits.threshold, prefix)
+    enough = draft.find_first_cut([exchange], draft.limits.threshold, prefix)
     return boundaries[-1] if enough is None else exchange
 
 
-def _prefix_size(sheet: DraftView) -> PromptSize:
+def _prefix_size(draft: DraftView) -> PromptSize:
     """About what will stand for the rows that leave: summaries that stay, a record, copies of protected results."""
     summaries = [
-        n for n in range(sheet.first_message) if sheet.rows[n].is_summary and not is_position_record(sheet.rows[n])
+        n for n in range(draft.first_message) if draft.rows[n].is_summary and not is_position_record(draft.rows[n])
     ]
-    copies = [n for n in sheet.protected_results() if n < sheet.newest_turn_start]
-    return sum_sizes([sheet.sizes[n] for n in (*summaries, *copies)]) + PromptSize(RECORD_TOKENS, RECORD_TOKENS * 4)
+    copies = [n for n in draft.protected_results() if n < draft.newest_turn_start]
+    return sum_sizes([draft.sizes[n] for n in (*summaries, *copies)]) + PromptSize(RECORD_TOKENS, RECORD_TOKENS * 4)
 
 
-def _after(sheet: DraftView, cut: int, compaction: Compaction | None) -> Pressure:
-    prefix = [message_size(message, sheet.limits.counter) for message in compaction.prefix] if compaction else []
-    return sheet.pressure(sum_sizes([*prefix, *sheet.sizes[cut:]]))
+def _after(draft: DraftView, cut: int, compaction: Compaction | None) -> Pressure:
+    prefix = [message_size(message, draft.limits.counter) for message in compaction.prefix] if compaction else []
+    return draft.pressure(sum_sizes([*prefix, *draft.sizes[cut:]]))

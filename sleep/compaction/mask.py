@@ -24,42 +24,42 @@ _LEFT_OF = {"tool": 40, "assistant": KEPT_MESSAGE_TOKENS}
 _VERBOSE = 2
 
 
-def estimate_masking(sheet: DraftView, until: int) -> Pressure:
+def estimate_masking(draft: DraftView, until: int) -> Pressure:
     """What masking the rows before `until` can bring the pressure down to: quicker to tell than to do, since most views
     that are full of words are not helped by it."""
     saved = EMPTY_SIZE
-    for index in range(sheet.first_message, until):
-        size, keep = sheet.sizes[index], _LEFT_OF.get(sheet.rows[index].role)
+    for index in range(draft.first_message, until):
+        size, keep = draft.sizes[index], _LEFT_OF.get(draft.rows[index].role)
         if keep is not None and size.tokens > keep:
             saved += PromptSize(size.tokens - keep, size.bytes, size.images)
-    return sheet.pressure(sheet.total_size - saved)
+    return draft.pressure(draft.total_size - saved)
 
 
-def mask_rows(sheet: DraftView, until: int, places: Mapping[int, LogLocation]) -> list[int]:
+def mask_rows(draft: DraftView, until: int, places: Mapping[int, LogLocation]) -> list[int]:
     """Mask the rows before index `until`: the indexes of those that changed."""
-    calls = calls_by_id(sheet.rows)
-    repeats = _RepeatedCalls(sheet.rows)
-    spared = sheet.protected_results()
+    calls = calls_by_id(draft.rows)
+    repeats = _RepeatedCalls(draft.rows)
+    spared = draft.protected_results()
     changed: list[int] = []
-    for index in range(sheet.first_message, until):
-        row = sheet.rows[index]
+    for index in range(draft.first_message, until):
+        row = draft.rows[index]
         place = places.get(row.id) if row.id is not None else None
         if place is None or index in spared:
             continue
         shorter = row
         if row.role == "tool" and not row.metadata.get("archived"):
-            if sheet.sizes[index].tokens >= _WORTH_MASKING:
+            if draft.sizes[index].tokens >= _WORTH_MASKING:
                 call = calls.get(row.tool_call_id or "")
                 times, latest = repeats.count_repeats(row)
-                tokens = sheet.sizes[index].tokens
-                dated = row.in_timezone(sheet.limits.zone)
+                tokens = draft.sizes[index].tokens
+                dated = row.in_timezone(draft.limits.zone)
                 shorter = mask_tool_result(dated, call, place, tokens, repeats=times, latest=latest)
-        elif row.role == "assistant" and sheet.sizes[index].tokens >= _VERBOSE * KEPT_MESSAGE_TOKENS:
-            shorter = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, sheet.limits.counter.count_text)
-        if sheet.sizes[index].images:
+        elif row.role == "assistant" and draft.sizes[index].tokens >= _VERBOSE * KEPT_MESSAGE_TOKENS:
+            shorter = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, draft.limits.counter.count_text)
+        if draft.sizes[index].images:
             shorter = without_image_data(shorter)
-        if shorter is not row and sheet.would_shrink(index, shorter):
-            sheet.replace_row(index, shorter)
+        if shorter is not row and draft.would_shrink(index, shorter):
+            draft.replace_row(index, shorter)
             changed.append(index)
     return changed
 

@@ -64,58 +64,58 @@ def plan_compaction(
 ) -> CompactionPlan:
     """The plan for `view`; one that changes nothing where nothing can be gained. `places` tells for the messages of the
     view where the log has them; a message that is not in it is never shortened."""
-    sheet = DraftView(view, limits)
-    tail = _preserved(sheet, policy, trigger)
+    draft = DraftView(view, limits)
+    tail = _preserved(draft, policy, trigger)
     if policy.strategy == "mask":
-        return _masked(view, sheet, tail, places, trigger)
+        return _masked(view, draft, tail, places, trigger)
     enough = policy.masking_target(limits.target)
     if (
         policy.strategy == "hybrid"
         and trigger not in _MORE_THAN_MASKS
-        and estimate_masking(sheet, tail).ratio <= enough
+        and estimate_masking(draft, tail).ratio <= enough
     ):
-        masked = _masked(view, sheet, tail, places, trigger)
+        masked = _masked(view, draft, tail, places, trigger)
         if masked.has_changes and masked.after.ratio <= enough:
             return masked
-        sheet = DraftView(view, limits) if masked.has_changes else sheet
-    return _CutPlanner(view, sheet, places, policy, inputs, now, trigger).plan(tail)
+        draft = DraftView(view, limits) if masked.has_changes else draft
+    return _CutPlanner(view, draft, places, policy, inputs, now, trigger).plan(tail)
 
 
-def _preserved(sheet: DraftView, policy: CompactionPolicy, trigger: str) -> int:
+def _preserved(draft: DraftView, policy: CompactionPolicy, trigger: str) -> int:
     """Index at which the preserve window starts: the last messages by number or by weight, whichever is more (by number
     where there are too many), the newest turn always, whole blocks only."""
-    by_number = len(sheet.rows) - policy.preserve_messages
-    room = policy.preserve_share * sheet.limits.budgets.tokens
-    by_weight = len(sheet.rows)
-    for size in reversed(sheet.sizes):
-        room -= sheet.limits.counter.corrected(size.tokens)
+    by_number = len(draft.rows) - policy.preserve_messages
+    room = policy.preserve_share * draft.limits.budgets.tokens
+    by_weight = len(draft.rows)
+    for size in reversed(draft.sizes):
+        room -= draft.limits.counter.corrected(size.tokens)
         if room < 0 or by_weight == 0:
             break
         by_weight -= 1
     wanted = max(
-        sheet.first_message, min(by_number, by_number if trigger == "messages" else by_weight, sheet.newest_turn_start)
+        draft.first_message, min(by_number, by_number if trigger == "messages" else by_weight, draft.newest_turn_start)
     )
-    return max((start for start in sheet.block_starts if start <= wanted), default=sheet.first_message)
+    return max((start for start in draft.block_starts if start <= wanted), default=draft.first_message)
 
 
-def _masked(view: ContextView, sheet: DraftView, tail: int, places: Places, trigger: str) -> CompactionPlan:
-    changed = mask_rows(sheet, tail, places)
-    before = sum(sheet.stored_sizes[n].tokens for n in changed)
+def _masked(view: ContextView, draft: DraftView, tail: int, places: Places, trigger: str) -> CompactionPlan:
+    changed = mask_rows(draft, tail, places)
+    before = sum(draft.stored_sizes[n].tokens for n in changed)
     what = PlannedChange(
         True, "tool output and long answers", "a line each says what it was and where it is", len(changed), before
     )
     rest = PlannedChange(
-        False, "everything else", "masking is enough", len(sheet.rows) - len(changed), sheet.total_size.tokens
+        False, "everything else", "masking is enough", len(draft.rows) - len(changed), draft.total_size.tokens
     )
     return CompactionPlan(
         view.session,
         view.prefix_rev,
         trigger,
         "mask",
-        sheet.initial_pressure,
-        sheet.pressure(),
-        sheet.minimum_context(),
-        shorten=tuple(sheet.rows[n] for n in changed),
+        draft.initial_pressure,
+        draft.pressure(),
+        draft.minimum_context(),
+        shorten=tuple(draft.rows[n] for n in changed),
         planned_changes=(what, rest) if changed else (),
     )
 
@@ -126,20 +126,20 @@ class _CutPlanner:
     def __init__(
         self,
         view: ContextView,
-        sheet: DraftView,
+        draft: DraftView,
         places: Places,
         policy: CompactionPolicy,
-        keeping: CompactionInputs,
+        inputs: CompactionInputs,
         now: datetime,
         trigger: str,
     ) -> None:
-        self.view, self.sheet, self.places = view, sheet, places
-        self.policy, self.keeping, self.now, self.trigger = policy, keeping, now, trigger
-        self.counter = sheet.limits.counter
-        budgets = sheet.limits.budgets
+        self.view, self.draft, self.places = view, draft, places
+        self.policy, self.inputs, self.now, self.trigger = policy, inputs, now, trigger
+        self.counter = draft.limits.counter
+        budgets = draft.limits.budgets
         # Uncorrected tokens below the target, the frame and the answer's room taken off.
-        self.room = max(0, sheet.free_tokens(PromptSize(), sheet.limits.target))
-        self.sections = make_sections(keeping.checkpoints)
+        self.room = max(0, draft.free_tokens(PromptSize(), draft.limits.target))
+        self.sections = make_sections(inputs.checkpoints)
         share = int(self.room * _SHARE_OF_SUMMARIES)
         self.restored = policy.restored_budget(budgets)
         self.budget = max(200, min(policy.summary_budget(budgets), share - self.restored))
@@ -153,32 +153,32 @@ class _CutPlanner:
 
     def plan(self, tail: int) -> CompactionPlan:
         cut = self._cut(tail)
-        zone, left = self.sheet.limits.zone, self.view.messages[self.sheet.first_message : cut]
+        zone, left = self.draft.limits.zone, self.view.messages[self.draft.first_message : cut]
         leaving = tuple(row.in_timezone(zone) for row in left if row.id is not None)
         if not self._worth_it(leaving, cut):
             return self._nothing()
-        outline = self._outline(
+        pending = self._pending(
             cut,
             RemovedRows(
-                leaving, sum_sizes(self.sheet.stored_sizes[self.sheet.first_message : cut]).tokens, self.places
+                leaving, sum_sizes(self.draft.stored_sizes[self.draft.first_message : cut]).tokens, self.places
             ),
         )
-        after = self._after(outline, cut)
-        if self.trigger != "messages" and after.ratio >= self.sheet.initial_pressure.ratio:
+        after = self._after(pending, cut)
+        if self.trigger != "messages" and after.ratio >= self.draft.initial_pressure.ratio:
             return self._nothing()
-        compaction = outline.complete(Summary("", self.policy.strategy, 0), self.now) if self._recorded else None
+        compaction = pending.complete(Summary("", self.policy.strategy, 0), self.now) if self._recorded else None
         return CompactionPlan(
             self.view.session,
             self.view.prefix_rev,
             self.trigger,
             self.policy.strategy if self._recorded else "summary",
-            self.sheet.initial_pressure,
+            self.draft.initial_pressure,
             after,
-            self.sheet.minimum_context(),
+            self.draft.minimum_context(),
             compaction=compaction,
-            pending_summary=None if self._recorded else outline,
+            pending_summary=None if self._recorded else pending,
             merge_ids=() if self._recorded else self._merge(),
-            planned_changes=self._fates(outline, cut),
+            planned_changes=self._changes(pending, cut),
         )
 
     # ---------------------------------------------------------------------------------------------------------- cutting
@@ -186,48 +186,48 @@ class _CutPlanner:
     def _cut(self, tail: int) -> int:
         """Index of the first row that stays: the preserve window's, or a later boundary where the target would not
         hold; at the latest before the last exchange, or before the newest turn where that passes the threshold."""
-        sheet = self.sheet
-        boundaries = [n for n in sheet.block_starts if sheet.first_message < n <= sheet.newest_turn_start]
+        draft = self.draft
+        boundaries = [n for n in draft.block_starts if draft.first_message < n <= draft.newest_turn_start]
         if not boundaries:
-            return sheet.first_message
+            return draft.first_message
         prefix = self._prefix_size()
         if self.policy.strategy == "deletion":
-            found = sheet.find_first_cut(boundaries, sheet.limits.target, prefix)
+            found = draft.find_first_cut(boundaries, draft.limits.target, prefix)
             return boundaries[-1] if found is None else found
-        asked = [n for n in boundaries if sheet.rows[n].role == "user"]
-        exchange = next((n for n in reversed(asked) if n < sheet.newest_turn_start), boundaries[-1])
+        asked = [n for n in boundaries if draft.rows[n].role == "user"]
+        exchange = next((n for n in reversed(asked) if n < draft.newest_turn_start), boundaries[-1])
         later = [n for n in boundaries if tail <= n <= exchange]
-        found = sheet.find_first_cut(later, sheet.limits.target, prefix) if later else None
+        found = draft.find_first_cut(later, draft.limits.target, prefix) if later else None
         if found is not None:
             return found
         if tail > exchange:
             return tail
         return (
-            exchange if sheet.find_first_cut([exchange], sheet.limits.threshold, prefix) is not None else boundaries[-1]
+            exchange if draft.find_first_cut([exchange], draft.limits.threshold, prefix) is not None else boundaries[-1]
         )
 
     def _prefix_size(self) -> PromptSize:
         """About what stands before the tail at the least: summaries and protected results."""
-        sheet = self.sheet
-        tools = [n for n in range(len(sheet.rows)) if sheet.rows[n].name in sheet.limits.protected_tools]
-        last = {sheet.rows[n].name: sheet.sizes[n] for n in tools}
+        draft = self.draft
+        tools = [n for n in range(len(draft.rows)) if draft.rows[n].name in draft.limits.protected_tools]
+        last = {draft.rows[n].name: draft.sizes[n] for n in tools}
         tokens = self._summaries_tokens() + self._open_tokens()
         return sum_sizes(list(last.values())) + PromptSize(tokens, 4 * tokens)
 
     def _open_tokens(self) -> int:
         """What open requests will take, as far as they have room of their own."""
-        wanted = {request.message_id for request in self.keeping.open_requests}
+        wanted = {request.message_id for request in self.inputs.open_requests}
         size = sum_sizes(
             [
-                self.sheet.sizes[n]
-                for n in find_user_messages(self.sheet, self.sheet.newest_turn_start)
+                self.draft.sizes[n]
+                for n in find_user_messages(self.draft, self.draft.newest_turn_start)
                 if self._origin(n) in wanted
             ]
         )
         return min(size.tokens, self.requests_room)
 
     def _origin(self, index: int) -> int:
-        row = self.sheet.rows[index]
+        row = self.draft.rows[index]
         return int(row.metadata.get("carried_from") or row.id or 0)
 
     def _summaries_tokens(self) -> int:
@@ -239,64 +239,64 @@ class _CutPlanner:
 
     def _worth_it(self, leaving: tuple[object, ...], cut: int) -> bool:
         """Whether something leaves, and that is more than what takes its place."""
-        gone = sum_sizes(self.sheet.stored_sizes[self.sheet.first_message : cut]).tokens
+        gone = sum_sizes(self.draft.stored_sizes[self.draft.first_message : cut]).tokens
         return bool(leaving) and (self.trigger == "messages" or gone >= _LEAST_LEAVING)
 
     # -------------------------------------------------------------------------------------------------------- outlining
 
-    def _outline(self, cut: int, leaving: RemovedRows) -> PendingSummary:
-        sheet = self.sheet
-        staying = sum_sizes(sheet.sizes[cut:])
-        copies = self._kept(cut, staying)
-        before = [row for row in self.view.messages[: sheet.first_message] if row.metadata.get("inherited")]
-        inherited = tuple(row.in_timezone(sheet.limits.zone) for row in before)
-        in_view = {*copies.message_ids, *(row.id for row in sheet.rows[cut:])}
-        open_words = tuple(request.text for request in self.keeping.open_requests if request.message_id not in in_view)
-        material = SummaryInput(
+    def _pending(self, cut: int, leaving: RemovedRows) -> PendingSummary:
+        draft = self.draft
+        staying = sum_sizes(draft.sizes[cut:])
+        copies = self._retained(cut, staying)
+        before = [row for row in self.view.messages[: draft.first_message] if row.metadata.get("inherited")]
+        inherited = tuple(row.in_timezone(draft.limits.zone) for row in before)
+        in_view = {*copies.message_ids, *(row.id for row in draft.rows[cut:])}
+        open_words = tuple(request.text for request in self.inputs.open_requests if request.message_id not in in_view)
+        summary_input = SummaryInput(
             session=self.view.session,
             scope=self.view.scope,
             rows=with_changes_described((*inherited, *leaving.rows)),
             places=self.places,
             budget=min(self.budget, max(100, leaving.tokens // 2)),
-            tasks=(*open_words, *self.keeping.tasks),
+            tasks=(*open_words, *self.inputs.tasks),
             earlier_summaries="\n\n".join(section.text for section in self.sections if section.text),
-            known_facts=self.keeping.known_facts,
-            focus=self.keeping.focus,
+            known_facts=self.inputs.known_facts,
+            focus=self.inputs.focus,
             restored_max_tokens=self.restored,
         )
         return PendingSummary(
             self.view.session,
             self.view.prefix_rev,
             self.trigger,
-            material,
+            summary_input,
             leaving,
             copies,
             tuple(self.sections),
             cut,
-            sum_sizes(sheet.stored_sizes[:cut]),
-            sheet,
+            sum_sizes(draft.stored_sizes[:cut]),
+            draft,
             self.counter,
         )
 
-    def _kept(self, cut: int, staying: PromptSize) -> RetainedRows:
+    def _retained(self, cut: int, staying: PromptSize) -> RetainedRows:
         tokens = self._summaries_tokens()
-        room = self.sheet.free_tokens(staying + PromptSize(tokens, 4 * tokens), self.sheet.limits.target)
-        requests = [request.message_id for request in self.keeping.open_requests]
-        newest = find_user_messages(self.sheet, cut)
+        room = self.draft.free_tokens(staying + PromptSize(tokens, 4 * tokens), self.draft.limits.target)
+        requests = [request.message_id for request in self.inputs.open_requests]
+        newest = find_user_messages(self.draft, cut)
         if self.trigger == "messages":
             newest = newest[: self.policy.preserve_messages]
-        most = self.policy.user_budget(self.sheet.limits.budgets)
+        most = self.policy.user_budget(self.draft.limits.budgets)
         order: Sequence[int] = newest
         if self.policy.strategy in ("sliding_window", "deletion"):
             order = ()
         elif self.policy.strategy == "selective":
-            order = rank_by_information(self.sheet, cut)
+            order = rank_by_information(self.draft, cut)
         bounds = RetentionLimits(room, most, self.requests_room)
-        return choose_retained_rows(self.sheet, cut, bounds, requests, order, self.places, self.now)
+        return choose_retained_rows(self.draft, cut, bounds, requests, order, self.places, self.now)
 
     def _merge(self) -> tuple[int, ...]:
         """The two oldest checkpoints, where another one would be too many or find no room."""
-        live = sorted(self.keeping.checkpoints, key=lambda one: one.from_message_id)
+        live = sorted(self.inputs.checkpoints, key=lambda one: one.from_message_id)
         if len(live) < 2:
             return ()
         too_many = len(live) >= self.policy.max_checkpoints
@@ -305,10 +305,10 @@ class _CutPlanner:
 
     # ---------------------------------------------------------------------------------------------------------- telling
 
-    def _after(self, outline: PendingSummary, cut: int) -> Pressure:
-        tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - outline.summary_input.budget)
-        size = outline.retained.size + PromptSize(tokens, 4 * tokens) + sum_sizes(self.sheet.sizes[cut:])
-        return self.sheet.pressure(size)
+    def _after(self, pending: PendingSummary, cut: int) -> Pressure:
+        tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - pending.summary_input.budget)
+        size = pending.retained.size + PromptSize(tokens, 4 * tokens) + sum_sizes(self.draft.sizes[cut:])
+        return self.draft.pressure(size)
 
     def _nothing(self) -> CompactionPlan:
         return CompactionPlan(
@@ -316,23 +316,25 @@ class _CutPlanner:
             self.view.prefix_rev,
             self.trigger,
             "",
-            self.sheet.initial_pressure,
-            self.sheet.initial_pressure,
-            self.sheet.minimum_context(),
+            self.draft.initial_pressure,
+            self.draft.initial_pressure,
+            self.draft.minimum_context(),
         )
 
-    def _fates(self, outline: PendingSummary, cut: int) -> tuple[PlannedChange, ...]:
-        sheet, copies = self.sheet, outline.retained
+    def _changes(self, pending: PendingSummary, cut: int) -> tuple[PlannedChange, ...]:
+        draft, copies = self.draft, pending.retained
         place = "a record of where they stand" if self._recorded else f"a summary of at most {self.budget} tokens"
-        fates = [
+        changes = [
             PlannedChange(
-                True, "older messages", f"{place} takes their place", len(outline.removed.rows), outline.removed.tokens
+                True, "older messages", f"{place} takes their place", len(pending.removed.rows), pending.removed.tokens
             )
         ]
-        pictures = [medium for row in outline.removed.rows for medium in row.media if medium.kind == "image"]
+        pictures = [medium for row in pending.removed.rows for medium in row.media if medium.kind == "image"]
         if pictures:
-            fates.append(PlannedChange(True, "pictures", "named in the summary; the log keeps them", len(pictures), 0))
-        tools = len(carry_protected_results(sheet, cut, self.now))
+            changes.append(
+                PlannedChange(True, "pictures", "named in the summary; the log keeps them", len(pictures), 0)
+            )
+        tools = len(carry_protected_results(draft, cut, self.now))
         words = len(copies.copies) - tools - len(copies.open_request_ids)
         for count, what, why in (
             (len(copies.open_request_ids), "open requests", "nobody has finished them"),
@@ -340,13 +342,13 @@ class _CutPlanner:
             (tools, "results of protected tools", "compaction.protected_tools"),
         ):
             if count:
-                fates.append(PlannedChange(False, what, why, count, 0))
-        tail = sum_sizes(sheet.sizes[cut:]).tokens
-        fates.append(PlannedChange(False, "the newest messages", "the preserve window", len(sheet.rows) - cut, tail))
+                changes.append(PlannedChange(False, what, why, count, 0))
+        tail = sum_sizes(draft.sizes[cut:]).tokens
+        changes.append(PlannedChange(False, "the newest messages", "the preserve window", len(draft.rows) - cut, tail))
         standing = [section for section in self.sections if section.text]
         if standing:
             size = count_section_tokens(standing, self.counter)
             merges = self._merge() and not self._recorded
             why = "the two oldest become one first" if merges else "they are not summarised again"
-            fates.append(PlannedChange(False, "earlier summaries", why, len(standing), size))
-        return tuple(fates)
+            changes.append(PlannedChange(False, "earlier summaries", why, len(standing), size))
+        return tuple(changes)

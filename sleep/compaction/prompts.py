@@ -61,7 +61,7 @@ def build_summary_request(
     max_context_tokens: int,
     max_output: int,
 ) -> ModelRequest:
-    """The request for one piece. What goes beside the material takes at most `beside` tokens."""
+    """The request for one piece. What goes beside the material takes at most `max_context_tokens`."""
     what = "The records" if material.depth > 1 else "The conversation"
     words = [*_beside(material, max_context_tokens, count, earlier=True)]
     if piece.summary_so_far:

@@ -43,7 +43,7 @@ class RetentionLimits:
 
 
 def choose_retained_rows(
-    sheet: DraftView,
+    draft: DraftView,
     cut: int,
     bounds: RetentionLimits,
     requests: Sequence[int],
@@ -53,31 +53,31 @@ def choose_retained_rows(
 ) -> RetainedRows:
     """What stays of the rows before `cut` beside a summary. `requests` are the ids of open ones, newest first; `order`
     are the indexes of what else may be kept, most wanted first."""
-    chooser = _Chooser(sheet, places, now)
-    tools = carry_protected_results(sheet, cut, now)
-    left = bounds.room - sum_sizes([message_size(copy, sheet.limits.counter) for copy in tools]).tokens
-    by_id = {_origin(sheet.rows[n]): n for n in find_user_messages(sheet, cut)}
+    chooser = _Chooser(draft, places, now)
+    tools = carry_protected_results(draft, cut, now)
+    left = bounds.room - sum_sizes([message_size(copy, draft.limits.counter) for copy in tools]).tokens
+    by_id = {_origin(draft.rows[n]): n for n in find_user_messages(draft, cut)}
     wanted = [by_id[message_id] for message_id in requests if message_id in by_id]
     spent = chooser.take(wanted, min(max(bounds.open_requests, left), max(bounds.open_requests, bounds.user_messages)))
-    opened = tuple(_origin(sheet.rows[n]) for n in wanted if n in chooser.chosen)
-    marks = [n for n in reversed(range(cut)) if _is_mark(sheet.rows[n])][:_MARKS]
+    opened = tuple(_origin(draft.rows[n]) for n in wanted if n in chooser.chosen)
+    marks = [n for n in reversed(range(cut)) if _is_mark(draft.rows[n])][:_MARKS]
     spent += chooser.take(marks, left - spent)
     chooser.take([n for n in order if n not in chooser.chosen], min(left, bounds.user_messages) - spent)
     copies = (*chooser.copies(), *tools)
     ids = tuple(dict.fromkeys(copy.metadata["carried_from"] for copy in copies))
-    return RetainedRows(copies, sum_sizes([message_size(copy, sheet.limits.counter) for copy in copies]), ids, opened)
+    return RetainedRows(copies, sum_sizes([message_size(copy, draft.limits.counter) for copy in copies]), ids, opened)
 
 
-def find_user_messages(sheet: DraftView, cut: int) -> list[int]:
+def find_user_messages(draft: DraftView, cut: int) -> list[int]:
     """Indexes of the person's words before `cut`, newest first."""
-    return [n for n in reversed(range(cut)) if _is_said(sheet.rows[n])]
+    return [n for n in reversed(range(cut)) if _is_said(draft.rows[n])]
 
 
 class _Chooser:
     """Rows chosen to be copied, one list after the other."""
 
-    def __init__(self, sheet: DraftView, places: Mapping[int, LogLocation], now: datetime) -> None:
-        self._sheet = sheet
+    def __init__(self, draft: DraftView, places: Mapping[int, LogLocation], now: datetime) -> None:
+        self._sheet = draft
         self._places = places
         self._now = now
         self.chosen: dict[int, Message] = {}
@@ -123,15 +123,15 @@ def _is_said(row: Message) -> bool:
 _ROLE_WEIGHTS = {"user": 2.0, "assistant": 1.0}
 
 
-def rank_by_information(sheet: DraftView, cut: int) -> list[int]:
+def rank_by_information(draft: DraftView, cut: int) -> list[int]:
     """Indexes of the words said before `cut`, the most telling first: those that name most for their length, a person's
     own before the assistant's, newer before older where they are alike."""
-    said = [n for n in range(cut) if sheet.rows[n].role in _ROLE_WEIGHTS and not sheet.rows[n].tool_calls]
-    return sorted(said, key=lambda n: (-_information_score(sheet, n), -n))
+    said = [n for n in range(cut) if draft.rows[n].role in _ROLE_WEIGHTS and not draft.rows[n].tool_calls]
+    return sorted(said, key=lambda n: (-_information_score(draft, n), -n))
 
 
-def _information_score(sheet: DraftView, index: int) -> float:
-    row = sheet.rows[index]
+def _information_score(draft: DraftView, index: int) -> float:
+    row = draft.rows[index]
     words = row.content.split()
     marks = sum(
         any(c.isdigit() for c in word) or (place > 0 and word[:1].isupper()) for place, word in enumerate(words)
@@ -139,10 +139,10 @@ def _information_score(sheet: DraftView, index: int) -> float:
     return round(_ROLE_WEIGHTS[row.role] * (1 + marks) / (20 + len(words)), 3)
 
 
-def carry_protected_results(sheet: DraftView, cut: int, now: datetime) -> tuple[Message, ...]:
+def carry_protected_results(draft: DraftView, cut: int, now: datetime) -> tuple[Message, ...]:
     """Copies of the last result of each protected tool, with its call, where it stands before `cut`."""
-    rows, starts = sheet.rows, sheet.block_starts
-    wanted = sorted(index for index in sheet.protected_results() if index < cut)
+    rows, starts = draft.rows, draft.block_starts
+    wanted = sorted(index for index in draft.protected_results() if index < cut)
     copies: list[Message] = []
     for index in wanted:
         asked = starts[bisect_right(starts, index) - 1]

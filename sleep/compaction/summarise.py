@@ -70,7 +70,7 @@ class _SummaryJob:
     attempts: SummaryAttempts
     source: int
     most: int = _LEAST_CHUNK
-    purse: SleepBudget | None = None
+    sleep_budget: SleepBudget | None = None
 
     def texts(self, most: int, *, partial: bool) -> list[str]:
         return split_transcript(self.material.rows, most, self.counter.count_text, partial=partial)
@@ -120,10 +120,10 @@ class Summariser:
         without_model: bool = False,
         sleep_budget: SleepBudget | None = None,
     ) -> Summary:
-        """With `plain` no model is asked, nor with an empty `purse`. Raises `StoreError` where a call cannot be
-        metered."""
+        """`without_model` asks none, nor does a `sleep_budget` that is used up. Raises `StoreError` where a call cannot
+        be metered."""
         with self._use_models() as models:
-            job = replace(self._job(material, models), purse=sleep_budget)
+            job = replace(self._job(material, models), sleep_budget=sleep_budget)
             answer = None if without_model else await self._ask_models(job, cached_prompt)
         # In a thread: of thousands of messages this takes a second, and others are being answered.
         if answer is not None:
@@ -195,7 +195,7 @@ class Summariser:
                 return None
 
     async def _rolling(self, job: _SummaryJob, texts: list[str]) -> SummaryAnswer:
-        """Chunk by chunk, each call carrying on the record so far. Raises `Unusable`."""
+        """Chunk by chunk, each call carrying on the record so far. Raises `SummaryUnusable`."""
         if not texts:
             raise SummaryUnusable("there was nothing to summarise")
         so_far = SummaryAnswer("")
@@ -204,7 +204,7 @@ class Summariser:
         return so_far
 
     async def _piece(self, job: _SummaryJob, text: str, so_far: str) -> SummaryAnswer:
-        """One chunk, asked for once more with what was wrong. Raises `Unusable`."""
+        """One chunk, asked for once more with what was wrong. Raises `SummaryUnusable`."""
         model, why = job.models.writing, ""
         limits = await model.limits()
         for _ in range(_TRIES):
@@ -229,9 +229,9 @@ class Summariser:
 
     async def _judged(self, model: Model, request: ModelRequest, job: _SummaryJob) -> SummaryAnswer | str:
         """The answer within its length and in the conversation's language, or what is wrong with it."""
-        if job.purse is not None and not job.purse.allows_call(model, request):
-            raise SummaryUnusable(job.purse.exhausted_reason)
-        found = await request_summary(model, request, job.material.session, self._cost, job.attempts, job.purse)
+        if job.sleep_budget is not None and not job.sleep_budget.allows_call(model, request):
+            raise SummaryUnusable(job.sleep_budget.exhausted_reason)
+        found = await request_summary(model, request, job.material.session, self._cost, job.attempts, job.sleep_budget)
         if isinstance(found, str):
             return found
         if not is_same_language(found.text, job.material):
@@ -364,8 +364,8 @@ async def request_summary(
     attempts: SummaryAttempts,
     sleep_budget: SleepBudget | None = None,
 ) -> SummaryAnswer | str:
-    """The answer, or in a few words why it is none; with a `purse` it is asked for in sleep. Raises `Overflow`, and
-    `Unusable` where nobody answered."""
+    """The answer, or in a few words why it is none; with a `sleep_budget` it is a call of a sleep. Raises
+    `SummaryOverflow`, and `SummaryUnusable` where nobody answered."""
     attempts.calls += 1
     try:
         reply = await complete(model, request, "summary" if sleep_budget is None else "sleep_summary", session)

@@ -137,15 +137,17 @@ class ConsolidationPhase:
         near = await self._nearest(wanted)
         former = await self._former(wanted)
         known = [*(memory for row in near for memory, _ in row), *(memory for row in former.values() for memory in row)]
-        desk = _BatchDecider(known, readings, {number: [memory.id for memory in row] for number, row in former.items()})
+        decider = _BatchDecider(
+            known, readings, {number: [memory.id for memory in row] for number, row in former.items()}
+        )
         for entry, why in junk:
-            desk.draft.reject(entry, why)
-        usable = await desk.decide_batch(wanted, near, judge, outcome)
-        outcome.written_count += desk.draft.learned_count
-        outcome.add_count(_LEARNED, desk.draft.learned_count)
-        outcome.add_count(_MERGED, desk.draft.merged_count)
-        outcome.add_count(_SUPERSEDED, desk.draft.superseded_count)
-        return desk.draft.build_plan(batch, cycle), usable
+            decider.draft.reject(entry, why)
+        usable = await decider.decide_batch(wanted, near, judge, outcome)
+        outcome.written_count += decider.draft.learned_count
+        outcome.add_count(_LEARNED, decider.draft.learned_count)
+        outcome.add_count(_MERGED, decider.draft.merged_count)
+        outcome.add_count(_SUPERSEDED, decider.draft.superseded_count)
+        return decider.draft.build_plan(batch, cycle), usable
 
     async def _former(self, entries: Sequence[JournalEntry]) -> dict[int, list[Memory]]:
         """By entry, the memories of what it took the place of before any memory was made of it."""

@@ -51,13 +51,13 @@ class CurationPhase:
         count_tokens: Callable[[str], int],
         max_tokens: int,
     ) -> None:
-        """`count` gives the tokens of a text, `most` how many MEMORY.md may have."""
+        """`count_tokens` gives the tokens of a text, `max_tokens` how many MEMORY.md may have."""
         self._journal = journal
         self._profiles = profiles
         self._files = files
         self._zone = zone
-        self._count = count_tokens
-        self._most = max_tokens
+        self._count_tokens = count_tokens
+        self._max_tokens = max_tokens
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Raises `StoreError` where even the journal cannot be read."""
@@ -104,7 +104,9 @@ class CurationPhase:
             # What the memory store learned late supersedes what an earlier night wrote, without anything new.
             if not mine and not has_superseded_lines(stands, former):
                 return
-            wanted = propose_memory_md([*former, *mine], stands, edits, self._zone, self._count, self._most)
+            wanted = propose_memory_md(
+                [*former, *mine], stands, edits, self._zone, self._count_tokens, self._max_tokens
+            )
             if wanted != stands:
                 self._files.replace_memory_file(wanted, stands, "sleep", now, key=f"curate:{cycle}", cycle=cycle)
                 outcome.add_count("curated", 1)
@@ -167,7 +169,7 @@ def propose_memory_md(
 
     `edits` are all the edits of MEMORY.md, in any order: they tell which lines are sleep's and which were taken out. A
     line of sleep's stays unless it is of an entry that is superseded, or more important ones need its place. The result
-    has at most `most` tokens, or is `current` where what others wrote there leaves no room."""
+    has at most `max_tokens` tokens, or is `current` where what others wrote there leaves no room."""
     history = sorted(edits, key=lambda edit: edit.id or 0)
     page = MemoryPage.parse(current, _sleeps(history, current))
     out = _removed(history, current) | {normalise_line(line) for line in page.other_lines()}

@@ -88,20 +88,21 @@ class SleepCycle:
         sleep_budget: SleepBudget | None = None,
         tracer: Tracer = NULL_TRACER,
     ) -> None:
-        """`compact` compacts one session for a trigger, where that is due; `between` are phases by their names, carried
-        out between extracting and compacting, but for naps, which are for making room alone. After `failures` in a row
-        no model reads for `cool_down`; then one try is let through. `purse` is opened and closed with each sleep."""
+        """`compact_session` compacts one session for a trigger, where that is due; `extra_phases` are phases by their
+        names, carried out between extracting and compacting, but for naps, which are for making room alone. After
+        `failures` in a row no model reads for `cool_down`; then one try is let through. `sleep_budget` is started and
+        stopped with each sleep."""
         self._conversation = conversation
-        self._unread = log_reader
+        self._log = log_reader
         self._journal = journal
         self._breakers = breakers
         self._extractor = extractor
-        self._compact = compact_session
+        self._compact_session = compact_session
         self._failures = failures
         self._cool_down = cool_down
         self._clock = clock
-        self._between = tuple(extra_phases)
-        self._purse = sleep_budget
+        self._extra_phases = tuple(extra_phases)
+        self._sleep_budget = sleep_budget
         self._tracer = tracer
 
     async def run(
@@ -116,21 +117,23 @@ class SleepCycle:
 
     async def _slept(self, now: datetime, trigger: str, sessions: Sequence[str] | None, phase: str) -> SleepReport:
         report = SleepReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
-        wanted = [info for info in self._conversation.list_sessions() if sessions is None or info.key in sessions]
-        former = [
+        sessions_to_read = [
+            info for info in self._conversation.list_sessions() if sessions is None or info.key in sessions
+        ]
+        unread_generations = [
             info for info in self._conversation.list_unread_generations() if sessions is None or info.key in sessions
         ]
         ended = False
         try:
-            if self._purse is not None:
-                self._purse.start(now)
-            for name, step in self._phases(report.id, wanted, former, trigger):
+            if self._sleep_budget is not None:
+                self._sleep_budget.start(now)
+            for name, step in self._phases(report.id, sessions_to_read, unread_generations, trigger):
                 if not phase or phase == name:
                     report = await self._carried_out(report, name, step, now)
             ended = True
         finally:
-            if self._purse is not None:
-                self._purse.stop()
+            if self._sleep_budget is not None:
+                self._sleep_budget.stop()
             if not ended:
                 self._note(replace(report, ended_at=self._clock(), state="interrupted"))
         failed = any(one["state"] == "failed" for one in report.phases.values())
@@ -153,8 +156,8 @@ class SleepCycle:
                 outcome.errors.append(str(error))
                 log.error("a phase of sleep failed", phase=name, error=str(error))
             span.set_attributes(state="failed" if outcome.errors else "done")
-        if self._purse is not None and self._purse.is_exhausted:
-            outcome.details["budget"] = self._purse.exhausted_reason
+        if self._sleep_budget is not None and self._sleep_budget.is_exhausted:
+            outcome.details["budget"] = self._sleep_budget.exhausted_reason
         report = replace(report, phases={**report.phases, name: outcome.as_json()})
         self._journal.save_cycle(report)
         await asyncio.sleep(0)
@@ -180,12 +183,12 @@ class SleepCycle:
     # ----------------------------------------------------------------------------------------------------------- phases
 
     def _phases(
-        self, cycle: int, sessions: Sequence[SessionInfo], former: Sequence[SessionInfo], trigger: str
+        self, cycle: int, sessions: Sequence[SessionInfo], unread_generations: Sequence[SessionInfo], trigger: str
     ) -> Iterator[tuple[str, _Step]]:
-        """`former` are ended generations that were not read to their end."""
+        """`unread_generations` are ended generations that were not read to their end."""
         yield "settle", self._settle
-        yield "extract", partial(self._extract, (*former, *sessions), cycle)
-        for name, phase in () if trigger == "nap" else self._between:
+        yield "extract", partial(self._extract, (*unread_generations, *sessions), cycle)
+        for name, phase in () if trigger == "nap" else self._extra_phases:
             yield name, partial(phase, cycle)
         yield "compact", partial(self._compact_all, sessions, trigger)
 
@@ -215,7 +218,7 @@ class SleepCycle:
         for info in sessions:
             outcome.read_count += 1
             try:
-                compacted = await self._compact(info.key, _COMPACTS_AS.get(trigger, trigger))
+                compacted = await self._compact_session(info.key, _COMPACTS_AS.get(trigger, trigger))
             except AssistantError as error:
                 outcome.errors.append(f"{info.key}: {error}")
                 continue
@@ -259,11 +262,11 @@ class SleepCycle:
     async def _read_on(self, info: SessionInfo, outcome: PhaseResult, now: datetime, cycle: int | None) -> bool:
         """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
         seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
-        records = self._unread.read_after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
+        records = self._log.read_after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
         batch = await self._extractor.next_batch(records, BATCH_RECORDS)
         if not batch:
             return False
-        found = await self._learn(batch, now)
+        found = await self._extract_batch(batch, now)
         outcome.calls += found.calls
         outcome.rejected += found.rejected
         outcome.add_cost(found.cost_usd)
@@ -273,7 +276,7 @@ class SleepCycle:
             return False
         last = batch[-1].seq
         reading = PhaseCursor(EXTRACT_PHASE, info.key, info.generation, last)
-        written = len(self._kept(found, reading, now, cycle))
+        written = len(self._add_entries(found, reading, now, cycle))
         outcome.read_count += found.read_count
         outcome.written_count += written
         outcome.repeated_count += len(found.entries) - written
@@ -284,7 +287,7 @@ class SleepCycle:
         outcome.report_progress()
         return True
 
-    async def _learn(self, batch: Sequence[LogRecord], now: datetime) -> ExtractionResult:
+    async def _extract_batch(self, batch: Sequence[LogRecord], now: datetime) -> ExtractionResult:
         """By the model, unless it failed too often of late; by the rules then."""
         today = self._journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=_KNOWN)
         known = [entry.content for entry in today if entry.source_type != "context_synthesis"]
@@ -297,7 +300,7 @@ class SleepCycle:
             self._breakers.record_success(EXTRACTION_BREAKER)
         return found
 
-    def _kept(
+    def _add_entries(
         self, found: ExtractionResult, reading: PhaseCursor, now: datetime, cycle: int | None
     ) -> Sequence[object]:
         try:

@@ -66,8 +66,8 @@ def learn_from_all(session: str) -> bool:
 
 class Extractor:
     """Reads batches of messages. `prompt` says what is worth keeping; `batch_tokens` is about what one call reads;
-    messages are dated, and days such as "tomorrow" reckoned, in `zone`. `learns` tells whether anything is learned from
-    a session; of the others nothing is read."""
+    messages are dated, and days such as "tomorrow" reckoned, in `zone`. `learns_from` tells whether anything is learned
+    from a session; of the others nothing is read."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Extractor:
         self.learns_from = learns_from
 
     async def next_batch(self, records: Sequence[LogRecord], limit: int | None = None) -> list[LogRecord]:
-        """The first of the records that fit one call, `most` of them; always one, however long it is. Where others
+        """The first of the records that fit one call, `limit` of them; always one, however long it is. Where others
         follow, it ends with a turn if it can."""
         room = self._batch_tokens
         with contextlib.suppress(ModelError):

@@ -57,32 +57,32 @@ class JudgeQuestion:
 
 
 class EntryJudge:
-    """Asks about `entries_a_call` entries at once, dated in `zone`. The asker's prompt asks for <decisions>."""
+    """Asks about `entries_a_call` entries at once, dated in `zone`. The model's prompt asks for <decisions>."""
 
     def __init__(self, json_model: JsonLinesModel, *, entries_per_call: int = 20, zone: tzinfo = UTC) -> None:
-        self._asker = json_model
+        self._json_model = json_model
         self._zone = zone
         self.entries_per_call = entries_per_call
 
     @property
     def has_model(self) -> bool:
-        return self._asker.has_model
+        return self._json_model.has_model
 
     async def decide_entries(
         self, questions: Sequence[JudgeQuestion], outcome: PhaseResult
     ) -> Mapping[int, EntryDecision | None]:
         """Decisions by entry id, None for junk; those that are missing are the rules' to make. Empty where the model
         was of no use. Raises `StoreError` where the call cannot be metered."""
-        sheet = _JudgePrompt(questions, self._zone)
+        prompt = _JudgePrompt(questions, self._zone)
         outcome.calls += 1
-        answered = await self._asker.request_items(sheet.words, questions[0].entry.session)
+        answered = await self._json_model.request_items(prompt.words, questions[0].entry.session)
         outcome.add_cost(answered.cost_usd)
         found: dict[int, EntryDecision | None] = {}
         for item in answered.items or ():
-            question = sheet.by_label.get(str(item.get("entry")))
+            question = prompt.by_label.get(str(item.get("entry")))
             if question is None or (question.entry.id or 0) in found:
                 continue
-            decision = sheet.decision(item, question)
+            decision = prompt.decision(item, question)
             if decision is not None or _is_junk(item, question.entry):
                 found[question.entry.id or 0] = decision
         if not found:
@@ -149,10 +149,10 @@ _KINDS = ("decision", "task", "preference", "summary")
 
 class ScoringPhase:
     def __init__(self, journal: Journal, consolidations: ConsolidationsPort, json_model: JsonLinesModel) -> None:
-        """The asker's prompt asks for <scores>."""
+        """The model's prompt asks for <scores>."""
         self._journal = journal
         self._consolidations = consolidations
-        self._asker = json_model
+        self._json_model = json_model
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Raises `StoreError`."""
@@ -160,7 +160,7 @@ class ScoringPhase:
         for _ in range(_CALLS):
             after = self._journal.read_position(SCORE_PHASE, _EVERYWHERE, 0)
             batch = self._consolidations.unscored_entries(after, low, high, limit=_A_CALL)
-            if not batch or not self._asker.has_model:
+            if not batch or not self._json_model.has_model:
                 return
             open_ones = [entry for entry in batch if _is_by_rules(entry)]
             usable = True
@@ -181,7 +181,7 @@ class ScoringPhase:
         """Weights by entry id; None where the model was of no use."""
         listed = "\n".join(f"E{number}: {_shown(entry.content)}" for number, entry in enumerate(entries, 1))
         outcome.calls += 1
-        answered = await self._asker.request_items(
+        answered = await self._json_model.request_items(
             f"The entries:\n{quote_in_tag(RECORD_TAG, listed)}", entries[0].session
         )
         outcome.add_cost(answered.cost_usd)

@@ -35,15 +35,15 @@ class ProfileChange:
 def find_profile_changes(entries: Sequence[JournalEntry], known: Sequence[Profile]) -> list[ProfileChange]:
     """What the entries of one scope change of the profiles that are known there, in the order of their names. At most
     200 profiles at once become new, and none gets more than 120 attributes."""
-    desk = _ProfileBuilder({fold_name(one.name): one for one in known})
+    builder = _ProfileBuilder({fold_name(one.name): one for one in known})
     for entry in sorted(entries, key=lambda one: (one.timestamp, one.id or 0, one.key)):
         if _tells(entry):
             for sentence in split_sentences(entry.content[:_LONGEST_ENTRY]):
                 if not sentence.is_question and len(sentence.own_text) <= _LONGEST_SENTENCE:
-                    desk.read(sentence.own_text, entry)
+                    builder.read(sentence.own_text, entry)
     before = {fold_name(one.name): one for one in known}
-    changed = [(name, one) for name, one in sorted(desk.profiles.items()) if one != before.get(name)]
-    return [ProfileChange(one, f"profile:{name}:{desk.last[name]}") for name, one in changed]
+    changed = [(name, one) for name, one in sorted(builder.profiles.items()) if one != before.get(name)]
+    return [ProfileChange(one, f"profile:{name}:{builder.last[name]}") for name, one in changed]
 
 
 def _tells(entry: JournalEntry) -> bool:

@@ -101,7 +101,7 @@ class Reextraction:
         self, conversation: Conversation, log_reader: LogReaderPort, journal: Journal, extractor: Extractor
     ) -> None:
         self._conversation = conversation
-        self._unread = log_reader
+        self._log = log_reader
         self._journal = journal
         self._extractor = extractor
 
@@ -123,7 +123,7 @@ class Reextraction:
         seq = read = learned = 0
         while True:
             try:
-                records = self._unread.read_after(info.key, generation, seq, limit=BATCH_RECORDS + 1)
+                records = self._log.read_after(info.key, generation, seq, limit=BATCH_RECORDS + 1)
             except CorruptStore as error:
                 # The files of one conversation; the others can be read.
                 return ReextractionResult(read, learned, (f"{info.key}: {error}",))

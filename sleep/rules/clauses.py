@@ -119,42 +119,45 @@ _OUTCRY = load_pattern("clauses", "outcry")
 
 def join_fragments(sentences: Sequence[Sentence]) -> list[Sentence]:
     """The sentences, each with the fragments that belong to it."""
-    found: list[Sentence] = []
+    joined: list[Sentence] = []
     topic = False
-    for one in sentences:
-        last = found[-1] if found else None
-        if last is not None and _belongs(last, one, topic=topic) and len(last.text) + len(one.text) < _LONGEST:
-            found[-1] = Sentence(f"{last.text} {one.text}", f"{last.own_text} {one.own_text}")
+    for sentence in sentences:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and _belongs(last, sentence, topic=topic)
+            and len(last.text) + len(sentence.text) < _LONGEST
+        ):
+            joined[-1] = Sentence(f"{last.text} {sentence.text}", f"{last.own_text} {sentence.own_text}")
             topic = False
         else:
-            found.append(one)
-            topic = _is_topic(one)
-    return found
+            joined.append(sentence)
+            topic = _is_topic(sentence)
+    return joined
 
 
-def _belongs(last: Sentence, one: Sentence, *, topic: bool) -> bool:
+def _belongs(last: Sentence, sentence: Sentence, *, topic: bool) -> bool:
     if (
-        not (_states(last) and _states(one))
+        not (_states(last) and _states(sentence))
         or len(last.text) != len(last.own_text)
-        or len(one.text) != len(one.own_text)
+        or len(sentence.text) != len(sentence.own_text)
     ):
         return False
-    return is_fragment(one) or (topic and bool(_GOES_ON.match(expand_shorthand(one.own_text))))
+    return is_fragment(sentence) or (topic and bool(_GOES_ON.match(expand_shorthand(sentence.own_text))))
 
 
-def _states(one: Sentence) -> bool:
-    return not (
-        one.is_question or is_order(one.own_text) or is_small_talk_clause(one.own_text) or is_hypothetical(one.own_text)
-    )
+def _states(sentence: Sentence) -> bool:
+    own = sentence.own_text
+    return not (sentence.is_question or is_order(own) or is_small_talk_clause(own) or is_hypothetical(own))
 
 
-def is_fragment(one: Sentence) -> bool:
+def is_fragment(sentence: Sentence) -> bool:
     """Whether it has neither a verb nor a subject of its own and is no outcry."""
-    own = expand_shorthand(one.own_text)
+    own = expand_shorthand(sentence.own_text)
     if len(own.split()) > _MOST_WORDS or _OUTCRY.match(own) or is_joke(own):
         return False
     return not _FINITE.search(own) and not _PERSON.match(own)
 
 
-def _is_topic(one: Sentence) -> bool:
-    return len(one.own_text.split()) <= _MOST_OF_A_TOPIC and is_fragment(one) and _states(one)
+def _is_topic(sentence: Sentence) -> bool:
+    return len(sentence.own_text.split()) <= _MOST_OF_A_TOPIC and is_fragment(sentence) and _states(sentence)

@@ -70,7 +70,7 @@ _ABOUT_HAVING = load_pattern("answers", "about_having")
 
 def find_personal_question(said: str, *, after_statement: bool = False) -> str:
     """The question about the person's life that a message of the assistant ends with; "" where there is none. Asked
-    back in a few words `after_telling`, it is about what was told."""
+    back in a few words `after_statement`, it is about what was told."""
     own = blank_foreign_text(said)
     asked = [one for one in split_sentences(own) if one.has_question_mark]
     if not asked or not said.rstrip().endswith(("?", "？", '?"', "?)")):
@@ -140,7 +140,7 @@ class ExtractedStatement:
 
 
 def extract_statements(text: str, *, was_acknowledged: bool = False) -> list[ExtractedStatement]:
-    """What a user's message tells, in its order, each sentence once. `noted`: whoever was told took note of it."""
+    """What a user's message tells, in its order, each sentence once. `was_acknowledged`: the assistant took note."""
     said = join_fragments(split_sentences(blank_foreign_text(text[:_LONGEST_TEXT])))
     found = {one.content: one for one in _joined(said, noted=was_acknowledged)}
     return list(found.values())
@@ -246,18 +246,18 @@ class _ConversationState:
 
 def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) -> list[SourcedStatement]:
     """What the users' messages tell, in their order; `zone` is where the days of the person begin."""
-    heard = _ConversationState()
+    state = _ConversationState()
     found: list[SourcedStatement] = []
     for number, record in enumerate(records, 1):
         if record.role == "user":
-            if not _plays(heard, record):
-                heard.noted = any(map(is_acknowledgement, records[number : number + 1]))
-                new = [_dated(one, zone) for one in _of_message(record, heard)]
-                heard.told = bool(new)
+            if not _plays(state, record):
+                state.noted = any(map(is_acknowledgement, records[number : number + 1]))
+                new = [_dated(one, zone) for one in _of_message(record, state)]
+                state.told = bool(new)
                 found += new
-            heard.user, heard.assistant = record, None
+            state.user, state.assistant = record, None
         elif record.role == "assistant":
-            heard.assistant = record
+            state.assistant = record
     return found
 
 
@@ -266,38 +266,38 @@ def is_acknowledgement(record: LogRecord) -> bool:
     return record.role == "assistant" and bool(_TOOK_NOTE.search(record.content[:_FIRST]))
 
 
-def _plays(heard: _ConversationState, record: LogRecord) -> bool:
+def _plays(state: _ConversationState, record: LogRecord) -> bool:
     """Whether the message is part of a game in which people say what is true of nobody."""
     if starts_role_play(record.content):
-        heard.play_until = record.ts + _PLAY_LASTS
+        state.play_until = record.ts + _PLAY_LASTS
         return True
-    if heard.play_until is None:
+    if state.play_until is None:
         return False
-    if ends_role_play(record.content) or record.ts > heard.play_until:
-        heard.play_until = None
+    if ends_role_play(record.content) or record.ts > state.play_until:
+        state.play_until = None
         return False
     return True
 
 
-def _of_message(record: LogRecord, heard: _ConversationState) -> Iterator[SourcedStatement]:
-    answered = _answer(record, heard)
+def _of_message(record: LogRecord, state: _ConversationState) -> Iterator[SourcedStatement]:
+    answered = _answer(record, state)
     if answered is not None:
         yield answered
     said = record.content
-    for one in extract_statements(said, was_acknowledged=heard.noted):
+    for one in extract_statements(said, was_acknowledged=state.noted):
         if answered is not None and one.content in answered.statement.content:
             continue
         if one.needs_context and one.is_correction:
-            yield from _with_what_it_corrects(one, record, heard)
+            yield from _with_what_it_corrects(one, record, state)
         elif not one.needs_context or _names_something(one.content):
             yield SourcedStatement(one, record, (record.id,))
 
 
-def _answer(record: LogRecord, heard: _ConversationState) -> SourcedStatement | None:
-    asked = heard.assistant
+def _answer(record: LogRecord, state: _ConversationState) -> SourcedStatement | None:
+    asked = state.assistant
     if asked is None or record.ts - asked.ts > _ANSWERED_WITHIN:
         return None
-    question = find_personal_question(asked.content, after_statement=heard.told)
+    question = find_personal_question(asked.content, after_statement=state.told)
     first = next(iter(split_sentences(blank_foreign_text(record.content[:_FIRST]))), None)
     if first is None:
         return None
@@ -312,13 +312,13 @@ def _answer(record: LogRecord, heard: _ConversationState) -> SourcedStatement | 
 
 
 def _with_what_it_corrects(
-    one: ExtractedStatement, record: LogRecord, heard: _ConversationState
+    one: ExtractedStatement, record: LogRecord, state: _ConversationState
 ) -> Iterator[SourcedStatement]:
     """Before the last words that name what "it" is; nothing where nobody can tell."""
     if _names_something(one.content):
         yield SourcedStatement(one, record, (record.id,))
         return
-    for before in (heard.assistant, heard.user):
+    for before in (state.assistant, state.user):
         if before is None:
             continue
         named = [

@@ -109,7 +109,7 @@ def _held_then(one: MemoryCandidate, said_at: datetime) -> bool:
 def compare_statements(
     later: ParsedStatement, earlier: ParsedStatement, *, is_recent: bool = False
 ) -> StatementRelation:
-    """What the later statement is to the earlier one; `just_said`: the later one may say "it" for what the earlier one
+    """What the later statement is to the earlier one; `is_recent`: the later one may say "it" for what the earlier one
     is about."""
     new, old = later.statement, earlier.statement
     if new.words == old.words:
