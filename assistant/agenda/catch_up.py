@@ -58,10 +58,10 @@ def parse_quiet_hours(hours: str, zone: ZoneInfo) -> QuietHours | None:
     return QuietHours(begin, end, zone)
 
 
-NOTE_CAUGHT_UP = "nobody was there; the newest was caught up with"
-NOTE_SKIPPED = "nobody was there; catch-up is skip"
+NOTE_CAUGHT_UP = "the assistant was not running; the newest was made up for"
+NOTE_SKIPPED = "the assistant was not running; catch-up is skip"
 NOTE_HELD = "waited for quiet hours"
-NOTE_FOLDED = "waited for quiet hours; told once, with the newest"
+NOTE_FOLDED = "waited for quiet hours; sent once, with the newest"
 
 
 @dataclass(frozen=True, slots=True)

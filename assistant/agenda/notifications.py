@@ -67,14 +67,14 @@ def build_firing(ended: Sequence[EndedJob], zone: ZoneInfo, now: datetime) -> Fi
 def build_manual_run(job: Job, zone: ZoneInfo, now: datetime) -> FiringBatch:
     """What comes of a schedule that somebody runs beside its times: a slot of its own, which moves no other."""
     due = DueSlot(now, f"{MANUAL_RUN_PREFIX}{now.isoformat()}")
-    ending = SlotOutcome(due, "ran", "by hand", True)
+    ending = SlotOutcome(due, "ran", "manually", True)
     return FiringBatch((JobOutcome(job.id, ((ending, ""),), job.due),), (), (schedule_prompt(job, due, False, zone),))
 
 
 def schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> IncomingMessage:
     """The owner's message that a schedule says for them, and says that it is one."""
     at_its_time = f"due {format_moment(due.at, zone)}{', late' if late else ''}"
-    when, place = "run by hand" if due.key.startswith(MANUAL_RUN_PREFIX) else at_its_time, job.place
+    when, place = "run manually" if due.key.startswith(MANUAL_RUN_PREFIX) else at_its_time, job.place
     return IncomingMessage(
         place.bridge,
         f"{SCHEDULE_KEY_PREFIX}{job.id}:{due.key}",
@@ -133,7 +133,7 @@ def _list_text(group: Sequence[_DueReminder], zone: ZoneInfo) -> str:
         f"- {format_moment(reminder.ending.due.at, zone)}: {shorten(reminder.job.text, _LINE)}"
         for reminder in by_time[:_LISTED]
     ]
-    head = f"{len(group):,} reminders{' came due while they could not be told' if group[0].late else ''}:"
+    head = f"{len(group):,} reminders{' came due while they could not be sent' if group[0].late else ''}:"
     more = len(group) - _LISTED
     rest = [f"…and {more:,} more; `/remind history` lists all of them."] if more > 0 else []
     return "\n".join([head, *lines, *rest])

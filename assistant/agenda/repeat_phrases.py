@@ -82,7 +82,7 @@ def parse_schedule(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> tup
         return OneTimeSpec(at), DueSlot(at, local_slot_key(utc_to_local(at, zone)))
     due = first_due(spec, zone, now)
     if due is None:
-        raise UsageError(f"{repeat or when!r} has no time to come. Nothing was set.")
+        raise UsageError(f"{repeat or when!r} has no time in the future. Nothing was set.")
     return spec, due
 
 

@@ -91,7 +91,7 @@ class AgendaService:
         spec, due = await asyncio.to_thread(parse_schedule, request.when, request.repeat, self.zone, now)
         config, scope = self._config, request.place.scope
         if scope != OWNER_SCOPE and _closest(spec, due, self.zone) < MIN_INTERVAL_OF_OTHERS:
-            raise UsageError("That is too often: once an hour is the most here. Nothing was set.")
+            raise UsageError("That is too often: once an hour at most here. Nothing was set.")
         # The setting is about times that repeat: what is due once is told, however late.
         catch_up = request.catch_up or ("once" if isinstance(spec, OneTimeSpec) else config.catch_up)
         limit = config.max_pending if scope == OWNER_SCOPE else min(config.max_pending, MAX_JOBS_OF_OTHERS)
@@ -115,7 +115,7 @@ class AgendaService:
         """A reminder that a tool sets, for where the newest message of its turn came from."""
         origin = self.jobs.origin_of_turn(context.turn)
         if origin is None:
-            raise UsageError("Nobody knows where this reminder was asked for. Nothing was set.")
+            raise UsageError("It is not known where this reminder was asked for. Nothing was set.")
         place, message_id = origin
         return await self.create_reminder(
             JobRequest(context.key, place, text, when, repeat, made_by=message_id), context.now
@@ -183,7 +183,7 @@ class AgendaService:
             parts.append(f"and so on: {often}" if following is not None else often)
         told_at = punctuality.next_allowed(job.due.at)
         if told_at > job.due.at:
-            parts.append(f"told {format_moment(told_at, zone)}, after quiet hours ({punctuality.quiet})")
+            parts.append(f"sent {format_moment(told_at, zone)}, after quiet hours ({punctuality.quiet})")
         return ", ".join(parts)
 
 
@@ -202,7 +202,7 @@ def _check_length(text: str, what: str, limit: int) -> None:
     if not text:
         raise UsageError(f"The {what} is empty. Nothing was set.")
     if len(text) > limit:
-        raise UsageError(f"The {what} has {len(text):,} characters; {limit:,} is the most. Nothing was set.")
+        raise UsageError(f"The {what} has {len(text):,} characters; {limit:,} are allowed. Nothing was set.")
 
 
 def find_agenda_problems(jobs: Jobs, punctuality: LatenessPolicy, watch_seconds: float, now: datetime) -> Iterator[str]:
@@ -211,11 +211,11 @@ def find_agenda_problems(jobs: Jobs, punctuality: LatenessPolicy, watch_seconds:
     if missed:
         yield (
             f"{pluralize(missed, 'due time')} of reminders and schedules passed without anything done. "
-            "`assistant schedule history` shows which, and then this is green again."
+            "`assistant schedule history` shows which, and then this warning ends."
         )
     grace = max(punctuality.late_after, timedelta(seconds=_WATCHES * watch_seconds))
     window = punctuality.quiet.window(now) if punctuality.quiet is not None else None
     overdue = jobs.count_overdue((now if window is None else window[0]) - grace)
     if overdue:
         what = pluralize(overdue, "reminder or schedule", "reminders and schedules")
-        yield f"{what} should have gone off and did not. Keep `assistant run` running."
+        yield f"{what} should have been sent and were not. Keep `assistant run` running."

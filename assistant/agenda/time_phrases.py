@@ -122,7 +122,7 @@ def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     if moment.at <= now:
         raise UsageError(
             f"{text!r} was understood as {format_moment(moment.at, zone)}, which is past. Nothing was set; name a "
-            f"time to come."
+            f"time in the future."
         )
     if moment.at - now > _FARTHEST:
         raise UsageError(f"{text!r} is more than a hundred years away. Nothing was set.")
@@ -237,7 +237,7 @@ def _read(text: str, base: datetime, *parts: str) -> tuple[datetime | None, str]
 
 def _not_understood(text: str) -> UsageError:
     shown = shorten(text, MAX_PHRASE_CHARACTERS)
-    return UsageError(f"{shown!r} is no time that I understand. Nothing was set; write it as in {_EXAMPLES}.")
+    return UsageError(f"{shown!r} is not a time that I understand. Nothing was set; write it as in {_EXAMPLES}.")
 
 
 # ------------------------------------------------------------------------------------------------------- other words

@@ -48,31 +48,32 @@ class SecretsUnavailable(AssistantError):
 
 
 class HomeError(AssistantError):
-    """The home directory cannot be used."""
+    """The data folder cannot be used."""
 
 
 class HomeLocked(HomeError):
-    """Another process serves this home. Talk to it with `assistant chat`, or stop it first."""
+    """The assistant is running already with this data folder. Talk to it with `assistant chat`, or stop it first."""
 
 
 class StoreError(AssistantError):
-    """The home could not be written. What was accepted before is kept; make room or mend the disk, then try again."""
+    """The data folder cannot be written. What was accepted before is kept; free some space or repair the disk, then try
+    again."""
 
 
 class NewerSchema(StoreError):
-    """The home was written by a newer version. Nothing was changed; install that version or restore a backup."""
+    """The data folder was written by a newer version. Nothing was changed; install that version or restore a backup."""
 
 
 class OlderSchema(StoreError):
-    """The home was written by an earlier version. Nothing was changed; the next start brings it up to date."""
+    """The data folder was written by an earlier version. Nothing was changed; the next start updates it."""
 
 
 class HomeReplaced(StoreError):
-    """The home is another one than was opened. Nothing was written; start the assistant again."""
+    """The data folder was replaced while it was open. Nothing was written; start the assistant again."""
 
 
 class CorruptStore(StoreError):
-    """The home's files contradict each other. Nothing was changed; run `assistant verify`."""
+    """Files in the data folder contradict each other. Nothing was changed; run `assistant verify`."""
 
 
 class StaleView(AssistantError):
@@ -84,11 +85,11 @@ class MemoryUnavailable(AssistantError):
 
 
 class ArchiveUnavailable(AssistantError):
-    """The archive could not be reached or did not prove right. Nothing was cleared; it is tried again later."""
+    """The archive could not be reached or verified. Nothing was removed; it is tried again later."""
 
 
 class ArchiveMissing(ArchiveUnavailable):
-    """An archive is not where it was put."""
+    """An archive is not where it was stored."""
 
 
 class ToolError(AssistantError):
@@ -96,7 +97,7 @@ class ToolError(AssistantError):
 
 
 class BridgeError(AssistantError):
-    """A message could not be delivered. It is kept in the outbox and sent again.
+    """A message could not be delivered. It is kept and sent again.
 
     `retry_after` is in seconds, a day at most, whatever the network says. `ambiguous` is True where the message may
     have arrived. `refused` is True where the network answered, and will not take this message: sent again, it would be
@@ -113,7 +114,7 @@ class BridgeError(AssistantError):
 
 
 class RecipientNotConnected(BridgeError):
-    """Nobody is connected there now. The message waits in the outbox."""
+    """Nobody is connected there now. The message is kept and waits."""
 
 
 class ModelError(AssistantError):
@@ -152,7 +153,7 @@ class BudgetExceeded(ModelError):
 
 
 class RepeatedRequestBlocked(BudgetExceeded):
-    """The same request was sent again and again and brought nothing. It is not sent any more today."""
+    """The same request was sent again and again without a result. It is not sent again today."""
 
 
 def install_hint(extra: str) -> str:

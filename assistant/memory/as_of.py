@@ -46,10 +46,10 @@ def parse_as_of(text: str, now: datetime, zone: tzinfo) -> datetime:
         raise UsageError(f"{either[0]} may be read two ways. Write the year first, as in 2026-03-01.")
     span = _read_iso(text, zone) if _ISO.fullmatch(text) else _read_phrase(text, now, zone)
     if span is None:
-        raise UsageError(f"{shorten(text, _LONGEST)!r} is no time that I understand. Write {AS_OF_EXAMPLES}.")
+        raise UsageError(f"{shorten(text, _LONGEST)!r} is not a time that I understand. Write {AS_OF_EXAMPLES}.")
     first, last = span
     if first > now:
-        raise UsageError(f"{first.astimezone(zone):%Y-%m-%d %H:%M} is still to come; `list` shows what is known now.")
+        raise UsageError(f"{first.astimezone(zone):%Y-%m-%d %H:%M} is in the future; `list` shows what is known now.")
     return min(last, now)
 
 

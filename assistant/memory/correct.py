@@ -29,7 +29,7 @@ from sleep.rules.supersede import EntryDecision
 NO_CYCLE = 0
 """The cycle of changes that no sleep made."""
 _NAMESPACE = uuid.UUID("3a0d7f0e-6f0d-4a52-9a1c-55f0d5f3c8be")
-_ASLEEP = "The assistant sleeps just now; semantic memory has it after this sleep."
+_ASLEEP = "The assistant is asleep now; semantic memory has it after this sleep."
 _NO_MEMORY_YET = "No memory was made of it yet; the next sleep makes it."
 _SEMANTIC_MEMORY_LATER = "Recall goes by the journal, which has it; semantic memory has it after the next sleep."
 
@@ -70,7 +70,7 @@ class MemoryCorrector:
         Raises `UsageError` (then nothing was changed) and `StoreError`."""
         new_text = text.strip()
         if not any(char.isalnum() for char in new_text):
-            raise UsageError("Say in words what is right instead. Nothing was changed.")
+            raise UsageError("Write what is right instead. Nothing was changed.")
         if not self._is_asleep():
             with contextlib.suppress(MemoryUnavailable):
                 # What was decided before is made first, so that this one stands upon it.
@@ -131,8 +131,8 @@ class MemoryCorrector:
 def _check_correctable(previous: MemoryState, new_text: str) -> None:
     memory = previous.memory
     if not memory.is_current:
-        instead = f"; correct {previous.replaced_by}, which does" if previous.replaced_by else ""
-        raise UsageError(f"{previous.reference} no longer holds{instead}. Nothing was changed.")
+        instead = f"; correct {previous.replaced_by} instead" if previous.replaced_by else ""
+        raise UsageError(f"{previous.reference} is no longer current{instead}. Nothing was changed.")
     if memory.text.strip() == new_text:
         raise UsageError(f"{previous.reference} says so already. Nothing was changed.")
 

@@ -30,7 +30,7 @@ from sleep.cycle.change_plan import memory_from_entry
 from sleep.cycle.rebuild import derive_memories
 
 NO_LIMIT = 1_000_000_000
-_BY_JOURNAL = "Shown is what the journal has."
+_BY_JOURNAL = "This list is from the journal."
 
 
 class MemoryLookup:

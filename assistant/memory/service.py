@@ -191,7 +191,7 @@ class MemoryService:
         """Make semantic memory what the journal says, of every scope; before that, where wanted, read the log for the
         journal once more. Raises `UsageError` while somebody sleeps, `MemoryUnavailable`, `StoreError`."""
         if from_log and self._reextract is None:
-            raise UsageError("The log can be read again only where the home is served. Nothing was changed.")
+            raise UsageError("Only the running assistant can read the log again. Nothing was changed.")
         async with self._keep_awake():
             read = await self._reextract(now) if from_log and self._reextract is not None else ReextractionResult()
             try:

@@ -35,11 +35,11 @@ from assistant.core.text import pluralize
 from assistant.people.report import access_request_notice
 from assistant.store.script.people import ConversationRoutes, Pairings, People
 
-NOT_LET_IN = "Nobody here talks to you yet, and what you wrote was not kept."
-TOO_MANY = "I talk to those whom my owner lets in, and too many are waiting just now. Try again later."
-WELCOME = "You are let in. Write to me."
-WELCOME_ROOM = "This room is let in. What is said here stays here."
-WELCOME_OWNER = "From now on what you write from here is yours, as everywhere else."
+NOT_LET_IN = "I do not know you yet, and I did not keep what you wrote."
+TOO_MANY = "I only talk to people my owner has approved, and too many are waiting now. Try again later."
+WELCOME = "You are approved. Write to me."
+WELCOME_ROOM = "This room is approved. What is said here stays here."
+WELCOME_OWNER = "This account is yours from now on, like your others."
 
 _SALT_BYTES = 16
 
@@ -91,7 +91,7 @@ class PairingService:
         name = arrival.sender_name if arrival.room is None else arrival.room_name
         request = AccessRequest(arrival.bridge, arrival.sender, arrival.room, arrival.target, clean_display_name(name))
         text = (
-            "I talk to those whom my owner lets in. Ask them to approve this code within "
+            "I only talk to people my owner has approved. Ask them to approve this code within "
             f"{pluralize(round(self._rules.minutes), 'minute')}: {code}"
         )
         notice = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
@@ -142,7 +142,7 @@ class PairingService:
         if pairing.locked:
             raise UsageError(self._locked(waiting))
         if as_owner and pairing.room is not None:
-            raise UsageError("That code is a room's, and a room cannot be you. Nothing was changed.")
+            raise UsageError("That code belongs to a room, and a room cannot be you. Nothing was changed.")
         self._pairings.approve(pairing, as_owner=as_owner, outgoing=_welcome(pairing, as_owner=as_owner), now=now)
         person = self._people.find_by_identity(Identity(pairing.bridge, pairing.sender))
         if name and person is not None and not as_owner and pairing.room is None:
@@ -153,7 +153,7 @@ class PairingService:
         """Let in, or not, whoever waits under this number. Raises `UsageError` where nobody does."""
         pairing = next((request for request in self.list_requests(now) if request.id == number), None)
         if pairing is None:
-            raise UsageError(f"Nobody waits as number {number}. Nothing was changed; `/people` lists who does.")
+            raise UsageError(f"No request has the number {number}. Nothing was changed; `/people` lists the requests.")
         if decision == "denied":
             if pairing.room is not None:
                 self._people.decide_room(pairing.bridge, pairing.room, pairing.name, "denied", now)
@@ -198,16 +198,16 @@ class PairingService:
 
     def _wrong_code(self, waiting: list[Pairing], *, locked: bool) -> str:
         if not waiting:
-            return "Nobody waits with a code: it was used, or it has expired. They get another by writing again."
+            return "No code is waiting: it was used, or it has expired. They get another by writing again."
         if locked:
             return self._locked(waiting)
-        return "Nobody waits with that code: it was used, has expired, or was mistyped. Nothing was changed."
+        return "No request has that code: it was used, has expired, or was mistyped. Nothing was changed."
 
     def _locked(self, waiting: list[Pairing]) -> str:
         until = max(pairing.expires_at for pairing in waiting).astimezone(self._zone)
         return (
             f"Pairing is locked after {pluralize(self._rules.tries, 'wrong code')}, until {until:%H:%M}. Nothing was "
-            "changed; `/people allow BRIDGE ID` lets somebody in without a code."
+            "changed; `/people allow BRIDGE ID` approves somebody without a code."
         )
 
 
@@ -241,10 +241,10 @@ def _welcome(pairing: Pairing, *, as_owner: bool) -> OutgoingMessage:
 
 def _let_in_text(pairing: Pairing, name: str, *, as_owner: bool) -> str:
     if pairing.room is not None:
-        return f"The room {name or pairing.room} on {pairing.bridge} is let in."
+        return f"The room {name or pairing.room} on {pairing.bridge} is approved."
     if as_owner:
         return f"{pairing.sender} on {pairing.bridge} is you from now on."
-    return f"{name or pairing.sender} on {pairing.bridge} is let in, as a guest."
+    return f"{name or pairing.sender} on {pairing.bridge} is approved, as a guest."
 
 
 _AT_A_TIME = 100_000

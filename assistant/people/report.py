@@ -16,9 +16,9 @@ from assistant.core.records import Button
 
 def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: ZoneInfo) -> list[str]:
     lines = [_person_line(person) for person in people]
-    lines = lines or ["Nobody is known yet but whoever sits at this home's terminal: you."]
+    lines = lines or ["You are the only person so far."]
     if waiting:
-        lines += ["", "Waiting to be let in; ask them for their code, then `/pair CODE`, or `/pair allow NUMBER`:"]
+        lines += ["", "Waiting for approval; ask them for their code, then `/pair CODE`, or `/pair allow NUMBER`:"]
         lines += [
             f"- {request.id}: {_who(request)}, since {_local(request.created_at, zone)}{_lock(request)}"
             for request in waiting
@@ -32,7 +32,7 @@ def room_lines(rooms: Sequence[KnownRoom], zone: ZoneInfo) -> list[str]:
         f"{_local(room.decided_at, zone)}"
         for room in rooms
     ]
-    return lines or ["No room is known. `/people allow room BRIDGE ID` lets one in."]
+    return lines or ["No room is known. `/people allow room BRIDGE ID` approves one."]
 
 
 def people_json(people: Sequence[Person], waiting: Sequence[Pairing]) -> dict[str, Any]:
@@ -101,10 +101,10 @@ def access_request_notice(
     """What the owner is asked about somebody who knocked, and what they may press."""
     allow, deny = f"/pair allow {pairing}", f"/pair deny {pairing}"
     body = (
-        f"{_who(who)} asks to be let in. The name is their own choice, the account is not. `{allow}` lets them in as a "
-        f"guest, until {until.astimezone(zone):%H:%M}; `{deny}` has them not answered any more."
+        f"{_who(who)} asks to talk to me. They chose the name; the account is verified by the network. `{allow}` "
+        f"approves them as a guest, until {until.astimezone(zone):%H:%M}; `{deny}` stops all answers to them."
     )
-    return body[0].upper() + body[1:], (Button("Let in", allow), Button("Keep out", deny))
+    return body[0].upper() + body[1:], (Button("Approve", allow), Button("Deny", deny))
 
 
 def _who(pairing: Pairing | AccessRequest) -> str:

@@ -29,7 +29,7 @@ RECORD_OF_PAST = (
 _WHY: dict[str, str] = {
     "manual": "because the person asked for a fresh start",
     "daily": "at its daily hour",
-    "idle": "because nobody had spoken for a while",
+    "idle": "because nobody wrote for a while",
     "end": "because the person put it away",
     "resume": "because an earlier conversation goes on",
 }

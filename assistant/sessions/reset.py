@@ -176,9 +176,7 @@ class SessionResetter:
             except StaleView:
                 continue
             return self._done(info, archived, note)
-        raise UsageError(
-            f"{request.session} changed again and again while it was archived. Nothing was cleared; try again."
-        )
+        raise UsageError(f"{request.session} kept changing while it was archived. Nothing was removed; try again.")
 
     async def _archive(self, request: ResetRequest, ended: EndedGeneration, reset: SessionReset) -> ArchiveEntry:
         """Raises `ArchiveUnavailable`: then the reset waits."""
@@ -200,7 +198,7 @@ class SessionResetter:
             self._stores.resets.postpone(reset.session, reset.generation, str(error), self._context.clock() + pause)
             minutes = int(pause.total_seconds() // 60)
             raise ArchiveUnavailable(
-                f"{reset.session} was not reset, and goes on as it is. {error} The next try is in {minutes} min; "
+                f"{reset.session} was not reset and continues. {error} The next try is in {minutes} min; "
                 f"`/reset {reset.session} --cancel` cancels it."
             ) from error
 

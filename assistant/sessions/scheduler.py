@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 _BY_ITSELF = {
     "daily": "A new conversation began here at its daily hour{late}",
-    "idle": "A new conversation began here, since nobody had spoken for a while",
+    "idle": "A new conversation began here, since nobody wrote for a while",
 }
 
 
@@ -205,10 +205,8 @@ class ResetScheduler:
         words = _BY_ITSELF.get(request.reason)
         if words is not None:
             late = ", late" if request.late else ""
-            text = (
-                f"{words.format(late=late)}; `/sessions show {request.session} {done.ended.number}` tells of the last."
-            )
-            self._context.notify_next_turn(request.session, text)
+            previous = f"`/sessions show {request.session} {done.ended.number}` shows the previous one."
+            self._context.notify_next_turn(request.session, f"{words.format(late=late)}; {previous}")
 
 
 def find_reset_problems(

@@ -81,7 +81,7 @@ async def test_f37_a_thousand_due_at_once_after_a_week_off(home: AgendaHome) -> 
     assert await home.fire_after(days=7) == 1000
     assert home.slot_states() == ["late"] * 1000
     (told,) = [body for body in home.pending_bodies() if body != "I will"]
-    assert told.startswith("1,000 reminders came due while they could not be told:")
+    assert told.startswith("1,000 reminders came due while they could not be sent:")
     assert len(home.home.add_message()) == said + 1
     assert home.fired_count == 1
     assert home.home.verify().ok
@@ -90,7 +90,7 @@ async def test_f37_a_thousand_due_at_once_after_a_week_off(home: AgendaHome) -> 
 async def test_quiet_hours_hold_back_and_say_so() -> None:
     with open_agenda_home(quiet="22:00-07:00") as home:
         job = await home.remind("call mum", "2026-11-20 23:00")
-        assert "told Saturday 2026-11-21 07:00, after quiet hours (22:00-07:00)" in home.agenda.describe_due(job)
+        assert "sent Saturday 2026-11-21 07:00, after quiet hours (22:00-07:00)" in home.agenda.describe_due(job)
         assert await home.fire_at(datetime(2026, 11, 20, 22, 30, tzinfo=UTC)) == 0
         assert home.pending_items() == []
         assert await home.fire_at(datetime(2026, 11, 21, 6, 0, tzinfo=UTC)) == 1
@@ -106,7 +106,7 @@ async def test_the_timer_wakes_for_the_next_one_within_a_second(home: AgendaHome
 
     told = asyncio.Event()
     alarm = AgendaScheduler(home.jobs, LatenessPolicy(timedelta(minutes=1)), BERLIN, told.set, clock, longest_wait=30)
-    home.agenda = type(home.agenda)(home.jobs, home.agenda._habits, alarm.check_due)
+    home.agenda = type(home.agenda)(home.jobs, home.agenda._config, alarm.check_due)
     alarm.start()
     try:
         await asyncio.sleep(0)
@@ -181,8 +181,8 @@ async def test_a_schedule_that_is_run_by_hand_stands_in_its_history_and_keeps_it
             await run("/schedule run news", "main")
             await it.wait_idle()
         assert it.bridge.bodies == ["Nothing new."] * 2
-        assert it.view_contents()[0][1] == "[Scheduled prompt 'news', run by hand]\nWhat is new?"
-        assert (await run("/schedule history news", "main")).count("schedule 1, news: ran (by hand)") == 2
+        assert it.view_contents()[0][1] == "[Scheduled prompt 'news', run manually]\nWhat is new?"
+        assert (await run("/schedule history news", "main")).count("schedule 1, news: ran (manually)") == 2
         (job,) = it.app.stores.jobs.list_waiting("owner", "schedule")
         assert job.due is not None and job.due.key == "2026-03-01T10:00"
         await run("/schedule pause news", "main")
@@ -223,7 +223,7 @@ async def test_a_model_is_told_how_a_time_was_understood_that_is_past(tmp_path: 
         await it.wait_idle()
         results = [m.content for m in it.model.requests[1].messages if m.role == "tool"]
         assert "'yesterday' was understood as Saturday 2026-02-28 09:00, which is past" in results[0]
-        assert "no time that I understand" in results[1]
+        assert "not a time that I understand" in results[1]
 
 
 async def test_status_is_red_for_what_was_missed_until_somebody_looks(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ async def test_status_is_red_for_what_was_missed_until_somebody_looks(tmp_path: 
         await it.app.commands.run("/remind stretch --every day at 8", "main")
         it.clock.now += timedelta(days=3)
         problems = it.app.status()["problems"]
-        assert any("should have gone off" in one for one in problems)
+        assert any("should have been sent" in one for one in problems)
         await it.app.agenda_scheduler.fire_due()
         assert any("3 due times of reminders" in one for one in it.app.status()["problems"])
         shown = await it.app.commands.run("/schedule history", "main")

@@ -61,7 +61,7 @@ def test_every_command_of_the_document_works(home: Path, line: str) -> None:
     if "pair" in line:
         assert (done.returncode, done.err.strip()) == (
             2,
-            "Error: Nobody waits with a code: it was used, or it has expired. They get another by writing again.",
+            "Error: No code is waiting: it was used, or it has expired. They get another by writing again.",
         )
     else:
         assert (done.returncode, done.err) == (0, "")
@@ -74,7 +74,7 @@ def test_who_knocked_is_listed_without_their_code_and_let_in_with_it(tmp_path: P
     assert "Ann" in listed.out and "77" in listed.out and code not in listed.out
     assert code not in run_in_process(home, "people", "list", "--json").out
     done = run_in_process(home, "people", "pair", code, "--name", "Ann Lee")
-    assert done.out == "Ann Lee on telegram is let in, as a guest.\n"
+    assert done.out == "Ann Lee on telegram is approved, as a guest.\n"
 
 
 def test_json_tells_who_is_known_then(home: Path) -> None:

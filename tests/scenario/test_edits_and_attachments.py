@@ -291,9 +291,9 @@ async def test_the_owner_is_asked_about_a_stranger_where_they_are_and_may_press_
             await them.write("may I come in", sender, sender_name=name)
         asked = [item.outgoing for item in it.bridge.sent if item.outgoing.target == OWNER and item.outgoing.buttons]
         assert [one.buttons for one in asked] == [
-            (Button("Let in", f"/pair allow {n}"), Button("Keep out", f"/pair deny {n}")) for n in (1, 2)
+            (Button("Approve", f"/pair allow {n}"), Button("Deny", f"/pair deny {n}")) for n in (1, 2)
         ]
-        assert "Ann, `7` on kept asks to be let in" in asked[0].body and "Ivo  # owner, `8`" in asked[1].body
+        assert "Ann, `7` on kept asks to talk to me" in asked[0].body and "Ivo  # owner, `8`" in asked[1].body
         assert "`/pair allow 1`" in asked[0].body and "\n" not in asked[1].body
         await them.write(asked[0].buttons[0].command, OWNER)
         await them.write(asked[1].buttons[1].command, OWNER)
@@ -301,7 +301,7 @@ async def test_the_owner_is_asked_about_a_stranger_where_they_are_and_may_press_
         assert people == {"Ann": "allowed", "`Ivo` # owner": "denied"}
         await them.write("hello", ANN)
         assert it.view_contents(ANNS)[-1] == ("assistant", "hello Ann")
-        with pytest.raises(UsageError, match="Nobody waits as number 2"):
+        with pytest.raises(UsageError, match="No request has the number 2"):
             await them.command("/pair allow 2")
         await them.write("/pair allow 2", ANN)
         assert "cannot be used here" in it.bridge.bodies[-1]

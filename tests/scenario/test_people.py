@@ -58,7 +58,7 @@ async def test_a_stranger_gets_one_code_and_the_owner_lets_them_in_with_it(tmp_p
         assert len(them.sent_since_last()) == 1
         listed = await them.command("/people")
         assert "Ann # Lee" in listed and f"`{ANN}` on kept" in listed and code not in listed
-        assert "let in, as a guest" in await them.command(f"/pair {code[:4].lower()}-{code[4:].lower()}")
+        assert "approved, as a guest" in await them.command(f"/pair {code[:4].lower()}-{code[4:].lower()}")
         await them.wait_idle()
         assert them.sent_since_last() == [(ANN, WELCOME)]
         accepted = await them.write("hello", ANN)
@@ -91,7 +91,7 @@ async def test_three_wait_at_most_and_the_fourth_is_told_so_once(tmp_path: Path)
         it.clock.now += timedelta(minutes=61)
         await them.write("may I come in", "4")
         assert [target for target, _ in them.sent_since_last()] == ["4"]
-        assert "let in" in await them.command(f"/pair {them.pairing_code()}")
+        assert "approved" in await them.command(f"/pair {them.pairing_code()}")
 
 
 async def test_a_code_holds_for_an_hour(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ async def test_a_code_holds_for_an_hour(tmp_path: Path) -> None:
             await them.command(f"/pair {first}")
         await them.write("may I come in now", ANN)
         assert them.pairing_code() != first
-        assert "let in" in await them.command(f"/pair {them.pairing_code()} Ann")
+        assert "approved" in await them.command(f"/pair {them.pairing_code()} Ann")
         assert it.app.stores.people.list_people()[0].name == "Ann"
 
 
@@ -114,7 +114,7 @@ async def test_wrong_codes_lock_what_waits_until_it_expires(tmp_path: Path) -> N
         await them.write("may I come in", ANN)
         code = them.pairing_code()
         for _ in range(4):
-            with pytest.raises(UsageError, match="Nobody waits with that code"):
+            with pytest.raises(UsageError, match="No request has that code"):
                 await them.command("/pair AAAABBBB")
         with pytest.raises(UsageError, match="Pairing is locked after 5 wrong codes, until"):
             await them.command("/pair AAAABBBB")

@@ -160,7 +160,7 @@ async def test_others_are_reminded_once_an_hour_at_most(tmp_path: Path, often: s
         await them.allow_everybody()
         for about in ({}, {"room": ROOM}):
             await them.write(f"/remind stretch {often}", ANN, **about)
-            assert "once an hour is the most here" in them.sent_since_last()[-1][1]
+            assert "once an hour at most here" in them.sent_since_last()[-1][1]
         assert "Set:" in await them.command(f"/remind stretch {often}")
 
 

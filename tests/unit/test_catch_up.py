@@ -158,7 +158,7 @@ def test_late_and_punctual_ones_and_places_are_not_mixed() -> None:
         [(one, *end_due_slots(one, now, ALWAYS, 9)) for one in (*late, punctual, elsewhere)], BERLIN, now
     )
     assert sorted(one.body.partition("\n")[0] for one in made.messages) == [
-        "8 reminders came due while they could not be told:",
+        "8 reminders came due while they could not be sent:",
         "Reminder: stretch",
         "Reminder: stretch",
     ]

@@ -132,7 +132,7 @@ async def test_where_the_store_is_down_the_journal_tells(home: MemoriesHome, pla
     former, now = held.memories
     assert (former.memory.text, former.memory.until, former.replaced_by) == (OSLO, LATER, now.reference)
     assert now.memory.text == BERGEN
-    assert held.note.startswith("The memory store is away.") and held.note.endswith("what the journal has.")
+    assert held.note.startswith("The memory store is away.") and held.note.endswith("from the journal.")
     assert (await home.commands.show(memory.reference, "owner")).replaced_by == "entry 2"
     chain = await home.commands.why(memory.reference, "owner")
     assert "cannot be read" in chain.note and chain.entries[0].entry.content == OSLO
@@ -258,7 +258,7 @@ async def test_rebuilding_gives_what_corrections_made(home: MemoriesHome) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("", "Say in words"), (" \n ?! ", "Say in words"), (f" {OSLO} ", "says so already")]
+    ("text", "why"), [("", "Write what is right"), (" \n ?! ", "Write what is right"), (f" {OSLO} ", "says so already")]
 )
 async def test_a_correction_that_says_nothing_new_is_refused(home: MemoriesHome, text: str, why: str) -> None:
     memory = home.add_memory(OSLO)
@@ -273,7 +273,7 @@ async def test_what_no_longer_holds_is_not_put_right_but_what_does_is_named(home
     done = await home.commands.correct(memory.reference, BERGEN, "owner", "main", LATER)
     before = home.snapshot()
     with pytest.raises(
-        UsageError, match=rf"{memory.reference} no longer holds; correct {done.current.reference}, which"
+        UsageError, match=rf"{memory.reference} is no longer current; correct {done.current.reference} instead"
     ):
         await home.commands.correct(memory.reference, "I live in Bodø.", "owner", "main", LATER + timedelta(hours=1))
     assert home.snapshot() == before

@@ -58,7 +58,7 @@ def test_what_people_type_means_what_they_mean(text: str, when: str) -> None:
 
 @pytest.mark.parametrize("text", ["tomorrow 8 30", "tomorrow 8", "tomorrow at 8 or 9", "am Wochenende", "1 2 3 4 5 6"])
 def test_a_number_that_would_be_passed_over_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="no time that I understand"):
+    with pytest.raises(UsageError, match="not a time that I understand"):
         parse_moment(text, BERLIN, NOW)
 
 
