@@ -56,18 +56,18 @@ class KnowledgeAsOf:
         """The latest time of which anything told that was noted by then, and the largest id among that."""
         row = self._db.row(
             "SELECT max(id) AS id, max(timestamp) AS at FROM journal WHERE scope = ? AND created_at <= ?",
-            (scope, format_time(at)),
+            (scope, at),
         )
         return (parse_time(row["at"]), row["id"]) if row is not None and row["id"] is not None else None
 
     def all_known(self, scope: str, at: datetime) -> MemorySnapshot:
-        made = _apply_plans(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, format_time(at))), at)
+        made = _apply_plans(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, at)), at)
         settled = made.rejected | made.taken_back
         settled |= {entry for memory in made.memories.values() for entry in memory.entries}
         rows = self._db.rows(
             "SELECT id FROM journal WHERE scope = ? AND created_at <= ? AND source_type <> 'context_synthesis'"
             f" AND NOT EXISTS ({_UNDONE_BY})",
-            (scope, format_time(at), format_time(at)),
+            (scope, at, at),
         )
         bare = self._entries([row["id"] for row in rows if row["id"] not in settled], scope, at)
         return MemorySnapshot(
@@ -108,7 +108,7 @@ class KnowledgeAsOf:
         rows = self._db.rows(
             f"{_PLANS} AND p.id IN (SELECT s.plan FROM plan_subjects s"
             " WHERE s.subject IN (SELECT value FROM json_each(?))) ORDER BY p.id",
-            (scope, format_time(at), json.dumps(list(subjects))),
+            (scope, at, json.dumps(list(subjects))),
         )
         return _apply_plans(rows, at)
 
@@ -117,7 +117,7 @@ class KnowledgeAsOf:
         rows = self._db.rows(
             "SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND created_at <= ?"
             f" AND NOT EXISTS ({_UNDONE_BY} AND c.cycle IS journal.cycle)",
-            (json.dumps(list(entry_ids)), scope, format_time(at), format_time(at)),
+            (json.dumps(list(entry_ids)), scope, at, at),
         )
         return {row["id"]: read_entry(row) for row in rows}
 
@@ -126,7 +126,7 @@ class KnowledgeAsOf:
             "SELECT r.entry_id, r.by_entry FROM replacements r JOIN journal by ON by.id = r.by_entry"
             " WHERE by.scope = ? AND by.created_at <= ?"
             " AND (? IS NULL OR r.entry_id IN (SELECT value FROM json_each(?))) ORDER BY r.by_entry",
-            (scope, format_time(at), *(2 * [None if entry_ids is None else json.dumps(list(entry_ids))])),
+            (scope, at, *(2 * [None if entry_ids is None else json.dumps(list(entry_ids))])),
         )
         pairs = {row["entry_id"]: row["by_entry"] for row in rows}
         by = self._entries(pairs.values(), scope, at)

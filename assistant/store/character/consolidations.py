@@ -18,7 +18,7 @@ from assistant.core.memories import ChangePlan, JournalEntry, MemorySnapshot, Ph
 from assistant.store.character.as_of import KnowledgeAsOf
 from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry, save_reading
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json, format_time
+from assistant.store.encoding import dump_json
 from assistant.store.rows import from_json
 
 _PENDING = (
@@ -143,7 +143,7 @@ class StoredConsolidations:
                         "" if entry_id in rejected else into.get(entry_id, ""),
                         rejected.get(entry_id, ""),
                         plan.cycle,
-                        format_time(now),
+                        now,
                         entry_id,
                     ),
                 )
@@ -163,12 +163,10 @@ class StoredConsolidations:
                 for entry_id in plan.entries:
                     db.execute(
                         "UPDATE consolidated_entry_ids SET memory_id = '', note = ?, at = ? WHERE entry_id = ?",
-                        (UNDONE_NOTE, format_time(now), entry_id),
+                        (UNDONE_NOTE, now, entry_id),
                     )
                 self._restore_superseded(plan)
-                db.execute(
-                    "UPDATE change_plans SET state = 'undone', undone_at = ? WHERE key = ?", (format_time(now), key)
-                )
+                db.execute("UPDATE change_plans SET state = 'undone', undone_at = ? WHERE key = ?", (now, key))
 
     def entries_of_cycle(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
         patterns = [f"{kind}:{number}" for number in checkpoints for kind in ("synthesis", "memories")]
@@ -189,7 +187,7 @@ class StoredConsolidations:
                     " SELECT id, '', ?, cycle, ? FROM journal WHERE id = ?"
                     " ON CONFLICT (entry_id) DO UPDATE SET memory_id = '', note = excluded.note,"
                     " cycle = excluded.cycle, at = excluded.at",
-                    (UNDONE_NOTE, format_time(now), entry.id),
+                    (UNDONE_NOTE, now, entry.id),
                 )
 
     def _restore_superseded(self, plan: ChangePlan) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from assistant.core.errors import UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, format_time
+from assistant.store.encoding import clean_text
 from assistant.store.rows import class_row, to_row
 
 FILE_TARGET = "file:"
@@ -63,7 +63,7 @@ class EditStore:
 
     def mark_undone(self, edit: UndoableEdit, at: datetime | None) -> UndoableEdit:
         """Inside `write()`. None: it was not taken back after all."""
-        self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (format_time(at) if at else None, edit.id))
+        self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (at, edit.id))
         return replace(edit, undone_at=at)
 
     def delete(self, edit: UndoableEdit) -> None:

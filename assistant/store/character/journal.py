@@ -15,7 +15,7 @@ from datetime import datetime
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCursor, SleepReport
 from assistant.search.fulltext import match_any, query_words
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, dump_json, format_time, parse_time
+from assistant.store.encoding import clean_text, dump_json, parse_time
 from assistant.store.rows import class_row, to_row
 
 UNDONE_NOTE = "taken back"
@@ -54,7 +54,7 @@ class StoredJournal:
         if self._db.row("SELECT 1 FROM journal WHERE key = ?", (entry.key,)) is not None:
             return None
         content = clean_text(entry.content)
-        columns = {**to_row(entry), "created_at": format_time(now)}
+        columns = {**to_row(entry), "created_at": now}
         entry_id = self._db.insert_row("journal", **columns)
         self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
         return replace(entry, content=content, id=entry_id)
@@ -94,7 +94,7 @@ class StoredJournal:
             read_entry,
             "SELECT * FROM journal WHERE scope = ? AND timestamp >= ? AND source_type = coalesce(?, source_type)"
             f" AND {_NOT_UNDONE} ORDER BY timestamp DESC, id DESC LIMIT ?",
-            (scope, format_time(since) if since else "", source_type, limit),
+            (scope, since or "", source_type, limit),
         )
 
     def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
@@ -145,12 +145,9 @@ class StoredJournal:
         return cycle
 
     def save_cycle(self, report: SleepReport) -> None:
-        ended_at = format_time(report.ended_at) if report.ended_at else None
         with self._db.write() as db:
-            db.execute(
-                "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?",
-                (ended_at, report.state, dump_json(report.phases), report.id),
-            )
+            sql = "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?"
+            db.execute(sql, (report.ended_at, report.state, dump_json(report.phases), report.id))
 
     def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
         """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
@@ -181,5 +178,5 @@ def save_reading(db: Database, reading: PhaseCursor, now: datetime) -> None:
     db.execute(
         "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",
-        (reading.phase, reading.session, reading.generation, reading.seq, format_time(now)),
+        (reading.phase, reading.session, reading.generation, reading.seq, now),
     )

@@ -20,7 +20,7 @@ from assistant.core.profiles import Profile, fold_name
 from assistant.core.text import lazy_regex
 from assistant.store.character.edits import PROFILE_TARGET, EditStore
 from assistant.store.database import Database
-from assistant.store.encoding import format_time, json_safe
+from assistant.store.encoding import json_safe
 from assistant.store.rows import class_row, from_values, to_row
 
 MAX_PROFILE_BYTES = 64 * 1024
@@ -142,9 +142,9 @@ def profile_columns(profile: Profile) -> dict[str, Any]:
 
 def write_profile(db: Database, profile: Profile, previous: Profile | None, now: datetime) -> int:
     """Inside `write()`: write a profile in place of the previous one, or anew; its id."""
-    columns = {**profile_columns(profile), "updated_at": format_time(now)}
+    columns = {**profile_columns(profile), "updated_at": now}
     if previous is None or previous.id is None:
-        new = {"created_at": format_time(now), "scope": profile.scope}
+        new = {"created_at": now, "scope": profile.scope}
         return db.insert_row("entity_profiles", **columns, **new)
     db.update_rows("entity_profiles", {"id": previous.id}, **columns)
     return previous.id
