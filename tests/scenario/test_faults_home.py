@@ -176,7 +176,7 @@ async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with
             before = _contents(home)
             daemon.app.check_due()
             await daemon.wait_until(asyncio.Event())
-    assert is_clear(str(ended.value)) and "start the assistant again" in str(ended.value)
+    assert is_clear(str(ended.value)) and "restart the assistant" in str(ended.value)
     assert _contents(home) == before
 
 
