@@ -32,7 +32,7 @@ class Home:
 
     @property
     def last_valid_config(self) -> Path:
-        """What config.toml said when whoever serves the home last understood it; only while somebody does."""
+        """config.toml as the running daemon last understood it."""
         return self.run / "config.toml"
 
     @property
@@ -62,15 +62,14 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class NotifyTarget:
-    """What started this process as a service, if anything did: `address` is where it listens, "" for nowhere;
-    `watchdog_seconds` is the time within which it wants to hear of progress, 0 for never."""
+    """The service manager that started this process, if one did."""
 
-    address: str = ""
-    watchdog_seconds: float = 0.0
+    address: str = ""  # where it listens; "" for nowhere
+    watchdog_seconds: float = 0.0  # within which it expects a sign of progress; 0 for never
 
 
 def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
-    """The home that ASSISTANT_HOME names, else the platform's. Raises `SettingsError` for a `~name` nobody has."""
+    """The data folder that ASSISTANT_HOME names, else the platform's. Raises `SettingsError` for an unknown `~name`."""
     environ = os.environ if environ is None else environ
     chosen = environ.get("ASSISTANT_HOME")
     if not chosen:
@@ -78,11 +77,11 @@ def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
     try:
         return Home(Path(chosen).expanduser().absolute())
     except RuntimeError:
-        raise SettingsError(f"ASSISTANT_HOME: {chosen} names no directory. Nothing was started; correct it.") from None
+        raise SettingsError(f"ASSISTANT_HOME: {chosen} is no directory. Nothing was started; correct it.") from None
 
 
 def notify_target_from_environment(environ: MutableMapping[str, str] | None = None, pid: int = 0) -> NotifyTarget:
-    """The manager of this process (or of `pid`), taken out of the environment, so that no child speaks for it."""
+    """The manager of this process (or of `pid`), removed from the environment, so that no child sends to it."""
     environ = os.environ if environ is None else environ
     address = environ.pop("NOTIFY_SOCKET", "")
     microseconds, meant = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
@@ -91,7 +90,7 @@ def notify_target_from_environment(environ: MutableMapping[str, str] | None = No
 
 
 def file_stamp(path: Path) -> FileStamp:
-    """What becomes another when a file does; None where there is none to read."""
+    """Differs when the file was changed; None where there is none to read."""
     try:
         state = path.stat()
     except OSError:

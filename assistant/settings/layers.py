@@ -1,7 +1,7 @@
-"""Reading the layers of the settings (files and environment), and telling what is wrong with them.
+"""Reads the layers of the settings (files and environment), and says what is wrong with them.
 
-Every problem of every layer is collected before anything is refused, each with the file or variable it stands in.
-What looks like a secret is never repeated in a problem.
+Every problem of every layer is collected before anything is refused, each with its file or variable. What looks like a
+secret is never repeated in a problem.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ _LONGEST_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class SettingsLayer:
-    """One place where settings stand: `values` by dotted key ("model.name"), known keys only; `problems` tells, in
-    whole lines, what in it cannot be understood."""
+    """The settings of one file, variable or secret."""
 
     origin: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)  # by dotted key ("model.name"), known keys only
+    problems: tuple[str, ...] = ()  # what cannot be understood, in whole lines
 
 
 def read_file_layer(path: Path, origin: str, *, required: bool = False) -> SettingsLayer:
@@ -51,7 +50,7 @@ def read_file_layer(path: Path, origin: str, *, required: bool = False) -> Setti
 
 
 def parse_text_layer(text: str, origin: str) -> SettingsLayer:
-    """The layer of a TOML file that holds `text`."""
+    """The layer of a TOML file with this text."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -89,7 +88,7 @@ def _known(origin: str, document: Mapping[str, Any]) -> SettingsLayer:
     problems: list[str] = []
     for section, content in document.items():
         if section in SettingsValues.model_fields and not isinstance(content, dict):
-            problems.append(f"{origin}: `{section}` is a section; its keys stand below a line [{section}].")
+            problems.append(f"{origin}: `{section}` is a section; its keys belong below a line [{section}].")
         elif section not in SettingsValues.model_fields and not (isinstance(content, dict) and content):
             problems.append(_unknown(origin, section))
         else:
@@ -127,7 +126,7 @@ def _nearest(name: str, from_environment: bool) -> list[str]:
 
 
 def parse_setting_text(key: str, text: str) -> Any:
-    """Variables, and what is typed in a shell, are text: read them as a TOML value where the setting is none ("16000",
+    """The value of a variable, or of what was typed in a shell: a TOML value unless the setting is text ("16000",
     "0.5", '["offline"]')."""
     spec = SETTING_FIELDS.get(key)
     if key == "home.timezone":
@@ -142,7 +141,7 @@ def parse_setting_text(key: str, text: str) -> Any:
 
 
 def _zone_as_spelled(text: str) -> str:
-    """What is kept is spelled as the database does it; what is none is told of where all settings are checked."""
+    """As the database spells it; an unknown name is reported where all settings are checked."""
     try:
         return check_zone_name(text)
     except UnknownName:
@@ -150,7 +149,7 @@ def _zone_as_spelled(text: str) -> str:
 
 
 def explain_validation_error(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """One line for each setting that is refused: where it stands, what was found, what is allowed."""
+    """One line for each setting that is refused: where it is, what was found, what is allowed."""
     lines: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         key = ".".join(str(part) for part in problem["loc"][:2])

@@ -26,7 +26,7 @@ class PersonaNames:
 
 
 def parse_persona_names(text: str) -> PersonaNames:
-    """What a text says of names."""
+    """The names in a persona."""
     found = (pattern.search(text) for pattern in (_ASSISTANT, _PERSON, _MANNER))
     return PersonaNames(*(match[1].strip() if match else "" for match in found))
 

@@ -28,38 +28,36 @@ SECRET_NAMES = (*PROVIDER_KEYS, *(key for key, spec in SETTING_FIELDS.items() if
 IN_KEYRING = "the keyring"
 IN_FILE = "secrets.toml"
 
-_OTHERWISE = "Unlock it and start again, or say `assistant config secret set {name} --file`."
+_OTHERWISE = "Unlock it and start again, or use `assistant config secret set {name} --file`."
 
 
 @dataclass(frozen=True, slots=True)
 class SecretIndex:
-    """What `secrets.toml` says: `values` by name, and by name the account in the keyring."""
+    """What `secrets.toml` says."""
 
-    values: Mapping[str, str] = field(default_factory=dict, repr=False)
-    accounts: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)  # by name
+    accounts: Mapping[str, str] = field(default_factory=dict)  # in the keyring, by name
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSecret:
-    """A secret that was found; `origin` tells where, in words."""
-
     name: str
     value: SecretStr
-    origin: str
+    origin: str  # where it was found, for a person
 
 
 @dataclass(frozen=True, slots=True)
 class SecretLookup:
-    """What one place has. `problems` keep the assistant from starting; `warnings` turn its status red."""
+    """The secrets in one place."""
 
     found: tuple[FoundSecret, ...] = ()
-    problems: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # prevent a start
+    warnings: tuple[str, ...] = ()  # turn the status red
 
 
 def canonical_secret_name(name: str) -> str:
-    """The name as it is spelled here. Raises `UsageError` for what is none."""
-    spelled = {one.casefold(): one for one in SECRET_NAMES}
+    """The name as it is spelled here. Raises `UsageError` for an unknown one."""
+    spelled = {name.casefold(): name for name in SECRET_NAMES}
     if name.casefold() in spelled:
         return spelled[name.casefold()]
     near = difflib.get_close_matches(name.casefold(), spelled, n=1, cutoff=0.6)
@@ -67,14 +65,14 @@ def canonical_secret_name(name: str) -> str:
     raise UsageError(f"{name} is not the name of a secret; {meant} Nothing was changed.")
 
 
-# ------------------------------------------------------------------------------------------------------------- looking
+# ------------------------------------------------------------------------------------------------------------- reading
 
 
 def read_credentials(directory: Path | None) -> SecretLookup:
-    """What the service manager handed over: a file a secret, named like it, in any case of letters."""
+    """What the service manager handed over: a file for each secret, with its name, in upper or lower case."""
     if directory is None:
         return SecretLookup()
-    spelled = {one.casefold(): one for one in SECRET_NAMES}
+    spelled = {name.casefold(): name for name in SECRET_NAMES}
     found, problems = [], []
     try:
         files = sorted(path for path in directory.iterdir() if path.name.casefold() in spelled)
@@ -92,7 +90,7 @@ def read_credentials(directory: Path | None) -> SecretLookup:
 
 
 def read_stored_secrets(path: Path, ring: SystemKeyring | None) -> SecretLookup:
-    """What the secret store at `path` has; without `ring`, what is in the file alone."""
+    """What the secret store at `path` has; without `ring`, only what is in the file."""
     try:
         index = read_secret_index(path)
         open_to_others = index != SecretIndex() and stat.S_IMODE(path.stat().st_mode) & 0o077
@@ -101,13 +99,13 @@ def read_stored_secrets(path: Path, ring: SystemKeyring | None) -> SecretLookup:
     warnings = [f"{path} can be read by others. `chmod 600 {path}` closes it."] if open_to_others else []
     found = [FoundSecret(name, SecretStr(value), IN_FILE) for name, value in index.values.items()]
     if ring is not None:
-        kept, silent = _in_keyring(index, ring)
-        found, warnings = [*found, *kept], [*warnings, *silent]
+        in_keyring, unavailable = _read_keyring(index, ring)
+        found, warnings = [*found, *in_keyring], [*warnings, *unavailable]
     return SecretLookup(tuple(found), warnings=tuple(warnings))
 
 
-def _in_keyring(index: SecretIndex, ring: SystemKeyring) -> tuple[list[FoundSecret], list[str]]:
-    """What the keyring has, and what is to be said where it has not; one that does not answer is asked no more."""
+def _read_keyring(index: SecretIndex, ring: SystemKeyring) -> tuple[list[FoundSecret], list[str]]:
+    """What the keyring has, and warnings about what it has not; one that does not answer is not asked again."""
     found: list[FoundSecret] = []
     missing: list[str] = []
     for name, account in index.accounts.items():
@@ -115,8 +113,8 @@ def _in_keyring(index: SecretIndex, ring: SystemKeyring) -> tuple[list[FoundSecr
             value = ring.read(account)
         except SecretsUnavailable as error:
             names = ", ".join(list(index.accounts)[len(found) + len(missing) :])
-            told = f"The keyring has {names} and cannot be read: {error} {_OTHERWISE.format(name=name)}"
-            return found, [*missing, told]
+            warning = f"The keyring has {names} and cannot be read: {error} {_OTHERWISE.format(name=name)}"
+            return found, [*missing, warning]
         if value is None:
             missing.append(f"{name} is no longer in the keyring. `assistant config secret set {name}` puts it there.")
         else:
@@ -125,7 +123,7 @@ def _in_keyring(index: SecretIndex, ring: SystemKeyring) -> tuple[list[FoundSecr
 
 
 def read_secret_index(path: Path) -> SecretIndex:
-    """What the list at `path` says. Raises `SecretsUnavailable`, naming the file, for one that is not understood."""
+    """Raises `SecretsUnavailable`, naming the file, for one that is not understood."""
     try:
         return parse_secret_index(path.read_text(encoding="utf-8"), path)
     except FileNotFoundError:
@@ -137,7 +135,7 @@ def read_secret_index(path: Path) -> SecretIndex:
 
 
 def parse_secret_index(text: str, path: Path) -> SecretIndex:
-    """The list that `text` is; raises as `read_index` does."""
+    """Raises as `read_secret_index` does."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

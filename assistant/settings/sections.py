@@ -1,7 +1,7 @@
-"""The keys of the settings, a class per section: their types and ranges, and how a person is told what is allowed.
+"""The keys of the settings, a class for each section: their types and ranges, and how a person reads what is allowed.
 
-No defaults stand here: they stand in `config/default.toml`, next to the words that explain them. A field's
-`description`, where it has one, says what is allowed better than its type and range would.
+The defaults are in `config/default.toml`, next to the words that explain them. A field's `description`, where it has
+one, says what is allowed better than its type and range would.
 """
 
 from __future__ import annotations

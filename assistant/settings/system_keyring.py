@@ -1,7 +1,7 @@
-"""The keyring of the operating system, through the package `keyring`: the adapter of `secrets.SystemKeyring`.
+"""The keyring of the operating system, through the package `keyring`.
 
-The package is optional, and imported when a secret is first put there or sought. A keyring may ask a person to unlock
-it, for as long as it likes: nobody waits for longer than a while, so that a daemon that starts at night starts.
+The package is optional, and imported when a secret is first stored there or read. A keyring may ask a person to unlock
+it, for as long as it likes: it is waited for only so long, so that a daemon that starts at night starts.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ _LEAST_PRIORITY = 1
 
 @dataclass(frozen=True, slots=True)
 class SystemKeyring:
-    """What an operating system keeps for a person, by account. Every method raises `SecretsUnavailable`, with a reason
-    in one line that does not repeat the secret. It waits so many seconds for an answer: whoever stores a secret is
-    there and may have to type a password first."""
+    """Secrets by account. Every method raises `SecretsUnavailable`, with a reason in one line that does not repeat the
+    secret."""
 
     read_seconds: float = 10.0
-    write_seconds: float = 120.0
+    write_seconds: float = 120.0  # a person who stores a secret may have to type a password first
 
     def read(self, account: str) -> str | None:
         value: str | None = _call_keyring(lambda ring: ring.get_password(_SERVICE, account), self.read_seconds)
         return value
 
     def write(self, account: str, value: str) -> None:
-        """Proved by reading it back."""
+        """Verified by reading it back."""
         _call_keyring(lambda ring: ring.set_password(_SERVICE, account, value), self.write_seconds)
         if self.read(account) != value:
             raise SecretsUnavailable("The keyring did not keep what it was given.")

@@ -1,8 +1,8 @@
-"""config.toml may be edited at any time, also to nonsense: what of it holds while the daemon runs.
+"""config.toml may be edited at any time, also to nonsense: which changes apply while the daemon runs.
 
 What always holds: the daemon runs on settings that were understood. When the file changes it is read again: a few keys
-are taken over at once, the others are told of until the next start. A file that cannot be understood changes nothing,
-and turns the status red until it is mended. A look costs two calls to the system while nothing changed.
+apply at once, the others are reported until the next start. A file that cannot be understood changes nothing, and turns
+the status red until it is repaired. A check costs two system calls while nothing changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIVE = (_LOG_LEVEL, _TOKEN)
 
 
 def is_live_setting(key: str) -> bool:
-    """Whether a changed setting is taken over by a daemon that runs."""
+    """Whether a changed setting applies while the daemon runs."""
     return key.startswith(_LIVE_SECTIONS) or key in _LIVE
 
 
@@ -54,7 +54,7 @@ class SettingsWatch:
         self._on_understood = on_understood
         self._take_over = take_over
         self._seen = settings.file_stamps
-        self._kept = _others(settings.home)
+        self._other_files = _others(settings.home)
         self._refused: tuple[str, ...] = ()
         self._waiting: tuple[str, ...] = ()
         on_understood(settings)
@@ -78,16 +78,16 @@ class SettingsWatch:
         self._compare(found)
 
     def problems(self) -> list[str]:
-        """What of the file cannot be understood."""
+        """What cannot be understood of the files."""
         return [
-            f"{problem} The settings that the daemon was started with stay; `assistant config edit` mends it."
+            f"{problem} The settings that the daemon was started with stay; correct it with `assistant config edit`."
             for problem in self._refused
         ]
 
     def keys_for_next_start(self) -> list[str]:
         """The changed keys, and files, that take effect at the next start."""
         others = _others(self.settings.home)
-        return [*self._waiting, *(name for name in others if others[name] != self._kept[name])]
+        return [*self._waiting, *(name for name in others if others[name] != self._other_files[name])]
 
     # ----------------------------------------------------------------------------------------------------------- within
 
@@ -102,16 +102,16 @@ class SettingsWatch:
             if _LOG_LEVEL in live:
                 set_log_level(self.settings)
             self._take_over(self.settings)
-            log.info("changed settings hold from now on", keys=", ".join(live))
+            log.info("changed settings apply from now on", keys=", ".join(live))
         if self._waiting:
             log.info("changed settings take effect at the next start", keys=", ".join(self._waiting))
 
 
 def _differing(old: Settings, new: Settings) -> Iterator[str]:
-    """The keys with another value. What is in the keyring was not asked for again."""
+    """The keys with another value. The keyring was not asked again."""
     for key, spec in SETTING_FIELDS.items():
-        rung = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
-        unasked = rung and not _value(new.values, key).get_secret_value()
+        in_keyring = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
+        unasked = in_keyring and not _value(new.values, key).get_secret_value()
         if not unasked and _value(old.values, key) != _value(new.values, key):
             yield key
 
@@ -127,7 +127,8 @@ def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
 
 
 def _is_gone(key: str, found: Settings) -> bool:
-    """Without a token nobody is let in; the former holds until the next start, which makes one or asks the keyring."""
+    """Without a token nobody is let in; the previous one is valid until the next start, which makes one or asks the
+    keyring."""
     return key == _TOKEN and not _value(found.values, key).get_secret_value()
 
 
@@ -137,7 +138,7 @@ def _value(values: SettingsValues, key: str) -> Any:
 
 
 def _with(values: SettingsValues, changed: Mapping[str, Any]) -> SettingsValues:
-    """`values` with some that were validated as part of others."""
+    """`values` with some values that were validated in another object."""
     sections: dict[str, dict[str, Any]] = {}
     for key, value in changed.items():
         section, _, name = key.partition(".")

@@ -259,7 +259,7 @@ async def test_f30_changes_that_could_not_be_made_are_made_first_without_asking_
         home.add_entries(OSLO)
 
         class Down:
-            nearest, reembed = home.memories.nearest, home.memories.reembed
+            nearest, reembed, aclose = home.memories.nearest, home.memories.reembed, home.memories.aclose
 
             async def apply(self, changes: object) -> None:
                 raise MemoryUnavailable

@@ -159,8 +159,8 @@ def test_a_wrong_type_in_the_environment_is_refused(home: Home, text: str) -> No
         ("[turn]\nzzz = 3\n", "`turn.zzz` is not a setting; known in [turn]: max_steps, max_seconds, "),
         ("zzz = 3\n", "`zzz` is not a setting; known sections: home, model, "),
         ("[zzz]\n", "`zzz` is not a setting; known sections: home, model, "),
-        ("turn = 3\n", "`turn` is a section; its keys stand below a line [turn]."),
-        ("[[turn]]\nmax_steps = 3\n", "`turn` is a section; its keys stand below a line [turn]."),
+        ("turn = 3\n", "`turn` is a section; its keys belong below a line [turn]."),
+        ("[[turn]]\nmax_steps = 3\n", "`turn` is a section; its keys belong below a line [turn]."),
         ("[turn.max_steps]\nx = 3\n", "`turn.max_steps` is a table of 1 key; allowed: a whole number from 1 to 200."),
     ],
 )
@@ -233,7 +233,7 @@ def test_a_syntax_mistake_does_not_hide_what_is_wrong_in_the_environment(home: H
 
 
 def test_a_home_that_names_nobody_is_refused() -> None:
-    with pytest.raises(SettingsError, match="ASSISTANT_HOME: ~no-such-person/x names no directory"):
+    with pytest.raises(SettingsError, match="ASSISTANT_HOME: ~no-such-person/x is no directory"):
         home_from_environment({"ASSISTANT_HOME": "~no-such-person/x"})
 
 
