@@ -155,8 +155,8 @@ class PhraseMatcher:
         return " ".join(cut.split())
 
     def remove_from_json(self, value: Any, instead: str) -> Any:
-        """A JSON value with every text in it cut as by `without`. Where nothing is left of one it goes from a list of
-        texts, and becomes `instead` elsewhere; keys that have the words go with their values."""
+        """A JSON value with every text in it cut as by `remove_from_text`. Where nothing is left of one it goes from a
+        list of texts, and becomes `instead` elsewhere; keys that have the words go with their values."""
         if isinstance(value, str):
             return (self.remove_from_text(value) or instead) if self.matches(value) else value
         if isinstance(value, dict):

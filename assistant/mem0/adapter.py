@@ -173,7 +173,7 @@ class BatchedEmbeddings(EmbeddingBase):  # type: ignore[misc]
 
 
 class Mem0HistoryAdapter:
-    """What Mem0 asks of its `SQLiteManager`, over our history. Messages are not kept: the master log has them."""
+    """What Mem0 asks of its `SQLiteManager`, over our history. Messages are not kept: the message log has them."""
 
     def __init__(self, store: MemoryVectors) -> None:
         self._store = store

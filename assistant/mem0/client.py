@@ -1,5 +1,5 @@
 """Semantic memory for the rest of the assistant: the port `Memories` over a child process that runs Mem0, and over
-memory.db itself for reading, at any moment, beside whoever writes.
+memory.db itself for reading, at any moment, while another process writes.
 
 What always holds:
 - The child answers one question at a time, a line each. It is started when it is first needed, stopped when it does not

@@ -4,11 +4,11 @@ its output, both JSON; and memories embedded again by another embedder, some at 
 What always holds:
 - Changes carried out twice are as carried out once. In memory.db those of one step are one transaction; on a server
   each is one, and the history may lack the one that a crash cut off.
-- The embedder that answers is written down. While another one is asked for, the old one goes on answering and
-  embedding, until `reembed` has gone through all.
+- The embedder that answers is written down. While another one is asked for, the previous one continues to answer and
+  embed, until `reembed` has gone through all.
 - Forgetting in memory.db asks no embedder.
 - The output carries answers and nothing else; nothing is logged, since Mem0 logs what it is given. What the service
-  cannot handle ends the process with one line that quotes no memory: whoever asked starts another.
+  cannot handle ends the process with one line that quotes no memory: the client starts another.
 """
 
 from __future__ import annotations

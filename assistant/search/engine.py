@@ -131,7 +131,7 @@ class SearchEngine:
                 occurrences = index.occurrences(stem)
                 worth = np.float32(terms[stem][0] * self._plain_idf(sources) * (_K1 + 1))
                 rough[occurrences.units] += worth * occurrences.counts / (occurrences.counts + np.float32(_K1))
-        # What is not allowed may stand beside what is, in the same scope; among equals the newer one goes on.
+        # What is not allowed may be a neighbour of what is, in the same scope; among equals the newer one is taken.
         rough[index.meta["scope"] != index.meta["scope"][np.argmax(allowed)]] = 0
         rough *= np.where(allowed, np.float32(1), np.float32(0.5))
         rough *= np.linspace(1 - _NEWER, 1, index.count, dtype=np.float32)

@@ -56,7 +56,7 @@ class SourceFinder:
             return engine.search(question, where, limit=limit)
 
     def is_slow(self) -> bool:
-        """Whether a search now would first take in much, or wait for whoever does."""
+        """Whether a search now would first index much, or wait for another thread that does."""
         if not self._lock.acquire(blocking=False):
             return True
         try:

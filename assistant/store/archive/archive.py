@@ -2,7 +2,7 @@
 
 What always holds: a generation counts as archived (has a row) only after its object was read back and found to have,
 line by line, what the log has; the log is hashed once more after the row was written, since an erasure may come
-between. Databases are opened anew for each call: this runs in worker threads, beside whoever has the home open.
+between. Databases are opened anew for each call: this runs in worker threads, while another thread has the home open.
 """
 
 from __future__ import annotations

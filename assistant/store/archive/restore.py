@@ -111,7 +111,7 @@ def _hash_before(descriptor: int, start: int) -> str | None:
 
 
 def _is_forgotten(line: bytes, there: bytes) -> bool:
-    """Whether it is the same record, blank since; one whose blanking was cut off is blanked again by the forgetting."""
+    """Whether it is the same record, blank since; one whose blanking was cut off is blanked again by the erasure."""
     at = line.index(SALT_KEY) + len(SALT_KEY)
     return there[:at] == line[:at] and is_blank_line(there)
 

@@ -99,7 +99,7 @@ def require_no_conflict(home: Path, excluded: Collection[str]) -> None:
 
 def replace_home(home: Path, now: datetime, excluded: Collection[str] = ()) -> str:
     """The new home, which is whole and on the disk, takes the place of what is there; the folder in which that is kept
-    ("" where nothing was there). Raises `StoreError`; then the next start or restore goes on."""
+    ("" where nothing was there). Raises `StoreError`; then the next start or restore continues."""
     with _explained(home):
         for made_again in _MADE_AGAIN:
             shutil.rmtree(staging_folder(home) / made_again, ignore_errors=True)

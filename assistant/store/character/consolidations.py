@@ -1,4 +1,4 @@
-"""Which journal entries went into which memories, and the plans of memory changes. Implements the port `Consolidations`
+"""Which journal entries went into which memories, and the plans of memory changes. Implements `ConsolidationsPort`
 over character.db.
 
 What always holds:

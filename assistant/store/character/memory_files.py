@@ -1,11 +1,11 @@
-"""MEMORY.md and the daily notes. Implements the port `MemoryFiles` over the home's directory and character.db.
+"""MEMORY.md and the daily notes. Implements `MemoryFilesPort` over the home's directory and character.db.
 
 What always holds:
 - A person may edit any of the files at any time, and what they wrote wins: a text is replaced only while it is the one
   that the change was made for; a note is appended to whatever is there.
-- A change of a file is an `Edit` in character.db and a waiting text beside the file. The text is written first, the
-  edit is committed, then the text takes the file's place: killed anywhere, crash recovery (and the next change of that
-  file) finds either no edit, and removes the waiting text, or an edit whose text still waits, and finishes it.
+- A change of a file is an `UndoableEdit` in character.db and a waiting text beside the file. The text is written first,
+  the edit is committed, then the text takes the file's place: killed anywhere, crash recovery (and the next change of
+  that file) finds either no edit, and removes the waiting text, or an edit whose text still waits, and finishes it.
 - The key of a note is stored with its edit, not in the file: a person who deletes a note does not get it back, and
   nothing but words is read with every prompt.
 """
@@ -41,7 +41,7 @@ _MARK = lazy_regex(rf"(\d{{1,18}})({_UNDOING})?")
 
 
 class StoredMemoryFiles:
-    """`count` gives the tokens of a text, `most` is how many of them MEMORY.md may have."""
+    """`max_tokens` is how many MEMORY.md may have, by `count_tokens`."""
 
     def __init__(self, home: Path, db: Database, *, count_tokens: Callable[[str], int], max_tokens: int) -> None:
         self._home = home

@@ -1,8 +1,8 @@
-"""Profiles of the people and things that conversations come back to. Implements the port `Profiles` over character.db.
+"""Profiles of the people and things that conversations come back to. Implements `ProfilesPort` over character.db.
 
-What always holds: every query is limited to one scope (I10); a profile and the `Edit` that records its change are
-written in one transaction; what was written under a key is not written again. A profile's text in an edit is its JSON,
-one value a line, so that a change can be shown as lines.
+What always holds: every query is limited to one scope (I10); a profile and the `UndoableEdit` that records its change
+are written in one transaction; what was written under a key is not written again. A profile's text in an edit is its
+JSON, one value a line, so that a change can be shown as lines.
 """
 
 from __future__ import annotations

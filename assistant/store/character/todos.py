@@ -22,7 +22,7 @@ _read_todo = class_row(TodoItem, done=lambda row: row["state"] != "open")
 
 
 class StoredTodos:
-    """Implements `ports.Todos` over character.db. What is removed stays as a row, out of sight."""
+    """The to-dos in character.db. What is removed stays as a row, out of sight."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -7,7 +7,7 @@ What always holds:
 - A database file may rightly have the words in rows of other scopes: these are counted, and what exceeds them is
   reported.
 - Databases are read in another process: a process that closes any descriptor of a file releases every lock that SQLite
-  has on it there, and whoever closes the same database next would remove its write-ahead log under an open connection.
+  has on it there, and the next close of the same database would remove its write-ahead log under an open connection.
 - A guest is told of their own places alone, never whether somebody else said the same (I10).
 """
 
@@ -44,7 +44,7 @@ _WHOSE = {
 
 
 def list_files_to_search(home: Path) -> Iterator[Path]:
-    """Every plain file under the home but the notes of forgettings themselves, and backups, whose files are searched
+    """Every plain file under the home but the plans of erasures themselves, and backups, whose files are searched
     one by one; links are not followed."""
     for path in sorted(home.rglob("*")):
         own = (path.parent == home and is_plan_file(path)) or parse_backup_name(path.name, 0) is not None

@@ -24,8 +24,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class WorkspaceFiles:
-    """Implements `received.Files`."""
-
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._keeping = threading.Lock()

@@ -47,7 +47,7 @@ _SELECT = f"SELECT {_COLUMNS} FROM messages"
 
 
 class StoredHistory:
-    """`History` over `script.db` and the master log of a home. Opens nothing for writing."""
+    """`HistoryPort` over script.db and the message log of a home. Opens nothing for writing."""
 
     def __init__(self, database: Database, files: LogFiles, finder: SourceFinder) -> None:
         """All are this object's own, and closed with it."""
@@ -60,7 +60,7 @@ class StoredHistory:
 
     @classmethod
     def open(cls, home: Path, finder: SourceFinder) -> StoredHistory:
-        """Open beside whoever writes. Raises `StoreError` where there is no home yet."""
+        """Open while another process writes. Raises `StoreError` where there is no home yet."""
         return cls(Database.open_reader(home / "script.db"), LogFiles(home), finder)
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""The search index on disk: one collection of search.db, to write or to read beside whoever writes it. Implements the
-storage port of the search index.
+"""The search index on disk: one collection of search.db, to write, or to read while another process writes. Implements
+the storage port of the search index.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VECTORS_A_ROW = 16
 
 
 class _CollectionReader:
-    """What a collection holds, for whoever reads it."""
+    """What a collection has, for reading."""
 
     def __init__(self, db: Database, number: int) -> None:
         self._db = db
@@ -192,7 +192,7 @@ class SqliteIndexStore(_CollectionReader):
 
 
 class ReadOnlyIndexStore:
-    """A collection beside whoever writes it, or none: what is added is kept by nobody."""
+    """A collection that another process writes, or none: what is added is not stored."""
 
     can_seal = False
 
