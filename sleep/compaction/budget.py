@@ -74,7 +74,7 @@ class SleepBudget:
 
 
 class BudgetedModel:
-    """A model for what is done in sleep. Once the budget is used up it passes for the offline one, which is not asked."""
+    """A model for what is done in sleep. Once the budget is used up it passes for the offline one."""
 
     def __init__(self, model: Model, sleep_budget: SleepBudget) -> None:
         self._model = model
