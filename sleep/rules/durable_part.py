@@ -83,7 +83,7 @@ def extract_durable_part(sentence: Sentence, beside: SentenceContext) -> str:
         return _beside(sentence, own, parts, need)
     if not parts or _most(own, parts) < need:
         return ""
-    return _cut(sentence, own, _without_edges(parts, need, correcting=correcting))
+    return _cut(sentence, own, parts)
 
 
 def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
@@ -164,17 +164,6 @@ def _of_whom_it_is_asked(sentence: Sentence, own: str, parts: list[_Clause]) -> 
 
 def _has_subject(clause: str) -> bool:
     return bool(_SUBJECT.match(clause)) and not _HANGS_ON.match(clause)
-
-
-def _without_edges(parts: list[_Clause], need: float, *, correcting: bool) -> list[_Clause]:
-    """Without what passes before and after what lasts."""
-    while not correcting and parts[0].weight < _EDGE and any(part.weight >= need for part in parts[1:]):
-        if parts[1].hangs:
-            break
-        parts = parts[1:]
-    while not correcting and parts[-1].weight < _EDGE and any(part.weight >= need for part in parts[:-1]):
-        parts = parts[:-1]
-    return parts
 
 
 def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
