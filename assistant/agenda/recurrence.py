@@ -173,7 +173,7 @@ def _parts(rule: str) -> dict[str, str]:
         raise ValueError("it is not made of NAME=VALUE;NAME=VALUE")
     parts = {pair[0]: pair[1] for pair in pairs}
     if len(parts) < len(pairs):
-        raise ValueError("a part stands in it twice")
+        raise ValueError("a part is in it twice")
     unknown = sorted(set(parts) - _PARTS)
     if unknown:
         raise ValueError(f"{unknown[0][:_LONGEST]} has no meaning here")

@@ -1,6 +1,6 @@
 """Long texts as the model sees them: both their ends, what was left out counted, and how to read it back.
 
-The master log keeps every message whole. A view holds at most what the policy allows of a tool result, cut once, when
+The message log keeps every message whole. A view holds at most what the policy allows of a tool result, cut once, when
 it is written; a message that turns out too large later is shown by reference in the same way.
 
 What always holds: the result is never longer than the limit, in the unit of the limit; a cut never falls inside a

@@ -1,6 +1,6 @@
 """The values that cross rooms: frozen, small, named for the field. No I/O, no clock.
 
-A `Message` is what somebody said or a tool returned. The master log keeps it whole; the working context may hold a
+A `Message` is what somebody said or a tool returned. The message log keeps it whole; the working context may hold a
 shortened form of it under the same id. JSON forms live here too, because the log, the working context and the control
 API all write the same shape.
 """

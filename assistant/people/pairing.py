@@ -178,7 +178,7 @@ class PairingService:
         until = offer.valid_until.astimezone(self._zone)
         return (
             f"Send {code} to the assistant from {bridge}, until {until:%H:%M}, and nothing else in that message. "
-            "Whoever sends it first is you there: show it to nobody."
+            "The first account that sends it is yours there: show it to nobody."
         )
 
     def list_requests(self, now: datetime) -> list[Pairing]:

@@ -144,8 +144,8 @@ class CompactionService:
             f"Compacted {pluralize(outcome.message_count, 'message')} ({kinds}): {outcome.before.prompt_tokens:,} "
             f"tokens "
             f"became {outcome.after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({outcome.before.ratio:.0%} to "
-            f"{outcome.after.ratio:.0%} of the context).{_cost_text(outcome)} The messages stay in the master log: "
-            f"`aihistory show {outcome.checkpoints[-1].id}` tells what was kept, `/compact {undo}` takes it back.",
+            f"{outcome.after.ratio:.0%} of the context).{_cost_text(outcome)} The messages stay in the message log: "
+            f"`aihistory show {outcome.checkpoints[-1].id}` shows what was kept, `/compact {undo}` undoes it.",
             *self._notices(session, outcome),
         ]
         return "\n\n".join(paragraphs)
@@ -178,8 +178,8 @@ class CompactionService:
         self._conversation.undo_compaction(restore, session, self._clock())
         ids = ", ".join(map(str, restore.checkpoint_ids))
         return (
-            f"Took back compaction {ids}: {pluralize(restore.messages, 'message')} in view again, with everything said "
-            "since at the end. The next sleep compacts again where the context is full."
+            f"Undid compaction {ids}: {pluralize(restore.messages, 'message')} shown to the model again, with "
+            "everything said since at the end. The next sleep compacts again where the context is full."
         )
 
     def _notices(self, session: str, outcome: CompactionResult) -> list[str]:

@@ -1,7 +1,7 @@
 """One turn: from a user's request, through model calls and tools, to the answer.
 
 What always holds:
-- Everything the model or a tool says is in the master log before the next step looks at it; a turn can be taken up
+- Everything the model or a tool says is in the message log before the next step looks at it; a turn can be taken up
   again from the stores alone, at any step, and does then what the unbroken turn would have done (I1).
 - A tool is noted before it runs. After a crash, reads and keyed effects run again under the same key; anything else
   is reported to the model as interrupted and never repeated blindly.

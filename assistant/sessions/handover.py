@@ -31,7 +31,7 @@ _WHY: dict[str, str] = {
     "daily": "at its daily hour",
     "idle": "because nobody wrote for a while",
     "end": "because the person put it away",
-    "resume": "because an earlier conversation goes on",
+    "resume": "because an earlier conversation continues",
 }
 _LONGEST_REQUEST = 200
 _MOST_REQUESTS = 12
@@ -107,7 +107,7 @@ def _first_line(ended: EndedGeneration, zone: tzinfo) -> str:
     ending = f"The conversation before this one (number {ended.number}) ended on {at}, {_WHY[ended.reason]}{late}."
     if ended.resumes is None:
         return ending
-    return f"Conversation number {ended.resumes} goes on here: what stands above is what it showed last. {ending}"
+    return f"Conversation number {ended.resumes} continues here: what is above is what it showed last. {ending}"
 
 
 def _location_line(ended: EndedGeneration, zone: tzinfo) -> str:

@@ -266,7 +266,7 @@ async def test_compact_and_undo_by_hand(tmp_path: Path) -> None:
         assert "tokens became" in told_of and "saved" in told_of and "/compact --undo" in told_of
         await it.say("and now?")
         await it.wait_idle()
-        assert "Took back compaction" in await it.app.commands.run("/compact --undo", "main")
+        assert "Undid compaction" in await it.app.commands.run("/compact --undo", "main")
         after = it.app.stores.conversation.load_view("main")
         assert after.messages[:-2] == before.messages
         assert [m.content for m in after.messages[-2:]] == ["and now?", "A fine walk."]

@@ -53,7 +53,7 @@ async def test_an_earlier_conversation_is_taken_up_and_left_again(tmp_path: Path
         told = await run(it, "/sessions resume main 1")
         assert "continues number 1" in told
         assert shown(it)[:2] == [OSLO, "Nice."]
-        assert shown(it)[2].startswith("Conversation number 1 goes on here")
+        assert shown(it)[2].startswith("Conversation number 1 continues here")
         await say(it, "Where do I live?")
         assert any(OSLO in message.content for message in it.model.requests[-1].messages)
         await run(it, "/sessions resume main 2")

@@ -64,7 +64,7 @@ def test_the_note_says_what_was_when_why_where_and_what_is_open() -> None:
     ):
         assert words in note
     late = write_handover(replace(ENDED, late=True, resumes=2), 600, count, OSLO)
-    assert late.startswith("Conversation number 2 goes on here") and "later than it should have been" in late
+    assert late.startswith("Conversation number 2 continues here") and "later than it should have been" in late
 
 
 def test_a_conversation_that_went_on_and_said_nothing_new_is_told_of_by_what_it_showed() -> None:
