@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Literal, Protocol
+from typing import Literal
 
+from assistant.core.bridge_api import Bridge
 from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError
 from assistant.core.records import CountingTier, IntegrityProblem
 from assistant.core.text import format_duration, pluralize
@@ -24,14 +25,13 @@ Verdict = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one thing is. `to_do` is what a person can do: of a "problem" that is always said, here or at the end of
-    `text`; a "note" is no problem, but may be worth something to them. `mended` tells what was done about it."""
+    """The result of one check. A "note" is no problem, but may be useful."""
 
     subject: str
     verdict: Verdict
     text: str
-    to_do: str = ""
-    mended: str = ""
+    to_do: str = ""  # what a person can do; for a "problem" it is always said, here or at the end of `text`
+    mended: str = ""  # what was done about it
 
 
 def ok_finding(subject: str, text: str) -> Finding:
@@ -53,12 +53,11 @@ def fixed_finding(subject: str, text: str, done: str) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class DaemonState:
-    """`holder` is the process that holds the home's lock, None where nobody does or nobody knows; `answers`: somebody
-    listens at the control socket; `has_socket`: it is there at all. `remove_socket` takes it away."""
+    """The process that uses the data folder, if any."""
 
     served: bool
-    holder: int | None
-    answers: bool
+    holder: int | None  # the process that has the lock; None where it is not known
+    answers: bool  # it listens at the control socket
     has_socket: bool
     remove_socket: Callable[[], None]
 
@@ -66,25 +65,27 @@ class DaemonState:
 def check_daemon(serving: DaemonState) -> Finding:
     who = f"process {serving.holder}" if serving.holder else "a process"
     if not serving.served:
-        return note_finding("daemon", "nobody serves the home now", "`assistant run`, or `assistant service install`.")
+        return note_finding(
+            "daemon", "the assistant is not running", "`assistant run`, or `assistant service install`."
+        )
     if serving.answers:
-        return ok_finding("daemon", f"{who} serves the home")
+        return ok_finding("daemon", f"{who} runs the assistant")
     return problem_finding(
         "daemon",
-        f"{who.capitalize()} holds the home and does not listen.",
+        f"{who.capitalize()} uses the data folder and does not answer.",
         "If it is not just starting: `assistant stop`, then start it again.",
     )
 
 
 def check_stale_socket(serving: DaemonState, *, fix: bool) -> Finding | None:
-    """A socket that nobody listens at, and nobody will: it is taken away at the next start as well."""
+    """A socket that no process listens at; the next start removes it as well."""
     if not serving.has_socket or serving.answers or serving.served:
         return None
-    told = "A control socket was left behind by a process that died."
+    text = "A control socket was left behind by a process that died."
     if not fix:
-        return note_finding("socket", told, "The next start takes it away, and so does `assistant doctor --fix`.")
+        return note_finding("socket", text, "The next start removes it, and so does `assistant doctor --fix`.")
     serving.remove_socket()
-    return fixed_finding("socket", told, "Took it away.")
+    return fixed_finding("socket", text, "Removed it.")
 
 
 _PATHS_SHOWN = 3
@@ -95,17 +96,15 @@ _CLOCK_TOLERANCE = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class HomeFiles:
-    """What can be asked of the files of a home at `path`; every call may raise `StoreError`. `opened` tells what others
-    may get at, paths within the home and their modes; `databases` maps the names of those that are there to what finds
-    their flaws."""
+    """What can be checked of the files of a data folder; every call may raise `StoreError`."""
 
     path: str
     exists: bool
-    open_to_others: Callable[[], Mapping[str, str]]
+    open_to_others: Callable[[], Mapping[str, str]]  # paths in the folder that others may read, with their modes
     close_to_others: Callable[[Iterable[str]], None]
-    databases: dict[str, Callable[[], list[str]]]
+    databases: dict[str, Callable[[], list[str]]]  # by name: what finds flaws in those that exist
     sync_seconds: Callable[[], float]
-    free: int | None
+    free: int | None  # bytes
 
 
 def check_home_exists(files: HomeFiles) -> Finding:
@@ -117,70 +116,70 @@ def check_home_exists(files: HomeFiles) -> Finding:
 
 
 def check_permissions(files: HomeFiles, *, fix: bool) -> Finding:
-    found = files.open_to_others()
-    if not found:
+    exposed = files.open_to_others()
+    if not exposed:
         return ok_finding("permissions", "closed to others")
-    names = ", ".join(f"{path} ({mode})" for path, mode in islice(found.items(), _PATHS_SHOWN))
-    more = f" and {len(found) - _PATHS_SHOWN} more" if len(found) > _PATHS_SHOWN else ""
-    told = f"Others may get at {pluralize(len(found), 'file')}: {names}{more}."
+    names = ", ".join(f"{path} ({mode})" for path, mode in islice(exposed.items(), _PATHS_SHOWN))
+    more = f" and {len(exposed) - _PATHS_SHOWN} more" if len(exposed) > _PATHS_SHOWN else ""
+    text = f"Others can read {pluralize(len(exposed), 'file')}: {names}{more}."
     if not fix:
-        return problem_finding("permissions", told, "`assistant doctor --fix` closes them.")
-    files.close_to_others(found)
-    return fixed_finding("permissions", told, f"Closed {pluralize(len(found), 'file')} to others.")
+        return problem_finding("permissions", text, "`assistant doctor --fix` closes them.")
+    files.close_to_others(exposed)
+    return fixed_finding("permissions", text, f"Closed {pluralize(len(exposed), 'file')} to others.")
 
 
 def check_databases(files: HomeFiles) -> Iterator[Finding]:
     for name, flaws in files.databases.items():
         try:
-            found = flaws()
+            errors = flaws()
         except StoreError as error:
             yield problem_finding(name, str(error), "")
             continue
-        if found:
+        if errors:
             yield problem_finding(
                 name,
-                f"SQLite finds {found[0]!r}, and {len(found) - 1} more.",
-                "`assistant verify` tells what is hurt; `assistant backup restore` brings back a backup.",
+                f"SQLite finds {errors[0]!r}, and {len(errors) - 1} more.",
+                "`assistant verify` shows what is damaged; `assistant backup restore` restores a backup.",
             )
         else:
-            yield ok_finding(name, "whole")
+            yield ok_finding(name, "intact")
 
 
 def check_log_chain(recent: Callable[[int], Sequence[IntegrityProblem]], last: int) -> Finding:
-    """Of the newest records; the whole takes a while on an old home, and has a command of its own."""
-    found = recent(last)
-    if not found:
+    """Of the newest records; all of them take a while in an old data folder, and have a command of their own."""
+    problems = recent(last)
+    if not problems:
         return ok_finding(
-            "log", f"the last {last:,} records of each conversation prove right; `assistant verify` reads it all"
+            "log", f"the last {last:,} records of each conversation are intact; `assistant verify` reads it all"
         )
-    first = found[0]
+    first = problems[0]
     return problem_finding(
         "log",
-        f"{first.where}: {first.text}; {pluralize(len(found), 'problem')} in all.",
-        "`assistant verify` lists them; `--repair` mends the index.",
+        f"{first.where}: {first.text}; {pluralize(len(problems), 'problem')} in all.",
+        "`assistant verify` lists them; `--repair` repairs the index.",
     )
 
 
 def check_disk(files: HomeFiles) -> Iterator[Finding]:
-    told = list(disk_problems(files.path, files.free))
-    if told:
-        yield problem_finding("disk", told[0], "")
+    problems = list(disk_problems(files.path, files.free))
+    if problems:
+        yield problem_finding("disk", problems[0], "")
     elif files.free is not None:
         yield ok_finding("disk", f"{files.free / 1e9:,.1f} GB free")
     seconds = files.sync_seconds()
     if seconds > _SLOW_SECONDS:
         yield note_finding(
-            "disk", f"it takes {seconds:.2f} s to keep a few bytes", "Every message waits for that a few times."
+            "disk", f"it takes {seconds:.2f} s to write a few bytes", "Every message waits for that a few times."
         )
     else:
-        yield ok_finding("disk", f"keeps what it is given, in {seconds * 1000:.1f} ms")
+        yield ok_finding("disk", f"writes reliably, in {seconds * 1000:.1f} ms")
 
 
 def check_clock(newest: datetime | None, zone: str, zone_is_known: bool, now: datetime) -> Iterator[Finding]:
     if not zone_is_known:
         yield problem_finding(
             "time zone",
-            "The system does not tell one that is known, so that times are in UTC.",
+            "The system does not say which it is, so times are in UTC.",
             "`assistant config set home.timezone Europe/Oslo` sets one.",
         )
     else:
@@ -189,18 +188,18 @@ def check_clock(newest: datetime | None, zone: str, zone_is_known: bool, now: da
         ahead = format_duration((newest - now).total_seconds())
         yield problem_finding(
             "clock",
-            f"It is {ahead} behind the newest message that is kept.",
+            f"It is {ahead} behind the newest stored message.",
             "Set the clock (`timedatectl`, or the system's settings): reminders would come late.",
         )
     else:
         yield ok_finding("clock", f"{now:%Y-%m-%d %H:%M} UTC")
 
 
-def run_check(subject: str, look: Callable[[], Iterator[Finding]], to_do: str) -> Iterator[Finding]:
-    """What a look finds; where it cannot be carried out, that. A home that only has to be started is no problem,
-    and errors of stores say themselves what to do."""
+def run_check(subject: str, check: Callable[[], Iterator[Finding]], to_do: str) -> Iterator[Finding]:
+    """What a check finds; where it cannot be carried out, that. A data folder that a start has to upgrade is no
+    problem, and errors of stores say themselves what to do."""
     try:
-        yield from look()
+        yield from check()
     except OlderSchema as error:
         yield note_finding(subject, str(error))
     except StoreError as error:
@@ -208,30 +207,23 @@ def run_check(subject: str, look: Callable[[], Iterator[Finding]], to_do: str) -
     except AssistantError as error:
         yield problem_finding(subject, str(error), to_do)
     except OSError as error:
-        yield problem_finding(subject, f"It cannot be looked at: {error.strerror or error}.", to_do)
+        yield problem_finding(subject, f"It cannot be checked: {error.strerror or error}.", to_do)
 
 
 _PYTHON = (3, 11)
 _SQLITE = (3, 37)
 
 
-class ReachableBridge(Protocol):
-    """The part of a bridge that is tried out."""
-
-    async def check(self) -> str: ...
-    async def aclose(self) -> None: ...
-
-
-def check_settings(problems: Sequence[str], found: Settings | None) -> Iterator[Finding]:
-    """`found` is None where they are not understood."""
-    for one in problems:
-        yield problem_finding("settings", one, "`assistant config check` tells when it is right.")
-    if found is None:
+def check_settings(problems: Sequence[str], settings: Settings | None) -> Iterator[Finding]:
+    """`settings` is None where they are not understood."""
+    for problem in problems:
+        yield problem_finding("settings", problem, "`assistant config check` shows whether it is right.")
+    if settings is None:
         return
-    for one in found.warnings:
-        yield problem_finding("settings", one, "")
-    own = sum(origin == str(found.home.config) for origin in found.origins.values())
-    if not problems and not found.warnings:
+    for warning in settings.warnings:
+        yield problem_finding("settings", warning, "")
+    own = sum(origin == str(settings.home.config) for origin in settings.origins.values())
+    if not problems and not settings.warnings:
         yield ok_finding("settings", f"understood; {pluralize(own, 'key')} of your own")
 
 
@@ -245,7 +237,9 @@ def check_provider(found: Settings) -> Finding:
     who = found.provider
     if not keys[who]:
         variable = "ANTHROPIC_API_KEY" if who == "anthropic" else "OPENAI_API_KEY"
-        return problem_finding("provider", f"{who} has no key.", f"`assistant config secret set {variable}` keeps one.")
+        return problem_finding(
+            "provider", f"{who} has no key.", f"`assistant config secret set {variable}` stores one."
+        )
     if who == "offline":
         return note_finding(
             "provider",
@@ -277,12 +271,12 @@ def check_tokenizer(tier: CountingTier, shown: str) -> Finding:
     return note_finding("tokens", shown, better)
 
 
-async def check_bridges(found: Mapping[str, ReachableBridge], seconds: float) -> list[Finding]:
+async def check_bridges(found: Mapping[str, Bridge], seconds: float) -> list[Finding]:
     """Each asked over its network who we are there, side by side, for so many seconds at most."""
     return list(await asyncio.gather(*(_check_bridge(name, bridge, seconds) for name, bridge in found.items())))
 
 
-async def _check_bridge(name: str, bridge: ReachableBridge, seconds: float) -> Finding:
+async def _check_bridge(name: str, bridge: Bridge, seconds: float) -> Finding:
     subject = f"bridge {name}"
     try:
         async with asyncio.timeout(seconds):

@@ -85,11 +85,11 @@ def find_problems(settings: Settings, stores: StatusSources, free: int | None, n
 def disk_problems(home: str, free: int | None) -> Iterator[str]:
     """A file system with little room, or one that is not there."""
     if free is None:
-        yield f"{home} cannot be looked at. Bring it back (is its disk mounted?); nothing is answered until then."
+        yield f"{home} cannot be read. Bring it back (is its disk mounted?); nothing is answered until then."
     elif free < LOW_DISK_BYTES:
         yield (
             f"Only {free // 1024**2} MB are free at {home}; with less than {LOW_DISK_BYTES // 1024**2} MB a sleep or a "
-            "backup may not come to its end. Make room soon."
+            "backup may not finish. Make room soon."
         )
 
 
@@ -210,10 +210,7 @@ def _sample(known: Sequence[str]) -> list[str]:
 def _forgetting_problems(stores: StatusSources) -> Iterator[str]:
     try:
         if stores.erasure.unfinished_plans():
-            yield (
-                "A forgetting is not finished: its words may still stand in some copies. Starting the assistant again "
-                "goes on with it."
-            )
+            yield ("Something that you forgot is not erased everywhere yet. Restart the assistant: it finishes that.")
     except StoreError as error:
         yield str(error)
 

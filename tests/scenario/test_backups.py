@@ -258,4 +258,4 @@ def test_a_home_that_is_served_is_not_restored(tmp_path: Path) -> None:
     home.close()
     with home_lock(Home(home.path)):
         told = one_line_error(run_in_process(home.path, "backup", "restore", name, "--force", **OFFLINE))
-    assert "serves the home" in told and "assistant stop" in told
+    assert "uses the data folder" in told and "assistant stop" in told

@@ -91,7 +91,7 @@ def test_fix_closes_what_is_open_and_says_so(tmp_path: Path) -> None:
     assert run_in_process(home, "doctor").returncode == 1
     done = run_in_process(home, "doctor", "--fix")
     assert done.returncode == 0, done.out
-    assert re.search(r"Closed \d+ files? to others\.", done.out) and "Took it away." in done.out
+    assert re.search(r"Closed \d+ files? to others\.", done.out) and "Removed it." in done.out
     assert run_in_process(home, "doctor").returncode == 0
 
 

@@ -43,7 +43,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     (alive,) = (out for line, out in printed.items() if line.endswith("/healthz"))
     assert alive == '{"alive":true,"problems":[]}'
     assert "Green" in printed["assistant status"] and "All is well." in printed["assistant doctor"]
-    assert f"process {running.process.pid} serves the home" in printed["assistant doctor"]
+    assert f"process {running.process.pid} runs the assistant" in printed["assistant doctor"]
     report = json.loads(printed["assistant status --json"])
     assert report["daemon"]["uptime_seconds"] >= 0 and report["sessions"][0]["pressure"] > 0
     (metrics,) = (out for line, out in printed.items() if line.endswith("/metrics"))

@@ -61,7 +61,7 @@ def test_a_process_that_serves_is_stopped_and_holds_the_home_until_then(tmp_path
         assert run_in_process(tmp_path / "home", "backup", "create").returncode == 0
         (backup,) = json.loads(run_in_process(tmp_path / "home", "backup", "list", "--json").out)
         refused = run_in_process(tmp_path / "home", "backup", "restore", backup["name"], "--force")
-        assert refused.returncode == 1 and f"Process {running.process.pid} serves the home" in refused.err
+        assert refused.returncode == 1 and f"Process {running.process.pid} uses the data folder" in refused.err
         assert run_in_process(tmp_path / "home", "stop").returncode == 0
         assert running.process.wait(60) == 0
 

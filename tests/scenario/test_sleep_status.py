@@ -90,7 +90,7 @@ async def test_a_forgetting_that_is_not_finished_is_told(tmp_path: Path) -> None
         forgetting = it.app.stores.erasure
         begun = forgetting.write_plan(forgetting.plan_erasure(ErasureRequest("owner", text="X1234567")))
         (line,) = problems(it)
-        assert "A forgetting is not finished" in line and "X1234567" not in line
+        assert "is not erased everywhere yet" in line and "X1234567" not in line
         forgetting.remove_plan(begun)
         assert problems(it) == []
 
