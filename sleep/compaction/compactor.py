@@ -122,12 +122,12 @@ class Compactor:
 
 
 SUMMARY_UNUSED_NOTICE = (
-    "No model's summary could be used ({why}); the most telling sentences stand for what left the view."
+    "No summary by a model could be used ({why}). The most important sentences of the older messages were kept instead."
 )
 LONG_THREAD_NOTICE = (
-    "This conversation was compacted {count} times. Long threads answer less exactly than fresh ones, however good the "
-    "summaries are; `/pin` keeps in view, word for word, what must not blur, and `/reset` begins afresh: it learns, "
-    "archives, and hands over what is open."
+    "This conversation was compacted {count} times. In long conversations answers become less exact, however good the "
+    "summaries are. `/pin` keeps important text word for word; `/reset` starts a new conversation, after learning from "
+    "this one and archiving it, and takes over what is open."
 )
 # From this many compactions of a generation on, the person is told what long threads cost.
 _MANY = 3

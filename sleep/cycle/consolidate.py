@@ -105,7 +105,7 @@ class ConsolidationPhase:
             if left >= before:
                 to_go = pluralize(left, "memory", "memories")
                 raise MemoryUnavailable(
-                    f"The memory store does not get on with embedding again: {to_go} to go. The journal "
+                    f"The memory store makes no progress with embedding again: {to_go} to go. The journal "
                     "keeps everything; the next sleep tries again."
                 )
 
@@ -269,6 +269,6 @@ def _must_be_untouched(
     if touched:
         what = pluralize(touched, "memory", "memories")
         raise UsageError(
-            f"{what} of sleep {cycle} changed again since: put right, forgotten in part, or by a later sleep. Nothing "
-            "was taken back; `assistant memory edit` and `assistant forget` change one alone."
+            f"{what} of sleep {cycle} changed again since: by a correction, by forgetting, or by a later sleep. "
+            "Nothing was undone. `assistant memory edit` and `assistant forget` change a single memory."
         )

@@ -78,7 +78,7 @@ class SleepUndo:
         known = self.journal.list_cycles(limit=_LOOKED_BACK)
         found = next((one for one in known if one.state != "undone" and self._changed(one)), None)
         if found is None:
-            raise UsageError("There is no sleep to take back: none changed anything that still stands.")
+            raise UsageError("There is no sleep to undo: none changed anything that is still there.")
         return found
 
     def _changed(self, report: SleepReport) -> bool:
@@ -103,7 +103,7 @@ class SleepUndo:
             try:
                 chain = self.conversation.plan_uncompact(session, min(standing)).checkpoint_ids
                 if set(chain) - set(ids):
-                    left.append(f"{session}: it was compacted again since; `/compact --undo` takes that back first")
+                    left.append(f"{session}: it was compacted again since; undo that first with `/compact --undo`")
                     continue
                 await self.undo_compaction(session, min(standing))
             except AssistantError as error:

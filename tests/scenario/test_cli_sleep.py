@@ -93,7 +93,7 @@ def test_it_sleeps_foresees_and_tells(home: Path, served: bool) -> None:
         assert last == {**report, "is_new": False}
         wrong = run_in_process(home, "sleep", "--undo", **AWAKE)
         assert wrong.returncode == 2
-        assert "no sleep to take back" in one_line_error(wrong)
+        assert "no sleep to undo" in one_line_error(wrong)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ async def test_a_whole_night_of_a_home_is_taken_back_and_does_not_come_again(tmp
     async with run_app(tmp_path, "Nice.") as it:
         await it.say(OSLO)
         await it.wait_idle()
-        with pytest.raises(UsageError, match="no sleep to take back"):
+        with pytest.raises(UsageError, match="no sleep to undo"):
             await sleep(it, "--undo")
         assert "learned 1 memory" in await sleep(it)
         assert OSLO in it.app.stores.files.read_memory_file() and await it.app.stores.memories.all("owner")

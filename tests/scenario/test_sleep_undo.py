@@ -80,7 +80,7 @@ async def test_asked_for_again_the_night_before_is_taken_back_and_then_nothing_i
     undoing = home.undo_service()
     assert [(await undoing.undo_last_sleep(MORNING)).cycle.id for _ in range(2)] == [2, 1]
     assert home.snapshot()["memories"] == [] and home.snapshot()["curated"] == "" and home.entry_texts() == []
-    with pytest.raises(UsageError, match="no sleep to take back"):
+    with pytest.raises(UsageError, match="no sleep to undo"):
         await undoing.undo_last_sleep(MORNING)
     assert [cycle.state for cycle in home.journal.list_cycles()] == ["undone", "undone"]
 
