@@ -138,7 +138,7 @@ def _load_time_and_networks(name: str) -> click.Command:
 
             return schedule
         case "people":
-            from assistant.cli.people import people
+            from assistant.commands.people import people
 
             return people
         case "bridge":

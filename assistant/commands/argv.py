@@ -12,6 +12,7 @@ ALIASES = {
     "done": ("requests", "done"),
     "drop": ("requests", "drop"),
     "why": ("memory", "why"),
+    "pair": ("people", "pair"),
 }
 _TOKEN = re.compile(
     r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.erasure.service import ErasureService
     from assistant.memory.service import MemoryService
+    from assistant.people.pairing import PairingService
     from assistant.runtime.compaction_service import CompactionService
     from assistant.runtime.model_choice import ModelChoice
     from assistant.sessions.listing import SessionReader
@@ -30,7 +31,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.character.memory_files import StoredMemoryFiles
     from assistant.store.script.conversation import StoredConversation
     from assistant.store.script.outbox import StoredOutbox, StuckItems
-    from assistant.store.script.people import ConversationRoutes
+    from assistant.store.script.people import ConversationRoutes, People
     from assistant.store.script.requests import Pins, UserRequests
     from assistant.store.search.history import StoredHistory
     from sleep.compaction.values import CachedPrompt
@@ -59,6 +60,8 @@ class CommandStores:
     backups: BackupFolder
     memory: MemoryService
     files: StoredMemoryFiles
+    people: People
+    pairing: PairingService
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class CommandServices:
     tool_effects: Callable[[str], str]  # of a tool by its name, "none" where it only reads
     terminal: str  # the bridge of the terminals on this machine
     erasure: ErasureService
+    bridge_names: Callable[[], Sequence[str]]  # to networks
     wake: Callable[[], None]  # something waits to be answered
 
 

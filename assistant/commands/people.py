@@ -1,179 +1,314 @@
-"""The slash commands about people: who is known, who waits, and what the owner decides about them."""
+"""`people`: who may talk to the assistant, and as whom; who waits; what the owner decides."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from zoneinfo import ZoneInfo
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Annotated, Any
 
+import click
+from pydantic import PlainSerializer
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import CommandGroup, phrase_option, words_argument
 from assistant.core.errors import UsageError
-from assistant.core.people import AccessState, Identity, Person, clean_display_name
-from assistant.core.slash_commands import Command, CommandInvocation
-from assistant.people.pairing import PairingService
-from assistant.people.report import people_lines, room_lines
-from assistant.store.script.people import People
+from assistant.core.people import AccessState, Identity, KnownRoom, Pairing, Person, clean_display_name
+from assistant.people.pairing import DeniedMessages
+from assistant.people.report import people_json, people_lines, room_lines, rooms_json
 
-PEOPLE_USAGE = (
-    "/people [rooms | link BRIDGE [ID] | unlink BRIDGE ID | allow WHO | deny WHO | rename WHO NAME]; WHO is a number "
-    "or name of the list, BRIDGE ID, or room BRIDGE ID"
-)
-PAIR_USAGE = "/pair CODE [--owner] [NAME] | /pair allow NUMBER | /pair deny NUMBER"
+# What networks call accounts and rooms may begin with a hyphen.
+_NAMES = {"ignore_unknown_options": True}
+_WHO = "WHO is a number or a name of the list, or BRIDGE ID, or room BRIDGE ID. Nothing was changed."
 
 
-class PeopleCommands:
-    def __init__(
-        self,
-        people: People,
-        desk: PairingService,
-        bridges: Callable[[], Sequence[str]],
-        zone: ZoneInfo,
-        denied: Callable[[datetime], None],
-    ) -> None:
-        """`bridges` are those that there are now: a link to any other one is a mistake, where there are any. `denied`
-        sees to what waits of whoever was denied."""
-        self._people = people
-        self._desk = desk
-        self._bridges = bridges
-        self._zone = zone
-        self._denied = denied
+@dataclass(frozen=True, slots=True)
+class PeopleList:
+    """Who is known, and who waits to be let in."""
 
-    def entries(self) -> Mapping[str, Command]:
-        return {
-            "people": Command(PEOPLE_USAGE, "who is known, on which bridge, and who waits to be let in", self._run),
-            "pair": Command(PAIR_USAGE, "let in whoever was given this code, as a guest or as you", self._pair),
-        }
-
-    async def _pair(self, call: CommandInvocation) -> str:
-        words = _words(call.arguments, PAIR_USAGE)
-        match words:
-            case ["allow" | "deny" as wanted, number] if number.isascii() and number.isdigit() and len(number) < 16:
-                done = self._desk.decide_request(int(number), "allowed" if wanted == "allow" else "denied", call.now)
-                self._denied(call.now)
-                return done
-        as_owner = "--owner" in words
-        words = [word for word in words if word != "--owner"]
-        if not words:
-            raise UsageError(f"Use {PAIR_USAGE}. Nothing was changed.")
-        return self._desk.approve(words[0], clean_display_name(" ".join(words[1:])), call.now, as_owner=as_owner)
-
-    async def _run(self, call: CommandInvocation) -> str:
-        match _words(call.arguments, PEOPLE_USAGE):
-            case []:
-                return "\n".join(
-                    people_lines(self._people.list_people(), self._desk.list_requests(call.now), self._zone)
-                )
-            case ["rooms"]:
-                return "\n".join(room_lines(self._people.list_rooms(), self._zone))
-            case ["link", bridge]:
-                return self._desk.offer_link(self._bridge(bridge), call.now)
-            case ["link", bridge, sender] if sender:
-                return self._link(Identity(self._bridge(bridge), sender), call.now)
-            case ["unlink", bridge, sender]:
-                return self._unlink(Identity(bridge, sender), call.now)
-            case ["allow", *who] if who:
-                return self._decide(who, "allowed", call.now)
-            case ["deny", *who] if who:
-                done = self._decide(who, "denied", call.now)
-                self._denied(call.now)
-                return done
-            case ["rename", *who, name] if who:
-                return self._rename(who, clean_display_name(name), call.now)
-        raise UsageError(f"Use {PEOPLE_USAGE}. Nothing was changed.")
-
-    # --------------------------------------------------------------------------------------------------------- accounts
-
-    def _link(self, identity: Identity, now: datetime) -> str:
-        self._people.link_owner(identity, now)
-        self._desk.remove_requests(identity.bridge, identity.sender, None)
-        return f"{identity.sender} on {identity.bridge} is you from now on."
-
-    def _unlink(self, identity: Identity, now: datetime) -> str:
-        if not self._people.unlink(identity, now):
-            raise UsageError(f"Nobody has the account {identity.sender} on {identity.bridge}. Nothing was changed.")
-        return f"{identity.sender} on {identity.bridge} is nobody's any more. What was said from there stays."
-
-    def _bridge(self, name: str) -> str:
-        there = self._bridges()
-        if there and name not in there:
-            raise UsageError(f"There is no bridge {name!r}; there are: {', '.join(there)}. Nothing was changed.")
-        return name
-
-    # --------------------------------------------------------------------------------------------------------- deciding
-
-    def _decide(self, who: Sequence[str], state: AccessState, now: datetime) -> str:
-        """`who` as typed: a number or name, BRIDGE ID, or room BRIDGE ID."""
-        done = "may talk to me" if state == "allowed" else "is not answered any more"
-        if not all(who):
-            raise UsageError(f"Use {PEOPLE_USAGE}. Nothing was changed.")
-        match self._whom(who):
-            case ["room", bridge, room]:
-                self._people.decide_room(self._bridge(bridge), room, "", state, now)
-                self._desk.remove_requests(bridge, "", room)
-                return f"The room {room} on {bridge} {done}."
-            case [bridge, sender]:
-                identity = Identity(self._bridge(bridge), sender)
-                self._not_the_owner(self._people.find_by_identity(identity))
-                self._people.admit_guest(identity, sender, state, now)
-                self._desk.remove_requests(bridge, sender, None)
-                return f"{sender} on {bridge} {done}."
-            case [one]:
-                person = self._named(one)
-                self._not_the_owner(person)
-                self._people.set_state(person.id, state, now)
-                return f"{person.name} {done}."
-        raise UsageError(f"Use {PEOPLE_USAGE}. Nothing was changed.")
-
-    def _rename(self, who: Sequence[str], name: str, now: datetime) -> str:
-        if not name:
-            raise UsageError("A name needs letters. Nothing was changed.")
-        match self._whom(who):
-            case ["room", bridge, room]:
-                known = self._people.get_room(bridge, room)
-                if known is None:
-                    raise UsageError(f"There is no room {room!r} on {bridge}. Nothing was changed.")
-                self._people.decide_room(bridge, room, name, known.state, now)
-            case [bridge, sender]:
-                self._people.rename(self._person_by(Identity(bridge, sender)).id, name)
-            case [one]:
-                self._people.rename(self._named(one).id, name)
-            case _:
-                raise UsageError(f"Use {PEOPLE_USAGE}. Nothing was changed.")
-        return f"{' '.join(who)} is called {name} from now on."
-
-    def _whom(self, who: Sequence[str]) -> Sequence[str]:
-        """A name of several words is one, where somebody has it."""
-        name = " ".join(who)
-        known = any(person.name.casefold() == name.casefold() for person in self._people.list_people())
-        return [name] if known else who
-
-    def _named(self, one: str) -> Person:
-        """By number, or by a name that only one has."""
-        everybody = self._people.list_people()
-        number = one.removeprefix("#")
-        found = [person for person in everybody if number.isascii() and number.isdigit() and person.id == int(number)]
-        found = found or [person for person in everybody if person.name.casefold() == one.casefold()]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            numbers = ", ".join(f"#{person.id}" for person in found)
-            raise UsageError(f"Several are called {one!r}: {numbers}. Say which by number. Nothing was changed.")
-        raise UsageError(f"Nobody is called {one!r}. Nothing was changed; /people lists everybody.")
-
-    def _person_by(self, identity: Identity) -> Person:
-        person = self._people.find_by_identity(identity)
-        if person is None:
-            raise UsageError(f"Nobody has the account {identity.sender} on {identity.bridge}. Nothing was changed.")
-        return person
-
-    @staticmethod
-    def _not_the_owner(person: Person | None) -> None:
-        if person is not None and person.role == "owner":
-            raise UsageError("That is you. `/people unlink BRIDGE ID` takes one of your accounts away.")
+    people: Sequence[Person]
+    waiting: Sequence[Pairing]
 
 
-def _words(text: str, usage: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        raise UsageError(f"A quotation mark is not closed. Use {usage}. Nothing was changed.") from None
+@dataclass(frozen=True, slots=True)
+class PeopleChange:
+    """What was decided, and who is known since."""
+
+    text: str
+    known: PeopleList
+    rooms: Sequence[KnownRoom]
+
+
+def _list_json(known: PeopleList) -> dict[str, Any]:
+    return people_json(known.people, known.waiting)
+
+
+def _change_json(change: PeopleChange) -> dict[str, Any]:
+    return {"text": change.text, **_list_json(change.known), "rooms": rooms_json(change.rooms)}
+
+
+def _render_list(known: PeopleList, zone: tzinfo) -> str:
+    return "\n".join(people_lines(known.people, known.waiting, zone))
+
+
+def _render_rooms(rooms: Sequence[KnownRoom], zone: tzinfo) -> str:
+    return "\n".join(room_lines(rooms, zone))
+
+
+def _render_change(change: PeopleChange, _: tzinfo) -> str:
+    return change.text
+
+
+_ROOMS = Annotated[Any, PlainSerializer(rooms_json)]
+_LIST = Annotated[Any, PlainSerializer(_list_json)]
+
+
+@click.group(cls=CommandGroup)
+def people() -> None:
+    """Say who may talk to the assistant, and as whom.
+
+    You are the owner at the terminal of this machine. On bridges people are strangers until you let them in: as guests,
+    with conversations of their own, or as yourself. WHO is a number or a name of the list, or BRIDGE ID, or room BRIDGE
+    ID.
+
+    \b
+    Example:
+      assistant people
+      assistant people link telegram
+      assistant people pair ABCD2345
+      assistant people deny telegram 1234567
+    """
+
+
+@people.command("list", result=_LIST, render=_render_list, reads=True, with_session=False)
+def list_people(context: CommandContext) -> PeopleList:
+    """List people, their accounts, and who waits to be let in.
+
+    \b
+    Example:
+      assistant people list --json
+    """
+    return _known(context)
+
+
+@people.command("rooms", result=_ROOMS, render=_render_rooms, reads=True, with_session=False)
+def list_rooms(context: CommandContext) -> list[KnownRoom]:
+    """List the rooms that were let in, or denied.
+
+    \b
+    Example:
+      assistant people rooms
+    """
+    return context.stores.people.list_rooms()
+
+
+def _command(name: str, *, names: bool = True) -> Callable[[Callable[..., PeopleChange]], click.Command]:
+    """A command that changes who is known; `names`: it takes what networks call accounts and rooms."""
+    return people.command(
+        name,
+        result=Annotated[Any, PlainSerializer(_change_json)],
+        render=_render_change,
+        creates_home=True,
+        with_session=False,
+        context_settings=_NAMES if names else {},
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- accounts
+
+
+@_command("link")
+@click.argument("bridge")
+@click.argument("account", metavar="[ID]", required=False)
+def link(context: CommandContext, bridge: str, account: str | None) -> PeopleChange:
+    """Make an account on a bridge yours. Without ID, print a code to send from there.
+
+    \b
+    Example:
+      assistant people link telegram
+      assistant people link telegram 1234567
+    """
+    if account is None:
+        return _change(context, context.stores.pairing.offer_link(_bridge(context, bridge), context.now))
+    if not account:
+        raise UsageError("The ID is empty. Nothing was changed.")
+    context.stores.people.link_owner(Identity(_bridge(context, bridge), account), context.now)
+    context.stores.pairing.remove_requests(bridge, account, None)
+    return _change(context, f"{account} on {bridge} is you from now on.")
+
+
+@_command("unlink")
+@click.argument("bridge")
+@click.argument("account", metavar="ID")
+def unlink(context: CommandContext, bridge: str, account: str) -> PeopleChange:
+    """Take an account away from its person. Who writes from there is a stranger again.
+
+    \b
+    Example:
+      assistant people unlink telegram 1234567
+    """
+    if not context.stores.people.unlink(Identity(bridge, account), context.now):
+        raise _no_account(bridge, account)
+    return _change(context, f"{account} on {bridge} belongs to no one now. What was said from there is kept.")
+
+
+@_command("pair", names=False)
+@click.argument("code")
+@words_argument("words", required=False, metavar="NAME")
+@click.option("--owner", is_flag=True, help="It is you who has this code, on another bridge.")
+@phrase_option("--name", "name", metavar="NAME", help="What you call them.")
+def pair(context: CommandContext, code: str, words: str, owner: bool, name: str | None) -> PeopleChange:
+    """Let in the person who was given this CODE, as a guest.
+
+    With `allow NUMBER` or `deny NUMBER` instead of a code, it decides on somebody who waits in the list.
+
+    \b
+    Example:
+      assistant people pair ABCD2345 --name Ann
+      assistant people pair ABCD2345 --owner
+      assistant people pair allow 3
+    """
+    pairing = context.stores.pairing
+    if code in ("allow", "deny") and words.isascii() and words.isdigit() and len(words) < 16:
+        decided = pairing.decide_request(int(words), "allowed" if code == "allow" else "denied", context.now)
+        return _change(context, decided, denied=True)
+    called = clean_display_name(name or words)
+    return _change(context, pairing.approve(code, called, context.now, as_owner=owner))
+
+
+# ------------------------------------------------------------------------------------------------------------- deciding
+
+
+@_command("allow")
+@click.argument("who", nargs=-1, required=True)
+def allow(context: CommandContext, who: tuple[str, ...]) -> PeopleChange:
+    """Let in a person as a guest, or a room, without a code.
+
+    \b
+    Example:
+      assistant people allow Ann
+      assistant people allow telegram 1234567
+      assistant people allow room telegram 7654321
+    """
+    return _change(context, _decide(context, who, "allowed"))
+
+
+@_command("deny")
+@click.argument("who", nargs=-1, required=True)
+def deny(context: CommandContext, who: tuple[str, ...]) -> PeopleChange:
+    """Stop answering a person or a room, without telling them. What was said is kept.
+
+    \b
+    Example:
+      assistant people deny Ann
+      assistant people deny room telegram 7654321
+    """
+    return _change(context, _decide(context, who, "denied"), denied=True)
+
+
+@_command("rename")
+@click.argument("who", nargs=-1, required=True)
+@click.argument("name")
+def rename(context: CommandContext, who: tuple[str, ...], name: str) -> PeopleChange:
+    """Call a person, or a room, by another name.
+
+    \b
+    Example:
+      assistant people rename 2 Ann
+      assistant people rename room telegram 7654321 "The boat club"
+    """
+    store, name = context.stores.people, clean_display_name(name)
+    if not name:
+        raise UsageError("A name needs letters. Nothing was changed.")
+    match _whom(context, who):
+        case ["room", bridge, room]:
+            known = store.get_room(bridge, room)
+            if known is None:
+                raise UsageError(f"There is no room {room!r} on {bridge}. Nothing was changed.")
+            store.decide_room(bridge, room, name, known.state, context.now)
+        case [bridge, sender]:
+            person = store.find_by_identity(Identity(bridge, sender))
+            if person is None:
+                raise _no_account(bridge, sender)
+            store.rename(person.id, name)
+        case [word]:
+            store.rename(_find_person(context, word).id, name)
+        case _:
+            raise UsageError(_WHO)
+    return _change(context, f"{' '.join(who)} is called {name} from now on.")
+
+
+def _decide(context: CommandContext, who: Sequence[str], state: AccessState) -> str:
+    store, now = context.stores.people, context.now
+    done = "may talk to me" if state == "allowed" else "is not answered any more"
+    if not all(who):
+        raise UsageError(_WHO)
+    match _whom(context, who):
+        case ["room", bridge, room]:
+            store.decide_room(_bridge(context, bridge), room, "", state, now)
+            context.stores.pairing.remove_requests(bridge, "", room)
+            return f"The room {room} on {bridge} {done}."
+        case [bridge, sender]:
+            identity = Identity(_bridge(context, bridge), sender)
+            _require_guest(store.find_by_identity(identity))
+            store.admit_guest(identity, sender, state, now)
+            context.stores.pairing.remove_requests(bridge, sender, None)
+            return f"{sender} on {bridge} {done}."
+        case [word]:
+            person = _find_person(context, word)
+            _require_guest(person)
+            store.set_state(person.id, state, now)
+            return f"{person.name} {done}."
+    raise UsageError(_WHO)
+
+
+def _change(context: CommandContext, text: str, *, denied: bool = False) -> PeopleChange:
+    """`denied`: somebody may have been denied, of whom nothing may wait any more."""
+    stores = context.stores
+    if denied:
+        DeniedMessages(stores.conversation, stores.people).supersede_denied(context.now)
+    return PeopleChange(text, _known(context), stores.people.list_rooms())
+
+
+def _known(context: CommandContext) -> PeopleList:
+    return PeopleList(context.stores.people.list_people(), context.stores.pairing.list_requests(context.now))
+
+
+def _bridge(context: CommandContext, name: str) -> str:
+    """Where there are bridges, any other name is a mistake."""
+    names = context.services.bridge_names()
+    if names and name not in names:
+        raise UsageError(f"There is no bridge {name!r}; there are: {', '.join(names)}. Nothing was changed.")
+    return name
+
+
+def _whom(context: CommandContext, who: Sequence[str]) -> Sequence[str]:
+    """A name of several words is one, where somebody has it."""
+    name = " ".join(who)
+    known = any(person.name.casefold() == name.casefold() for person in context.stores.people.list_people())
+    return [name] if known else who
+
+
+def _find_person(context: CommandContext, word: str) -> Person:
+    """By number, or by a name that only one has."""
+    everybody = context.stores.people.list_people()
+    number = word.removeprefix("#")
+    matches = [person for person in everybody if number.isascii() and number.isdigit() and person.id == int(number)]
+    matches = matches or [person for person in everybody if person.name.casefold() == word.casefold()]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        numbers = ", ".join(f"#{person.id}" for person in matches)
+        raise UsageError(f"Several are called {word!r}: {numbers}. Say which by number. Nothing was changed.")
+    raise UsageError(f"Nobody is called {word!r}. Nothing was changed; `/people` lists everybody.")
+
+
+def _require_guest(person: Person | None) -> None:
+    if person is not None and person.role == "owner":
+        raise UsageError(
+            "That is you. Nothing was changed; `/people unlink BRIDGE ID` takes one of your accounts away."
+        )
+
+
+def _no_account(bridge: str, sender: str) -> UsageError:
+    return UsageError(f"Nobody has the account {sender} on {bridge}. Nothing was changed.")

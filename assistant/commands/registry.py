@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import partial
@@ -23,6 +23,7 @@ from assistant.commands import (
     erasure,
     general,
     memory,
+    people,
     reminders,
     requests,
     schedules,
@@ -47,7 +48,7 @@ from assistant.core.messages import Trust
 from assistant.core.people import ALL_ROLES, Permissions
 from assistant.core.records import TodoItem
 from assistant.core.sessions import SessionRole, session_role, session_scope
-from assistant.core.slash_commands import Command, CommandInvocation, CommandProvider
+from assistant.core.slash_commands import Command, CommandInvocation
 from assistant.store.character.todos import StoredTodos
 from assistant.store.script.ledger import Ledger
 
@@ -69,6 +70,7 @@ _COMMANDS: tuple[click.Command, ...] = (
     erasure.forget,
     reminders.remind,
     schedules.schedule,
+    people.people,
     bridges.bridge,
     deliveries.deliveries,
     backups.backup,
@@ -97,14 +99,13 @@ class CommandRegistry:
     def __init__(
         self,
         stores: CommandStores,
-        rooms: Iterable[CommandProvider],
         authority: Permissions,
         clock: Callable[[], datetime],
         table_stores: TableStores,
         services: CommandServices,
         zone: tzinfo,
     ) -> None:
-        """`rooms` answer commands of their own; `authority` decides who may type what."""
+        """`authority` decides who may type what."""
         self._root = command_root()
         self._table_stores = table_stores
         self._services = services
@@ -115,7 +116,6 @@ class CommandRegistry:
         self._table = {
             "usage": Command("/usage [day|model|kind|session]", "what models have cost, and may", self._usage),
             "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, ALL_ROLES),
-            **{name: command for room in rooms for name, command in room.entries().items()},
         }
 
     def names(self) -> list[str]:

@@ -4,10 +4,9 @@ answer. The rooms that answer commands share these.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from assistant.core.messages import Trust
 
@@ -34,14 +33,6 @@ class Command:
     help_text: str  # one line
     run: Callable[[CommandInvocation], Awaitable[str]]  # gives Markdown and raises `UsageError`
     roles: frozenset[str] = frozenset({"owner"})  # who may type it at most, see `assistant.core.people`
-
-
-class CommandProvider(Protocol):
-    """A room that answers commands."""
-
-    def entries(self) -> Mapping[str, Command]:
-        """Its commands by name, without the slash, in the order in which help lists them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

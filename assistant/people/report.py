@@ -6,17 +6,16 @@ What always holds: a code that somebody waits with is never shown; names that st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from assistant.core.people import AccessRequest, KnownRoom, Pairing, Person
 from assistant.core.records import Button
 
 
-def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: ZoneInfo) -> list[str]:
+def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: tzinfo) -> list[str]:
     lines = [_person_line(person) for person in people]
-    lines = lines or ["You are the only person so far."]
+    lines = lines or ["You are the only person so far. `/people link BRIDGE` links your account on a bridge."]
     if waiting:
         lines += ["", "Waiting for approval; ask them for their code, then `/pair CODE`, or `/pair allow NUMBER`:"]
         lines += [
@@ -26,7 +25,7 @@ def people_lines(people: Sequence[Person], waiting: Sequence[Pairing], zone: Zon
     return lines
 
 
-def room_lines(rooms: Sequence[KnownRoom], zone: ZoneInfo) -> list[str]:
+def room_lines(rooms: Sequence[KnownRoom], zone: tzinfo) -> list[str]:
     lines = [
         f"- {strip_markdown(room.name) or '(no name)'}: {_verbatim(room.room)} on {room.bridge}, {room.state} since "
         f"{_local(room.decided_at, zone)}"
@@ -96,7 +95,7 @@ def _person_line(person: Person) -> str:
 
 
 def access_request_notice(
-    pairing: int, who: AccessRequest, until: datetime, zone: ZoneInfo
+    pairing: int, who: AccessRequest, until: datetime, zone: tzinfo
 ) -> tuple[str, tuple[Button, ...]]:
     """What the owner is asked about somebody who knocked, and what they may press."""
     allow, deny = f"/pair allow {pairing}", f"/pair deny {pairing}"
@@ -118,5 +117,5 @@ def _lock(pairing: Pairing) -> str:
     return " (locked after wrong codes)" if pairing.locked else ""
 
 
-def _local(moment: datetime, zone: ZoneInfo) -> str:
+def _local(moment: datetime, zone: tzinfo) -> str:
     return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -9,11 +9,9 @@ from assistant.agenda.service import AgendaService
 from assistant.commands.bridges import BridgeOperations
 from assistant.commands.context import CommandServices
 from assistant.commands.context import CommandStores as TableStores
-from assistant.commands.people import PeopleCommands
 from assistant.commands.registry import CommandRegistry, CommandStores
 from assistant.core.calendar import utc_now
 from assistant.memory.service import MemoryService
-from assistant.people.pairing import DeniedMessages
 from assistant.settings.settings import Settings
 from assistant.wire.services import build_agenda, build_pairing
 from assistant.wire.stores import Stores, memory_deps, memory_storage_info, session_reader
@@ -24,11 +22,9 @@ if TYPE_CHECKING:
 
 def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
     stores, settings = app.stores, app.settings
-    groups = (_people_commands(app),)
     shared = CommandStores(stores.todos, stores.ledger)
     return CommandRegistry(
         shared,
-        groups,
         settings.values.permissions(),
         clock,
         command_stores(settings, stores, app.agenda, app.memory),
@@ -52,6 +48,8 @@ def command_stores(
         journal=stores.journal,
         memory=memory or MemoryService(memory_deps(stores), partial(memory_storage_info, settings)),
         files=stores.files,
+        people=stores.people,
+        pairing=build_pairing(settings, stores),
         agenda=agenda or build_agenda(settings, stores, lambda: None, utc_now)[0],
         outbox=stores.outbox,
         deliveries=stores.deliveries,
@@ -81,18 +79,8 @@ def _command_services(app: App) -> CommandServices:
         tool_effects=app.toolbox.effects,
         terminal=app.terminal.name,
         erasure=app.erasure,
+        bridge_names=lambda: [name for name in app.dispatcher.bridges if name != app.terminal.name],
         wake=app.running_turns.wake.set,
-    )
-
-
-def _people_commands(app: App) -> PeopleCommands:
-    stores, settings = app.stores, app.settings
-    return PeopleCommands(
-        stores.people,
-        build_pairing(settings, stores),
-        lambda: [name for name in app.dispatcher.bridges if name != app.terminal.name],
-        settings.zone,
-        DeniedMessages(stores.conversation, stores.people).supersede_denied,
     )
 
 

@@ -98,7 +98,7 @@ def test_json_tells_who_is_known_then(home: Path) -> None:
         (("unlink", "telegram", "1"), "Nobody has the account 1 on telegram."),
         (("rename", "2", "\n"), "A name needs letters."),
         (("rename", "room", "telegram", "1", "Club"), "There is no room '1' on telegram."),
-        (("allow", "a", "b", "c"), "Use /people"),
+        (("allow", "a", "b", "c"), "WHO is a number"),
         (("pair", "ABC"), "A code has 8 letters and digits"),
     ],
 )
