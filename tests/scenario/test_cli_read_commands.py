@@ -106,6 +106,7 @@ def test_sessions_are_listed_with_stable_keys(home: Path) -> None:
         "pressure",
         "resumed",
         "archive",
+        "reset_waits",
     ]
     assert main["session"] == "main"
     assert "main" in run_in_process(home, "sessions").out
