@@ -10,14 +10,12 @@ from pydantic import TypeAdapter
 from assistant.backup.restore import RestoredHome, VerifiedBackup
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_json, print_markdown, print_remark, print_text
+from assistant.cli.output import print_json, print_markdown, print_remark, print_text, require_utf8
 from assistant.cli.shell import with_commands
-from assistant.cli.tables import format_local_time
-from assistant.cli.text import require_utf8
 from assistant.commands import backups as backup_commands
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.backups import BackupItem, backup_items, render_backups
-from assistant.core.calendar import utc_now
+from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import UsageError
 from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock

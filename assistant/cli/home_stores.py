@@ -47,9 +47,9 @@ def require_home(settings: Settings) -> None:
 
 
 def scope_of_session(conversation: Conversation, session: str) -> str:
-    """The scope in which a session's words stand. Raises `UsageError` for a session that does not exist."""
-    known = {info.key: info.scope for info in conversation.list_sessions()}
-    if session not in known:
-        names = ", ".join(sorted(known)) or "none yet"
-        raise UsageError(f"There is no session {session!r}. Sessions: {names}.")
-    return known[session]
+    """The scope of a session's messages. Raises `UsageError` for a session that does not exist."""
+    scopes = {info.key: info.scope for info in conversation.list_sessions()}
+    if session not in scopes:
+        names = ", ".join(sorted(scopes)) or "none yet"
+        raise UsageError(f"There is no conversation {session!r}. Conversations: {names}.")
+    return scopes[session]

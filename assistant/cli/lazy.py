@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import click
 
-from assistant.cli.text import clean_for_terminal
+from assistant.cli.output import clean_for_terminal
 from assistant.core.errors import AssistantError
 
 EXIT_INTERRUPTED = 130

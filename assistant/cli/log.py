@@ -16,9 +16,7 @@ from pydantic import TypeAdapter
 
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.home_stores import open_home_stores, scope_of_session
-from assistant.cli.output import print_json, print_text
-from assistant.cli.tables import format_local_time
-from assistant.cli.text import require_utf8, shorten_line
+from assistant.cli.output import print_json, print_text, require_utf8, shorten_line
 from assistant.commands.archive import MessageItem, message_item
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
@@ -101,7 +99,7 @@ def print_record(record: LogRecord, zone: ZoneInfo) -> None:
     )
     where = "" if record.session == MAIN_SESSION else f" {record.session}"
     words = _CONTINUED.join(record.content.splitlines())
-    print_text(f"{format_local_time(record.ts, zone)} #{record.id}{where} {who}{kind}: {words}{calls}")
+    print_text(f"{record.ts.astimezone(zone):%Y-%m-%d %H:%M:%S} #{record.id}{where} {who}{kind}: {words}{calls}")
 
 
 def record_json(record: LogRecord) -> dict[str, Any]:

@@ -1,6 +1,11 @@
-"""What commands print: text as it is, Markdown, JSON, and remarks.
+"""What commands print, and what a terminal may be sent.
 
-Answers go to standard output and nothing else does; everything said about them goes to standard error.
+Answers go to standard output and nothing else does; remarks about them go to standard error. Markdown is drawn with
+rich where a terminal shows it, and printed as it is for a program.
+
+What a model, a tool or another person wrote may contain escape sequences that move the cursor, rewrite the screen or
+set the clipboard. Of such characters only line breaks and tabs ever reach a terminal; each of the others is shown
+as a visible sign in its place.
 """
 
 from __future__ import annotations
@@ -8,9 +13,52 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from assistant.cli.text import clean_for_terminal
+from assistant.core.errors import UsageError
+
+if TYPE_CHECKING:  # rich is loaded only where something is drawn
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+# Wide enough that nothing is folded where the output is read by a program.
+_WIDTH_OF_A_FILE = 240
+
+_SHOWN_AS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
+_SHOWN_AS |= {0x7F: "\u2421"}
+_SHOWN_AS |= dict.fromkeys(range(0x80, 0xA0), "\ufffd")
+# Overrides of the writing direction can make text read as something it is not.
+_SHOWN_AS |= dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
+
+
+def clean_for_terminal(text: str) -> str:
+    """`text` without anything that a terminal would act on."""
+    text = text.replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8")
+    return text.translate(_SHOWN_AS)
+
+
+def shorten_line(text: str, limit: int = 100) -> str:
+    """The beginning of `text` as one clean line of at most `most` characters."""
+    line = clean_for_terminal(" ".join(text[: limit * 4].split()))
+    return line if len(line) <= limit and len(text) <= limit * 4 else f"{line[: limit - 1]}…"
+
+
+def is_utf8(text: str) -> bool:
+    """Whether it was UTF-8 when it was given to us (`surrogateescape` leaves marks)."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def require_utf8(text: str, where: str) -> str:
+    """What a person gave us as text. Raises `UsageError` when it was not UTF-8 (`surrogateescape` left its marks)."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{where} is not valid UTF-8 (at character {error.start + 1}). It was not sent.") from None
+    return text
+
+
+# ------------------------------------------------------------------------------------------------------------ printing
 
 
 def print_text(text: str) -> None:
@@ -22,9 +70,7 @@ def print_text(text: str) -> None:
 def print_markdown(text: str) -> None:
     """Markdown: drawn where a terminal would show it, as it is for a program."""
     if sys.stdout.isatty():
-        from assistant.cli.tables import draw_markdown
-
-        draw_markdown(text)
+        make_console().print(render_markdown(text))
     else:
         print_text(text)
 
@@ -40,3 +86,39 @@ def print_remark(text: str) -> None:
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """`value` as JSON with its keys in the order given; without `indent`, on one line."""
     print_text(json.dumps(value, ensure_ascii=False, indent=indent, default=str))
+
+
+def print_value(kind: Any, value: Any, *, indent: int | None = 2) -> None:
+    """A value of the type `kind`, dataclasses or lists of them, as JSON."""
+    from pydantic import TypeAdapter
+
+    print_json(TypeAdapter(kind).dump_python(value, mode="json"), indent=indent)
+
+
+def make_console() -> Console:
+    """Plain where the output is not a terminal, without colours under NO_COLOR."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_OF_A_FILE)
+
+
+def render_markdown(text: str) -> Markdown:
+    from rich.markdown import Markdown
+
+    # Addresses are written out: a link whose text says something else is a trap.
+    return Markdown(clean_for_terminal(text), code_theme="ansi_dark", hyperlinks=False)
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = (), empty: str
+) -> None:
+    """Rows for people; `right` names the columns of numbers, `empty` is printed where there are no rows."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(clean_for_terminal(cell)) for cell in row))
+    make_console().print(table if table.row_count else Text(empty))

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 import click
 
-from assistant.cli.output import print_remark, print_text
-from assistant.cli.text import is_utf8
+from assistant.cli.output import is_utf8, print_remark, print_text
 from assistant.core.errors import AssistantError, UsageError
 
 SKIP_ANSWER = "-"

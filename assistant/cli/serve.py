@@ -16,7 +16,7 @@ from assistant.cli.chat.command import answer_lines, talk_here
 from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_remark
-from assistant.cli.text import read_stdin_lines
+from assistant.cli.stdin import read_stdin_lines
 from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import service_manager_timeout

@@ -12,12 +12,11 @@ from pydantic import TypeAdapter
 
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.home_stores import open_home_stores
-from assistant.cli.output import print_remark, print_text
+from assistant.cli.output import clean_for_terminal, print_remark, print_text
 from assistant.cli.shell import with_commands
-from assistant.cli.tables import format_local_time
-from assistant.cli.text import clean_for_terminal
 from assistant.commands import sessions as session_commands
 from assistant.commands.archive import MessageItem, message_item
+from assistant.core.calendar import format_local_time
 from assistant.core.errors import HomeError
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, Generation

@@ -22,9 +22,9 @@ from assistant.cli.home_stores import open_home_stores
 from assistant.cli.lazy import ARGV
 from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_json, print_markdown, print_remark
+from assistant.cli.output import clean_for_terminal, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.remote import open_home_locally
-from assistant.cli.text import clean_for_terminal, read_next_line, require_utf8
+from assistant.cli.stdin import read_next_line
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import CommandGroup, CommandResult, ParsedCommand, TableCommand
@@ -40,7 +40,7 @@ _LOOK_EVERY = 0.2
 def run_in_shell(parsed: ParsedCommand) -> None:
     """Run a command of the table and print what it did. Ends with the exit code of its result."""
     context = click.get_current_context()
-    for word in context.meta[ARGV]:
+    for word in context.meta.get(ARGV, ()):
         require_utf8(word, "What you wrote")
     session = parsed.session or MAIN_SESSION
     settings = load_effective_settings(read_only=parsed.command.reads)
@@ -50,6 +50,8 @@ def run_in_shell(parsed: ParsedCommand) -> None:
         else:
             result = run_with_signals(_run(settings, parsed, _words(context, parsed), session))
     except KeyboardInterrupt:
+        if parsed.command.reads:
+            raise
         if is_home_served(settings.home):
             print_remark(f"`assistant {' '.join(parsed.path)}` continues in the running assistant.")
         else:

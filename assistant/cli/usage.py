@@ -10,8 +10,7 @@ from rich.theme import Theme
 
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.home_stores import open_home_stores
-from assistant.cli.output import print_json
-from assistant.cli.tables import make_console
+from assistant.cli.output import make_console, print_json
 from assistant.commands.usage import load_usage, usage_lines
 from assistant.commands.usage import usage_json as report_json
 from assistant.core.calendar import utc_now

@@ -171,9 +171,10 @@ class CommandGroup(click.Group):
         self.is_free_text = is_free_text
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        asks_help = any(word in ctx.help_option_names for word in args[:1])
-        implied = "" if asks_help else self._implied(args)
-        return super().parse_args(ctx, [implied, *args] if implied else args)
+        own_flags = {*ctx.help_option_names, *(name for option in self.params for name in option.opts)}
+        start = next((n for n, word in enumerate(args) if word not in own_flags), len(args))
+        implied = "" if start and args[0] in ctx.help_option_names else self._implied(args[start:])
+        return super().parse_args(ctx, [*args[:start], implied, *args[start:]] if implied else args)
 
     def _implied(self, args: Sequence[str]) -> str:
         """The command that is meant where the words name none."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.cli.text import clean_for_terminal, require_utf8, shorten_line
+from assistant.cli.output import clean_for_terminal, require_utf8, shorten_line
 from assistant.core.errors import UsageError
 
 

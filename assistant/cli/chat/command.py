@@ -28,9 +28,9 @@ from assistant.cli.link import (
     wait_for_daemon,
 )
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_json, print_markdown, print_remark
+from assistant.cli.output import print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.slash import is_leave_command, is_slash_command, session_after_command
-from assistant.cli.text import read_all_stdin, read_stdin_lines, require_utf8
+from assistant.cli.stdin import read_all_stdin, read_stdin_lines
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.records import InboxReceipt
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_role

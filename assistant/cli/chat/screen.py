@@ -22,8 +22,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from assistant.cli.tables import render_markdown
-from assistant.cli.text import clean_for_terminal
+from assistant.cli.output import clean_for_terminal, render_markdown
 
 PROMPT = "› "
 # Lines of the screen left to the input and its completions while an answer is drawn above it.

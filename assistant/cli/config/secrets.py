@@ -7,8 +7,7 @@ import sys
 import click
 
 from assistant.cli.config.change import AFTER_RESTART_NOTE, describe_when_effective
-from assistant.cli.output import print_json, print_remark, print_text
-from assistant.cli.text import is_utf8
+from assistant.cli.output import is_utf8, print_json, print_remark, print_text
 from assistant.core.errors import SettingsError, UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.home import Home, home_from_environment

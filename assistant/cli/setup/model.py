@@ -9,9 +9,8 @@ from pydantic import SecretStr
 
 from assistant.cli.config import secrets as secret
 from assistant.cli.config.change import change_config_file, print_changes
-from assistant.cli.output import print_text
+from assistant.cli.output import print_text, shorten_line
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
-from assistant.cli.text import shorten_line
 from assistant.core.calendar import utc_now
 from assistant.core.errors import ModelError, UsageError
 from assistant.models.factory import DEFAULT_MODEL_NAMES
