@@ -28,6 +28,7 @@ NOTHING_COMPACTED = "Nothing was compacted yet."
 _TIERS = {
     "full": "by the model",
     "extractive": "without a model",
+    "ends": "shortened",
     "floor": "shortened",
     "mask": "tool output shortened",
 }
