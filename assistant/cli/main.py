@@ -37,6 +37,7 @@ _MENU = {
         "archive": "Conversations that ended, and where they are archived.",
     },
     "Time": {
+        "todo": "Your to-do list.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
     },
@@ -129,6 +130,10 @@ def _load_time_and_networks(name: str) -> click.Command:
             from assistant.cli.web import web
 
             return web
+        case "todo":
+            from assistant.commands.todos import todo
+
+            return todo
         case "remind":
             from assistant.commands.reminders import remind
 

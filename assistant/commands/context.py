@@ -29,7 +29,9 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.backup.folder import BackupFolder
     from assistant.store.character.journal import StoredJournal
     from assistant.store.character.memory_files import StoredMemoryFiles
+    from assistant.store.character.todos import StoredTodos
     from assistant.store.script.conversation import StoredConversation
+    from assistant.store.script.ledger import Ledger
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
     from assistant.store.script.requests import Pins, UserRequests
@@ -61,6 +63,8 @@ class CommandStores:
     memory: MemoryService
     files: StoredMemoryFiles
     people: People
+    todos: StoredTodos
+    ledger: Ledger
     pairing: PairingService
 
 

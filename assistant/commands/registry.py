@@ -6,9 +6,7 @@ Who may use what is decided before anything of a command runs (`Permissions`).
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import partial
 
@@ -29,10 +27,11 @@ from assistant.commands import (
     schedules,
     sessions,
     sleep,
+    todos,
+    usage,
 )
 from assistant.commands import argv as argv_words
-from assistant.commands.context import CommandContext, CommandServices, Surface
-from assistant.commands.context import CommandStores as TableStores
+from assistant.commands.context import CommandContext, CommandServices, CommandStores, Surface
 from assistant.commands.table import (
     CommandResult,
     ParsedCommand,
@@ -42,15 +41,9 @@ from assistant.commands.table import (
     short,
     usage_line,
 )
-from assistant.commands.usage import usage_markdown
 from assistant.core.errors import UsageError
-from assistant.core.messages import Trust
-from assistant.core.people import ALL_ROLES, Permissions
-from assistant.core.records import TodoItem
-from assistant.core.sessions import SessionRole, session_role, session_scope
-from assistant.core.slash_commands import Command, CommandInvocation
-from assistant.store.character.todos import StoredTodos
-from assistant.store.script.ledger import Ledger
+from assistant.core.people import Permissions
+from assistant.core.sessions import SessionRole, session_role
 
 # In the order in which `/help` lists them.
 _COMMANDS: tuple[click.Command, ...] = (
@@ -61,6 +54,7 @@ _COMMANDS: tuple[click.Command, ...] = (
     compaction.branch,
     compaction.pins,
     requests.requests,
+    todos.todo,
     sessions.session,
     sessions.sessions,
     sessions.reset,
@@ -74,6 +68,7 @@ _COMMANDS: tuple[click.Command, ...] = (
     bridges.bridge,
     deliveries.deliveries,
     backups.backup,
+    usage.usage,
     general.undo,
     general.retry,
     general.stop,
@@ -85,52 +80,37 @@ def command_root() -> click.Group:
     return click.Group("", {command.name or "": command for command in _COMMANDS})
 
 
-@dataclass(frozen=True, slots=True)
-class CommandStores:
-    """The stores that commands read and change."""
-
-    todos: StoredTodos
-    ledger: Ledger
-
-
 class CommandRegistry:
     """The table of slash commands over one runtime."""
 
     def __init__(
         self,
-        stores: CommandStores,
         authority: Permissions,
         clock: Callable[[], datetime],
-        table_stores: TableStores,
+        stores: CommandStores,
         services: CommandServices,
         zone: tzinfo,
     ) -> None:
         """`authority` decides who may type what."""
         self._root = command_root()
-        self._table_stores = table_stores
+        self._stores = stores
         self._services = services
         self._zone = zone
-        self._stores = stores
         self._authority = authority
         self._clock = clock
-        self._table = {
-            "usage": Command("/usage [day|model|kind|session]", "what models have cost, and may", self._usage),
-            "todo": Command("/todo [add TEXT | done N... | remove N...]", "your to-do list", self._todo, ALL_ROLES),
-        }
 
     def names(self) -> list[str]:
         """With the slash: every command, and the short forms."""
-        return [f"/{name}" for name in (*self._table, *self._root.commands, *argv_words.ALIASES)]
+        return [f"/{name}" for name in (*self._root.commands, *argv_words.ALIASES)]
 
     def allowed_roles(self) -> dict[str, frozenset[str]]:
         """Who may use each command at most, by its words without the slash."""
-        leaves = {" ".join(path): leaf.roles for path, leaf in leaf_commands(self._root)}
-        return {**{name: command.roles for name, command in self._table.items()}, **leaves}
+        return {" ".join(path): leaf.roles for path, leaf in leaf_commands(self._root)}
 
     def grantable_roles(self) -> dict[str, frozenset[str]]:
         """Who may be granted a command by the settings, which name whole groups and short forms."""
         leaves = {path: leaf.roles for path, leaf in leaf_commands(self._root)}
-        groups: dict[str, frozenset[str]] = {name: command.roles for name, command in self._table.items()}
+        groups: dict[str, frozenset[str]] = {}
         for path, roles in leaves.items():
             groups[path[0]] = groups.get(path[0], frozenset()) | roles
         return groups | {name: leaves[path] for name, path in argv_words.ALIASES.items()}
@@ -140,20 +120,14 @@ class CommandRegistry:
     ) -> str:
         """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
         words = argv_words.split_line(text.strip().removeprefix("/"))
-        if (expanded := argv_words.expand_alias(words)) and expanded[0] in self._root.commands:
-            typed_as = str(words[0]).lower()
-            context = self._context(session, bridge=bridge, target=target, sender=sender)
-            parsed = self._parse(expanded, context, typed_as)
-            result = await parsed.command.run(context, parsed.params)
-            return json.dumps(result.value, ensure_ascii=False, indent=2) if parsed.as_json else result.text_and_remark
-        name, _, rest = text.strip().removeprefix("/").partition(" ")
-        command, role = self._table.get(name.lower()), session_role(session)
-        if command is None:
+        expanded = argv_words.expand_alias(words)
+        if not expanded or expanded[0] not in self._root.commands:
+            name = words[0] if words else ""
             raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
-        if not self._authority.may_run_command(role, name.lower(), command.roles):
-            raise UsageError(_not_here(name))
-        trust: Trust = "owner" if role == "owner" else "guest"
-        return await command.run(CommandInvocation(rest.strip(), session, bridge, self._clock(), target, sender, trust))
+        context = self._context(session, bridge=bridge, target=target, sender=sender)
+        parsed = self._parse(expanded, context, str(words[0]).lower())
+        result = await parsed.command.run(context, parsed.params)
+        return json.dumps(result.value, ensure_ascii=False, indent=2) if parsed.as_json else result.text_and_remark
 
     async def run_argv(self, argv: Sequence[str], session: str, *, bridge: str = "terminal") -> CommandResult:
         """Run what the owner typed in a shell. Raises `UsageError`, and whatever else the command raises."""
@@ -173,7 +147,7 @@ class CommandRegistry:
             session=session,
             now=self._clock(),
             zone=self._zone,
-            stores=self._table_stores,
+            stores=self._stores,
             running=self._services,
             surface=surface,
             bridge=bridge,
@@ -201,19 +175,12 @@ class CommandRegistry:
         if not any(self._authority.may_run_command(role, one, admitted[one]) for one in {name, typed_as}):
             raise UsageError(_not_here(typed_as))
 
-    # ---------------------------------------------------------------------------------------------------------- looking
-
     def describe(self, role: SessionRole, words: Sequence[str]) -> str:
         """What a role can type, or what one command does."""
         if words:
             return command_help(self._root, words)
-        rows = [
-            f"- `{command.usage}` — {command.help_text}"
-            for name, command in self._table.items()
-            if self._authority.may_run_command(role, name, command.roles)
-        ]
         admitted = self.grantable_roles()
-        rows += [
+        rows = [
             f"- `{usage_line(command, [name])}` — {short(command)}"
             for name, command in self._root.commands.items()
             if self._authority.may_run_command(role, name, admitted[name])
@@ -221,41 +188,6 @@ class CommandRegistry:
         leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
         return "\n".join([*rows, leaving] if role == "owner" else rows)
 
-    async def _usage(self, call: CommandInvocation) -> str:
-        return usage_markdown(self._stores.ledger, call.arguments or "model", call.now)
-
-    # --------------------------------------------------------------------------------------------------------- changing
-
-    async def _todo(self, call: CommandInvocation) -> str:
-        todos, scope = self._stores.todos, session_scope(call.session)
-        action, _, rest = call.arguments.partition(" ")
-        key = f"command:{call.now.isoformat()}"
-        match action:
-            case "add" if rest.strip():
-                todos.add(scope, [rest.strip()], key, call.now)
-            case "done" if rest.strip():
-                todos.complete(scope, _numbers(rest), key, call.now)
-            case "remove" if rest.strip():
-                todos.remove(scope, _numbers(rest), key, call.now)
-            case "":
-                pass
-            case _:
-                raise UsageError(f"Use {self._table['todo'].usage}. Nothing was changed.")
-        return _todo_list(todos.list_todos(scope))
-
 
 def _not_here(name: str) -> str:
     return f"/{name} cannot be used here. Nothing was changed; /help lists what can."
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(word.lstrip("#")) for word in shlex.split(text.replace(",", " "))]
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is not a list of to-do numbers, as in `/todo done 2 3`. Nothing was changed."
-        ) from None
-
-
-def _todo_list(todos: list[TodoItem]) -> str:
-    return "\n".join(f"- [{'x' if t.done else ' '}] #{t.id} {t.text}" for t in todos) or "Nothing on the list."

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from typing import Any, Protocol, cast, get_args
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Annotated, Any, Protocol, get_args
 
+import click
+from pydantic import PlainSerializer
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import TableCommand
 from assistant.core.budget import BudgetStatus, CapUsage, PeriodSpend
-from assistant.core.errors import UsageError
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, SpendTotals, UsageKey
 from assistant.core.text import pluralize
@@ -283,8 +287,25 @@ def load_usage(ledger: UsageSource, by: UsageKey, days: int, now: datetime) -> U
     )
 
 
-def usage_markdown(ledger: UsageSource, by: str, now: datetime) -> str:
-    """The last month as Markdown that keeps its columns. Raises `UsageError` for what is no key."""
-    if by not in get_args(UsageKey):
-        raise UsageError(f"Use /usage [{'|'.join(get_args(UsageKey))}]. Nothing was changed.")
-    return "\n".join(["```", *usage_lines(load_usage(ledger, cast(UsageKey, by), _DAYS, now)), "```"])
+def render_usage(report: UsageReport, _: tzinfo) -> str:
+    """Markdown that keeps its columns."""
+    return "\n".join(["```", *usage_lines(report), "```"])
+
+
+@click.command(
+    cls=TableCommand,
+    result=Annotated[Any, PlainSerializer(usage_json)],
+    render=render_usage,
+    reads=True,
+    with_session=False,
+)
+@click.argument("by", required=False, default="model", type=click.Choice(get_args(UsageKey)))
+@click.option("--days", default=_DAYS, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
+def usage(context: CommandContext, by: UsageKey, days: int) -> UsageReport:
+    """Show what models have cost, against the caps of the day and the month.
+
+    \b
+    Example:
+      /usage kind
+    """
+    return load_usage(context.stores.ledger, by, days, context.now)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from assistant.agenda.service import AgendaService
 from assistant.commands.bridges import BridgeOperations
-from assistant.commands.context import CommandServices
-from assistant.commands.context import CommandStores as TableStores
-from assistant.commands.registry import CommandRegistry, CommandStores
+from assistant.commands.context import CommandServices, CommandStores
+from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import utc_now
 from assistant.memory.service import MemoryService
 from assistant.settings.settings import Settings
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
 
 def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
     stores, settings = app.stores, app.settings
-    shared = CommandStores(stores.todos, stores.ledger)
     return CommandRegistry(
-        shared,
         settings.values.permissions(),
         clock,
         command_stores(settings, stores, app.agenda, app.memory),
@@ -35,9 +32,9 @@ def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
 
 def command_stores(
     settings: Settings, stores: Stores, agenda: AgendaService | None = None, memory: MemoryService | None = None
-) -> TableStores:
+) -> CommandStores:
     """Without a running assistant for commands that only read."""
-    return TableStores(
+    return CommandStores(
         conversation=stores.conversation,
         pins=stores.pins,
         requests=stores.requests,
@@ -49,6 +46,8 @@ def command_stores(
         memory=memory or MemoryService(memory_deps(stores), partial(memory_storage_info, settings)),
         files=stores.files,
         people=stores.people,
+        todos=stores.todos,
+        ledger=stores.ledger,
         pairing=build_pairing(settings, stores),
         agenda=agenda or build_agenda(settings, stores, lambda: None, utc_now)[0],
         outbox=stores.outbox,

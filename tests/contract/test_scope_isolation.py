@@ -177,7 +177,10 @@ def command_attempts(loot: ForeignIds) -> dict[str, list[str]]:
     numbers = [*loot.messages, *loot.todos]
     return {
         "help": [""],
-        "todo": ["", *(f"{action} {one}" for action in ("done", "remove") for one in loot.todos)],
+        "todo list": [""],
+        "todo add": [""],
+        "todo done": [str(one) for one in loot.todos],
+        "todo remove": [str(one) for one in loot.todos],
         "requests list": ["", "--all"],
         "requests done": [str(one) for one in numbers],
         "requests drop": [str(one) for one in numbers],

@@ -10,15 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.commands.registry import command_root
+from assistant.commands.table import parse_command
 from assistant.commands.usage import (
     USAGE_WIDTH,
     UsageReport,
     draw_bar,
     draw_gauge,
     format_count,
+    load_usage,
+    render_usage,
     usage_json,
     usage_lines,
-    usage_markdown,
 )
 from assistant.core.budget import BlockedRequest, BudgetStatus, CapUsage, PeriodSpend
 from assistant.core.errors import UsageError
@@ -189,7 +192,7 @@ class LedgerStub:
 
 
 def test_as_a_command_it_keeps_its_columns_and_knows_its_keys() -> None:
-    told = usage_markdown(LedgerStub(), "kind", NOW)
+    told = render_usage(load_usage(LedgerStub(), "kind", 31, NOW), UTC)
     assert told.startswith("```\nToday") and told.endswith("\n```") and "extraction" in told
-    with pytest.raises(UsageError, match=r"/usage \[day\|model\|kind\|session\]"):
-        usage_markdown(LedgerStub(), "week", NOW)
+    with pytest.raises(UsageError, match="'week' is not one of"):
+        parse_command(command_root(), ["usage", "week"])
