@@ -101,7 +101,7 @@ def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
         )
     if counts.get("failed"):
         yield (
-            f"Refused: {pluralize(counts['failed'], 'delivery', 'deliveries')}, and nothing is repeated by itself. "
+            f"Refused: {pluralize(counts['failed'], 'delivery', 'deliveries')}; nothing is sent again automatically. "
             "`assistant deliveries` shows why, sends it once more, or lets it go."
         )
 
