@@ -27,11 +27,9 @@ from assistant.core.shutdown import (
     shutdown_seconds,
 )
 from assistant.runtime.model_choice import model_label
-from assistant.service import systemd_notify as notify
-from assistant.service.heartbeat import Heartbeat, beat_interval
+from assistant.service.heartbeat import READY, Heartbeat, SystemdNotifier, beat_interval, stopping_message
 from assistant.service.home_lock import home_lock
 from assistant.service.stop_signals import listen_for_stop
-from assistant.service.systemd_notify import SystemdNotifier
 from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
 from assistant.wire.app import App, build_app
@@ -185,12 +183,12 @@ async def main(
     notifier = SystemdNotifier(manager.address)
 
     def begin() -> None:
-        notifier.notify(**notify.stopping_message(service_manager_timeout(drain_seconds)))
+        notifier.notify(**stopping_message(service_manager_timeout(drain_seconds)))
         _in_loop(loop, stop.set)
 
     with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, force_stop.set)) as listener:
         async with serve_daemon(settings, Supervision(manager, force_stop, listener.arm_watchdog)) as daemon:
-            notifier.notify(**{notify.READY: "1"})
+            notifier.notify(**{READY: "1"})
             if on_ready is not None:
                 on_ready()
             await daemon.wait_until(stop)

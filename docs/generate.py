@@ -22,8 +22,7 @@ from assistant.commands.table import leaf_commands
 from assistant.core.errors import AssistantError
 from assistant.settings.home import Home
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import character_migrations, script_migrations
 
 REFERENCE = Path(__file__).parent / "developing" / "reference"
 WIDTH = 100

@@ -13,7 +13,7 @@ import httpx2
 from assistant.cli.link import LinkEvent, LinkLost
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.records import InboxReceipt
-from assistant.service.unix_socket import short_address
+from assistant.service.home_lock import short_address
 
 if TYPE_CHECKING:
     from assistant.commands.table import CommandResult

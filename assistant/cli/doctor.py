@@ -28,9 +28,8 @@ from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
 from assistant.health.doctor import DaemonState, Finding, note_finding, ok_finding, problem_finding, run_check
 from assistant.health.doctor_run import DoctorOptions, run_doctor
-from assistant.service.home_lock import is_home_served, lock_holder
+from assistant.service.home_lock import is_home_served, is_listening, lock_holder
 from assistant.service.unit_files import was_edited_by_hand
-from assistant.service.unix_socket import is_listening
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.settings import load_settings
 from assistant.wire.checks import doctor_deps

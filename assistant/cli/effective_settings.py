@@ -14,7 +14,7 @@ from typing import Any
 
 from assistant.cli.output import print_remark
 from assistant.core.errors import SettingsError
-from assistant.service.unix_socket import is_listening
+from assistant.service.home_lock import is_listening
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import SettingsLayer, read_file_layer
 from assistant.settings.settings import Settings, load_settings

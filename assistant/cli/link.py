@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from assistant.core.errors import AssistantError, HomeLocked
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import session_scope
-from assistant.service.home_lock import is_home_served
-from assistant.service.unix_socket import is_listening
+from assistant.service.home_lock import is_home_served, is_listening
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
 

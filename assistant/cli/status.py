@@ -19,8 +19,7 @@ from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
 from assistant.health.status import report_verdict
 from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
-from assistant.service.home_lock import is_home_served, lock_holder
-from assistant.service.unix_socket import is_listening
+from assistant.service.home_lock import is_home_served, is_listening, lock_holder
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.settings import Settings, load_settings
 

@@ -26,9 +26,8 @@ from typing import Any, TypeVar
 from assistant.core.errors import CorruptStore, HomeError, MemoryUnavailable, StoreError
 from assistant.core.memories import Memory, MemoryChange, MemoryVersion
 from assistant.mem0.codec import EmbedderSettings, memory_from_payload, version_from_row
-from assistant.store.encoding import dump_json
 from assistant.store.memory.vectors import MemoryRow, MemoryVectors
-from assistant.store.rows import from_values
+from assistant.store.rows import dump_json, from_values
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from assistant.core.errors import MemoryUnavailable, install_hint
 from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.vectors import Embedder, Vectors, embed_in_batches
-from assistant.store.encoding import clean_text
+from assistant.store.rows import clean_text
 
 if TYPE_CHECKING:
     from assistant.mem0.remote_embedders import EmbeddingMeter

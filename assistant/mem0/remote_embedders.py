@@ -27,7 +27,7 @@ from assistant.core.model_api import ModelCall, text_fingerprint
 from assistant.core.ports import LedgerPort
 from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.vectors import Vectors, embed_in_batches
-from assistant.store.encoding import clean_text
+from assistant.store.rows import clean_text
 
 _CHARACTERS_A_TOKEN = 4
 

@@ -29,9 +29,8 @@ from assistant.mem0.adapter import BatchedEmbeddings, Mem0Adapter
 from assistant.mem0.backends import VectorBackend
 from assistant.mem0.codec import EmbedderSettings, memory_from_payload, version_from_row
 from assistant.mem0.vectors import Embedder, vector_to_bytes
-from assistant.store.encoding import dump_json
 from assistant.store.memory.vectors import MemoryVectors
-from assistant.store.rows import from_values
+from assistant.store.rows import dump_json, from_values
 
 
 def reembed_local(store: MemoryVectors, embedder: Embedder, limit: int) -> int:

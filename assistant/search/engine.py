@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import is_spaceless
-from assistant.search.dtypes import EmbedTexts, Floats
 from assistant.search.fulltext import FindStems
 from assistant.search.index import Ints, SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
@@ -31,6 +30,7 @@ from assistant.search.scoring import (
     QueryTerm,
     score_candidates,
 )
+from assistant.search.units import EmbedTexts, Floats
 
 _K1 = 1.2
 _NEVER_COMMON = 50

@@ -5,7 +5,7 @@ What always holds:
   as syntax.
 - Scripts written without spaces become overlapping pairs of characters; `unicode61` alone would make one word of a
   whole sentence.
-- Stems are computed by SQLite (`assistant.store.search.stemmer`), so that no second stemmer can disagree with it.
+- Stems are computed by SQLite (`assistant.store.search.record_text`), so that no second stemmer can disagree with it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import WORD, fold_text, split_spaceless_runs
-from assistant.search.dtypes import (
+from assistant.search.fulltext import FindStems
+from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
+from assistant.search.units import (
     DIMENSIONS,
     POSTING_DTYPE,
     UNIT_DTYPE,
@@ -25,12 +27,11 @@ from assistant.search.dtypes import (
     EmbedTexts,
     Floats,
     Occurrences,
+    SearchUnit,
     UnitRows,
     quantise,
+    unit_flags,
 )
-from assistant.search.fulltext import FindStems
-from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
-from assistant.search.units import SearchUnit, unit_flags
 from assistant.search.vocabulary import Vocabulary
 
 Ints = NDArray[np.intp]

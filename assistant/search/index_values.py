@@ -15,7 +15,7 @@ from typing import Protocol
 META_BYTES = 34
 VECTOR_BYTES = 256
 POSTING_BYTES = 5
-"""Lengths of one unit's meta, one vector, one posting (`assistant.search.dtypes`)."""
+"""Lengths of one unit's meta, one vector, one posting (`assistant.search.units`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,15 @@ one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+import numpy as np
+from numpy.typing import NDArray
+
 from assistant.core.text import lazy_regex
+from assistant.search.index_values import META_BYTES, POSTING_BYTES, VECTOR_BYTES
 
 UNIT_WORDS = 80
 WHOLE_WORDS = 100
@@ -104,3 +108,54 @@ def _cut(sentence: str) -> Iterator[str]:
 def _words(text: str) -> int:
     """About how many; two characters of a script without spaces count as one."""
     return text.count(" ") + text.count("\n") + 1 + len(_CJK.findall(text)) // _CJK_A_WORD + len(text) // 400
+
+
+DIMENSIONS = 256
+VECTOR_SCALE = 127.0
+
+UNIT_DTYPE = np.dtype(
+    [
+        ("source", "<i8"),
+        ("second", "<u4"),
+        ("day", "<i4"),
+        ("previous", "<i4"),
+        ("stream", "<i4"),
+        ("scope", "<u2"),
+        ("speaker", "<u2"),
+        ("part", "<u2"),
+        ("words", "u1"),
+        ("role", "u1"),
+        ("form", "u1"),
+        ("gone", "u1"),
+    ]
+)
+"""One unit. `second` since 1970 (UTC), `day` the local date's ordinal, `previous` the unit before it in its stream
+(-1: none), `words` 1 to 255; `stream`, `scope`, `speaker` and `role` are numbers of names; `gone`: taken back or
+forgotten."""
+
+POSTING_DTYPE = np.dtype([("unit", "<i4"), ("count", "u1")])
+"""In which unit a term stands, how often."""
+
+UnitRows = NDArray[np.void]
+ByteVectors = NDArray[np.int8]
+"""Rows of length 1, times `VECTOR_SCALE`."""
+
+Floats = NDArray[np.float32]
+
+EmbedTexts = Callable[[Sequence[str]], Floats]
+"""A row of DIMENSIONS a text, of length 1 (zeros where a text has no words)."""
+
+if (UNIT_DTYPE.itemsize, POSTING_DTYPE.itemsize, DIMENSIONS) != (META_BYTES, POSTING_BYTES, VECTOR_BYTES):
+    raise TypeError("the types differ from what the store of the index has")
+
+
+def quantise(rows: Floats) -> ByteVectors:
+    return np.round(rows * VECTOR_SCALE).astype(np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """In which units a stem stands, and how often in each."""
+
+    units: NDArray[np.intp]
+    counts: Floats

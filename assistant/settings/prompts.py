@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from assistant.core.errors import SettingsError
+from assistant.core.text import lazy_regex
 from assistant.settings.home import Home
 from assistant.settings.settings import shipped_config_dir
 
@@ -41,3 +44,54 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
+
+
+_ASSISTANT = lazy_regex(r"\AYou are ([^,.\n]+)(?=[,.])")
+_PERSON = lazy_regex(r"^The person you work for is called (.+)\.$", re.MULTILINE)
+_MANNER = lazy_regex(r"^They want you to be: (.+)\.$", re.MULTILINE)
+MAX_NAME_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaNames:
+    """What the assistant and the person are called, and how the person wants it to be; "" where nothing is said."""
+
+    assistant: str = ""
+    person: str = ""
+    manner: str = ""
+
+
+def parse_persona_names(text: str) -> PersonaNames:
+    """The names in a persona."""
+    found = (pattern.search(text) for pattern in (_ASSISTANT, _PERSON, _MANNER))
+    return PersonaNames(*(match[1].strip() if match else "" for match in found))
+
+
+def replace_persona_names(text: str, names: PersonaNames) -> str:
+    """`text` saying these names; a sentence whose name is "" is taken out."""
+    text = _first(text, names.assistant)
+    text = _line(text, _PERSON, f"The person you work for is called {names.person}." if names.person else "")
+    return _line(text, _MANNER, f"They want you to be: {names.manner}." if names.manner else "")
+
+
+def clean_persona_name(text: str) -> str:
+    """A name or a manner as it stands in a sentence: one line, without the full stop at its end."""
+    return " ".join(text.split())[:MAX_NAME_CHARACTERS].rstrip(". ")
+
+
+def _first(text: str, name: str) -> str:
+    if not name:
+        return text
+    if _ASSISTANT.search(text):
+        return _ASSISTANT.sub(lambda _: f"You are {name}", text, count=1)
+    return f"You are {name}.\n\n{text}"
+
+
+def _line(text: str, pattern: re.Pattern[str], line: str) -> str:
+    if not line:
+        return re.sub(pattern.pattern + r"\n?", "", text, flags=re.MULTILINE)
+    if pattern.search(text):
+        return pattern.sub(lambda _: line, text, count=1)
+    known = _PERSON.search(text) or _MANNER.search(text)
+    gap = "\n" if known else "\n\n"
+    return f"{text.rstrip()}{gap}{line}\n"

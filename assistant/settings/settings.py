@@ -33,14 +33,20 @@ from assistant.settings.layers import (
     secret_layers,
 )
 from assistant.settings.network_sections import web_exposure_problems
-from assistant.settings.secrets import PROVIDER_KEYS, FoundSecret, SecretLookup, read_credentials, read_stored_secrets
+from assistant.settings.secrets import (
+    PROVIDER_KEYS,
+    FoundSecret,
+    SecretLookup,
+    SystemKeyring,
+    read_credentials,
+    read_stored_secrets,
+)
 from assistant.settings.sections import (
     SETTING_FIELDS,
     ModelSettings,
     SettingsValues,
     describe_allowed,
 )
-from assistant.settings.system_keyring import SystemKeyring
 
 # Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {

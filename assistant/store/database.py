@@ -21,9 +21,8 @@ import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.core.errors import HomeReplaced, NewerSchema, OlderSchema, StoreError
-from assistant.store.encoding import clean_text, format_time
 from assistant.store.files import create_private_file, file_identity, prepare_home, sync_directory, sync_file
-from assistant.store.rows import insert_sql, update_sql
+from assistant.store.rows import clean_text, format_time, insert_sql, update_sql
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors
 
 _BUSY_MILLISECONDS = 5000

@@ -30,7 +30,7 @@ import structlog
 
 from assistant.core.errors import HomeError, HomeLocked
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
-from assistant.service.unix_socket import is_listening, short_address
+from assistant.service.home_lock import is_listening, short_address
 
 log = structlog.get_logger()
 

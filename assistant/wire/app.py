@@ -16,8 +16,7 @@ from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.bridge_api import Bridge
 from assistant.core.ports import Model
 from assistant.gateway.attachments import load_outgoing_file
-from assistant.gateway.dispatcher import Dispatcher
-from assistant.gateway.routing import OutgoingRouter
+from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
 from assistant.health.vitals import Vitals
@@ -56,7 +55,7 @@ from assistant.wire.turns import (
     journal_sync,
 )
 from sleep.cycle.rebuild import Reextraction
-from tools.delegate import delegate_tool
+from tools.toolbox import delegate_tool
 
 Clock = Callable[[], datetime]
 

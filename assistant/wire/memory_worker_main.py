@@ -25,7 +25,7 @@ from assistant.models.prices import is_hosted_by_openai
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.memory.vectors import MemoryVectors
-from assistant.store.schema.indexes import memory_migrations
+from assistant.store.schema.migrations import memory_migrations
 from assistant.store.script.ledger import Ledger
 
 

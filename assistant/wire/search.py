@@ -19,11 +19,11 @@ from assistant.search.query import SearchLimits
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.memory.search import MemoriesById, StoredMemorySearch
-from assistant.store.schema.indexes import search_migrations
+from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.history import StoredHistory
 from assistant.store.search.index_store import ReadOnlyIndexStore, SqliteIndexStore
+from assistant.store.search.record_text import Stemmer
 from assistant.store.search.sources import JournalSearchSource, LogSearchSource
-from assistant.store.search.stemmer import Stemmer
 
 if TYPE_CHECKING:
     from assistant.mem0.embedders import WordLlamaEmbedder

@@ -59,9 +59,7 @@ from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.memory.vectors import MemoryVectors
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.indexes import memory_migrations
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import character_migrations, memory_migrations, script_migrations
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
@@ -77,7 +75,7 @@ from assistant.store.script.turns import Delegations
 from assistant.store.search.history import StoredHistory
 from assistant.store.verify.verifier import Verifier
 from assistant.wire.search import open_history, open_memory_search
-from sleep.rules.intents import classify_request
+from sleep.rules.classifier import classify_request
 
 
 def open_archive(settings: Settings) -> StoredArchive:

@@ -2,7 +2,7 @@
 
 The order of what is tried, each step only where the one before it does not do:
 
-1. Mask: old tool output and verbose old answers by reference, all at once (`sleep/compaction/mask.py`).
+1. Mask: old tool output and verbose old answers by reference, all at once (`sleep/compaction/fallback.py`).
 2. Cut: everything before the preserve window leaves, and one summary takes its place. The target binds: where the
    window does not fit below it, kept words shrink first, then the window, down to the last exchange.
 3. Merge: where the summaries that stand already leave no room for another, the two oldest become one first.
@@ -20,7 +20,7 @@ from assistant.context.pressure import Pressure, PromptSize
 from assistant.context.structure import with_changes_described
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.draft_view import DraftView, sum_sizes
-from sleep.compaction.mask import estimate_masking, mask_rows
+from sleep.compaction.fallback import estimate_masking, mask_rows
 from sleep.compaction.plan import CompactionPlan, PendingSummary, PlannedChange
 from sleep.compaction.render import CLOSING_TOKENS, SECTION_TOKENS, RemovedRows, count_section_tokens, make_sections
 from sleep.compaction.retained import (

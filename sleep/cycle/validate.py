@@ -17,9 +17,8 @@ from assistant.core.memories import JournalEntry
 from assistant.core.records import LogRecord, is_from_schedule
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import STOP_WORDS, WORD, fold_text, lazy_regex
-from sleep.rules.classifier import find_signs, is_small_talk, score_clause, score_importance
+from sleep.rules.classifier import asks_for_action, find_signs, is_small_talk, score_clause, score_importance
 from sleep.rules.durable_part import is_too_short
-from sleep.rules.intents import asks_for_action
 from sleep.rules.pattern_files import load_pattern
 from sleep.rules.sentences import Sentence, blank_foreign_text, blank_quotations, split_sentences
 from sleep.rules.supersede import ParsedStatement

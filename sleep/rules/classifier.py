@@ -24,9 +24,10 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Literal
 
+from assistant.core.checkpoints import RequestKind
 from assistant.core.text import lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_classifier, read_words
-from sleep.rules.sentences import expand_shorthand
+from sleep.rules.sentences import Sentence, expand_shorthand, split_sentences
 
 _THING_CHANGED = load_pattern("signs", "thing_changed")
 _WEEKDAY = load_pattern("signs", "weekday")
@@ -200,3 +201,46 @@ def is_uncertain(weight: float) -> bool:
     """Whether a model may know better."""
     low, high = UNCERTAIN_BAND
     return low <= weight <= high
+
+
+# Of longer texts only the beginning and the end: there stands what is asked about what was pasted between.
+_BEGINNING = 4_000
+_END = 1_000
+_SHORTEST = 4
+_SAID_AT_ONCE = load_pattern("requests", "said_at_once")
+_ORDER = load_pattern("requests", "order")
+_ORDER_CJK = load_pattern("requests", "order_cjk")
+_ORDER_CYRILLIC = lazy_regex(r"(?:пожалуйста[ ,]+)?(?:напомни|не забудь|закажи|купи|напиши|отправь|надо |нужно )", re.I)
+_KINDLY = load_pattern("requests", "kindly")
+
+_REMINDS = load_pattern("requests", "reminds")
+# Where an order of its own may begin within a sentence.
+_PART = lazy_regex(r"[,;:，；、]\s*| and (?=(?:please|also|then|can|could)\b)", re.IGNORECASE)
+
+
+def classify_request(text: str) -> RequestKind:
+    """What the message asks for: more than an answer where some sentence does; something to be done where one of them
+    asks for more than a reminder."""
+    if len(text) > _BEGINNING + _END:
+        text = f"{text[:_BEGINNING]}\n{text[-_END:]}"
+    tasks = [sentence for sentence in split_sentences(text) if asks_for_action(sentence)]
+    if not tasks:
+        return RequestKind.ANSWER
+    return RequestKind.REMINDER if all(map(_only_reminds, tasks)) else RequestKind.TASK
+
+
+def _only_reminds(sentence: Sentence) -> bool:
+    parts = [part.strip() for part in _PART.split(sentence.own_text)]
+    others = [part for part in parts if not _REMINDS.match(part)]
+    return len(others) < len(parts) and not any(asks_for_action(Sentence(part, part)) for part in others)
+
+
+def asks_for_action(sentence: Sentence) -> bool:
+    own = sentence.own_text
+    if len(own) < _SHORTEST or _SAID_AT_ONCE.match(own):
+        return False
+    if _KINDLY.match(own):
+        return True
+    if sentence.has_question_mark:
+        return False
+    return bool(_ORDER_CJK.search(own) or _ORDER.match(own) or _ORDER_CYRILLIC.match(own))

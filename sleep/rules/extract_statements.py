@@ -21,6 +21,7 @@ from typing import Literal
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex
 from sleep.rules.classifier import (
+    asks_for_action,
     classify_kind,
     classify_other_language,
     classify_word,
@@ -43,7 +44,6 @@ from sleep.rules.clauses import (
 )
 from sleep.rules.corrections import announces_correction, describes_change
 from sleep.rules.durable_part import SentenceContext, extract_durable_part, is_too_short
-from sleep.rules.intents import asks_for_action
 from sleep.rules.pattern_files import load_pattern
 from sleep.rules.resolve_dates import append_dates
 from sleep.rules.sentences import Sentence, blank_foreign_text, ends_role_play, split_sentences, starts_role_play

@@ -26,7 +26,7 @@ from assistant.core.records import LogLocation
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, session_scope
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.conversation import StoredConversation
 from tests.bench.prose import Prose, ProseFact
 
@@ -42,7 +42,7 @@ _GUEST_SHARE = 0.1
 _TOPIC_MESSAGES = 30
 _TOOL_SHARE = 0.04
 _LOOK = (
-    "assistant/store/schema/script.py",
+    "assistant/store/schema/migrations.py",
     "assistant/store/schema/script.sql",
     "assistant/store/script/index.py",
     "assistant/search/fulltext.py",

@@ -15,7 +15,7 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import CallPurpose, ModelCall
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger
 from tests.bench.figures import Row
 

@@ -21,7 +21,7 @@ from assistant.store.archive.restore import restore_to_log
 from assistant.store.database import Database
 from assistant.store.erasure.plan import read_plan_files
 from assistant.store.erasure.store import ErasureStore
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from tests.support.archive_storage import (
     FAULTY_URL,
     IDENTITY,

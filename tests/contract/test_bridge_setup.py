@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
-from assistant.bridges.configured import ConfiguredBridges, unavailable_reason
-from assistant.bridges.setup import check_account, settings_with_answers
+from assistant.bridges.configured import ConfiguredBridges, check_account, settings_with_answers, unavailable_reason
 from assistant.core.bridge_api import Bridge
 from assistant.core.errors import BridgeError, StoreError
 from assistant.settings.home import Home

@@ -15,7 +15,7 @@ import pytest
 from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.errors import HomeError, HomeLocked
-from assistant.service.unix_socket import is_listening
+from assistant.service.home_lock import is_listening
 from assistant.web.listeners import listen_unix, serve_control
 from assistant.web.server import build_control_server
 from tests.support.control_api import ControlServer, ScriptedControl, control_deps, open_terminal, serve_control_api

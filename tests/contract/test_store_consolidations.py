@@ -14,7 +14,7 @@ from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChan
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from tests.support.store_home import NOW
 
 LATER = NOW + timedelta(days=30)

@@ -19,9 +19,12 @@ import pytest
 import sqlite_utils
 
 from assistant.settings.settings import load_settings
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.indexes import memory_migrations, search_migrations
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import (
+    character_migrations,
+    memory_migrations,
+    script_migrations,
+    search_migrations,
+)
 from assistant.wire.app import build_app
 from assistant.wire.stores import Stores, open_stores
 from tests.support.home_0_1 import unpack_home_0_1

@@ -13,7 +13,7 @@ from assistant.core.errors import StoreError
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from tests.support.store_home import NOW
 
 LATER = NOW + timedelta(hours=1)

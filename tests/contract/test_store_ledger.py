@@ -17,7 +17,7 @@ from assistant.core.model_api import ModelCall, Reservation
 from assistant.core.people import Permissions, RoleGrant
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger, RoleBudgets
 from tests.support.store_home import NOW, memory_backed_directory
 

@@ -11,7 +11,7 @@ import pytest
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.memory.vectors import MemoryVectors
-from assistant.store.schema.indexes import memory_migrations
+from assistant.store.schema.migrations import memory_migrations
 from tests.support.semantic_memory import NOW, words_in_files
 
 ONE, OTHER = b"\x01\x00", b"\x02\x00"

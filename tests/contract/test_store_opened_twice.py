@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from assistant.store.database import Database
-from assistant.store.schema.indexes import search_migrations
+from assistant.store.schema.migrations import search_migrations
 from tests.support.store_home import NOW
 
 OTHER = """

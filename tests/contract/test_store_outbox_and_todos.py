@@ -13,8 +13,7 @@ from assistant.core.model_api import ModelLimits
 from assistant.core.records import OutgoingMessage, TokenCalibration
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import character_migrations, script_migrations
 from assistant.store.script.outbox import StoredOutbox
 from assistant.store.script.state import ModelFacts
 from tests.support.store_home import NOW

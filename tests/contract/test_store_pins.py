@@ -11,7 +11,7 @@ import pytest
 from assistant.core.checkpoints import Pin
 from assistant.core.errors import UsageError
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from assistant.store.script.requests import Pins
 from tests.support.store_home import NOW
 

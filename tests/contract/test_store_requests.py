@@ -12,7 +12,7 @@ from assistant.core.checkpoints import RequestKind, UserRequest
 from assistant.core.errors import UsageError
 from assistant.core.jobs import DueSlot, NewJob, OneTimeSpec
 from assistant.core.messages import Message
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.requests import UserRequests
 from tests.contract.test_store_crash import crash_after

@@ -18,7 +18,7 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelCall
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger, RoleBudgets
 from assistant.store.script.outbox import StoredOutbox
 from tests.support.in_memory import grant_others

@@ -11,7 +11,7 @@ import pytest
 from assistant.core.errors import CorruptStore, StaleView, UsageError
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.records import ContextView
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 from tests.support.compactions import (
     kept_copy,
     live_messages,

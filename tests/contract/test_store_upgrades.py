@@ -14,9 +14,12 @@ from assistant.core.errors import StoreError
 from assistant.core.messages import Message
 from assistant.store.database import Database
 from assistant.store.files import prepare_home
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.indexes import memory_migrations, search_migrations
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import (
+    character_migrations,
+    memory_migrations,
+    script_migrations,
+    search_migrations,
+)
 from assistant.store.script.sessions import Session
 from assistant.store.script.view import CountedMessage, Views
 from tests.support.home_0_1 import unpack_home_0_1

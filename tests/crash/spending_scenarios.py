@@ -13,7 +13,7 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger
 from tests.crash.pictures import rows
 from tests.crash.scenario import Scenario, Snapshot

@@ -23,7 +23,7 @@ from assistant.core.memories import JournalEntry, Memory, MemoryHit
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from assistant.wire.search import open_memory_search
 from tests.bench.chatter import CHATTER
 from tests.recall_bench.dataset import ADVERSARIAL, DatasetConversation, read_talks

@@ -14,7 +14,7 @@ from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from assistant.store.script import sessions as session_rows
 from assistant.wire.search import open_history
 from tests.support.archive_storage import IDENTITY_KEY, OTHER_IDENTITY_KEY, open_archive

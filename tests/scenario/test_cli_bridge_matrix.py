@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assistant.bridges.setup import find_homeserver, find_matrix_device
+from assistant.bridges.configured import find_homeserver, find_matrix_device
 from assistant.commands.bridges import TEST_MESSAGE
 from assistant.core.errors import BridgeError
 from assistant.settings.home import Home

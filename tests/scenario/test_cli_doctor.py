@@ -15,8 +15,7 @@ import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.cli.main import assistant as assistant_command
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import character_migrations, script_migrations
 from tests.support.command_line import run_in_process
 
 

@@ -17,7 +17,7 @@ from assistant.core.memories import Memory
 from assistant.core.messages import Message
 from assistant.mem0.codec import memory_metadata
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from sleep.cycle.change_plan import ChangePlanDraft
 from sleep.rules.supersede import EntryDecision
 from tests.support.command_line import (

@@ -39,8 +39,7 @@ from tests.support.compactions import plan_compaction, summary_message
 from tests.support.in_memory import InMemoryDelegations, InMemoryTodos
 from tests.support.scripted import ScriptedModel, ScriptStep
 from tests.support.store_home import NOW, StoreHome
-from tools.delegate import delegate_tool
-from tools.toolbox import build_toolbox
+from tools.toolbox import build_toolbox, delegate_tool
 
 PROMPT = "You are a helper."
 DELEGATED = ToolCall("c1", "delegate", {"tasks": ["find the fare", "find a hotel"]})

@@ -7,7 +7,7 @@ from pathlib import Path
 from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from tests.support.archive_storage import open_archive
 from tests.support.docs_pages import read_page, run_shell_line, shell_lines
 from tests.support.keyring import use_keyring

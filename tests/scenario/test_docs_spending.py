@@ -11,7 +11,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from tests.support.docs_pages import read_page, run_shell_line, shell_lines
 from tests.support.keyring import use_keyring
 from tests.support.store_home import NOW, StoreHome

@@ -11,7 +11,7 @@ from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
 from assistant.core.memories import ChangePlan, MemoryChange
 from assistant.core.profiles import Profile, ProfileAttribute
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 from tests.support.erasure_home import (
     CJK,
     CJK_SPELLINGS,

@@ -14,10 +14,10 @@ from assistant.core.messages import Message
 from assistant.erasure.service import ErasureService
 from assistant.mem0.client import MemoryStoreSettings
 from assistant.store.database import Database
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
 from assistant.store.erasure.plan import PLAN_FILES
 from assistant.store.log import redact as blanking
 from assistant.store.log.format import decode_record, encode_record, split_line
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 from assistant.wire.stores import open_mem0_client
 from tests.support.erasure_home import (
     KEPT_FACT,

@@ -61,7 +61,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from assistant.core.errors import AssistantError
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 try:
     Database.open(Path({str(path)!r}), script_migrations, datetime.now(UTC)).close()
 except AssistantError as error:

@@ -16,8 +16,7 @@ from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.database import Database
 from assistant.store.files import WriteThrottle, always_wanted
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.indexes import memory_migrations
+from assistant.store.schema.migrations import character_migrations, memory_migrations
 from tests.support.store_home import NOW, StoreHome
 
 BACKED_UP_FILES = {

@@ -22,7 +22,7 @@ from assistant.settings.sections import SettingsValues
 from assistant.store.character.journal import StoredJournal
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from assistant.store.script.requests import Pins, UserRequests
 from assistant.store.script.state import CircuitBreakers, ModelFacts
 from assistant.store.search.history import StoredHistory

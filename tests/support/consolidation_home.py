@@ -19,7 +19,7 @@ from assistant.mem0.client import MemoryStoreSettings
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.judge import EntryJudge, ScoringPhase

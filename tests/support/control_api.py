@@ -20,10 +20,10 @@ from assistant.core.model_api import SpendTotals, UsageKey
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.telemetry import Metrics
 from assistant.health.vitals import Gauges
-from assistant.service.unix_socket import short_address
+from assistant.service.home_lock import short_address
 from assistant.sessions.listing import SessionRow
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.outbox import StoredOutbox
 from assistant.web.deps import ApiDeps
 from assistant.web.listeners import serve_control

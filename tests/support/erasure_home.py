@@ -29,8 +29,8 @@ from assistant.store.database import Database
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.log.reader import session_folder_name
 from assistant.store.memory.vectors import MemoryVectors
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.indexes import memory_migrations as memory_schema
+from assistant.store.schema.migrations import character_migrations
+from assistant.store.schema.migrations import memory_migrations as memory_schema
 from assistant.store.script.requests import Pins
 from assistant.store.script.turns import Delegations
 from assistant.wire.search import open_history

@@ -13,7 +13,7 @@ from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.errors import StoreError
 from assistant.core.records import InboxReceipt, OutgoingMessage
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.outbox import StoredOutbox
 from tests.support.networks.probed_bridge import ChangeSignal
 from tests.support.scripted import SteppingClock

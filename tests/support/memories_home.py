@@ -30,7 +30,7 @@ from assistant.memory.service import MemoryDeps, MemoryService
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history, open_memory_search
 from sleep.cycle.change_plan import ChangePlanDraft

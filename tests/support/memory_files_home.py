@@ -10,7 +10,7 @@ from assistant.core.profiles import Profile
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 DAY = date(2026, 11, 20)

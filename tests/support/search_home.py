@@ -11,7 +11,7 @@ from assistant.core.records import SearchHit
 from assistant.search.query import SearchLimits
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.conversation import StoredConversation
 from assistant.wire.search import DEFAULT_SEARCH_LIMITS, open_history
 from tests.bench.prose import Prose

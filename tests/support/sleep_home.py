@@ -23,7 +23,7 @@ from assistant.store.character.journal import StoredJournal
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.state import CircuitBreakers
 from sleep.compaction.budget import BudgetedModel, SleepBudget

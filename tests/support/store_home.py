@@ -30,7 +30,7 @@ from assistant.core.records import (
 )
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.outbox import StoredOutbox
 from assistant.store.script.requests import ClassifyRequest, never_a_task

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 
-from assistant.service.unix_socket import short_address
+from assistant.service.home_lock import short_address
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
 from tests.support.scripted import ScriptedModel, SteppingClock

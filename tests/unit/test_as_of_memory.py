@@ -20,7 +20,7 @@ from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.database import Database
 from assistant.store.erasure.character_db import erase_in_character_db
 from assistant.store.erasure.plan import ErasurePlan
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from tests.support.memories_home import GUEST, Timeline, open_timeline
 from tests.support.store_home import NOW
 from tools.memory import search_memory_tool

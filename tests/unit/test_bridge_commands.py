@@ -18,7 +18,7 @@ from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes, People
 from assistant.store.script.state import BridgeStates

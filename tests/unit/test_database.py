@@ -16,8 +16,7 @@ from sqlite_utils import Migrations
 
 from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import character_migrations, script_migrations
 from tests.support.store_home import NOW
 
 first = Migrations("notes")
@@ -271,7 +270,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from assistant.core.errors import HomeError, StoreError
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 os.setuid(65534) if os.geteuid() == 0 else None
 try:
     Database.open(Path(sys.argv[1]), script_migrations, datetime.now(UTC))

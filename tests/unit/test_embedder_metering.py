@@ -17,7 +17,7 @@ from assistant.mem0.embedders import open_embedder
 from assistant.mem0.remote_embedders import EmbeddingMeter
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
-from assistant.store.schema.script import script_migrations
+from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger
 from tests.support.semantic_memory import EmbedderServer, letter_counts, run_embedder_server
 

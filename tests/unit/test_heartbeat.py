@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from assistant.service.heartbeat import TURN_GRACE_SECONDS, Heartbeat, RuntimeActivity, StallDetector, beat_interval
-from assistant.service.systemd_notify import SystemdNotifier
+from assistant.service.heartbeat import (
+    TURN_GRACE_SECONDS,
+    Heartbeat,
+    RuntimeActivity,
+    StallDetector,
+    SystemdNotifier,
+    beat_interval,
+)
 
 EVERY = 10.0
 LONGEST = 300.0

@@ -1,4 +1,4 @@
-"""A long text as several messages (`assistant.gateway.splitter`): each valid by itself, none too long, together
+"""A long text as several messages (`assistant.gateway.markdown_splitter`): each valid, none too long, together
 everything."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from wcwidth import iter_graphemes
 
 from assistant.core.bridge_api import BridgeCapabilities
-from assistant.gateway.splitter import split_text
+from assistant.gateway.markdown_splitter import split_text
 
 _READER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 _FAMILY = "👨‍👩‍👧‍👦"

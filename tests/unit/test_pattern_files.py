@@ -77,6 +77,6 @@ def test_importing_the_rules_reads_no_file() -> None:
         "import tomllib, sys\n"
         "def refuse(text): raise AssertionError('read at import')\n"
         "tomllib.loads = refuse\n"
-        "import sleep.cycle.extract, sleep.rules.supersede, sleep.rules.relations, sleep.rules.intents\n"
+        "import sleep.cycle.extract, sleep.rules.supersede, sleep.rules.relations, sleep.rules.classifier\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

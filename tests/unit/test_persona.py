@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.settings.persona import PersonaNames, clean_persona_name, parse_persona_names, replace_persona_names
+from assistant.settings.prompts import PersonaNames, clean_persona_name, parse_persona_names, replace_persona_names
 from assistant.settings.settings import shipped_config_dir
 
 SHIPPED = (shipped_config_dir() / "prompts" / "persona.md").read_text(encoding="utf-8")

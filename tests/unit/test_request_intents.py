@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assistant.core.checkpoints import RequestKind
-from sleep.rules.intents import classify_request
+from sleep.rules.classifier import classify_request
 from tests.support.sentence_tables import every_case
 
 TASKS = (

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.search.dtypes import DIMENSIONS, Floats, quantise
 from assistant.search.index import SEAL_AFTER_UNITS, SearchIndex
-from assistant.search.units import SearchUnit
+from assistant.search.units import DIMENSIONS, Floats, SearchUnit, quantise
 from assistant.store.database import Database
-from assistant.store.schema.indexes import search_migrations
+from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
 
 _NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from assistant.core.messages import Media, Message
 from assistant.search.fulltext import query_words
 from assistant.search.match import WordMatcher, WordSpot, make_excerpt
-from assistant.store.search.stemmer import Stemmer
+from assistant.store.search.record_text import Stemmer
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 
 

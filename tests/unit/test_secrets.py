@@ -11,9 +11,8 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.core.errors import SettingsError, StoreError, UsageError
 from assistant.settings.home import Home
-from assistant.settings.secrets import IN_FILE, IN_KEYRING, SECRET_NAMES, canonical_secret_name
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, SECRET_NAMES, SystemKeyring, canonical_secret_name
 from assistant.settings.settings import Settings, describe_settings, load_settings
-from assistant.settings.system_keyring import SystemKeyring
 from assistant.store.home.secrets import HomeSecretStore
 from tests.support.keyring import InMemoryKeyring, PlainTextKeyring, use_keyring
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.service import systemd_notify as notify
-from assistant.service.systemd_notify import SystemdNotifier
+from assistant.service import heartbeat as notify
+from assistant.service.heartbeat import SystemdNotifier
 from assistant.settings.home import NotifyTarget, notify_target_from_environment
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from assistant.context.token_encoders import tiktoken_encoder, toksum_encoder
 from assistant.context.tokens import (
     IMAGE_TOKENS,
     EncodedLength,
@@ -23,6 +22,8 @@ from assistant.context.tokens import (
     estimate_tokens,
     open_counter,
     openai_encoding,
+    tiktoken_encoder,
+    toksum_encoder,
     update_calibration,
     vocabulary_file,
 )

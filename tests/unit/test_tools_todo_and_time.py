@@ -15,7 +15,7 @@ from assistant.core.quoting import is_failed_result, parse_todos
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
-from assistant.store.schema.character import character_migrations
+from assistant.store.schema.migrations import character_migrations
 from tests.support.in_memory import InMemoryHistory
 from tools.toolbox import build_toolbox
 

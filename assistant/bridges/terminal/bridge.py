@@ -25,7 +25,7 @@ from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Outbox
-from assistant.gateway.splitter import split_into_parts
+from assistant.gateway.markdown_splitter import split_into_parts
 
 # A name of an event and its data, as a terminal receives it.
 TerminalEvent = tuple[str, Mapping[str, Any]]

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import click
 
-from assistant.bridges import setup as bridge_setup
+from assistant.bridges import configured as bridge_setup
 from assistant.cli.bridge.settings import BridgeAnswers, BridgeOptions, ask_bridge_answers, save_bridge_answers
 from assistant.cli.home_stores import open_home_stores
 from assistant.cli.link import Link, LocalLinkFactory, open_link, run_with_signals, serve_in_process

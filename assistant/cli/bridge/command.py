@@ -24,8 +24,7 @@ from assistant.commands.bridges import BridgeItem, bridge_item, render_bridges
 from assistant.core.bridge_api import NETWORK_NAMES, BridgeStatus
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION
-from assistant.service.home_lock import is_home_served
-from assistant.service.unix_socket import is_listening
+from assistant.service.home_lock import is_home_served, is_listening
 from assistant.settings.home import home_from_environment
 from assistant.settings.settings import Settings, load_settings
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from assistant.bridges import setup as bridge_setup
+from assistant.bridges import configured as bridge_setup
 from assistant.cli.config import secrets as secret
 from assistant.cli.config.change import change_config_file, print_changes
 from assistant.cli.home_stores import open_home_stores

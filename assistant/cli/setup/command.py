@@ -25,7 +25,7 @@ from assistant.service.home_lock import is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, set_key
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import parse_setting_text
-from assistant.settings.persona import PersonaNames, clean_persona_name, parse_persona_names, replace_persona_names
+from assistant.settings.prompts import PersonaNames, clean_persona_name, parse_persona_names, replace_persona_names
 from assistant.settings.settings import Settings, load_settings, shipped_config_dir
 from assistant.store.home.config_file import ConfigFile
 

@@ -43,9 +43,9 @@ from assistant.store.archive.index import (
     save_archive_row,
 )
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, format_time
 from assistant.store.log.format import decode_record, hash_header, split_line
 from assistant.store.log.reader import LogFiles, session_folder_name
+from assistant.store.rows import clean_text, format_time
 
 _PROGRAM = f"nocturne-assistant {__version__}"
 _TRIES = 3

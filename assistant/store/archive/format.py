@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
 
-from assistant.store.encoding import dump_json
 from assistant.store.log.format import compute_commitment, hash_header, split_line
+from assistant.store.rows import dump_json
 
 ARCHIVE_KIND = "archive"
 _VERSION = 1

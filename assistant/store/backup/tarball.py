@@ -25,9 +25,8 @@ from typing import IO
 
 from assistant.core.backups import BACKUP_PARTS, MANIFEST_NAME, BackupEntry, BackupManifest
 from assistant.core.errors import CorruptStore, NewerSchema, StoreError
-from assistant.store.encoding import format_time
 from assistant.store.files import ThrottledFile, WriteThrottle, sync, sync_directory
-from assistant.store.rows import from_values
+from assistant.store.rows import format_time, from_values
 
 _FORMAT = 1
 _MADE_AGAIN = "search.db is not in a backup: it is made again from the logs."

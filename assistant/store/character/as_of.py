@@ -23,8 +23,7 @@ from sqlite3 import Row
 from assistant.core.memories import ChangePlan, FileSnapshot, JournalEntry, Memory, MemorySnapshot, UndoableEdit
 from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry
 from assistant.store.database import Database
-from assistant.store.encoding import format_time, parse_time
-from assistant.store.rows import from_json
+from assistant.store.rows import format_time, from_json, parse_time
 
 _PLANS = "SELECT p.id, p.body, p.undone_at FROM change_plans p WHERE p.scope = ? AND p.at <= ?"
 _UNDONE_BY = (

@@ -18,8 +18,7 @@ from assistant.core.memories import ChangePlan, JournalEntry, MemorySnapshot, Ph
 from assistant.store.character.as_of import KnowledgeAsOf
 from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry, save_reading
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json
-from assistant.store.rows import from_json
+from assistant.store.rows import dump_json, from_json
 
 _PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"

@@ -12,8 +12,7 @@ from datetime import datetime
 from assistant.core.errors import UsageError
 from assistant.core.memories import UndoableEdit
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text
-from assistant.store.rows import class_row, to_row
+from assistant.store.rows import class_row, clean_text, to_row
 
 FILE_TARGET = "file:"
 PROFILE_TARGET = "profile:"

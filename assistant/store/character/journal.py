@@ -15,8 +15,7 @@ from datetime import datetime
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCursor, SleepReport
 from assistant.search.fulltext import match_any, query_words
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, dump_json, parse_time
-from assistant.store.rows import class_row, to_row
+from assistant.store.rows import class_row, clean_text, dump_json, parse_time, to_row
 
 UNDONE_NOTE = "taken back"
 # What a sleep extracted, and was taken back with it.

@@ -27,9 +27,9 @@ from assistant.store.character.as_of import file_text_as_of
 from assistant.store.character.edits import FILE_TARGET, PROFILE_TARGET, EditStore
 from assistant.store.character.profiles import undo_profile
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text
 from assistant.store.files import MAX_TEXT_BYTES, TextFile
 from assistant.store.log.reader import session_folder_name
+from assistant.store.rows import clean_text
 
 MEMORY_FILE = "MEMORY.md"
 DAILY_NOTES_FOLDER = "memory"

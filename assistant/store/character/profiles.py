@@ -20,8 +20,7 @@ from assistant.core.profiles import Profile, fold_name
 from assistant.core.text import lazy_regex
 from assistant.store.character.edits import PROFILE_TARGET, EditStore
 from assistant.store.database import Database
-from assistant.store.encoding import json_safe
-from assistant.store.rows import class_row, from_values, to_row
+from assistant.store.rows import class_row, from_values, json_safe, to_row
 
 MAX_PROFILE_BYTES = 64 * 1024
 MAX_PROFILE_NAME_CHARACTERS = 200

@@ -11,8 +11,7 @@ from assistant.core.errors import ToolError
 from assistant.core.records import TodoItem
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json
-from assistant.store.rows import class_row, from_json
+from assistant.store.rows import class_row, dump_json, from_json
 
 # Of anybody but the owner: what they write down must not fill the home.
 MAX_GUEST_TODOS = 200

@@ -21,7 +21,6 @@ from assistant.store.character.edits import PROFILE_TARGET
 from assistant.store.character.journal import entry_subject
 from assistant.store.character.profiles import profile_columns, profile_from_text, profile_to_text, read_profile
 from assistant.store.database import Database, column_names
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.erasure.columns import (
     RowChange,
     TextColumns,
@@ -31,6 +30,7 @@ from assistant.store.erasure.columns import (
     scoped_rows,
 )
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
 
 CONTEXT_SYNTHESIS = "context_synthesis"
 _COLUMNS = (

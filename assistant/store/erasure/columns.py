@@ -14,8 +14,8 @@ from sqlite3 import Row
 from typing import Any
 
 from assistant.store.database import Database, column_names
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from typing import Any
 from assistant.core.erasure import PhraseMatcher
 from assistant.core.errors import StoreError
 from assistant.core.messages import LogByteRange
-from assistant.store.encoding import dump_json
 from assistant.store.files import TextFile, sync_directory
-from assistant.store.rows import from_json
+from assistant.store.rows import dump_json, from_json
 
 PLAN_FILES = "forgetting-*.json"
 _ASIDE = f".{PLAN_FILES}.*"

@@ -15,11 +15,11 @@ from sqlite3 import Row
 
 from assistant.core.messages import Message
 from assistant.store.database import Database, column_names
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.erasure.archives import mark_outdated_archives
 from assistant.store.erasure.columns import RowChange, TextColumns, apply_row_changes, find_row_changes, scoped_rows
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.log.redact import redact_message
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.sessions import Session
 from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows, measure_replaced

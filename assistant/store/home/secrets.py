@@ -13,9 +13,8 @@ from pathlib import Path
 import tomlkit
 
 from assistant.core.errors import SecretsUnavailable, StoreError
-from assistant.settings.secrets import IN_FILE, IN_KEYRING, SecretIndex, parse_secret_index
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, SecretIndex, SystemKeyring, parse_secret_index
 from assistant.settings.settings import SYSTEM_KEYRING
-from assistant.settings.system_keyring import SystemKeyring
 from assistant.store.home.config_file import ConfigFile
 
 _HEADER = """\

@@ -21,7 +21,7 @@ from typing import Any
 
 from assistant.core.messages import LogByteRange, media_from_json, media_to_json, tool_call_from_json, tool_call_to_json
 from assistant.core.records import LogRecord
-from assistant.store.encoding import dump_json, format_time, parse_time
+from assistant.store.rows import dump_json, format_time, parse_time
 
 GENESIS_HASH = hashlib.sha256(b"").hexdigest()
 SALT_KEY = b',"salt":"'

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange, Message
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER
 from assistant.store.files import sync, sync_directory, write_file
 from assistant.store.log.format import SALT_KEY, SALT_LENGTH
 from assistant.store.log.reader import LogFiles
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 
 _EMPTY_CONTENT = b',"content":""'
 _EMPTY_REST = b',"tool_calls":[],"media":[],"thinking":[]}\n'

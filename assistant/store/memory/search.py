@@ -35,9 +35,9 @@ from assistant.search.match import PreparedQuery, prepare_query
 from assistant.store.character.as_of import KnowledgeAsOf, entry_as_memory
 from assistant.store.character.journal import UNDONE_NOTE, read_entry
 from assistant.store.database import Database
-from assistant.store.encoding import format_time, parse_time
+from assistant.store.rows import format_time, parse_time
+from assistant.store.search.record_text import Stemmer
 from assistant.store.search.sources import JOURNAL_ENTRY_ROLE
-from assistant.store.search.stemmer import Stemmer
 
 MemoriesById = Callable[[Sequence[str]], Mapping[str, Memory]]
 """Memories by their ids, as many as can be read now."""

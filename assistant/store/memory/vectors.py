@@ -21,7 +21,7 @@ from typing import Any
 
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, dump_json, json_safe
+from assistant.store.rows import clean_text, dump_json, json_safe
 
 MemoryRow = tuple[str, dict[str, Any]]
 """A memory's id and payload."""

@@ -19,10 +19,10 @@ from typing import Any
 from assistant.core.messages import Message, RecordKind, Trust
 from assistant.core.records import InboxItem, LogLocation, LogRecord
 from assistant.store.database import Database
-from assistant.store.encoding import clean_message
 from assistant.store.log.format import hash_header
 from assistant.store.log.redact import redact_message
 from assistant.store.log.writer import LogHead, MessageLog
+from assistant.store.rows import clean_message
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.compact import cover_old_rows
 from assistant.store.script.generations import ROLLOVER_KINDS, begin_next_generation, copy_parent_view

@@ -26,8 +26,7 @@ from typing import Any
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
 from assistant.core.errors import CorruptStore, StaleView
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json
-from assistant.store.rows import class_row
+from assistant.store.rows import class_row, dump_json
 from assistant.store.script.index import IS_READABLE, find_message_row
 from assistant.store.script.sessions import Session, update_session
 from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, view_parameters

@@ -31,8 +31,8 @@ from assistant.core.records import (
 )
 from assistant.core.sessions import GenerationEnd
 from assistant.store.database import Database
-from assistant.store.encoding import clean_message, clean_text
 from assistant.store.log.writer import MessageLog
+from assistant.store.rows import clean_message, clean_text
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.append import Appender, CountMessageTokens, RecordOrigin, ToViewMessage
 from assistant.store.script.checkpoints import (

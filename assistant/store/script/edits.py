@@ -22,8 +22,8 @@ from assistant.core.errors import CorruptStore
 from assistant.core.messages import Message
 from assistant.core.records import InboxItem
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text, parse_time
 from assistant.store.log.reader import LogFiles
+from assistant.store.rows import clean_text, parse_time
 from assistant.store.script.append import Appender, RecordDraft, RecordOrigin, inbox_item_origin
 from assistant.store.script.inbox import Inbox, encode_inbox_body, message_of_inbox_item, read_inbox_item
 from assistant.store.script.index import find_spans, is_indexed, list_logged_changes

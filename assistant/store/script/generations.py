@@ -33,9 +33,8 @@ from assistant.core.sessions import (
     session_role,
 )
 from assistant.store.database import Database
-from assistant.store.encoding import parse_time
 from assistant.store.log.reader import LogFiles
-from assistant.store.rows import class_row
+from assistant.store.rows import class_row, parse_time
 from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq, mark_extracted, queue_extraction
 from assistant.store.script.index import find_message_row, last_indexed, span_of_row
 from assistant.store.script.sessions import (

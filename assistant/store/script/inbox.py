@@ -17,8 +17,7 @@ from assistant.core.messages import Media, Message, media_from_json, media_to_js
 from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage, OutgoingMessage
 from assistant.core.slash_commands import PendingCommand
 from assistant.store.database import Database
-from assistant.store.encoding import clean_message, dump_json
-from assistant.store.rows import class_row
+from assistant.store.rows import class_row, clean_message, dump_json
 from assistant.store.script.outbox import insert_outgoing
 from assistant.store.script.sessions import ensure_session
 from assistant.store.script.state import save_position

@@ -30,8 +30,7 @@ from assistant.core.jobs import (
 from assistant.core.messages import Message
 from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json, parse_time
-from assistant.store.rows import class_row, from_json
+from assistant.store.rows import class_row, dump_json, from_json, parse_time
 from assistant.store.script.append import Appender, RecordOrigin
 from assistant.store.script.inbox import Inbox
 from assistant.store.script.index import is_indexed

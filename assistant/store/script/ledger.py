@@ -35,8 +35,7 @@ from assistant.core.sessions import session_role
 from assistant.settings.sections import BudgetSettings
 from assistant.spending.notices import background_notice, cap_notice, notice_key, runaway_notice
 from assistant.store.database import Database
-from assistant.store.encoding import parse_time
-from assistant.store.rows import class_row
+from assistant.store.rows import class_row, parse_time
 from assistant.store.script.usage import RepeatedCalls, SpendingNotices, spent_by, total_spent
 
 _ROLE_NAMES = {"guest": "guests", "room": "rooms"}

@@ -22,8 +22,7 @@ from assistant.core.ports import ToolContext
 from assistant.core.records import OutboxItem, OutboxState, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database, SqlParameters
-from assistant.store.encoding import dump_json
-from assistant.store.rows import class_row
+from assistant.store.rows import class_row, dump_json
 from assistant.store.script.sessions import current_generation
 
 _read_item = class_row(OutboxItem, outgoing=class_row(OutgoingMessage))

@@ -26,8 +26,7 @@ from assistant.core.people import (
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key
 from assistant.store.database import Database
-from assistant.store.encoding import clean_text
-from assistant.store.rows import class_row
+from assistant.store.rows import class_row, clean_text
 from assistant.store.script.outbox import insert_outgoing
 
 OWNER_NAME = "owner"

@@ -18,9 +18,8 @@ from assistant.core.checkpoints import Pin, RequestKind, RequestState, UserReque
 from assistant.core.errors import UsageError
 from assistant.core.records import InboxItem, LogRecord, is_from_schedule
 from assistant.store.database import Database
-from assistant.store.encoding import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.log.reader import LogFiles
-from assistant.store.rows import class_row
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER, class_row, dump_json
 from assistant.store.script.index import span_of_row
 from assistant.store.script.sessions import Session
 

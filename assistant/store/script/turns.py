@@ -18,8 +18,7 @@ from assistant.core.errors import StoreError
 from assistant.core.messages import ToolCall
 from assistant.core.records import InboxItem, ToolRun, Turn, TurnState
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json, json_safe
-from assistant.store.rows import class_row
+from assistant.store.rows import class_row, dump_json, json_safe
 from assistant.store.script.sessions import Session, require_session, session_of_turn
 
 _read_turn = class_row(Turn, items=lambda row: ())

@@ -21,8 +21,7 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import SpendTotals, UsageKey
 from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
-from assistant.store.encoding import parse_time
-from assistant.store.rows import class_row
+from assistant.store.rows import class_row, parse_time
 from assistant.store.script.outbox import insert_outgoing
 
 _COLUMNS: dict[str, str] = {"model": "model", "kind": "purpose", "session": "coalesce(session, '')"}

@@ -26,7 +26,7 @@ from assistant.core.messages import (
 )
 from assistant.core.records import ContextView
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json, parse_time
+from assistant.store.rows import dump_json, parse_time
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.sessions import Session, ViewSize, sum_sizes
 

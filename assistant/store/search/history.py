@@ -28,10 +28,9 @@ from assistant.search.fulltext import query_words
 from assistant.search.index_values import SearchFilter, SourceHit
 from assistant.search.match import EXCERPT_CHARACTERS, PreparedQuery, best_passage, make_excerpt, prepare_query
 from assistant.store.database import Database
-from assistant.store.encoding import format_time, parse_time
 from assistant.store.log.reader import LogFiles
-from assistant.store.search.record_text import RecordText, RecordTextReader
-from assistant.store.search.stemmer import Stemmer
+from assistant.store.rows import format_time, parse_time
+from assistant.store.search.record_text import RecordText, RecordTextReader, Stemmer
 
 MAX_RECORDS_PER_READ = 1_000
 """The most records that one call of `read_span` or `recent` returns."""

@@ -17,7 +17,7 @@ from assistant.search.index_values import (
     UnsealedUnit,
 )
 from assistant.store.database import Database
-from assistant.store.encoding import dump_json
+from assistant.store.rows import dump_json
 
 _VECTORS_A_ROW = 16
 

@@ -15,8 +15,8 @@ from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.search.index_values import SourceText
 from assistant.store.database import Database
-from assistant.store.encoding import parse_time
 from assistant.store.log.reader import LogFiles
+from assistant.store.rows import parse_time
 
 _INDEXED_ENDS = 256 * 1024
 _WITH_WORDS = ("message", "edit", "delete")

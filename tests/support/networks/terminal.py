@@ -20,7 +20,7 @@ from assistant.cli.client import SocketLink, open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.bridge_api import Bridge
 from assistant.core.sessions import MAIN_SESSION
-from assistant.service.unix_socket import short_address
+from assistant.service.home_lock import short_address
 from assistant.settings.settings import Settings
 from assistant.wire.app import App
 from tests.support.networks.network import (

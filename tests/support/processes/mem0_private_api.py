@@ -18,7 +18,7 @@ from assistant.mem0.codec import memory_metadata
 from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.store.database import Database
 from assistant.store.memory.vectors import MemoryVectors
-from assistant.store.schema.indexes import memory_migrations as schema
+from assistant.store.schema.migrations import memory_migrations as schema
 from tests.support.semantic_memory import NOW, make_memory
 
 HOME = Path(sys.argv[1])
