@@ -95,7 +95,7 @@ def install(asked: _ServiceOptions, force: bool, no_start: bool) -> None:
         print_remark("It runs." + (" `assistant service restart` lets it take up what was changed." if changed else ""))
     elif is_home_served(placed.home):
         holder = lock_holder(placed.home)
-        print_remark(f"Process {holder} uses the data folder already: `assistant stop`, then `assistant service start`.")
+        print_remark(f"Process {holder} uses this data folder: `assistant stop`, then `assistant service start`.")
     elif not no_start:
         manager.start(placed.file)
         print_remark("It runs. `assistant chat` talks to it, `assistant service status` tells how it is.")
