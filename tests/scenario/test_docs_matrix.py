@@ -85,7 +85,7 @@ def test_its_figures_are_those_of_the_bridge() -> None:
         f"Pictures and files of up to {inbound._MAX_FILE_BYTES // 1_000_000} MB come along",
         f"up to {inbound._PAGE_SIZE * inbound._MAX_PAGES:,} events of each room are read",
         f"An answer of more than {form.MAX_TEXT_BYTES:,} bytes comes in several messages",
-        f"After {bridge._DEDUPE_SECONDS / 3600:g} hours it is not repeated by itself",
+        f"After {bridge._DEDUPE_SECONDS / 3600:g} hours it is not repeated automatically",
         f"Up to {position._MAX_UNDECRYPTED} such messages are remembered",
         f"one of more than {client._MAX_ANSWER_BYTES // 1_000_000} MB is never taken for the server's word",
         "`device not verified`",
