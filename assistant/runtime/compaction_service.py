@@ -193,7 +193,7 @@ def _preview_text(plan: CompactionPlan, estimate: SummaryEstimate | None) -> str
     rows = ["| | messages | tokens | why |", "|---|---:|---:|---|"]
     for change in plan.planned_changes:
         tokens = f"{change.tokens:,}" if change.tokens else ""
-        fate = "goes" if change.is_removed else "stays"
+        fate = "removed" if change.is_removed else "kept"
         rows.append(f"| {fate}: {change.what} | {change.messages:,} | {tokens} | {change.why} |")
     before, after = plan.before, plan.after
     cost = "No model is asked; it costs nothing."

@@ -102,7 +102,11 @@ def _masked(view: ContextView, draft: DraftView, tail: int, places: Places, trig
     changed = mask_rows(draft, tail, places)
     before = sum(draft.stored_sizes[n].tokens for n in changed)
     what = PlannedChange(
-        True, "tool output and long answers", "a line each says what it was and where it is", len(changed), before
+        True,
+        "tool output and long answers",
+        "each becomes a line with what it was and where it is",
+        len(changed),
+        before,
     )
     rest = PlannedChange(
         False, "everything else", "masking is enough", len(draft.rows) - len(changed), draft.total_size.tokens
@@ -323,10 +327,10 @@ class _CutPlanner:
 
     def _changes(self, pending: PendingSummary, cut: int) -> tuple[PlannedChange, ...]:
         draft, copies = self.draft, pending.retained
-        place = "a record of where they stand" if self._recorded else f"a summary of at most {self.budget} tokens"
+        place = "a note of where the log has them" if self._recorded else f"a summary of at most {self.budget} tokens"
         changes = [
             PlannedChange(
-                True, "older messages", f"{place} takes their place", len(pending.removed.rows), pending.removed.tokens
+                True, "older messages", f"replaced by {place}", len(pending.removed.rows), pending.removed.tokens
             )
         ]
         pictures = [medium for row in pending.removed.rows for medium in row.media if medium.kind == "image"]
@@ -337,18 +341,18 @@ class _CutPlanner:
         tools = len(carry_protected_results(draft, cut, self.now))
         words = len(copies.copies) - tools - len(copies.open_request_ids)
         for count, what, why in (
-            (len(copies.open_request_ids), "open requests", "nobody has finished them"),
+            (len(copies.open_request_ids), "open requests", "they are not done yet"),
             (words, "your earlier words and marks of stopped turns", "kept word for word, marked as history"),
             (tools, "results of protected tools", "compaction.protected_tools"),
         ):
             if count:
                 changes.append(PlannedChange(False, what, why, count, 0))
         tail = sum_sizes(draft.sizes[cut:]).tokens
-        changes.append(PlannedChange(False, "the newest messages", "the preserve window", len(draft.rows) - cut, tail))
+        changes.append(PlannedChange(False, "the newest messages", "not summarised", len(draft.rows) - cut, tail))
         standing = [section for section in self.sections if section.text]
         if standing:
             size = count_section_tokens(standing, self.counter)
             merges = self._merge() and not self._recorded
-            why = "the two oldest become one first" if merges else "they are not summarised again"
+            why = "the two oldest become one first" if merges else "not summarised again"
             changes.append(PlannedChange(False, "earlier summaries", why, len(standing), size))
         return tuple(changes)

@@ -53,8 +53,8 @@ class MinimumContext:
 
     def describe(self) -> str:
         return (
-            f"The least that has to be sent takes {self.ratio:.0%} of a context of {self.budget} tokens: {self.frame} "
-            f"for rules and tools, {self.request} for the newest message, {self.rounds} for what followed it, "
+            f"The smallest request takes {self.ratio:.0%} of a context of {self.budget} tokens: {self.frame} for rules "
+            f"and tools, {self.request} for the newest message, {self.rounds} for what followed it, "
             f"{self.reserve} kept for the answer."
         )
 

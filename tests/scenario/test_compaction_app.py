@@ -127,7 +127,7 @@ async def test_f02_a_request_that_fills_the_context_is_told_once_and_no_summary_
 
 async def test_the_person_is_told_from_the_third_compaction_on_what_long_threads_cost(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 150) as it:
-        lines = [text for text in notices(it) if "Long threads" in text]
+        lines = [text for text in notices(it) if "long conversations" in text]
         assert lines and lines[0].startswith("This conversation was compacted 3 times.")
 
 
@@ -260,7 +260,7 @@ async def test_compact_and_undo_by_hand(tmp_path: Path) -> None:
     async with app_with_long_messages(tmp_path, 28) as it:
         before = it.app.stores.conversation.load_view("main")
         plan = await it.app.commands.run("/compact --dry-run", "main")
-        assert "Nothing was changed" in plan and "goes: older messages" in plan and "of writer-1" in plan
+        assert "Nothing was changed" in plan and "removed: older messages" in plan and "of writer-1" in plan
         assert it.app.stores.conversation.load_view("main") == before
         told_of = await it.app.commands.run("/compact the hill", "main")
         assert "tokens became" in told_of and "saved" in told_of and "/compact --undo" in told_of
