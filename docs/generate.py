@@ -90,7 +90,7 @@ def json_shapes() -> str:
 
 
 _JSON_HEAD = """\
-What `--json` prints. Times are UTC, in ISO 8601. The web API gives the same as `value` (`POST /v1/commands`)."""
+What `--json` prints. Times are UTC, in ISO 8601. The web API returns the same as `value` (`POST /v1/commands`)."""
 
 
 def _shape(schema: Mapping[str, Any]) -> str:
@@ -134,10 +134,11 @@ def settings() -> str:
 
 
 _SETTINGS_HEAD = """\
-Put what you want to change into `config.toml` of the home, or into the environment. The environment wins over
-`config.toml`, `config.toml` over the defaults. `assistant config show` tells what is in force and where each value
-came from, `assistant config check` only whether all of it is valid. An unknown key, a wrong type or a value out of
-range is refused at start. Variables hold text as it is; numbers and lists as TOML writes them."""
+Put the keys that you want to change into `config.toml` in your data folder, or into the environment. The environment
+overrides `config.toml`, and `config.toml` overrides the defaults. `assistant config show` prints the current value of
+each setting and where it came from; `assistant config check` only checks that all are valid. The assistant does not
+start with an unknown key, a wrong type or a value out of range. In variables, write text without quotes, and numbers
+and lists as in TOML."""
 
 
 def schema() -> str:
@@ -150,8 +151,9 @@ def schema() -> str:
 
 
 _SCHEMA_HEAD = """\
-Both files are SQLite, in WAL mode. Times are UTC, ISO-8601, of fixed width. What was said stands in the master log
-(`log/<session>/conversation.jsonl`), which is enough to rebuild the message index: `assistant verify --repair`."""
+Both files are SQLite, in WAL mode. Times are UTC, ISO-8601, of fixed width. The message log
+(`log/<session>/conversation.jsonl`) contains what was said. `assistant verify --repair` can rebuild the message
+index from it."""
 
 
 def _tables(migrations: Migrations) -> Mapping[str, list[str]]:
@@ -179,7 +181,7 @@ def exit_codes() -> str:
     for kind in _family(AssistantError):
         text = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
         found.setdefault(kind.exit_code, []).append(f"- {text}")
-    lines = ["## 0: fine", "", "What was asked for was done.", ""]
+    lines = ["## 0: success", "", "The command did what you asked.", ""]
     for code, reasons in sorted(found.items()):
         lines += [f"## {code}: {_CODES[code]}", "", *reasons, ""]
     return _page("Exit codes", "`assistant/core/errors.py`", *lines)

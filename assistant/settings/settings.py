@@ -50,17 +50,17 @@ from assistant.settings.sections import (
 
 # Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {
-    "ASSISTANT_HOME": "The home directory. Without it, the platform's directory for user data.",
-    "ANTHROPIC_API_KEY": "Anthropic's key. Never printed.",
-    "ANTHROPIC_BASE_URL": "Another address of Anthropic's API, as of a proxy.",
-    "OPENAI_API_KEY": "The key of the OpenAI-compatible address. Never printed.",
-    "OPENAI_BASE_URL": "The OpenAI-compatible address, where model.base_url is empty.",
-    "CREDENTIALS_DIRECTORY": "Where systemd hands over secrets, a file each, named like the secret. systemd sets it.",
-    "TIKTOKEN_CACHE_DIR": "Where tiktoken's vocabulary files lie; empty for none.",
-    "DATA_GYM_CACHE_DIR": "The same, where TIKTOKEN_CACHE_DIR is not set.",
-    "NOTIFY_SOCKET": "Where `assistant run` tells its service manager how it is. Set by systemd.",
-    "WATCHDOG_USEC": "Microseconds within which the service manager wants to hear of progress. Set by systemd.",
-    "WATCHDOG_PID": "The process that it wants to hear it from. Set by systemd.",
+    "ASSISTANT_HOME": "Your data folder. The default is the platform's directory for user data.",
+    "ANTHROPIC_API_KEY": "Anthropic's key. It is never printed.",
+    "ANTHROPIC_BASE_URL": "Another address for Anthropic's API, such as a proxy.",
+    "OPENAI_API_KEY": "The key for the OpenAI-compatible address. It is never printed.",
+    "OPENAI_BASE_URL": "The OpenAI-compatible address, if model.base_url is empty.",
+    "CREDENTIALS_DIRECTORY": "Where systemd puts secrets, one file each, named like the secret. Set by systemd.",
+    "TIKTOKEN_CACHE_DIR": "Where tiktoken's vocabulary files are; empty for none.",
+    "DATA_GYM_CACHE_DIR": "The same, if TIKTOKEN_CACHE_DIR is not set.",
+    "NOTIFY_SOCKET": "Where `assistant run` reports its state to its service manager. Set by systemd.",
+    "WATCHDOG_USEC": "Microseconds within which the service manager expects a report of progress. Set by systemd.",
+    "WATCHDOG_PID": "The process that reports the progress. Set by systemd.",
 }
 SYSTEM_KEYRING = SystemKeyring()
 _DESCRIBED = ("ASSISTANT_HOME", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
