@@ -94,7 +94,7 @@ class BridgeOperations:
         if target is None:
             raise AssistantError(
                 f"{name} answers, as {account}, but you have not written from there yet, so nothing was sent. "
-                f"`assistant bridge add {name}` tells how to."
+                f"`assistant bridge add {name}` shows how."
             )
         key = f"test:{name}:{now.isoformat()}"
         self._outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)

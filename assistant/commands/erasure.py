@@ -73,7 +73,7 @@ def render_forget_preview(found: ErasurePreview, code: str = "", *, shown: bool 
         lines.append("Learned from these messages in other words, and staying unless named:")
         lines += [f"- {_one_line(one)}" for one in found.related[:_RELATED]]
     if code:
-        lines.append(f"It cannot be taken back. To forget it, the user types /forget {code} within 15 minutes.")
+        lines.append(f"It cannot be undone. To forget it, the user types /forget {code} within 15 minutes.")
     return lines
 
 
@@ -109,7 +109,7 @@ def render_forget_result(done: ErasureResult) -> list[str]:
 def _finished_lines(done: ErasureResult) -> list[str]:
     """What became of a forgetting that had been cut off; none of the words, place by place."""
     undone = [one for one in done.leftovers if one.kind == "not_done"]
-    state = "was gone on with, and is not finished yet" if undone else "is finished now"
+    state = "was continued, and is not finished yet" if undone else "is finished now"
     gone = ", ".join(f"{place.kind} {place.count}" for place in done.places)
     lines = [
         f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. Every byte "
@@ -142,7 +142,7 @@ def _render_report(report: ForgetReport, _: tzinfo) -> str:
 def _ask(report: ForgetReport) -> Confirmation | None:
     if not report.code:
         return None
-    return Confirmation("It cannot be taken back. Forget it?", ("forget", "--code", report.code))
+    return Confirmation("It cannot be undone. Forget it?", ("forget", "--code", report.code))
 
 
 def _exit_code(report: ForgetReport) -> int:
@@ -166,7 +166,7 @@ async def forget(context: CommandContext, text: str, keep_backups: bool, yes: bo
     """Forget something for good, in every copy.
 
     That is a memory by its id, a journal entry (e12), a message (#17), or TEXT. It shows what would be erased and asks.
-    It cannot be taken back. Backups that have it are removed, and one new backup is made.
+    It cannot be undone. Backups that have it are removed, and one new backup is made.
 
     \b
     Example:

@@ -67,7 +67,7 @@ def _is_search(words: Sequence[str]) -> bool:
 
 @click.group(cls=CommandGroup, default="search", is_free_text=_is_search)
 def memory() -> None:
-    """Show what is remembered, and where it came from; correct it, forget it, take it along.
+    """Show what is remembered, and where it came from; correct it, forget it, export it.
 
     A memory is named by the first digits of its id, four or more; what was noted and is no memory yet as e12, the
     number of its journal entry. `search` may be left out.

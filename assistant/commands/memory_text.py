@@ -130,7 +130,7 @@ def _said_lines(said: EntryWithMessages, zone: tzinfo) -> list[str]:
             quote_block(record_text(record)),
         ]
     lines += [f"#{number}: not in the log" for number in said.missing_ids]
-    return lines if entry.sources else [*lines, "No message of this home says it."]
+    return lines if entry.sources else [*lines, "No message in your data says it."]
 
 
 def record_text(record: LogRecord) -> str:
@@ -140,7 +140,7 @@ def record_text(record: LogRecord) -> str:
 
 def render_correction(done: CorrectionResult) -> list[str]:
     lines = [
-        f"Corrected: [{done.previous.reference}] no longer holds. Since now: [{done.current.reference}] "
+        f"Corrected: [{done.previous.reference}] is out of date. Current now: [{done.current.reference}] "
         f"{quote_text(first_words(done.current.text))}"
     ]
     return [*lines, *filter(None, [done.pending_reason])]

@@ -31,7 +31,7 @@ from assistant.core.jobs import CatchUpPolicy, JobRequest
 
 @click.group(cls=CommandGroup)
 def schedule() -> None:
-    """Schedule prompts: each is asked for you when it is due, and answered where you made it.
+    """Schedule prompts: each is sent for you when it is due, and answered where you made it.
 
     \b
     Example:

@@ -94,8 +94,8 @@ async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last:
     """Sleep now: learn from what was said, and make room.
 
     A sleep reads what was said for the journal, remembers it, writes files and profiles, and summarises conversations
-    whose context is full. It happens by itself every night, and a message never waits for it. Whatever it changed can
-    be undone; the messages themselves are never touched.
+    whose context is full. It happens automatically every night, and a message never waits for it. Whatever it changed
+    can be undone; the messages themselves are never touched.
 
     \b
     Example:

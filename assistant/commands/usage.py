@@ -48,7 +48,7 @@ _LEAST_BAR, _MOST_BAR = 6, 30
 _MUCH = 1_000.0
 _NOTHING = SpendTotals(0, Usage(), 0.0, 0, 0)
 _COLUMNS = ("calls", "input", "cached", "output")
-_NO_SESSION = "(the house)"
+_NO_SESSION = "(no conversation)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _standing(standing: BudgetStatus) -> list[str]:
         drawn += [_gauge(label, cap, amount) for cap in caps]
     drawn += [_gauge(f"Background {cap.name[0]}", cap, amount) for cap in background]
     if standing.forecast_usd is not None:
-        drawn.append(f"{'Forecast':<{_LABEL}}about ${standing.forecast_usd:,.2f} this month, if it goes on as it did")
+        drawn.append(f"{'Forecast':<{_LABEL}}about ${standing.forecast_usd:,.2f} this month, at this rate")
     return drawn
 
 

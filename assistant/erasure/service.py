@@ -31,7 +31,7 @@ log = structlog.get_logger()
 _CODE_LIFETIME = timedelta(minutes=15)
 _MAX_PENDING = 20
 _CODE_LENGTH = 6
-BACKUPS_PLACE = "backups of the home"
+BACKUPS_PLACE = "backups of the data folder"
 
 
 @dataclass(frozen=True, slots=True)

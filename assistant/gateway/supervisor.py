@@ -110,13 +110,15 @@ class BridgeSupervisor:
                 await self._receive(inbound)
         except BridgeError as error:
             return error
-        return BridgeError("It ended by itself.")
+        return BridgeError("It ended unexpectedly.")
 
     async def _receive(self, inbound: InboundPort) -> None:
         try:
             await self.bridge.run(inbound)
         except StoreError as error:
-            raise BridgeError(f"A message could not be stored; the network is asked for it again. {error}") from error
+            raise BridgeError(
+                f"A message could not be stored; it is requested from the network again. {error}"
+            ) from error
 
     def _pause(self, error: BridgeError) -> timedelta:
         if error.retry_after:

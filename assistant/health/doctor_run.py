@@ -163,7 +163,9 @@ def _permissions(files: HomeFiles, wish: DoctorOptions) -> Iterator[Finding]:
         yield check_permissions(files, fix=wish.fix)
 
     if files.exists:
-        yield from run_check("permissions", permissions, "Make the home yours: `chown -R` and `chmod -R go-rwx`.")
+        yield from run_check(
+            "permissions", permissions, "Make the data folder yours: `chown -R` and `chmod -R go-rwx`."
+        )
 
 
 def _check_home(files: HomeFiles, serving: DaemonState, wish: DoctorOptions) -> Iterator[Finding]:
@@ -173,7 +175,7 @@ def _check_home(files: HomeFiles, serving: DaemonState, wish: DoctorOptions) -> 
             yield finding
 
     yield from run_check("socket", check_socket, "Remove it manually.")
-    yield from run_check("disk", partial(check_disk, files), "Make room, or the home writable.")
+    yield from run_check("disk", partial(check_disk, files), "Make room, or make the data folder writable.")
     yield from check_databases(files)
 
 

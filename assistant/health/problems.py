@@ -134,7 +134,7 @@ def _sleep_problems(stores: StatusSources) -> Iterator[str]:
     if told:
         yield f"The last sleep: {shorten_to_sentence('; '.join(told))} `/sleep` tries again."
     if any(cycle.state == "undoing" for cycle in cycles):
-        yield "A sleep is taken back only in part. `assistant sleep --undo` goes on with it."
+        yield "A sleep is only partly undone. `assistant sleep --undo` continues."
 
 
 def _last_phases(cycles: Sequence[SleepReport]) -> dict[str, dict[str, Any]]:

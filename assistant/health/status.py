@@ -138,7 +138,7 @@ def _bridge_problems(bridges: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name, state in bridges.items():
         if not state["ok"] and state.get("state") != "paused":
             held = f" What waits for it is kept (messages: {state['waiting']:,})." if state.get("waiting") else ""
-            yield f"Bridge {name}: {state['error']}{held} It is tried again by itself; `assistant doctor` looks closer."
+            yield f"Bridge {name}: {state['error']}{held} It is retried automatically; `assistant doctor` looks closer."
 
 
 def _sessions(conversation: Conversation) -> list[dict[str, Any]]:

@@ -15,8 +15,8 @@ _SLEEPS = {
     "done": "went well",
     "failed": "did not go well",
     "interrupted": "was cut off",
-    "undoing": "is being taken back",
-    "undone": "was taken back",
+    "undoing": "is being undone",
+    "undone": "was undone",
 }
 
 
@@ -70,7 +70,7 @@ def _running(report: Mapping[str, Any]) -> str:
     if daemon.get("uptime_seconds") is not None:
         words = [f"running for {format_duration(daemon['uptime_seconds'])}"]
     if daemon.get("last_tick"):
-        words.append(f"last tick {_TimeFormatter(report).ago(daemon['last_tick'])}")
+        words.append(f"last activity {_TimeFormatter(report).ago(daemon['last_tick'])}")
     if daemon.get("running_turns"):
         words.append(pluralize(daemon["running_turns"], "turn runs", "turns run"))
     return ", ".join(words)
@@ -102,7 +102,7 @@ def _session(session: Mapping[str, Any]) -> str:
     if session["unextracted"]:
         compacted += f", {pluralize(session['unextracted'], 'message')} for the next sleep to read"
     return (
-        f"{number}{pluralize(session['messages'], 'message')}, {session['in_view']:,} in view "
+        f"{number}{pluralize(session['messages'], 'message')}, {session['in_view']:,} shown to the model "
         f"({session['view_tokens']:,} tokens{full}){compacted}"
     )
 

@@ -32,7 +32,7 @@ from assistant.store.rows import dump_json, from_values
 T = TypeVar("T")
 
 MEMORY_DB_UNREADABLE = (
-    "memory.db cannot be read: stop the assistant, move memory.db and the files beside it (memory.db-*) away, and run "
+    "memory.db cannot be read: stop the assistant, move memory.db and the files next to it (memory.db-*) away, and run "
     "`assistant memory rebuild`; the journal has everything."
 )
 

@@ -158,7 +158,7 @@ class TurnRunner:
             self._emit(control.turn, "discard")
 
     def _too_many_steps(self) -> str:
-        return f"I stopped after {pluralize(self._settings.max_steps, 'step')} (turn.max_steps). Say how to go on."
+        return f"I stopped after {pluralize(self._settings.max_steps, 'step')} (turn.max_steps). Say how to continue."
 
     # ------------------------------------------------------------------------------------------------------------ model
 

@@ -17,7 +17,7 @@ from tomlkit.items import AbstractTable
 from assistant.core.errors import UsageError
 
 CONFIG_HEADER = """\
-# The settings of this home. `assistant config show` lists every setting with what it is now; what is not set here is
+# Your settings. `assistant config show` lists every setting with what it is now; what is not set here is
 # at its default.
 """
 _MARK = "\ufeff"

@@ -279,8 +279,8 @@ class Database:
         self.rows("VACUUM")
         if self.value("PRAGMA wal_checkpoint(TRUNCATE)"):
             raise StoreError(
-                f"{self.path}: another process is still reading it, so deleted words may remain in the file beside it. "
-                "Stop that process, then repeat this."
+                f"{self.path}: another process is still reading it, so deleted words may remain in the file "
+                "next to it. Stop that process, then repeat this."
             )
 
     # -------------------------------------------------------------------------------------------------- migrating

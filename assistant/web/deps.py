@@ -79,7 +79,7 @@ class DaemonControl:
         `model`, `usage` {input, output, cache_read, cache_write, cost_usd}, `pressure`."""
         item = self._conversation.inbox_item(inbox_id)
         if item is None:
-            raise UsageError(f"There is no message {inbox_id} in the inbox.")
+            raise UsageError(f"There is no message {inbox_id} with this number.")
         return self._runtime.result(item)
 
     def status(self) -> Mapping[str, Any]:

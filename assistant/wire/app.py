@@ -22,7 +22,6 @@ from assistant.health.telemetry import open_telemetry
 from assistant.health.vitals import Vitals
 from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
 from assistant.models.offline.model import OfflineModel
-from assistant.people.grants import check_grants
 from assistant.people.pairing import DeniedMessages
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.maintenance import Maintenance
@@ -31,6 +30,7 @@ from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.runtime.token_estimates import TokenEstimates
 from assistant.service.heartbeat import StallDetector
+from assistant.settings.sections import check_grants
 from assistant.settings.settings import Settings, load_settings
 from assistant.settings.watch import SettingsWatch
 from assistant.store.home.config_file import keep_valid_config

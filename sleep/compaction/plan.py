@@ -101,7 +101,7 @@ class CompactionPlan:
         """One line for the log."""
         dropped = self.compaction.messages_compressed if self.compaction else 0
         return (
-            f"{self.trigger}: {pluralize(len(self.shorten), 'message')} shortened, {dropped} taken out of view "
+            f"{self.trigger}: {pluralize(len(self.shorten), 'message')} shortened, {dropped} removed from the view "
             f"({self.tier}); {self.before.describe()} -> {self.after.describe()}"
         )
 

@@ -125,7 +125,9 @@ def test_generations_come_back_in_their_order(home: StoreHome) -> None:
     archive.store("main", 2, NOW, handover="", summary="", reason="daily")
     whole = home.log_bytes()
     lose(home, None)
-    with pytest.raises(UsageError, match=r"ends before generation 2 begins .*restore the generations before it first"):
+    with pytest.raises(
+        UsageError, match=r"ends before generation 2 begins .*restore the conversations before it first"
+    ):
         restore_to_log(archive, home.path, "main", 2)
     assert restore_to_log(archive, home.path, "main", 1) == LogRestoreResult(0, 6)
     assert restore_to_log(archive, home.path, "main", 2) == LogRestoreResult(0, 2)

@@ -115,7 +115,7 @@ async def test_backups_with_the_words_are_replaced_by_one_without_them(home: Era
     done = await forget(home, wanted)
     assert (done.complete, told(done)) == (True, [])
     names = tuple(path.name for path in olds)
-    assert [(one.kind, one.count, one.examples) for one in done.places][-1] == ("backups of the home", 2, names)
+    assert [(one.kind, one.count, one.examples) for one in done.places][-1] == ("backups of the data folder", 2, names)
     [new] = backups_of(home)
     assert new not in olds and not (says(new, b"please remember: copper") if by_id else has_words(new))
     assert home.erasure_store.unfinished_plans() == []
@@ -160,7 +160,7 @@ async def test_a_backup_that_cannot_be_made_keeps_the_old_ones_until_one_can(hom
     assert path.read_bytes() == whole and not done.complete
     [left] = done.leftovers
     assert (left.where, left.kind) == (path.name, "not_done") and "The disk is full" in left.why
-    assert not any(one.kind == "backups of the home" for one in done.places)
+    assert not any(one.kind == "backups of the data folder" for one in done.places)
     [again] = await forgetting(home).finish_interrupted(NOW)
     assert again.complete and not path.exists() and home.erasure_store.unfinished_plans() == []
     assert not any(map(has_words, backups_of(home)))
@@ -192,7 +192,7 @@ async def test_a_backup_without_the_words_is_left_as_it_is(home: ErasureHome) ->
     fill(home)
     done = await forget(home)
     assert done.complete and path.read_bytes() == before
-    assert not any(one.kind == "backups of the home" for one in done.places)
+    assert not any(one.kind == "backups of the data folder" for one in done.places)
 
 
 async def test_words_that_only_backups_have_are_found_and_forgotten(home: ErasureHome) -> None:

@@ -202,7 +202,7 @@ def test_what_is_changed_goes_one_way_with_and_without_a_daemon(home: FilledHome
     assert json.loads(done.out)["id"] == "entry 5" and json.loads(done.out)["former"] == "entry 3"
     with run_daemon(home.path):
         assert (
-            "[entry 5] no longer holds"
+            "[entry 5] is out of date"
             in run_in_process(home.path, "memory", "edit", "entry 5", "It is called Kite.").out
         )
         assert [one["text"] for one in rows(home, "memory", "list")] == ["It is called Kite.", TEA, NURSE]

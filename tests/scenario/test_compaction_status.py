@@ -47,7 +47,7 @@ async def test_an_open_fuse_is_told_in_one_line_until_a_summary_works(tmp_path: 
         assert fuses.get("summary").opened_at is not None
         (line,) = problems(it)
         assert line.startswith("Summaries are made without a model since 2026-03-01 ") and "network is down" in line
-        assert line.endswith("It is tried again by itself.")
+        assert line.endswith("It is retried automatically.")
         assert f"! {line}" in await it.app.commands.run("/status", "main")
 
         by.script = [SUMMARY_ANSWER]

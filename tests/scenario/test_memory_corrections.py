@@ -57,7 +57,7 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
         assert "> Oh: my sister Anna -- she's a nurse in Rome" in why and "#1 " in why
 
         corrected = await ask(it, f"/memory edit {reference} {DOCTOR}")
-        assert corrected.startswith(f"Corrected: [{reference}] no longer holds.") and "\n" not in corrected
+        assert corrected.startswith(f"Corrected: [{reference}] is out of date.") and "\n" not in corrected
         assert it.app.stores.memories.child.pid is None
         now, former = (await ask(it, "/memory what does Anna do")).split("\n")
         assert now.endswith(f': "{DOCTOR}"') and f"then [{now[3:11]}]" in former
@@ -95,7 +95,7 @@ async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path:
         await it.wait_idle()
         results = [one.content for one in it.model.requests[2].messages if one.role == "tool"]
         assert results[0].endswith(f'[entry 1] 2026-06-10: "{NURSE}"')
-        assert results[1].startswith("Corrected: [entry 1] no longer holds. Since now: [entry 2]")
+        assert results[1].startswith("Corrected: [entry 1] is out of date. Current now: [entry 2]")
         correction = it.app.stores.journal.read([2], "owner")[0]
         assert correction.sources == (1,) and correction.key.startswith("tool:")
 

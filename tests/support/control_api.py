@@ -61,7 +61,7 @@ class ScriptedControl:
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
         if inbox_id > len(self.accepted):
-            raise UsageError(f"There is no message {inbox_id} in the inbox.")
+            raise UsageError(f"There is no message {inbox_id} with this number.")
         return {
             "state": "answered",
             "reply": "yes",

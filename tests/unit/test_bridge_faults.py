@@ -53,7 +53,7 @@ class RaisingBridge(RecordingBridge):
         (RuntimeError("loop"), "It failed by a fault of its own (RuntimeError); the log has the details."),
         (
             StoreError("The disk is full."),
-            "A message could not be stored; the network is asked for it again. The disk is full.",
+            "A message could not be stored; it is requested from the network again. The disk is full.",
         ),
         (BridgeError("the token is wrong"), "the token is wrong"),
     ],

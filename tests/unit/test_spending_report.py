@@ -53,7 +53,7 @@ def test_the_caps_stand_first_as_gauges_with_the_forecast() -> None:
         "Today        $4.50 of $5.00              ██████████████████░░  90%",
         "This month   $12.40 of $50.00            █████░░░░░░░░░░░░░░░  25%",
         "Background   $2.50 of $2.50              ████████████████████ 100%  used up",
-        "Forecast     about $18.60 this month, if it goes on as it did",
+        "Forecast     about $18.60 this month, at this rate",
         "",
     ]
     assert told[5] == "Last 31 days: $4.00, 4.5k tokens, 9 calls; 75% answers, 25% background"
@@ -87,7 +87,7 @@ def test_days_are_in_order_with_a_gap_for_those_without_a_call() -> None:
 
 def test_others_stand_dearest_first_and_tokens_are_drawn_where_nothing_has_a_price() -> None:
     told = usage_lines(asked("session", [("main", spent(1.0)), ("", spent(3.0))]))[7:]
-    assert [line.split("  ")[0] for line in told[1:]] == ["(the house)", "main"]
+    assert [line.split("  ")[0] for line in told[1:]] == ["(no conversation)", "main"]
     local = usage_lines(
         asked("model", [("llama", spent(0.0, tokens=900, unpriced=900)), ("phi", spent(0.0, tokens=450))])
     )[7:]

@@ -118,7 +118,7 @@ async def test_a_memory_is_put_right_by_its_reference_from_the_newest_message(ap
     memory = app.home.add_memory("Anna is a nurse.", told)
     newest = app.home.add_message("no, she is a doctor")
     text = await app.use("update_memory", reference=f"[{memory.reference}]", text=" Anna is \n a doctor. ")
-    assert text.startswith(f"Corrected: [{memory.reference}] no longer holds. Since now: [")
+    assert text.startswith(f"Corrected: [{memory.reference}] is out of date. Current now: [")
     assert text.endswith('] "Anna is a doctor."')
     entry = app.home.journal.entries("owner")[0]
     assert (entry.key, entry.sources, entry.source_type) == ("tool:k", (newest, told), "correction")

@@ -170,7 +170,7 @@ async def wait_until_connected(link: Link, name: str, within: float = _CONNECTS_
                 await asyncio.sleep(_LOOK_EVERY)
     except TimeoutError:
         raise AssistantError(
-            f"{name} is set up, but not connected yet. It is tried again by itself; `assistant bridge list` tells how "
+            f"{name} is set up, but not connected yet. It is retried automatically; `assistant bridge list` tells how "
             f"it is, and {_GO_ON.format(name=name)}."
         ) from None
 

@@ -92,7 +92,7 @@ def _require_continuation(header: ArchiveHeader, size: int, hashed: str | None) 
     if size < header.start:
         raise UsageError(
             f"The log of {header.session!r} ends before generation {header.generation} begins (byte {size:,} of "
-            f"{header.start:,}). Nothing was changed; restore the generations before it first."
+            f"{header.start:,}). Nothing was changed; restore the conversations before it first."
         )
     if hashed is not None and hashed != header.prev:
         raise UsageError(

@@ -51,10 +51,10 @@ class EditStore:
         """Raises `UsageError` where the scope has no such edit, or it was taken back."""
         row = self._db.row("SELECT * FROM edits WHERE id = ? AND scope = ?", (edit_id, scope))
         if row is None:
-            raise UsageError(f"There is no change {edit_id} to take back. Nothing was changed.")
+            raise UsageError(f"There is no change {edit_id} to undo. Nothing was changed.")
         edit = _read_edit(row)
         if edit.undone_at is not None:
-            raise UsageError(f"Change {edit_id} was taken back already. Nothing was changed.")
+            raise UsageError(f"Change {edit_id} was undone already. Nothing was changed.")
         return edit
 
     def find_by_id(self, edit_id: int) -> UndoableEdit | None:

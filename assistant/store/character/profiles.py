@@ -119,7 +119,7 @@ def undo_profile(db: Database, edits: EditStore, edit: UndoableEdit, now: dateti
         current = profile_by_id(db, profile_id, edit.scope)
         if current is None or profile_to_text(current) != edit.after:
             raise UsageError(
-                f"The profile was changed after change {edit.id}. Nothing was changed; take the later one back first."
+                f"The profile was changed after change {edit.id}. Nothing was changed; undo the later one first."
             )
         if not edit.before:
             db.execute("DELETE FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, edit.scope))

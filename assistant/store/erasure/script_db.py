@@ -90,7 +90,7 @@ def _views(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], Cou
         message_id = row["message_id"] if row["message_id"] is not None else row["carried_from"]
         redacted = _redact_row(row, message_id, message_of_view_row(row), plan)
         if redacted is not None:
-            yield _view_change("working context", "conversation_history", row, with_tokens(redacted), plan)
+            yield _view_change("what the model sees", "conversation_history", row, with_tokens(redacted), plan)
 
 
 def _earlier(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> Iterator[RowChange]:
