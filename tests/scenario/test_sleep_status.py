@@ -106,7 +106,7 @@ async def test_a_sleep_that_is_taken_back_in_part_is_told(tmp_path: Path) -> Non
     async with run_app(tmp_path, "ok") as it:
         report = slept(it)
         it.app.stores.journal.save_cycle(replace(report, state="undoing"))
-        assert "`assistant sleep --undo` goes on" in problems(it)[0]
+        assert "`assistant sleep --undo` continues" in problems(it)[0]
         it.app.stores.journal.save_cycle(replace(report, state="undone"))
         assert problems(it) == []
 
