@@ -13,12 +13,14 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError, HomeLocked
 from assistant.core.records import InboxReceipt, IncomingMessage
-from assistant.core.sessions import session_scope
-from assistant.service.home_lock import is_home_served, is_listening
+from assistant.core.sessions import MAIN_SESSION, session_scope
+from assistant.service.home_lock import home_lock, is_home_served, is_listening
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
 
@@ -31,7 +33,7 @@ LinkEvent = tuple[str, Mapping[str, Any]]
 
 
 class LinkLost(AssistantError):
-    """The assistant went away before it answered. What it accepted is kept and answered when it runs again."""
+    """The assistant stopped before it answered. What it accepted is kept and answered when it runs again."""
 
 
 class Link(Protocol):
@@ -133,7 +135,7 @@ _WARM_AFTER = 1.0
 
 @asynccontextmanager
 async def open_link(settings: Settings, inside: LocalLinkFactory | None = None) -> AsyncIterator[Link]:
-    """The daemon's link when one runs, else `inside` this process: `in_process`, unless told otherwise. Raises
+    """The daemon's link when one runs, else `inside` this process: `serve_in_process` by default. Raises
     `HomeError`, `StoreError`, `SettingsError`."""
     async with contextlib.AsyncExitStack() as stack:
         yield await _reached(stack, settings, inside or serve_in_process)
@@ -176,6 +178,40 @@ async def serve_in_process(settings: Settings) -> AsyncIterator[Link]:
                 daemon.worker.result()
 
 
+def run_once(
+    settings: Settings, argv: Sequence[str], *, creates_home: bool = False, max_seconds: float = 300.0
+) -> CommandResult:
+    """Run one command of the table on the daemon, or else in this process, which then opens the data folder. So what a
+    command line changes goes one way."""
+
+    async def run() -> CommandResult:
+        async with open_link(settings, partial(open_home_locally, begins=creates_home)) as link:
+            return await link.run_argv(argv, MAIN_SESSION, max_seconds)
+
+    return run_with_signals(run())
+
+
+@asynccontextmanager
+async def open_home_locally(settings: Settings, *, begins: bool = True) -> AsyncIterator[Link]:
+    """The data folder, open under its lock, without answering messages or listening on its socket. Raises `HomeLocked`
+    when another process has it, `HomeError` where there is none and the command does not create it (`begins`)."""
+    from assistant.cli.home_stores import require_home  # the stores are loaded where they have to be opened here
+    from assistant.wire.app import build_app
+
+    if not begins:
+        require_home(settings)
+    with home_lock(settings.home):
+        app = build_app(settings, utc_now)
+        try:
+            app.stores.conversation.recover_after_crash(utc_now())
+            yield InProcessLink(app.control, app.terminal)
+        finally:
+            await app.sleep.scheduler.stop()
+            await app.backup_scheduler.stop()
+            await app.models.aclose()
+            app.close()
+
+
 async def _cancel_after(worker: asyncio.Task[None], task: asyncio.Task[T]) -> None:
     await asyncio.wait([worker])
     task.cancel()
@@ -194,19 +230,20 @@ async def wait_for_daemon(home: Home) -> bool:
 
 
 class ProcessTerminated(AssistantError):
-    """The process was told to end before it was done. What was accepted is kept."""
+    """The process was asked to end before it was done. What was accepted is kept."""
 
 
 def run_with_signals(main: Coroutine[None, None, T]) -> T:
-    """Run to the end in a new event loop. Ctrl-C is `KeyboardInterrupt`; SIGTERM and SIGHUP cancel and are `Ended`."""
-    told = threading.Event()
+    """Run to the end in a new event loop. Ctrl-C is `KeyboardInterrupt`; SIGTERM and SIGHUP cancel and are
+    `ProcessTerminated`."""
+    was_signalled = threading.Event()
 
     async def with_signals() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
 
         def end() -> None:
-            told.set()
+            was_signalled.set()
             task.cancel()
 
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -216,6 +253,6 @@ def run_with_signals(main: Coroutine[None, None, T]) -> T:
     try:
         return asyncio.run(with_signals())
     except asyncio.CancelledError:
-        if told.is_set():
+        if was_signalled.is_set():
             raise ProcessTerminated() from None
         raise

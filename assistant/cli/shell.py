@@ -20,10 +20,9 @@ import click
 from assistant.cli.effective_settings import load_effective_settings
 from assistant.cli.home_stores import open_home_stores
 from assistant.cli.lazy import ARGV
-from assistant.cli.link import open_link, run_with_signals
+from assistant.cli.link import open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import clean_for_terminal, print_json, print_markdown, print_remark, require_utf8
-from assistant.cli.remote import open_home_locally
 from assistant.cli.stdin import read_next_line
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.context import CommandContext, CommandStores
@@ -55,7 +54,7 @@ def run_in_shell(parsed: ParsedCommand) -> None:
         if is_home_served(settings.home):
             print_remark(f"`assistant {' '.join(parsed.path)}` continues in the running assistant.")
         else:
-            print_remark("It was cut off. What was done is kept.")
+            print_remark("It was interrupted. What was done is kept.")
         raise
     except AssistantError as error:
         error.args = (rewrite_for_shell(str(error)), *error.args[1:])
@@ -147,7 +146,7 @@ async def _show_progress(
 
 async def _is_confirmed(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError("This needs an answer, and nobody can be asked here; `--yes` goes on. Nothing was changed.")
+        raise UsageError("This needs an answer, and there is no terminal to ask at; add `--yes`. Nothing was changed.")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return (await read_next_line()).strip().lower() in ("y", "yes")

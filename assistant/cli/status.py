@@ -13,7 +13,7 @@ import click
 
 from assistant.cli.link import LinkLost, open_daemon_link, run_with_signals
 from assistant.cli.output import print_json, print_text
-from assistant.cli.slash import rewrite_for_shell
+from assistant.commands.argv import rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from assistant.core.sessions import parse_session_name
+
 # Short forms of commands, as people type them in a conversation.
 ALIASES = {
     "pin": ("pins", "add"),
@@ -14,6 +16,43 @@ ALIASES = {
     "why": ("memory", "why"),
     "pair": ("people", "pair"),
 }
+# The commands that a conversation knows: offered for completion, and told from messages that begin with a slash.
+SLASH_COMMANDS = (
+    "/help",
+    "/status",
+    "/model",
+    "/usage",
+    "/todo",
+    "/session",
+    "/sessions",
+    "/reset",
+    "/compact",
+    "/branch",
+    "/pin",
+    "/unpin",
+    "/pins",
+    "/requests",
+    "/done",
+    "/drop",
+    "/remind",
+    "/schedule",
+    "/memory",
+    "/why",
+    "/forget",
+    "/sleep",
+    "/people",
+    "/pair",
+    "/bridge",
+    "/deliveries",
+    "/backup",
+    "/archive",
+    "/undo",
+    "/retry",
+    "/stop",
+)
+LEAVE_COMMANDS = ("/quit", "/exit")
+# These a shell does not have, or it means something else there.
+_CHAT_ONLY = frozenset({"/help", "/model", "/todo", "/session", "/retry", "/stop"})
 _TOKEN = re.compile(
     r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
 )
@@ -69,4 +108,25 @@ def expand_alias(argv: Sequence[str]) -> list[str]:
 
 def rewrite_for_shell(text: str) -> str:
     """`text` with the slash commands that it names as one types them in a shell."""
-    return _NAMED.sub(lambda match: f"`assistant {' '.join(ALIASES.get(match[1], (match[1],)))}", text)
+    return _NAMED.sub(_named_in_shell, text)
+
+
+def _named_in_shell(match: re.Match[str]) -> str:
+    name = match[1]
+    if f"/{name}" not in SLASH_COMMANDS or f"/{name}" in _CHAT_ONLY:
+        return match[0]
+    return f"`assistant {' '.join(ALIASES.get(name, (name,)))}"
+
+
+def is_slash_command(text: str) -> bool:
+    return text.split(maxsplit=1)[0].lower() in SLASH_COMMANDS if text.startswith("/") else False
+
+
+def session_after_command(text: str, session: str) -> str:
+    """The session after `text` was typed in `session`: another one after `/session NAME`. Raises `UsageError`."""
+    name, _, rest = text.strip().partition(" ")
+    return parse_session_name(rest.strip()) if name.lower() == "/session" and rest.strip() else session
+
+
+def is_leave_command(text: str) -> bool:
+    return text.strip().lower() in LEAVE_COMMANDS

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from assistant.cli.link import open_home_locally, run_once
 from assistant.cli.main import assistant as assistant_command
-from assistant.cli.remote import open_home_locally, run_slash_command
 from assistant.core.errors import HomeLocked, UsageError
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.settings import Settings, load_settings
@@ -34,24 +34,24 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_a_command_is_run_by_this_process_where_nobody_serves(home: Path) -> None:
-    assert "milk" in run_slash_command(settings_of(home), "/todo add milk", "main")
-    assert "milk" in run_slash_command(settings_of(home), "/todo", "main")
+    assert "milk" in run_once(settings_of(home), ["pins", "add", "milk"]).text
+    assert "milk" in run_once(settings_of(home), ["pins", "list"]).text
     assert not is_home_served(settings_of(home).home)
     assert not settings_of(home).home.socket.exists()
 
 
 def test_a_command_is_run_by_the_daemon_where_one_serves(home: Path) -> None:
     with run_daemon(home):
-        assert "milk" in run_slash_command(settings_of(home), "/todo add milk", "main")
+        assert "milk" in run_once(settings_of(home), ["pins", "add", "milk"]).text
         assert is_home_served(settings_of(home).home)
-    assert "milk" in run_slash_command(settings_of(home), "/todo", "main")
+    assert "milk" in run_once(settings_of(home), ["pins", "list"]).text
 
 
 def test_what_a_command_refuses_is_told_either_way(home: Path) -> None:
-    with pytest.raises(UsageError, match="no command /nonsense"):
-        run_slash_command(settings_of(home), "/nonsense", "main")
-    with run_daemon(home), pytest.raises(UsageError, match="no command /nonsense"):
-        run_slash_command(settings_of(home), "/nonsense", "main")
+    with pytest.raises(UsageError, match="nonsense"):
+        run_once(settings_of(home), ["nonsense"])
+    with run_daemon(home), pytest.raises(UsageError, match="nonsense"):
+        run_once(settings_of(home), ["nonsense"])
 
 
 def test_a_home_that_another_process_holds_is_left_alone(home: Path) -> None:

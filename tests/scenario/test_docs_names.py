@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from assistant.cli.slash import LEAVE_COMMANDS, SLASH_COMMANDS
+from assistant.commands.argv import LEAVE_COMMANDS, SLASH_COMMANDS
 from assistant.commands.table import CommandGroup
 from assistant.core.errors import install_hint
 from tests.support.command_line import ROOT

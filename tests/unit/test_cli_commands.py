@@ -16,7 +16,7 @@ from assistant import __version__
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.lazy import escape_unencodable, run_guarded
 from assistant.cli.main import assistant
-from assistant.cli.slash import SLASH_COMMANDS, is_leave_command, is_slash_command, rewrite_for_shell
+from assistant.commands.argv import SLASH_COMMANDS, is_leave_command, is_slash_command, rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app
@@ -139,8 +139,8 @@ def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number(
         ("`/reset trip --cancel` cancels it.", "`assistant reset trip --cancel` cancels it."),
         ("`/reset` or `/reset trip`", "`assistant reset` or `assistant reset trip`"),
         ("`/why e12`, `/unpin 3`", "`assistant memory why e12`, `assistant pins remove 3`"),
-        ("`/remind cancel 3`, `/remind mum --at 9:00`", "`assistant remind cancel 3`, `/remind mum --at 9:00`"),
-        ("`/sleeping`, /sleep, `/undo`", "`/sleeping`, /sleep, `/undo`"),
+        ("`/remind cancel 3`, `/done 4`", "`assistant remind cancel 3`, `assistant requests done 4`"),
+        ("`/sleeping`, /sleep, `/stop`", "`/sleeping`, /sleep, `/stop`"),
     ],
 )
 def test_a_shell_is_told_what_can_be_typed_there(typed: str, shell: str) -> None:

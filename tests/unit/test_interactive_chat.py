@@ -21,7 +21,7 @@ from rich.console import Console
 from assistant.cli.chat.dialog import Dialog
 from assistant.cli.chat.screen import Screen
 from assistant.cli.link import LinkEvent, LinkLost
-from assistant.cli.slash import SLASH_COMMANDS
+from assistant.commands.argv import SLASH_COMMANDS
 from assistant.core.errors import AssistantError
 from assistant.core.records import InboxReceipt
 

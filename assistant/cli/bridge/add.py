@@ -8,7 +8,6 @@ stays reached, whenever this ends.
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -17,11 +16,18 @@ import click
 from assistant.bridges import configured as bridge_setup
 from assistant.cli.bridge.settings import BridgeAnswers, BridgeOptions, ask_bridge_answers, save_bridge_answers
 from assistant.cli.home_stores import open_home_stores
-from assistant.cli.link import Link, LocalLinkFactory, open_link, run_with_signals, serve_in_process
+from assistant.cli.link import (
+    Link,
+    LocalLinkFactory,
+    open_home_locally,
+    open_link,
+    run_once,
+    run_with_signals,
+    serve_in_process,
+)
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice
-from assistant.cli.remote import open_home_locally, run_slash_command
 from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError, BridgeError
 from assistant.core.sessions import MAIN_SESSION
@@ -57,7 +63,7 @@ def set_up_bridge(home: Home, name: str, given: BridgeOptions, kept: list[str], 
     kept += save_bridge_answers(home, name, answers, in_file=given.in_file)
     settings = load_settings(home)
     if answers.anew:
-        run_slash_command(settings, f"/bridge anew {name}", MAIN_SESSION, begins=True)
+        run_once(settings, ["bridge", "anew", name], creates_home=True)
     if not account:
         print_text(f"{name} is set up, untried. `assistant bridge add {name}` goes on from here.")
     elif waits:
@@ -88,6 +94,7 @@ def _answered(home: Home, name: str, given: BridgeOptions) -> tuple[BridgeAnswer
                 raise StepSkipped
 
 
+_MOST_SECONDS = 300.0
 _CONNECTS_WITHIN = 60.0
 _LOOK_EVERY = 0.25
 # Of so many looks at what is known, one asks the daemon how the bridge is.
@@ -106,12 +113,12 @@ async def follow_bridge_setup(settings: Settings, name: str, account: str, answe
     inside: list[bool] = []
     async with open_link(settings, _noting(serve_in_process, inside)) as link:
         if not inside:
-            await link.run_command(f"/bridge reload {name}", MAIN_SESSION)
+            await _run(link, "bridge", "reload", name)
         await _claim(link, name, answers.owner)
         await wait_until_connected(link, name)
         print_text(f"Connected, as {account}.")
         await _known(link, settings, name, account, anew=answers.anew)
-        print_text(await link.run_command(f"/bridge test {name}", MAIN_SESSION))
+        print_text(await _run(link, "bridge", "test", name))
     if inside:
         print_text(
             "Set up. This command served it meanwhile: `assistant run` or `assistant service install` keeps it running."
@@ -124,7 +131,7 @@ async def print_link_code(settings: Settings, name: str, account: str, answers: 
     """For whoever does not wait: the code to send, and what connects."""
     inside: list[bool] = []
     async with open_link(settings, _noting(open_home_locally, inside)) as link:
-        await link.run_command(f"/bridge reload {name}", MAIN_SESSION)
+        await _run(link, "bridge", "reload", name)
         await _claim(link, name, answers.owner)
         with _reading(settings) as stores:
             if answers.anew or stores.places.find_owner_target(name) is None:
@@ -147,9 +154,13 @@ def _noting(how: LocalLinkFactory, noted: list[bool]) -> LocalLinkFactory:
     return inside
 
 
+async def _run(link: Link, *argv: str) -> str:
+    return (await link.run_argv(argv, MAIN_SESSION, _MOST_SECONDS)).text
+
+
 async def _claim(link: Link, name: str, owner: str) -> None:
     if owner:
-        print_text(await link.run_command(shlex.join(["/people", "link", name, owner]), MAIN_SESSION))
+        print_text(await _run(link, "people", "link", name, owner))
 
 
 async def wait_until_connected(link: Link, name: str, within: float = _CONNECTS_WITHIN) -> None:
@@ -163,7 +174,7 @@ async def wait_until_connected(link: Link, name: str, within: float = _CONNECTS_
                     case "connected":
                         return
                     case "paused":
-                        print_text(await link.run_command(f"/bridge resume {name}", MAIN_SESSION))
+                        print_text(await _run(link, "bridge", "resume", name))
                 if (error := found.get("error", "")) not in ("", told):
                     print_text(error)
                     told = error
@@ -206,7 +217,7 @@ async def _what_to_send(link: Link, stores: Stores, name: str, account: str) -> 
     ):
         return _TO_WRITE[name].format(account=account)
     where = f"On {name} the assistant is {account}; write to it from your own account there."
-    return f"{where} {await link.run_command(f'/people link {name}', MAIN_SESSION)}"
+    return f"{where} {await _run(link, 'people', 'link', name)}"
 
 
 async def wait_until_owner_known(link: Link, stores: Stores, name: str, before: str | None) -> None:

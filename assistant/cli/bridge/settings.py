@@ -17,13 +17,12 @@ from assistant.bridges import configured as bridge_setup
 from assistant.cli.config import secrets as secret
 from assistant.cli.config.change import change_config_file, print_changes
 from assistant.cli.home_stores import open_home_stores
+from assistant.cli.link import run_once
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_remark, print_text
 from assistant.cli.prompts import prompt_choice, prompt_until_valid, settings_refusal
-from assistant.cli.remote import print_slash_command
 from assistant.core.bridge_api import DeviceLogin
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN_SESSION
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, remove_key, set_key
 from assistant.settings.home import Home
 from assistant.settings.layers import environment_variable
@@ -271,7 +270,7 @@ def remove_bridge(settings: Settings, name: str) -> None:
         raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; take that away too.")
     if (home.path / "script.db").exists():
         # Also where nothing was kept: an earlier removal may have been cut off before this.
-        print_slash_command(left, f"/bridge remove {name}", MAIN_SESSION)
+        print_text(run_once(left, ["bridge", "remove", name]).text)
     if not done and not had_secret:
         print_remark(f"{name} is not set up, so that there was none to take away.")
         return

@@ -29,8 +29,8 @@ from assistant.cli.link import (
 )
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_json, print_markdown, print_remark, require_utf8
-from assistant.cli.slash import is_leave_command, is_slash_command, session_after_command
 from assistant.cli.stdin import read_all_stdin, read_stdin_lines
+from assistant.commands.argv import is_leave_command, is_slash_command, session_after_command
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.records import InboxReceipt
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_role

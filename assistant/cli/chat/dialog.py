@@ -20,7 +20,7 @@ from rich.console import Console
 from assistant.cli.chat.command import new_external_id
 from assistant.cli.chat.screen import Screen
 from assistant.cli.link import Link, LinkLost
-from assistant.cli.slash import LEAVE_COMMANDS, SLASH_COMMANDS, is_leave_command, session_after_command
+from assistant.commands.argv import LEAVE_COMMANDS, SLASH_COMMANDS, is_leave_command, session_after_command
 from assistant.core.errors import AssistantError
 from assistant.settings.settings import Settings
 
