@@ -1,4 +1,4 @@
-"""`assistant backup`: make a backup of the home, look at those there are, prove them, restore one."""
+"""`assistant backup list`, `verify`, `restore` and `remove`: they work on files, whether the assistant runs or not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def list_(json_out: bool) -> None:
       assistant backup list --json
     """
     settings = load_effective_settings()
-    # Also where the data folder is gone, and a backup is what is left.
+    # Also where the data folder is gone, and only backups are left.
     items = backup_items(BackupFolder(settings.home.path, settings.values.backup.folder))
     if json_out:
         print_json(TypeAdapter(list[BackupItem]).dump_python(items, mode="json"))
@@ -51,7 +51,7 @@ def list_(json_out: bool) -> None:
 @click.argument("name", metavar=f"[{_NAME}]", default="")
 @_json_option
 def verify(name: str, json_out: bool) -> None:
-    """Prove a backup, the newest without a name: every file in it, its databases, the chain of its log.
+    """Check a backup, by default the newest: every file, its databases and its log.
 
     \b
     Example:
@@ -70,13 +70,13 @@ def verify(name: str, json_out: bool) -> None:
 
 @click.command()
 @click.argument("name", metavar=f"[{_NAME}]", default="")
-@click.option("--force", is_flag=True, help="Restore into a home that is not empty; what is there is kept aside.")
-@click.option("--to", "to", type=click.Path(path_type=Path), metavar="HOME", help="Restore into this folder instead.")
+@click.option("--force", is_flag=True, help="Also into a data folder that is not empty; what is there is kept aside.")
+@click.option("--to", "to", type=click.Path(path_type=Path), metavar="FOLDER", help="Restore into this folder instead.")
 @_json_option
 def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
-    """Restore the home from a backup, after proving it. Stop the assistant first.
+    """Restore your data folder from a backup, after checking it.
 
-    Without a name, a restore that was cut off is finished.
+    Stop the assistant first. Without a name, it finishes a restore that was interrupted.
 
     \b
     Example:
@@ -89,10 +89,10 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
     restorer = build_restorer(settings)
     path = restorer.find(require_utf8(name, "NAME")) if name else None
     with home_lock(home):
-        if told := finish_interrupted_restore(home.path):
-            print_remark(told)
+        if report := finish_interrupted_restore(home.path):
+            print_remark(report)
         if path is None:
-            if not told:
+            if not report:
                 raise UsageError("Name the backup to restore; `assistant backup list` lists them. Nothing was changed.")
             return
         restored = restorer.restore(path, home.path, utc_now(), force=force)
@@ -114,15 +114,15 @@ def remove(names: tuple[str, ...]) -> None:
     settings = load_effective_settings()
     folder = BackupFolder(settings.home.path, settings.values.backup.folder)
     with folder.lock():
-        for one in [folder.find(require_utf8(name, "NAME")) for name in names]:
-            folder.remove(one)
-            print_text(f"Removed {one.name}.")
+        for path in [folder.find(require_utf8(name, "NAME")) for name in names]:
+            folder.remove(path)
+            print_text(f"Removed {path.name}.")
 
 
 backup = with_commands(backup_commands.backup, list_, verify, restore, remove)
 
 
-# ------------------------------------------------------------------------------------------------------------ telling
+# ----------------------------------------------------------------------------------------------------------- rendering
 
 
 def _proved_json(proved: VerifiedBackup) -> dict[str, object]:
@@ -143,11 +143,11 @@ def _proved_json(proved: VerifiedBackup) -> dict[str, object]:
 def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
     manifest, report = proved.manifest, proved.report
     return [
-        f"{proved.path.name}: the home as it was at {format_local_time(manifest.made_at, settings.zone)}, "
+        f"{proved.path.name}: your data folder on {format_local_time(manifest.made_at, settings.zone)}, "
         f"{pluralize(len(manifest.files), 'file')}, {format_bytes(manifest.bytes)}.",
         f"{pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}: every file, the databases "
-        "and the chain of the log are sound.",
-        *(f"Not in it: {one} ({why})." for one, why in manifest.left_out.items()),
+        "and the log are complete and unchanged.",
+        *(f"Not in it: {name} ({why})." for name, why in manifest.left_out.items()),
     ]
 
 
@@ -165,11 +165,11 @@ def _restored_json(restored: RestoredHome) -> dict[str, object]:
 def _restored_lines(restored: RestoredHome, settings: Settings) -> list[str]:
     lines = [f"Restored {restored.home}. {_proved_lines(restored.backup, settings)[1]}"]
     if restored.former_home:
-        lines.append(f"What was there before is kept in {restored.former_home}; remove it when you need it no more.")
+        lines.append(f"What was there before is kept in {restored.former_home}; remove it when you no longer need it.")
     if restored.restored_erased_ids:
-        some = ", ".join(f"#{one}" for one in restored.restored_erased_ids[:8])
+        some = ", ".join(f"#{message_id}" for message_id in restored.restored_erased_ids[:8])
         more = f" and {len(restored.restored_erased_ids) - 8} more" if len(restored.restored_erased_ids) > 8 else ""
-        lines.append(f"Forgotten after this backup was made, and back now: messages {some}{more}. Forget them again.")
+        lines.append(f"Erased after this backup was made, and now back: messages {some}{more}. Erase them again.")
     if restored.erasure_unfinished:
-        lines.append("A forgetting was not finished in what was there before: forget the same again.")
+        lines.append("An erasure was not finished in what was there before. Erase the same again.")
     return lines

@@ -1,4 +1,4 @@
-"""`assistant doctor`: what is around the assistant, and in its home, looked at more closely than `status` does."""
+"""`assistant doctor`: checks of everything in the data folder and around it, closer than `status`."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False
 
 
 @click.command()
-@click.option("--fix", is_flag=True, help="Mend what is safe to mend: permissions, a socket that was left behind.")
-@click.option("--call", is_flag=True, help="Ask the model something too. That costs a little, and counts.")
-@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` tells whether anything needs you.")
+@click.option("--fix", is_flag=True, help="Repair what is safe: permissions, a stale socket.")
+@click.option("--call", is_flag=True, help="Also ask the model something; it costs a little.")
+@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` is false when anything needs you.")
 @click.pass_context
 def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> None:
-    """Look closely: settings, permissions, files, disk, clock, provider, embedder, bridges, service, versions.
+    """Check every part: settings, files, disk, clock, provider, bridges, service.
 
-    Says of each whether it is ok, and what to do where it is not. Exits with 1 where there is a problem. Works whether
-    the assistant runs or not, and where the home is broken. Bridges are asked over their networks.
+    It says what to do about each problem, and exits with 1 if there is one. It works whether the assistant runs or
+    not, and with a damaged data folder. Bridges are checked over their networks.
 
     \b
     Example:
@@ -58,15 +58,15 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
     """
     configure_logging("error")
     home = home_from_environment()
-    found: list[Finding] = []
+    findings: list[Finding] = []
     width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _OF_A_FILE
-    for finding in _examined(home, DoctorOptions(fix, call)):
-        found.append(finding)
+    for finding in _findings(home, DoctorOptions(fix, call)):
+        findings.append(finding)
         if not json_out:
             print_text("\n".join(wrap_finding(finding, width)))
-    problems = sum(one.verdict == "problem" for one in found)
+    problems = sum(finding.verdict == "problem" for finding in findings)
     if json_out:
-        print_json({"ok": not problems, "findings": [asdict(one) for one in found]})
+        print_json({"ok": not problems, "findings": [asdict(finding) for finding in findings]})
     else:
         print_text(f"\n{pluralize(problems, 'problem')}." if problems else "\nAll is well.")
     context.exit(1 if problems else 0)
@@ -75,17 +75,17 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
 def wrap_finding(finding: Finding, width: int) -> Iterator[str]:
     """A finding in lines so wide: its verdict, its subject, how it is, what was done, what to do."""
     head = f"{finding.verdict:<{_VERDICT}}{finding.subject:<{_SUBJECT}} "
-    said = [
+    parts = [
         part if part.endswith(".") else f"{part}." for part in (finding.text, finding.mended, finding.to_do) if part
     ]
-    text = " ".join(said) if len(said) > 1 else finding.text
+    text = " ".join(parts) if len(parts) > 1 else finding.text
     return iter(textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), **_WRAPPED))
 
 
-def _examined(home: Home, wish: DoctorOptions) -> Iterator[Finding]:
+def _findings(home: Home, options: DoctorOptions) -> Iterator[Finding]:
     serving = _serving(home)
-    yield from run_doctor(home, serving, wish, doctor_deps(utc_now, served=serving.served), utc_now())
-    yield from run_check("service", lambda: _service(home), "`assistant service print` shows what it would be.")
+    yield from run_doctor(home, serving, options, doctor_deps(utc_now, served=serving.served), utc_now())
+    yield from run_check("service", lambda: _service(home), "`assistant service print` shows what it should be.")
 
 
 def _serving(home: Home) -> DaemonState:
@@ -98,15 +98,15 @@ def _service(home: Home) -> Iterator[Finding]:
     """Whether a service manager would start what this is, with the settings that are."""
     kind = detect_service_manager()
     if not kind:
-        yield note_finding("service", "neither systemd nor launchd runs this machine", "`assistant run` serves.")
+        yield note_finding("service", "neither systemd nor launchd runs this machine", "`assistant run` runs it.")
         return
     try:
         placed = _installed(kind, home)
     except SettingsError:
-        yield note_finding("service", "not looked at, as the settings are not understood")
+        yield note_finding("service", "not checked, because the settings have mistakes")
         return
     if placed is None:
-        yield note_finding("service", "not installed", "`assistant service install` lets it run when nobody looks.")
+        yield note_finding("service", "not installed", "`assistant service install` runs it in the background.")
         return
     yield check_service_file(placed.file, read_service_file(placed.file) or "", placed.text)
 
@@ -114,15 +114,15 @@ def _service(home: Home) -> Iterator[Finding]:
 def check_service_file(file: Path, written: str, wanted: str) -> Finding:
     """The file of a service as it is, with what it would be."""
     if written == wanted:
-        return ok_finding("service", f"{file}, as it should be")
+        return ok_finding("service", f"{file} is up to date")
     if was_edited_by_hand(written):
         return note_finding(
-            "service", f"{file} was changed by hand", "`assistant service install` shows the difference."
+            "service", f"{file} was changed manually", "`assistant service install` shows the difference."
         )
     return problem_finding(
         "service",
-        f"{file} is not as this version and the settings want it.",
-        "`assistant service install` brings it up to date, then `assistant service restart`.",
+        f"{file} does not match this version and the settings.",
+        "`assistant service install` updates it; then `assistant service restart`.",
     )
 
 
@@ -136,4 +136,4 @@ def _installed(kind: str, home: Home) -> ServiceDefinition | None:
             define_systemd_user_unit(DEFAULT_SERVICE_NAME, settings),
             define_systemd_system_unit(DEFAULT_SERVICE_NAME, settings),
         ]
-    return next((one for one in possible if str(home.path) in (read_service_file(one.file) or "")), None)
+    return next((it for it in possible if str(home.path) in (read_service_file(it.file) or "")), None)

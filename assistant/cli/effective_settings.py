@@ -21,7 +21,7 @@ from assistant.settings.settings import Settings, load_settings
 
 
 def load_effective_settings(*, read_only: bool = False) -> Settings:
-    """Those of the home, else those that its daemon last understood; for a command that only `looks`, and where no
+    """Those of the home, else those that its daemon last understood; for a command that is `read_only`, and where no
     daemon answers, those that can be read. Raises `SettingsError` where there are none such, or where something else
     than config.toml is wrong."""
     home = home_from_environment()
@@ -32,9 +32,9 @@ def load_effective_settings(*, read_only: bool = False) -> Settings:
             return _understood(home, error)
         if not read_only:
             raise
-        found, told = load_readable_settings(home, error)
-        print_remark(told)
-        return found
+        settings, notice = load_readable_settings(home, error)
+        print_remark(notice)
+        return settings
 
 
 def load_readable_settings(home: Home, error: SettingsError) -> tuple[Settings, str]:
@@ -42,24 +42,24 @@ def load_readable_settings(home: Home, error: SettingsError) -> tuple[Settings, 
     Raises `error` where something else is wrong."""
     in_file = read_file_layer(home.config, str(home.config))
     kept: dict[str, Any] = {}
-    found = _loaded(home, kept, error)
+    settings = _loaded(home, kept, error)
     for key, value in in_file.values.items():
         with suppress(SettingsError):
-            found = _loaded(home, {**kept, key: value}, error)
+            settings = _loaded(home, {**kept, key: value}, error)
             kept[key] = value
-    return found, f"{_first(error)} What can be read of the settings is used; `assistant config edit` mends it."
+    return settings, f"{_first(error)} The other settings are used; `assistant config edit` fixes it."
 
 
 def _understood(home: Home, error: SettingsError) -> Settings:
     try:
-        found = load_settings(home, config=read_file_layer(home.last_valid_config, str(home.config)))
+        settings = load_settings(home, config=read_file_layer(home.last_valid_config, str(home.config)))
     except SettingsError:
         raise error from None
     print_remark(
-        f"{_first(error)} The assistant that runs goes on with the settings that it had, and so does this; "
-        "`assistant config edit` mends it."
+        f"{_first(error)} The running assistant keeps its last valid settings, and so does this command; "
+        "`assistant config edit` fixes the file."
     )
-    return found
+    return settings
 
 
 def _loaded(home: Home, values: Mapping[str, Any], error: SettingsError) -> Settings:

@@ -1,4 +1,4 @@
-"""The stores of the home, opened for a command that looks at them, whether a daemon runs or not."""
+"""The stores of the data folder, opened for a command that reads them, whether a daemon runs or not."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[St
 
 
 def require_home(settings: Settings) -> None:
-    """Raises `HomeError` where nothing was ever said, so that a command which changes a home makes none."""
+    """Raises `HomeError` where nothing was ever said, so that a command which changes a data folder creates none."""
     if is_restore_unfinished(settings.home.path):
         raise HomeError(
-            f"A restore of {settings.home.path} was cut off. Nothing is lost; starting the assistant finishes it, and "
-            "so does `assistant backup restore` without a name."
+            f"A restore of {settings.home.path} was interrupted. Nothing is lost; starting the assistant finishes it, "
+            "and so does `assistant backup restore` without a name."
         )
     if not (settings.home.path / "script.db").exists() and any(settings.home.path.glob("log/*/*.jsonl")):
         raise HomeError(
-            f"{settings.home.path / 'script.db'} is gone, and the log is there: nothing that was said is lost. "
-            "`assistant run` makes it again from the log."
+            f"{settings.home.path / 'script.db'} is missing. The message log is there, so nothing is lost; "
+            "`assistant run` rebuilds it from the log."
         )
     if not (settings.home.path / "script.db").exists():
         raise HomeError(

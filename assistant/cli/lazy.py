@@ -1,4 +1,4 @@
-"""The frame around every command: loaded when asked for, and its errors told in one line.
+"""The frame around every command: it is loaded when it is used, and its errors are printed in one line.
 
 An expected failure (`AssistantError`) is its own text on standard error and its exit code; `--debug` shows where it
 came from. Anything else is a defect and is named as such.
@@ -69,8 +69,8 @@ class LazyGroup(click.Group):
             return super().resolve_command(context, args)
         except click.UsageError as error:
             for near in difflib.get_close_matches(args[0], self._names, 1):
-                told = f"{error.message} Did you mean `{context.command_path} {near}`?"
-                raise click.UsageError(told, error.ctx) from None
+                message = f"{error.message} Did you mean `{context.command_path} {near}`?"
+                raise click.UsageError(message, error.ctx) from None
             raise
 
 
@@ -90,7 +90,7 @@ def escape_unencodable(stream: io.TextIOWrapper) -> None:
 
 
 def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
-    """Run a command line to its end and return its exit code; expected failures are told on standard error."""
+    """Run a command line to its end and return its exit code; expected failures are printed on standard error."""
     debug = "--debug" in arguments
     try:
         code = command.main(list(arguments), prog_name=command.name, standalone_mode=False)
@@ -101,7 +101,7 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has enough of it; Python would complain once more while it closes.
+        # The reader of the output closed it; Python would complain once more while it closes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except AssistantError as error:

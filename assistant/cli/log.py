@@ -27,13 +27,13 @@ _LOOK_EVERY = 0.5
 
 
 @click.command()
-@click.option("--follow", is_flag=True, help="Go on printing what is said, until Ctrl-C.")
-@click.option("--grep", metavar="TEXT", help="Only messages that contain TEXT, in any case; the newest ones.")
+@click.option("--follow", is_flag=True, help="Keep printing new messages, until Ctrl-C.")
+@click.option("--grep", metavar="TEXT", help="Only the newest messages that contain TEXT.")
 @click.option("--session", metavar="NAME", help="Only this conversation.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1_000_000), help="How many messages.")
 @click.option("--json", "json_out", is_flag=True, help="Print one JSON object a line.")
 def log(follow: bool, grep: str | None, session: str | None, limit: int, json_out: bool) -> None:
-    """Print what was said, oldest first, whole, from the master log.
+    """Print messages from the message log, oldest first.
 
     \b
     Example:
@@ -42,10 +42,10 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
       assistant log --follow
     """
     settings = load_effective_settings(read_only=True)
-    wanted = require_utf8(grep, "TEXT").casefold() if grep else ""
+    needle = require_utf8(grep, "TEXT").casefold() if grep else ""
     with open_home_stores(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
-        matching = (r for r in records_newest_first(stores.history, scope, session) if wanted in r.content.casefold())
+        matching = (r for r in records_newest_first(stores.history, scope, session) if needle in r.content.casefold())
         last = 0
         for record in reversed(list(islice(matching, limit))):
             _show(record, settings, json_out)
@@ -54,7 +54,7 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
             time.sleep(_LOOK_EVERY)
             for record in _since(stores.history, scope, session, last):
                 last = record.id
-                if wanted in record.content.casefold():
+                if needle in record.content.casefold():
                     _show(record, settings, json_out)
 
 

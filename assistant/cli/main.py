@@ -211,7 +211,7 @@ def _load_operation(name: str) -> click.Command:
     load=_load,
     menu=_MENU,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="`aihistory` tells what was compacted, and what it said.",
+    epilog="`aihistory` shows what was compacted, and the original messages.",
 )
 @click.version_option(__version__, prog_name="assistant")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error, not only its line.")

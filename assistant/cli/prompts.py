@@ -1,6 +1,7 @@
 """Asking a person, at a terminal or of lines that are piped in: one question, one answer, the known value as default.
 
-Enter takes the default, `-` leaves the whole step out. An answer that cannot be used is told so and asked again.
+Enter takes the default, `-` skips the whole step. An answer that cannot be used is refused, and the question is asked
+again.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ class StepSkipped(Exception):
 def prompt_until_valid(
     question: str, default: str, parse: Callable[[str], T], *, shown: str | None = None, secret: bool = False
 ) -> T:
-    """What `use` makes of the answer; an `AssistantError` of it is told, and the question asked again. `shown` stands
-    for a default that is not shown itself. Raises `LeftOut`; `click.Abort` for Ctrl-C and the end of the input."""
+    """What `parse` makes of the answer; an `AssistantError` of it is printed, and the question asked again. `shown` is
+    printed in place of a default that is not shown itself. Raises `StepSkipped`; `click.Abort` for Ctrl-C and the end
+    of the input."""
     beside = default if shown is None else shown
     while True:
         answer = _answer(f"{question} [{beside}]" if beside else question, secret).strip()
@@ -56,8 +58,8 @@ def _answer(prompt: str, secret: bool) -> str:
 
 
 def confirm_or_report(question: str) -> bool:
-    """Whether the answer is yes. Of anything else it is told that nothing was changed; raises `click.Abort` for Ctrl-C
-    and the end of the input."""
+    """Whether the answer is yes. After anything else it prints that nothing was changed; raises `click.Abort` for
+    Ctrl-C and the end of the input."""
     try:
         yes = click.confirm(question, err=True)
     except click.Abort:
@@ -69,11 +71,11 @@ def confirm_or_report(question: str) -> bool:
 
 
 def settings_refusal(config: Path, keys: Iterable[str], problems: Sequence[str]) -> UsageError:
-    """What the settings refuse of the answers for `keys`, of `problems` as they are told of the file `config`: the
-    file is named only for what stands in it already."""
-    asked = tuple(f"{config}: `{key}` " for key in keys)
-    shown = [problem.removeprefix(f"{config}: ") if problem.startswith(asked) else problem for problem in problems]
-    return UsageError("\n".join(shown))
+    """What the settings refuse of the answers for `keys`. Of `problems` with the file `config`, the file is named only
+    where the value is in it already."""
+    of_answers = tuple(f"{config}: `{key}` " for key in keys)
+    lines = [it.removeprefix(f"{config}: ") if it.startswith(of_answers) else it for it in problems]
+    return UsageError("\n".join(lines))
 
 
 def prompt_choice(question: str, choices: dict[str, str], default: str) -> str:
@@ -82,10 +84,10 @@ def prompt_choice(question: str, choices: dict[str, str], default: str) -> str:
     for number, word in from_number.items():
         print_text(f"  {number}  {word}: {choices[word]}")
 
-    def use(answer: str) -> str:
+    def parse(answer: str) -> str:
         word = from_number.get(answer, answer.casefold())
         if word not in choices:
             raise AssistantError(f"Answer with one of: {', '.join([*choices, *from_number])}.")
         return word
 
-    return prompt_until_valid(question, default, use)
+    return prompt_until_valid(question, default, parse)

@@ -26,8 +26,8 @@ from assistant.settings.home import Home, home_from_environment, notify_target_f
 from assistant.settings.settings import Settings, load_settings, parse_settings_values
 
 _HOW_TO_TALK = (
-    "The assistant serves {home}. Talk to it from another terminal with `assistant chat`, "
-    'or ask one thing with `assistant chat -m "..."`. `assistant stop` ends it.'
+    "The assistant runs with {home}. Talk to it from another terminal with `assistant chat`, "
+    'or ask one thing with `assistant chat -m "..."`. `assistant stop` stops it.'
 )
 # Input that stays silent for this long (seconds) may never come: say how to talk meanwhile.
 _SILENT_AFTER = 1.0
@@ -35,13 +35,13 @@ _LOOK_EVERY = 0.05
 
 
 @click.command()
-@click.option("--chat", "with_chat", is_flag=True, help="Talk in this terminal too, or answer the lines piped in.")
+@click.option("--chat", "with_chat", is_flag=True, help="Also talk in this terminal, or answer piped lines.")
 @click.pass_context
 def run(context: click.Context, with_chat: bool) -> None:
-    """Serve the home in the foreground until it is told to stop (Ctrl-C, SIGTERM, `assistant stop`).
+    """Run the assistant in the foreground, until Ctrl-C or `assistant stop`.
 
-    With --chat: in a terminal, a conversation; with lines on standard input, an answer to each, and then the end; with
-    neither, it serves and says how to talk to it.
+    With --chat you also talk to it: in this terminal, or with lines on standard input, which it answers, and then
+    stops.
 
     \b
     Example:
@@ -60,7 +60,7 @@ def run(context: click.Context, with_chat: bool) -> None:
         asyncio.run(main(settings, lambda: print_remark(hint), manager))
         return
     if is_home_served(settings.home):
-        print_remark(f"Process {lock_holder(settings.home)} serves this home already; this terminal attaches to it.")
+        print_remark(f"Process {lock_holder(settings.home)} runs it already; this terminal connects to it.")
     if _talks_at_a_terminal():
         context.exit(talk_here(settings, MAIN_SESSION))
     configure_logging("warning")
@@ -69,9 +69,9 @@ def run(context: click.Context, with_chat: bool) -> None:
 
 @click.command()
 def stop() -> None:
-    """End the process that serves the home; returns when it has ended.
+    """Stop the running assistant; returns when it has ended.
 
-    Running answers get `daemon.drain_seconds` to finish. What was accepted is kept.
+    Answers under way get `daemon.drain_seconds` to finish. Accepted messages are kept.
 
     \b
     Example:
@@ -79,16 +79,16 @@ def stop() -> None:
     """
     home = home_from_environment()
     if not is_home_served(home):
-        print_remark("Nothing serves this home.")
+        print_remark("The assistant is not running.")
         return
     holder = lock_holder(home)
     if holder is None:
-        raise AssistantError("A process that is just starting serves this home. Try again in a moment.")
+        raise AssistantError("The assistant is just starting. Try again in a moment.")
     os.kill(holder, signal.SIGTERM)
     limit = time.monotonic() + service_manager_timeout(_drain_seconds(home))
     while is_home_served(home):
         if time.monotonic() > limit:
-            raise AssistantError(f"Process {holder} was told to stop and still runs. Its log says why.")
+            raise AssistantError(f"Process {holder} was asked to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
     print_remark(f"Stopped process {holder}.")
 

@@ -28,13 +28,20 @@ EXPORT_FORMATS = ("md", "jsonl")
 
 @click.command()
 @click.argument("session", metavar="SESSION", default=MAIN_SESSION)
-@click.option("--generation", type=click.IntRange(1), metavar="N", help="That conversation; else the current one.")
+@click.option("--generation", type=click.IntRange(1), metavar="N", help="Conversation N; by default the current one.")
 @click.option(
-    "--format", "form", type=click.Choice(EXPORT_FORMATS), default="md", show_default=True, help="How to write it."
+    "--format",
+    "form",
+    type=click.Choice(EXPORT_FORMATS),
+    default="md",
+    show_default=True,
+    help="Markdown or JSON lines.",
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Into this file.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write to this file."
+)
 def export(session: str, generation: int | None, form: str, output: Path | None) -> None:
-    """Print everything that was said in one conversation, or write it to a file.
+    """Print a whole conversation, or write it to a file.
 
     \b
     Example:
@@ -62,7 +69,7 @@ def _write(output: Path, lines: Iterator[str]) -> None:
             output.chmod(0o600)
             file.writelines(f"{line}\n" for line in lines)
     except FileExistsError:
-        raise HomeError(f"{output} is there already. Nothing was written; name another file.") from None
+        raise HomeError(f"{output} exists already. Nothing was written; name another file.") from None
     except OSError as error:
         raise HomeError(f"{output} was not written: {error.strerror}.") from None
 
@@ -72,23 +79,23 @@ sessions = with_commands(session_commands.sessions, export)
 _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": "Note"}
 
 
-def export_lines(records: Iterable[LogRecord], known: Generation, form: str, zone: ZoneInfo) -> Iterator[str]:
+def export_lines(records: Iterable[LogRecord], generation: Generation, form: str, zone: ZoneInfo) -> Iterator[str]:
     """The lines, without their ends."""
     if form == "jsonl":
         adapter = TypeAdapter(MessageItem)
         yield from (adapter.dump_json(message_item(record)).decode() for record in records)
         return
-    yield f"# {known.session}, number {known.number}\n"
-    yield f"Begun {format_local_time(known.started_at, zone)}" + (
-        f", ended {format_local_time(known.ended_at, zone)}" if known.ended_at else ""
+    yield f"# {generation.session}, number {generation.number}\n"
+    yield f"Started {format_local_time(generation.started_at, zone)}" + (
+        f", ended {format_local_time(generation.ended_at, zone)}" if generation.ended_at else ""
     )
     for record in records:
-        yield _section(record, known, zone)
+        yield _section(record, generation, zone)
 
 
-def _section(record: LogRecord, known: Generation, zone: ZoneInfo) -> str:
+def _section(record: LogRecord, generation: Generation, zone: ZoneInfo) -> str:
     who = _SPEAKERS[record.role] if record.role != "tool" else f"Tool {record.name or ''}".strip()
-    if record.role == "user" and record.sender not in (None, "owner") and known.scope != "owner":
+    if record.role == "user" and record.sender not in (None, "owner") and generation.scope != "owner":
         who = record.name or record.sender or who
     calls = "".join(
         f"\n\n→ `{call.name}` {json.dumps(dict(call.arguments), ensure_ascii=False)}" for call in record.tool_calls

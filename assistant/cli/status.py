@@ -26,8 +26,8 @@ from assistant.settings.settings import Settings, load_settings
 # A daemon that gets on answers at once, whatever it is at.
 _ANSWERS_WITHIN = 15.0
 _SILENT = (
-    "Process {process} serves the home and has not answered for {seconds:g} s. A service manager that watches "
-    "starts it again; else `assistant stop`, then start it."
+    "Process {process} runs the assistant and did not answer for {seconds:g} s. A service manager restarts "
+    "it; otherwise `assistant stop`, then start it."
 )
 _WIDEST, _NARROWEST = 110, 40
 # Names of sessions may be long; they do not push everything else to the right.
@@ -35,12 +35,12 @@ _SUBJECT_MOST = 24
 
 
 @click.command()
-@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` tells whether anything needs you.")
+@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` is false when anything needs you.")
 @click.pass_context
 def status(context: click.Context, json_out: bool) -> None:
-    """Tell how the assistant is. Exits with 0 when all is well, and with 1 when something needs you.
+    """Show how the assistant is. Exits with 1 when something needs you, else with 0.
 
-    `assistant doctor` looks closer, at what is around it too.
+    `assistant doctor` checks more, also what is around it.
 
     \b
     Example:
@@ -48,7 +48,7 @@ def status(context: click.Context, json_out: bool) -> None:
       assistant status --json
     """
     report = read_status_report(home_from_environment())
-    report["problems"] = [rewrite_for_shell(one) for one in report["problems"]]
+    report["problems"] = [rewrite_for_shell(problem) for problem in report["problems"]]
     if json_out:
         print_json(report)
     elif sys.stdout.isatty():
@@ -61,13 +61,13 @@ def status(context: click.Context, json_out: bool) -> None:
 def wrap_status_report(report: Mapping[str, Any], columns: int) -> Iterator[str]:
     """The report for a terminal so wide: what needs a person, then subjects and what there is to say, aligned."""
     width = max(_NARROWEST, min(columns, _WIDEST))
-    problems, told = report["problems"], render_facts(report)
+    problems, facts = report["problems"], render_facts(report)
     yield f"Red: {pluralize(len(problems), 'thing needs', 'things need')} you." if problems else ALL_GOOD
     for problem in problems:
         yield from textwrap.wrap(problem, width, initial_indent="  ! ", subsequent_indent="    ", **_WRAPPED)
     yield ""
-    subject = min(max(len(name) for name, _ in told), _SUBJECT_MOST)
-    for name, text in told:
+    subject = min(max(len(name) for name, _ in facts), _SUBJECT_MOST)
+    for name, text in facts:
         head = f"{name:<{subject}}  "
         yield from textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * (subject + 2), **_WRAPPED)
 
@@ -110,11 +110,11 @@ def _settings(home: Home) -> tuple[Settings, list[str]]:
 
 
 def _unanswered(sessions: int) -> list[str]:
-    """Whoever was answered may have nobody run it; whoever waits may not."""
+    """That nothing runs is a problem only where somebody waits for an answer."""
     if not sessions:
         return []
     where = pluralize(sessions, "conversation")
-    return [f"Nobody serves the home, and in {where} a message waits for its answer. `assistant run` gives it."]
+    return [f"The assistant is not running, and in {where} a message waits for an answer. Start `assistant run`."]
 
 
 async def _of_the_daemon(home: Home, within: float) -> Mapping[str, Any]:

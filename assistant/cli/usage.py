@@ -33,7 +33,7 @@ _COLOURS = Theme({"usage.bar": "cyan", "usage.rest": "bright_black", "usage.full
     default="day",
     show_default=True,
     type=click.Choice(["day", "model", "kind", "session"]),
-    help="One bar for each.",
+    help="What each bar stands for.",
 )
 @click.option("--days", default=31, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON object: rows, split, caps, forecast.")

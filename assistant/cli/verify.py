@@ -1,4 +1,4 @@
-"""`assistant verify`: proof that the master log is whole and that everything else agrees with it."""
+"""`assistant verify`: proof that the message log is complete and that everything else agrees with it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from assistant.settings.settings import Settings
 
 @click.command()
 @click.option("--repair", is_flag=True, help="Rebuild the message index from the log alone, then check.")
-@click.option("--archives", is_flag=True, help="Read archives away from this machine too.")
+@click.option("--archives", is_flag=True, help="Also read archives that are not on this machine.")
 @click.option("--json", "json_out", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
 def verify(context: click.Context, repair: bool, archives: bool, json_out: bool) -> None:
-    """Check the home: the log's chain and commitments, the index against the log, coverage, foreign keys, archives.
+    """Prove that the message log is complete and unchanged, and everything else agrees.
 
-    Exits with 0 when all is well and 1 when it is not. --repair needs the home for itself: stop the daemon first.
+    Checks the log, the index, compactions and archives. Exits with 0 when all is well, else with 1. For --repair, stop
+    the assistant first.
 
     \b
     Example:
@@ -51,8 +52,8 @@ def _repaired(settings: Settings, archives: bool) -> IntegrityReport:
         return _with_archives(stores.verifier.repair(utc_now()), stores.archive.verify_all(remote=archives))
 
 
-def _with_archives(report: IntegrityReport, found: Sequence[IntegrityProblem]) -> IntegrityReport:
-    return replace(report, problems=(*report.problems, *found))
+def _with_archives(report: IntegrityReport, problems: Sequence[IntegrityProblem]) -> IntegrityReport:
+    return replace(report, problems=(*report.problems, *problems))
 
 
 def _as_json(report: IntegrityReport) -> dict[str, object]:
@@ -76,6 +77,6 @@ def _lines(report: IntegrityReport) -> list[str]:
     ]
     if report.redactions:
         forgotten = pluralize(len(report.redactions), "message")
-        lines.append(f"Forgotten on request: {forgotten}; the chain holds around what is gone.")
-    lines += [f"! {p.where}: {p.text}{' (--repair can mend it)' if p.repairable else ''}" for p in report.problems]
+        lines.append(f"Erased on request: {forgotten}; the log is proved without them.")
+    lines += [f"! {p.where}: {p.text}{' (--repair can fix it)' if p.repairable else ''}" for p in report.problems]
     return [*lines, "All is well." if report.ok else f"{pluralize(len(report.problems), 'problem')}."]

@@ -12,13 +12,13 @@ from assistant.settings.home import home_from_environment
 from assistant.settings.secrets import IN_FILE
 from assistant.web.servers import WEB_TOKEN_KEY, create_web_token
 
-_AT_ONCE = "The assistant that runs takes it from now on, and the former no more."
-_HOW = "The web API is off: `assistant config set web.port 8484` has it listen from the next start."
+_AT_ONCE = "The running assistant accepts the new token from now on, and not the old one."
+_HOW = "The web API is off. `assistant config set web.port 8484` turns it on at the next start."
 
 
 @click.group()
 def web() -> None:
-    """The web API: talk with the assistant, and look into it, from other programs. docs/web-api.md tells how.
+    """The web API, for other programs. docs/web-api.md describes it.
 
     \b
     Example:
@@ -28,11 +28,11 @@ def web() -> None:
 
 
 @web.command()
-@click.option("--new", is_flag=True, help="Make another one; the former is not taken any more.")
+@click.option("--new", is_flag=True, help="Make a new one; the old one is no longer accepted.")
 def token(new: bool) -> None:
-    """Print the token that callers show. Whoever has it speaks for you.
+    """Print the token of the web API. Anyone who has it can act as you.
 
-    One is made at the first start with a port, and kept in secrets.toml of the home.
+    It is made at the first start with a port, and stored in secrets.toml of your data folder.
 
     \b
     Example:
@@ -42,12 +42,12 @@ def token(new: bool) -> None:
     if new:
         create_web_token(home_from_environment())
     settings = load_effective_settings()
-    found = settings.values.web.token.get_secret_value()
+    current = settings.values.web.token.get_secret_value()
     if new and settings.origins[WEB_TOKEN_KEY] != IN_FILE:
-        print_remark(f"{settings.origins[WEB_TOKEN_KEY]} has another web.token, which wins over the new one.")
-    if not found:
-        raise UsageError("There is no token yet: one is made at the first start with web.port set, or by --new.")
-    print_text(found)
+        print_remark(f"{settings.origins[WEB_TOKEN_KEY]} has another web.token, which overrides the new one.")
+    if not current:
+        raise UsageError("There is no token yet. It is made at the first start with web.port set, or by --new.")
+    print_text(current)
     if not settings.values.web.port:
         print_remark(_HOW)
     elif new and settings.origins[WEB_TOKEN_KEY] == IN_FILE and is_home_served(settings.home):

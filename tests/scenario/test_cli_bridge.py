@@ -94,7 +94,7 @@ def test_a_bridge_from_its_first_day_to_its_last_beside_a_daemon(home: Home, des
             (told,) = desk.wait_until(lambda texts: len(texts) == 1, STRANGER)
             desk.say(code)
             child.expect("took the test message")
-            child.expect("The assistant that runs serves it")
+            child.expect("The running assistant uses it")
             child.expect(pexpect.EOF)
             child.wait()
             assert child.exitstatus == 0
@@ -130,10 +130,10 @@ def test_ctrl_c_while_it_waits_leaves_a_bridge_that_is_set_up(home: Home, desk: 
     try:
         child.expect("Token .*: $")
         child.sendline(desk.token)
-        child.expect("Write anything to @nocturne_bot on Telegram, from your account there")
-        child.expect("Waiting for it")
+        child.expect("Write anything to @nocturne_bot on Telegram, from your own account")
+        child.expect("Waiting for your message")
         child.sendintr()
-        child.expect("Ended. telegram is set up and stays so; `assistant bridge add telegram` goes on from here")
+        child.expect("Stopped. telegram is set up; `assistant bridge add telegram` continues from here")
         child.expect(pexpect.EOF)
         child.wait()
         assert child.exitstatus == 130
@@ -153,14 +153,14 @@ def test_where_none_runs_the_command_serves_the_home_until_the_test_has_arrived(
     known(home, desk)
     done = run_bridge_command(home, "bridge", "add", "telegram", said=f"{desk.token}\n")
     assert (done.returncode, done.err) == (0, "")
-    assert "`assistant run` or `assistant service install` keeps it running" in done.out
+    assert "start the assistant with `assistant run` or `assistant service install`" in done.out
     assert desk.token not in done.out
     assert TEST_MESSAGE in desk.texts()
     assert stat.S_IMODE(home.secrets.stat().st_mode) == 0o600
     assert desk.token not in home.config.read_text()
     again = run_bridge_command(home, "bridge", "add", "telegram", said="\n")
-    assert "[the one that is set]" in again.out
-    assert "Waiting for it" not in again.out
+    assert "[the current one]" in again.out
+    assert "Waiting for your message" not in again.out
     assert desk.texts().count(TEST_MESSAGE) == 2
     (one,) = json.loads(run_bridge_command(home, "bridge", "list", "--json").out)
     assert (one["state"], one["todo"]) == ("off", "`assistant run`, or `assistant service start`, connects it.")
@@ -178,7 +178,7 @@ def test_a_script_is_told_the_code_and_waits_for_nobody(home: Home, desk: Thread
 def test_a_wrong_token_is_told_and_never_kept(home: Home) -> None:
     before = home.config.read_text()
     done = run_bridge_command(home, "bridge", "add", "telegram", said=f"nonsense\n{WRONG}\nleave\n")
-    assert "That is no token of a bot" in done.out
+    assert "That is not a bot token" in done.out
     assert "does not accept the bot's token" in done.out
     assert (done.returncode, "Nothing was changed." in done.out) == (0, True)
     scripted = run_bridge_command(home, "bridge", "add", "telegram", "--token-stdin", said=WRONG)
@@ -192,7 +192,7 @@ def test_what_cannot_be_tried_may_be_kept_all_the_same(home: Home, desk: Threade
     elsewhere = {"ASSISTANT_TELEGRAM__BASE_URL": "http://127.0.0.1:9"}
     done = run_bridge_command(home, "bridge", "add", "telegram", said=f"{desk.token}\nkeep\n", **elsewhere)
     assert "Telegram cannot be reached." in done.out
-    assert "telegram is set up, untried" in done.out
+    assert "telegram is set up, but not tested" in done.out
     assert load_settings(home, {}).values.telegram.enabled
 
 
@@ -200,11 +200,11 @@ def test_a_token_of_the_environment_is_used_and_not_overwritten(home: Home, desk
     known(home, desk)
     variable = {"ASSISTANT_TELEGRAM__TOKEN": desk.token}
     done = run_bridge_command(home, "bridge", "add", "telegram", **variable)
-    assert "The environment (ASSISTANT_TELEGRAM__TOKEN) has telegram.token: that is used" in done.out
+    assert "The environment (ASSISTANT_TELEGRAM__TOKEN) has telegram.token; it is used" in done.out
     assert (done.returncode, TEST_MESSAGE in desk.texts()) == (0, True)
     assert not home.secrets.exists()
     refused = run_bridge_command(home, "bridge", "add", "telegram", "--token-stdin", said=WRONG, **variable)
-    assert (refused.returncode, "take it away there first" in refused.err) == (2, True)
+    assert (refused.returncode, "remove it there first" in refused.err) == (2, True)
     assert not home.secrets.exists()
 
 
@@ -261,7 +261,7 @@ def test_a_bridge_that_is_not_there_is_told_so(home: Home) -> None:
     for said in ((), ("--yes",)):
         done = run_bridge_command(home, "bridge", "remove", "telegram", *said)
         assert (done.returncode, "is off" in done.out) == (0, False)
-        assert done.err == "telegram is not set up, so that there was none to take away.\n"
+        assert done.err == "telegram is not set up, so nothing was removed.\n"
 
 
 def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:
@@ -285,6 +285,6 @@ def test_a_step_of_the_setup_sets_a_bridge_up(home: Home, desk: ThreadedTelegram
     known(home, desk)
     done = run_bridge_command(home, "setup", "bridge", said=f"telegram\n{desk.token}\n")
     assert (done.returncode, TEST_MESSAGE in desk.texts()) == (0, True)
-    assert "Changed and kept: telegram.token, telegram.enabled." in done.out
+    assert "Saved: telegram.token, telegram.enabled." in done.out
     wrong = run_bridge_command(home, "setup", "bridge", said=f"telegram\n{WRONG}\nleave\n")
-    assert (wrong.returncode, "Left out." in wrong.out) == (0, True)
+    assert (wrong.returncode, "Skipped." in wrong.out) == (0, True)

@@ -12,7 +12,7 @@ import pytest
 from assistant.cli.aihistory.main import aihistory
 from tests.support.command_line import run_daemon, run_in_process
 
-GOES_ON = "goes on with the settings that it had, and so does this; `assistant config edit` mends it."
+GOES_ON = "keeps its last valid settings, and so does this command; `assistant config edit` fixes the file."
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_where_nobody_serves_the_home_who_looks_goes_on_with_what_can_be_read(
     assert (done.returncode, answer in done.out) == (0, True), done
     line = done.err.splitlines()[0]
     assert line.startswith(f"{alone / 'config.toml'}: `") and "(and 1 more)" in line
-    assert line.endswith("What can be read of the settings is used; `assistant config edit` mends it.")
+    assert line.endswith("The other settings are used; `assistant config edit` fixes it.")
 
 
 def test_where_nobody_serves_the_home_a_file_that_is_no_toml_turns_status_red(alone: Path) -> None:

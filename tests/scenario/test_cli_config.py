@@ -78,7 +78,7 @@ def test_a_value_is_set_and_the_comments_stay(home: Home) -> None:
         ("model.fallback", '["openai:x"]', 'model.fallback: ["offline"] (the default) -> ["openai:x"]'),
         ("model.name", "007", 'model.name: "" (the default) -> "007"'),
         ("model.name", 'a"b', 'model.name: "" (the default) -> "a\\"b"'),
-        ("turn.max_steps", "3", "Nothing is different."),
+        ("turn.max_steps", "3", "Nothing changed."),
     ],
 )
 def test_every_kind_of_value_is_set_and_the_change_is_told(home: Home, key: str, value: str, told: str) -> None:
@@ -134,13 +134,13 @@ def test_a_file_with_two_problems_is_mended_one_by_one_and_gets_no_third(home: H
 
 def test_unset_takes_a_key_out_and_its_default_holds(home: Home) -> None:
     assert config(home, "unset", "context.target").out == "context.target: 0.2 -> 0.3 (the default)\n"
-    assert config(home, "unset", "context.target").out == "Nothing is different.\n"
+    assert config(home, "unset", "context.target").out == "Nothing changed.\n"
     assert "# mine\n[context]\n# less is more\n" in home.config.read_text()
 
 
 def test_a_variable_that_wins_is_told(home: Home) -> None:
     done = config(home, "set", "context.target", "0.25", ASSISTANT_CONTEXT__TARGET="0.4")
-    assert "ASSISTANT_CONTEXT__TARGET wins over config.toml" in done.err
+    assert "ASSISTANT_CONTEXT__TARGET overrides config.toml" in done.err
     found = json.loads(config(home, "get", "context.target", "--json", ASSISTANT_CONTEXT__TARGET="0.4").out)
     assert (found["value"], found["origin"]) == ("0.4", "ASSISTANT_CONTEXT__TARGET")
 
@@ -173,7 +173,7 @@ def test_nonsense_never_replaces_the_file_and_editing_goes_on_where_it_was(home:
 
 def test_an_editor_that_changes_nothing_changes_nothing(home: Home) -> None:
     done = edited(home, "not there=>x")
-    assert (done.returncode, done.out, home.config.read_text()) == (0, "Nothing is different.\n", TEXT)
+    assert (done.returncode, done.out, home.config.read_text()) == (0, "Nothing changed.\n", TEXT)
 
 
 # --- secrets
@@ -189,7 +189,7 @@ def test_a_secret_is_not_taken_from_the_command_line(home: Home, key: str) -> No
 
 def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> None:
     done = _put(home, "anthropic_api_key", SECRET)
-    assert done.out == "ANTHROPIC_API_KEY is in secrets.toml of the home, for your eyes only (0600).\n"
+    assert done.out == "ANTHROPIC_API_KEY is in secrets.toml of your data folder, readable by you alone (0600).\n"
     assert load_settings(home, {}).anthropic_key.get_secret_value() == SECRET
     listed = config(home, "secret", "list")
     assert "ANTHROPIC_API_KEY    secrets.toml\n" in listed.out
@@ -213,9 +213,9 @@ def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> N
 def test_beside_a_daemon_it_is_told_when_a_change_holds_and_nonsense_turns_status_red(home: Home) -> None:
     with run_daemon(home.path):
         assert "within half a minute" in config(home, "set", "budget.daily_usd", "2").err
-        assert "started again" in config(home, "set", "context.target", "0.3").err
+        assert "after a restart" in config(home, "set", "context.target", "0.3").err
         assert "within half a minute" in _put(home, "web.token", SECRET * 3).err
-        assert "started again" in _put(home, "ANTHROPIC_API_KEY", SECRET).err
+        assert "after a restart" in _put(home, "ANTHROPIC_API_KEY", SECRET).err
         status = run_in_process(home.path, "status")
         assert (status.returncode, status.err) == (0, "")
         assert "take effect at the next start: context.target" in status.out

@@ -34,7 +34,7 @@ def test_a_question_attaches_to_the_daemon_and_stop_ends_it(tmp_path: Path) -> N
         assert (stopped.returncode, stopped.err) == (0, f"Stopped process {running.process.pid}.\n")
         assert running.process.wait(TIMEOUT_SECONDS) == 0
     assert not (home / "run" / "control.sock").exists()
-    assert run_in_process(home, "stop").err == "Nothing serves this home.\n"
+    assert run_in_process(home, "stop").err == "The assistant is not running.\n"
 
 
 def test_a_second_daemon_is_refused_in_one_line_that_names_the_first(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_status_is_red_where_nobody_runs_and_a_message_waits(tmp_path: Path) -> 
         db.execute("UPDATE inbox SET state = 'accepted'")
     done = run_in_process(tmp_path / "home", "status")
     assert done.returncode == 1
-    assert "in 1 conversation a message waits for its answer. `assistant run` gives it." in done.out
+    assert "in 1 conversation a message waits for an answer. Start `assistant run`." in done.out
 
 
 def test_status_is_red_and_exits_with_1_when_a_delivery_is_uncertain(home: Path, tmp_path: Path) -> None:
@@ -234,5 +234,5 @@ def test_following_prints_what_is_said_meanwhile(tmp_path: Path) -> None:
 def test_a_database_that_is_gone_beside_its_log_is_told_with_what_brings_it_back(home: Path, tmp_path: Path) -> None:
     copy = tmp_path / "home"
     shutil.copytree(home, copy, ignore=shutil.ignore_patterns("script.db*", "run"))
-    assert "nothing that was said is lost" in one_line_error(run_in_process(copy, "status"))
+    assert "so nothing is lost" in one_line_error(run_in_process(copy, "status"))
     assert "drawer" in run_assistant(copy, "chat", "-m", "where is the passport?").out

@@ -77,7 +77,7 @@ def test_a_conversation_is_exported_whole_as_markdown_or_json_lines(home: Path, 
     text = file.read_text()
     assert text.startswith("# main, number 1\n") and text.count("\n## ") == 8 and "question 0" in text
     again = run_in_process(home, "sessions", "export", "main", "-o", str(file))
-    assert again.returncode == 1 and "is there already" in one_line_error(again)
+    assert again.returncode == 1 and "exists already" in one_line_error(again)
     lines = run_in_process(home, "sessions", "export", "main", "--format", "jsonl").out.splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["resume", "message", "message"]
 

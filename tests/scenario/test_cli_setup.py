@@ -94,7 +94,7 @@ def test_a_wrong_key_is_told_and_asked_again_and_never_kept(home: Home, server: 
     said = ["1", WRONG, "", "again", "1", server.key, ""]
     done = setup(home, "model", said=said, ANTHROPIC_BASE_URL=server.url)
     assert "refuses the key or the account" in done.out
-    assert "Is the key right" in done.out
+    assert "Is the key correct" in done.out
     assert "Your message is kept" not in done.out
     assert done.returncode == 0
     assert WRONG not in done.out + done.err + home.secrets.read_text()
@@ -106,8 +106,8 @@ def test_a_model_that_nobody_knows_is_told_and_everything_left_as_it_was(home: H
     said = ["anthropic", server.key, "claude-nine", "leave"]
     done = setup(home, "model", said=said, ANTHROPIC_BASE_URL=server.url)
     assert "claude-nine" in done.out
-    assert "Is the model spelled as the provider spells it?" in done.out
-    assert "Left out." in done.out
+    assert "Is the name of the model correct?" in done.out
+    assert "Skipped." in done.out
     assert "Nothing was changed." in done.out
     assert not home.secrets.exists()
     assert not home.config.exists()
@@ -117,7 +117,7 @@ def test_without_a_network_the_answers_may_be_kept_all_the_same(home: Home) -> N
     said = ["openai", "http://127.0.0.1:9/v1", "", "local-1", "keep"]
     done = setup(home, "model", said=said)
     assert "127.0.0.1:9 cannot be reached" in done.out
-    assert "Is the address right" in done.out
+    assert "Is the address correct" in done.out
     settings = load_settings(home, {})
     assert (settings.provider, settings.openai_url) == ("openai", "http://127.0.0.1:9/v1")
     assert settings.values.model.name == "local-1"
@@ -142,8 +142,8 @@ def test_an_address_and_the_first_model_that_it_lists(home: Home, server: Strict
     assert (settings.provider, settings.openai_url) == ("openai", f"{server.url}/v1")
     assert settings.origins["model.name"] == "default.toml"
     again = setup(home, "model", said=["", "", "", ""])
-    assert f"At which address? [{server.url}/v1]" in again.out
-    assert "Key (it is not shown) [the one that is set]" in again.out
+    assert f"Address of the server? [{server.url}/v1]" in again.out
+    assert "Key (not shown) [the current one]" in again.out
     assert "Nothing was changed." in again.out
 
 
@@ -165,7 +165,7 @@ def test_a_key_in_config_toml_makes_way_for_the_new_one(home: Home, server: Stri
 def test_a_variable_that_would_win_over_the_new_key_is_told(home: Home, server: StrictServer) -> None:
     variables = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": WRONG}
     done = setup(home, "model", said=["", server.key, ""], **variables)
-    assert "The environment has another ANTHROPIC_API_KEY, which wins over this one." in done.err
+    assert "The environment has another ANTHROPIC_API_KEY, which overrides this one." in done.err
 
 
 def test_with_a_keyring_the_key_is_not_in_the_home(home: Home, server: StrictServer) -> None:
@@ -180,7 +180,7 @@ def test_beside_a_daemon_the_answer_is_counted_in_its_books(home: Home, server: 
     with run_daemon(home.path):
         done = setup(home, "model", said=["1", server.key, ""], ANTHROPIC_BASE_URL=server.url)
         assert "It answers: ok" in done.out
-        assert "started again" in done.out
+        assert "after a restart" in done.out
 
 
 # --- the rest
@@ -193,8 +193,8 @@ def test_names_go_into_the_persona_and_what_was_written_there_stays(home: Home) 
     assert text.endswith("The person you work for is called Ada.\nThey want you to be: dry, and patient.\n")
     home.persona.write_text(text + "You like trains.\n")
     done = setup(home, "persona", said=["", "Nocturne", ""])
-    assert "What are you called? [Ada]" in done.out
-    assert "What shall it be called? [Hal]" in done.out
+    assert "What is your name? [Ada]" in done.out
+    assert "What is the assistant's name? [Hal]" in done.out
     assert home.persona.read_text() == text.replace("Hal", "Nocturne") + "You like trains.\n"
     assert stat.S_IMODE(home.persona.stat().st_mode) == 0o600
 
@@ -209,7 +209,7 @@ def test_what_cannot_be_used_is_told_and_asked_again(home: Home) -> None:
 
 def test_enter_changes_nothing_and_a_hyphen_leaves_a_step_out(home: Home) -> None:
     done = setup(home, said=["-", "-", "", "", "", "", "", "no"])
-    assert (done.returncode, done.out.count("Left out.")) == (0, 2)
+    assert (done.returncode, done.out.count("Skipped.")) == (0, 2)
     assert "Nothing was changed." in done.out
     assert "Next: `assistant chat`" in done.out
     assert not home.config.exists()
@@ -217,20 +217,23 @@ def test_enter_changes_nothing_and_a_hyphen_leaves_a_step_out(home: Home) -> Non
 
 @pytest.mark.parametrize(
     ("said", "told"),
-    [(["", ""], "Nothing was changed.\nThe assistant runs"), (["2", ""], "budget.daily_usd.\nThe assistant that runs")],
+    [
+        (["", ""], "Nothing was changed.\nThe assistant is running"),
+        (["2", ""], "budget.daily_usd.\nThe running assistant"),
+    ],
 )
 def test_beside_a_daemon_a_budget_needs_no_restart(home: Home, said: list[str], told: str) -> None:
     home.path.mkdir()
     with home_lock(home):
         done = setup(home, "budget", said=said)
-    assert told in done.out and "started again" not in done.out
+    assert told in done.out and "after a restart" not in done.out
 
 
 def test_answers_that_end_keep_what_was_answered(home: Home) -> None:
     done = setup(home, said=["offline", "Ada", "", "", "Europe/Oslo"])
     assert done.returncode == 130
-    assert "Ended. Changed and kept: model.provider, PERSONA.md, home.timezone." in done.out
-    assert "`assistant setup time` goes on from here" in done.out
+    assert "Stopped. Saved: model.provider, PERSONA.md, home.timezone." in done.out
+    assert "`assistant setup time` continues from here" in done.out
     assert load_settings(home, {}).values.home.timezone == "Europe/Oslo"
 
 
@@ -273,18 +276,18 @@ def test_at_a_terminal_a_key_is_not_echoed_and_ctrl_c_keeps_what_was_answered(ho
     try:
         seen = ""
         for asked, answer in (
-            ("Who answers", "1"),
+            ("Which provider", "1"),
             ("Key", server.key),
             ("Which model", ""),
-            ("are you called", "Ada"),
+            ("is your name", "Ada"),
         ):
             child.expect(f"{asked}.*: $")
             seen += child.before + child.after
             child.sendline(answer)
-        child.expect("shall it be called")
+        child.expect("assistant's name")
         seen += child.before
         child.sendintr()
-        child.expect(re.escape("Ended. Changed and kept: ANTHROPIC_API_KEY, model.provider"))
+        child.expect(re.escape("Stopped. Saved: ANTHROPIC_API_KEY, model.provider"))
         child.expect(pexpect.EOF)
         child.wait()
         assert child.exitstatus == 130

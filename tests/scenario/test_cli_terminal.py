@@ -120,7 +120,7 @@ def test_a_terminal_whose_daemon_restarts_goes_on(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with run_daemon(home) as running, terminal(home, "chat") as child:
         running.kill()
-        child.expect("connection to the assistant is lost")
+        child.expect("onnection to the assistant lost")
         child.send("remember that the fuse is green\r")
         child.expect("kept here")
         with run_daemon(home):

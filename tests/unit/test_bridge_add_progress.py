@@ -82,14 +82,14 @@ async def test_one_that_is_paused_goes_on(capsys: pytest.CaptureFixture[str]) ->
 
 
 async def test_one_that_does_not_connect_in_time_is_set_up_all_the_same() -> None:
-    with pytest.raises(AssistantError, match=r"telegram is set up, but not connected yet.*goes on from here"):
+    with pytest.raises(AssistantError, match=r"telegram is set up, but not connected yet.*continues from here"):
         await wait_until_connected(BridgeSetupLink(("failing", REFUSED)), "telegram", within=0)
 
 
 async def test_a_code_that_others_locked_is_waited_for_no_longer(settings: Settings, stores: Stores) -> None:
     build_pairing(settings, stores).offer_link("telegram", utc_now())
     stores.pairings.record_wrong_code(stores.pairings.pending_pairings(utc_now()), limit=1)
-    with pytest.raises(AssistantError, match="wrong codes, so that yours is locked"):
+    with pytest.raises(AssistantError, match="wrong codes, so your code is locked"):
         await wait_until_owner_known(BridgeSetupLink(("connected", "")), stores, "telegram", None)
 
 

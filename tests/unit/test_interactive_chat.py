@@ -216,7 +216,7 @@ async def test_what_was_typed_while_the_daemon_is_away_is_sent_when_it_is_back_u
         chat.link.deliver("reply:t1", "kept and answered")
         await chat.confirmed("reply:t1")
     assert [text for _, text in chat.link.said] == ["keep this"]
-    assert "connection to the assistant is lost" in chat.text
+    assert "onnection to the assistant lost" in chat.text
 
 
 async def test_what_is_refused_is_told_and_not_sent_again(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ async def test_leaving_while_the_daemon_is_away_names_what_was_not_sent(tmp_path
         chat.link.away = True
         chat.keys.send_text("never arrives" + ENTER)
         await chat.printed("kept here")
-    assert "Not sent, because the daemon was away: never arrives" in chat.text
+    assert "Not sent, because the assistant was not reachable: never arrives" in chat.text
 
 
 async def test_what_is_being_sent_while_the_person_leaves_is_sent_to_the_end(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ async def test_what_is_said_at_another_terminal_is_announced_as_such(tmp_path: P
         chat.link.turn("t1", "started")
         chat.link.deliver("reply:t1", "an answer for them", inbox_id=77)
         await chat.confirmed("reply:t1")
-    assert chat.text.index("To what was said elsewhere:") < chat.text.index("an answer for them")
+    assert chat.text.index("In reply to a message from elsewhere:") < chat.text.index("an answer for them")
 
 
 async def test_alt_enter_makes_a_new_line_and_a_paste_keeps_its_lines(tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ async def test_a_draft_that_stood_on_the_screen_is_withdrawn_in_words(tmp_path: 
         chat.link.turn("t1", "answered")
         chat.link.deliver("reply:t1", "found it")
         await chat.confirmed("reply:t1")
-    assert chat.text.index("one guess") < chat.text.index("begins anew") < chat.text.index("found it")
+    assert chat.text.index("one guess") < chat.text.index("starts again") < chat.text.index("found it")
     assert chat.text.count("found it") == 1
 
 

@@ -60,7 +60,7 @@ def test_an_install_writes_enables_and_may_be_repeated(placed: ServiceDefinition
     assert placed.file.read_text() == placed.text
     assert program.asked == ["systemctl --user daemon-reload", "systemctl --user enable nocturne"]
     assert not install_service(placed, manager, force=False, tell=told)
-    assert told == [f"Wrote {placed.file}.", f"{placed.file} is as it should be."]
+    assert told == [f"Wrote {placed.file}.", f"{placed.file} is up to date."]
 
 
 def test_a_unit_of_an_earlier_version_is_brought_up_to_date_and_the_difference_shown(
@@ -83,7 +83,7 @@ def test_what_a_person_changed_is_not_overwritten_unless_forced_and_then_kept(pl
     install_service(placed, manager, force=False, tell=told)
     mine = placed.text.replace("RestartSec=15", "RestartSec=1")
     placed.file.write_text(mine)
-    with pytest.raises(UsageError, match="was changed by hand, and was not overwritten"):
+    with pytest.raises(UsageError, match="was changed manually, and was not overwritten"):
         install_service(placed, manager, force=False, tell=told)
     assert "-RestartSec=1\n+RestartSec=15" in told[-1]
     assert placed.file.read_text() == mine
@@ -104,7 +104,7 @@ def test_an_uninstall_ends_the_service_and_leaves_the_home(placed: ServiceDefini
     assert not placed.file.exists()
     assert placed.home.path.is_dir()
     remove_service(placed, manager, force=False, tell=told)
-    assert told[-1].endswith("nothing was installed.")
+    assert told[-1].endswith("the service is not installed.")
 
 
 def test_a_manager_that_refuses_is_quoted(placed: ServiceDefinition) -> None:
@@ -176,7 +176,7 @@ def test_without_a_manager_one_line_tells_and_print_still_works(tmp_path: Path) 
         for verb in ("install", "uninstall", "start", "stop", "restart", "status", "logs"):
             done = run_in_process(home, "service", verb)
             assert done.returncode == 1
-            assert "`assistant run` serves in the foreground" in one_line_error(done)
+            assert "`assistant run` runs it in the foreground" in one_line_error(done)
     unit = run_in_process(home, "service", "print", "--systemd")
     assert (unit.returncode, unit.err) == (0, "")
     assert f'Environment="ASSISTANT_HOME={home}"' in unit.out
@@ -198,7 +198,7 @@ def test_the_seconds_of_a_unit_come_from_the_settings(tmp_path: Path) -> None:
 def test_a_name_that_is_no_files_name_is_refused(name: str, tmp_path: Path) -> None:
     done = run_in_process(tmp_path / "home", "service", "--name", name, "print")
     assert done.returncode == 2
-    assert "is no name for a service" in one_line_error(done)
+    assert "is not a service name" in one_line_error(done)
 
 
 def test_a_program_that_the_services_user_cannot_reach_is_refused(tmp_path: Path) -> None:

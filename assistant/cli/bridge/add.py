@@ -1,4 +1,4 @@
-"""`assistant bridge add`: what is needed is asked and tried, then kept, then followed until a message has arrived.
+"""`assistant bridge add`: asks for what is needed, tries it, keeps it, and waits until a test message has arrived.
 
 Following: the bridge connects, the owner's account there becomes known, a test message goes out. All of it is asked
 of whoever serves the home: the daemon, or, where none runs, this process for as long as it takes. What was reached
@@ -37,27 +37,27 @@ from assistant.wire.stores import Stores
 
 _AFTER = {
     "again": "answer again",
-    "keep": "keep the answers as they are, to be tried again by itself",
-    "leave": "leave everything as it was",
+    "keep": "keep the answers; they are tried again automatically",
+    "leave": "change nothing",
 }
 
 
 def add_bridge(home: Home, name: str, given: BridgeOptions, *, waits: bool) -> bool:
-    """Set a bridge up; whether that came to its end, rather than to Ctrl-C. Raises as `set_up` does."""
+    """Set a bridge up. Returns False after Ctrl-C. Raises as `set_up_bridge` does."""
     kept: list[str] = []
     try:
         set_up_bridge(home, name, given, kept, waits=waits)
     except StepSkipped:
-        print_text("Left out. Nothing was changed.")
+        print_text("Skipped. Nothing was changed.")
     except (click.Abort, KeyboardInterrupt):
-        left = f"{name} is set up and stays so; `assistant bridge add {name}` goes on from here."
-        print_text(f"\nEnded. {left if kept else 'Nothing was changed.'}")
+        left = f"{name} is set up; `assistant bridge add {name}` continues from here."
+        print_text(f"\nStopped. {left if kept else 'Nothing was changed.'}")
         return False
     return True
 
 
 def set_up_bridge(home: Home, name: str, given: BridgeOptions, kept: list[str], *, waits: bool) -> None:
-    """Ask, try, keep, and follow; `kept` is added to as soon as things are kept. Raises `LeftOut`, `click.Abort`,
+    """Ask, try, keep, and follow; `kept` is added to as soon as things are kept. Raises `StepSkipped`, `click.Abort`,
     `BridgeError`, `SettingsError`, `UsageError`, `StoreError`."""
     answers, account = _answered(home, name, given)
     kept += save_bridge_answers(home, name, answers, in_file=given.in_file)
@@ -65,7 +65,7 @@ def set_up_bridge(home: Home, name: str, given: BridgeOptions, kept: list[str], 
     if answers.anew:
         run_once(settings, ["bridge", "anew", name], creates_home=True)
     if not account:
-        print_text(f"{name} is set up, untried. `assistant bridge add {name}` goes on from here.")
+        print_text(f"{name} is set up, but not tested. `assistant bridge add {name}` continues from here.")
     elif waits:
         run_with_signals(follow_bridge_setup(settings, name, account, answers))
     else:
@@ -97,15 +97,15 @@ def _answered(home: Home, name: str, given: BridgeOptions) -> tuple[BridgeAnswer
 _MOST_SECONDS = 300.0
 _CONNECTS_WITHIN = 60.0
 _LOOK_EVERY = 0.25
-# Of so many looks at what is known, one asks the daemon how the bridge is.
+# Every so many looks at the stores, the daemon is asked how the bridge is.
 _ASKED_EVERY = 8
 _TO_WRITE = {
-    "telegram": "Write anything to {account} on Telegram, from your account there.",
-    "matrix": "Invite {account} to a chat for two, from your account there, and write anything once it has come.",
+    "telegram": "Write anything to {account} on Telegram, from your own account.",
+    "matrix": "Invite {account} to a direct chat from your own account, and write anything when it has joined.",
 }
 # Where another account of the assistant's is written to at another place.
 _ELSEWHERE = ("matrix",)
-_GO_ON = "`assistant bridge add {name}` goes on from here"
+_GO_ON = "`assistant bridge add {name}` continues from here"
 
 
 async def follow_bridge_setup(settings: Settings, name: str, account: str, answers: BridgeAnswers) -> None:
@@ -120,11 +120,9 @@ async def follow_bridge_setup(settings: Settings, name: str, account: str, answe
         await _known(link, settings, name, account, anew=answers.anew)
         print_text(await _run(link, "bridge", "test", name))
     if inside:
-        print_text(
-            "Set up. This command served it meanwhile: `assistant run` or `assistant service install` keeps it running."
-        )
+        print_text("Set up. Now start the assistant with `assistant run` or `assistant service install`.")
     else:
-        print_text("Set up. The assistant that runs serves it.")
+        print_text("Set up. The running assistant uses it.")
 
 
 async def print_link_code(settings: Settings, name: str, account: str, answers: BridgeAnswers) -> None:
@@ -139,7 +137,7 @@ async def print_link_code(settings: Settings, name: str, account: str, answers: 
     if inside:
         print_text(f"Set up. `assistant run` or `assistant service start` connects {name}.")
     else:
-        print_text("Set up. The assistant that runs connects it.")
+        print_text("Set up. The running assistant connects it.")
 
 
 def _noting(how: LocalLinkFactory, noted: list[bool]) -> LocalLinkFactory:
@@ -181,8 +179,8 @@ async def wait_until_connected(link: Link, name: str, within: float = _CONNECTS_
                 await asyncio.sleep(_LOOK_EVERY)
     except TimeoutError:
         raise AssistantError(
-            f"{name} is set up, but not connected yet. It is retried automatically; `assistant bridge list` tells how "
-            f"it is, and {_GO_ON.format(name=name)}."
+            f"{name} is set up, but not connected yet. It is tried again automatically; `assistant bridge list` "
+            f"shows its state, and {_GO_ON.format(name=name)}."
         ) from None
 
 
@@ -195,16 +193,16 @@ async def _known(link: Link, settings: Settings, name: str, account: str, *, ane
         print_text(await _what_to_send(link, stores, name, account))
         if before is not None and name not in _ELSEWHERE:
             return
-        print_text("Waiting for it ...")
+        print_text("Waiting for your message ...")
         minutes = settings.values.people.pairing_minutes
         try:
             async with asyncio.timeout(minutes * 60):
                 await wait_until_owner_known(link, stores, name, before)
         except TimeoutError:
             raise AssistantError(
-                f"Nothing came from you within {minutes:g} minutes. {name} is set up; {_GO_ON.format(name=name)}."
+                f"No message from you arrived within {minutes:g} minutes. {name} is set up; {_GO_ON.format(name=name)}."
             ) from None
-    print_text(f"You are known on {name} now.")
+    print_text(f"Your account on {name} is linked.")
 
 
 async def _what_to_send(link: Link, stores: Stores, name: str, account: str) -> str:
@@ -228,7 +226,7 @@ async def wait_until_owner_known(link: Link, stores: Stores, name: str, before: 
         codes = [one for one in stores.pairings.pending_pairings(utc_now()) if (one.kind, one.bridge) == ("link", name)]
         if codes and all(one.locked for one in codes):
             raise AssistantError(
-                f"Somebody sent wrong codes, so that yours is locked. {name} is set up; {_GO_ON.format(name=name)}."
+                f"Someone sent wrong codes, so your code is locked. {name} is set up; {_GO_ON.format(name=name)}."
             )
         looks += 1
         if looks % _ASKED_EVERY == 0:

@@ -1,5 +1,5 @@
-"""`assistant bridge`: the networks over which the assistant is reached, set up, looked at, tested and taken away. How
-they are is asked of the daemon that runs them, else read from what is kept.
+"""`assistant bridge list`, `add` and `remove`: setting bridges up. Their state comes from the daemon, else from the
+stores.
 """
 
 from __future__ import annotations
@@ -51,15 +51,17 @@ def list_(json_out: bool) -> None:
 
 @click.command()
 @_name
-@click.option("--token-stdin", is_flag=True, help="Read the token from standard input, and ask nothing.")
-@click.option("--password-stdin", is_flag=True, help="Matrix: read the account's password from standard input instead.")
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input; ask nothing.")
+@click.option("--password-stdin", is_flag=True, help="Matrix: read the password from standard input instead.")
 @click.option(
     "--user", default="", metavar="ACCOUNT", help="Matrix: the assistant's account, as in @nocturne:example.org."
 )
-@click.option("--homeserver", default="", metavar="URL", help="Matrix: where it is; found by the account without it.")
-@click.option("--owner", default="", metavar="ACCOUNT", help="Your own account there, so that no code has to tell.")
-@click.option("--file", "in_file", is_flag=True, help="Keep the token in secrets.toml of the home, not in the keyring.")
-@click.option("--no-wait", is_flag=True, help="Set it up, print the code for your account, and do not wait for it.")
+@click.option(
+    "--homeserver", default="", metavar="URL", help="Matrix: its homeserver; found by the account if left out."
+)
+@click.option("--owner", default="", metavar="ACCOUNT", help="Your own account there, instead of a code.")
+@click.option("--file", "in_file", is_flag=True, help="Store the token in secrets.toml, not in the keyring.")
+@click.option("--no-wait", is_flag=True, help="Print the code for your account, and do not wait for it.")
 @click.pass_context
 def add(
     context: click.Context,
@@ -72,11 +74,11 @@ def add(
     in_file: bool,
     no_wait: bool,
 ) -> None:
-    """Set up the bridge NAME, make your account there yours, and send you a test message.
+    """Set up the bridge NAME, link your account there, and send a test message.
 
-    What you answer is tried before anything is kept. It can be said again at any time: what is set already stands in
-    brackets, and what is done already is not asked for again. A secret is never an argument: it is asked for without
-    echo, or read from standard input.
+    Your answers are tried before anything is saved. You can run it again at any time: current values are shown in
+    brackets, and finished steps are skipped. A secret is never an argument: you type it without echo, or it is read
+    from standard input.
 
     \b
     Example:
@@ -91,17 +93,18 @@ def add(
         secret if token_stdin else "", secret if password_stdin else "", user, homeserver, owner, in_file
     )
     configure_logging("error")
-    from assistant.cli.bridge.add import add_bridge
+    from assistant.cli.bridge.add import add_bridge  # the networks are loaded where one is set up
 
-    adding = add_bridge
-    context.exit(0 if adding(home_from_environment(), name, answers, waits=not no_wait) else EXIT_INTERRUPTED)
+    context.exit(0 if add_bridge(home_from_environment(), name, answers, waits=not no_wait) else EXIT_INTERRUPTED)
 
 
 @click.command()
 @_name
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(name: str, yes: bool) -> None:
-    """Take NAME away: its token and its settings. What was said there stays, and what waits for you comes here.
+    """Remove a bridge, with its token and settings. Conversations stay.
+
+    Messages to you that were not sent yet appear in the terminal.
 
     \b
     Example:
@@ -110,7 +113,7 @@ def remove(name: str, yes: bool) -> None:
     """
     settings = load_settings()
     there = has_bridge_settings(settings, name)
-    if there and not yes and not confirm_or_report(f"Take {name} away, with its token? What was said there stays."):
+    if there and not yes and not confirm_or_report(f"Remove {name}, with its token? Conversations stay."):
         raise click.Abort
     configure_logging("error")
     remove_bridge(settings, name)
@@ -123,7 +126,7 @@ def _read() -> str:
     """One secret of standard input. Raises `UsageError` where there is none."""
     text = sys.stdin.read().strip() if sys.stdin is not None else ""
     if not text or len(text.splitlines()) != 1:
-        raise UsageError("Standard input has to be the secret, one line and nothing else. Nothing was changed.")
+        raise UsageError("Standard input must contain the secret, in one line. Nothing was changed.")
     return text
 
 
@@ -144,18 +147,18 @@ async def _of_the_daemon(settings: Settings) -> list[BridgeStatus]:
 def _as_kept(settings: Settings, starting: bool) -> list[BridgeStatus]:
     """Nobody runs them; `starting`: somebody is about to."""
     names = [name for name in NETWORK_NAMES if getattr(settings.values, name).enabled]
-    found = [BridgeStatus(name, "connecting" if starting else "off", _account(settings, name)) for name in names]
-    if not found or not (settings.home.path / "script.db").exists():
-        return found
+    statuses = [BridgeStatus(name, "connecting" if starting else "off", _account(settings, name)) for name in names]
+    if not statuses or not (settings.home.path / "script.db").exists():
+        return statuses
     with open_home_stores(settings) as stores:
         waiting = stores.deliveries.count_open_by_bridge()
         return [
             replace(
-                one,
-                state="paused" if stores.bridge_states.is_paused(one.name) else one.state,
-                waiting=waiting.get(one.name, 0),
+                status,
+                state="paused" if stores.bridge_states.is_paused(status.name) else status.state,
+                waiting=waiting.get(status.name, 0),
             )
-            for one in found
+            for status in statuses
         ]
 
 

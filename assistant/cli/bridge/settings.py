@@ -33,16 +33,16 @@ from assistant.store.home.secrets import HomeSecretStore
 
 _OURS = ("default.toml", IN_FILE, IN_KEYRING)
 _BOTFATHER = (
-    "A bot of your own talks for the assistant. In Telegram, write /newbot to @BotFather, choose its names, and copy "
-    "the token that it answers with."
+    "The assistant talks through a bot of your own. In Telegram, send /newbot to @BotFather, choose names, and copy "
+    "the token from its reply."
 )
 _ACCOUNT = (
-    "The assistant needs an account of its own on a Matrix homeserver: register one there, as for a person, and not "
-    "with your own account."
+    "The assistant needs its own account on a Matrix homeserver. Register one there as for a person; do not use your "
+    "own account."
 )
 _LOGINS = {
-    "password": "its password, used once for a device of its own, and not kept",
-    "token": "an access token of a device that was made for it",
+    "password": "its password; used once to add a device, and not stored",
+    "token": "an access token of a device that you added for it",
 }
 
 
@@ -76,12 +76,14 @@ class BridgeAnswers:
 
 
 def ask_bridge_answers(name: str, home: Home, settings: Settings, given: BridgeOptions) -> BridgeAnswers:
-    """Raises `LeftOut`, `click.Abort`, `UsageError`, `BridgeError`."""
+    """Raises `StepSkipped`, `click.Abort`, `UsageError`, `BridgeError`."""
     place = _elsewhere(name, settings)
     if place and not given.is_interactive:
-        raise UsageError(f"{place} has {name}.token, and it wins. Nothing was changed; take it away there first.")
+        raise UsageError(
+            f"{place} has {name}.token, which overrides this one. Nothing was changed; remove it there first."
+        )
     if place:
-        print_text(f"{place} has {name}.token: that is used, and is not changed.")
+        print_text(f"{place} has {name}.token; it is used and stays as it is.")
     match name:
         case "telegram":
             return _telegram(settings, given, fixed=bool(place))
@@ -113,9 +115,7 @@ def _telegram(settings: Settings, given: BridgeOptions, *, fixed: bool) -> Bridg
         token = use(given.token)
     else:
         print_text(_BOTFATHER)
-        token = prompt_until_valid(
-            "Token (it is not shown)", "", use, shown="the one that is set" if known else "", secret=True
-        )
+        token = prompt_until_valid("Token (not shown)", "", use, shown="the current one" if known else "", secret=True)
     return BridgeAnswers(
         token=token, anew=bool(known and token) and _bot_of(known) != _bot_of(token), owner=given.owner
     )
@@ -123,7 +123,7 @@ def _telegram(settings: Settings, given: BridgeOptions, *, fixed: bool) -> Bridg
 
 def _bot_token(text: str) -> str:
     if not re.fullmatch(r"\d+:\S+", text):
-        raise UsageError("That is no token of a bot: it is a number, a colon, and letters. @BotFather gives it.")
+        raise UsageError("That is not a bot token. It looks like 123456:ABC-def; @BotFather sends it.")
     return text
 
 
@@ -199,21 +199,21 @@ def _login(homeserver: str, user: str, given: BridgeOptions, *, is_set: bool) ->
         return asyncio.run(bridge_setup.matrix_login(homeserver, user, given.password))
     if given.token:
         return asyncio.run(bridge_setup.find_matrix_device(homeserver, user, given.token))
-    choices = {**({"set": "as it does already"} if is_set else {}), **_LOGINS}
+    choices = {**({"set": "as now"} if is_set else {}), **_LOGINS}
     match prompt_choice("How does it log in?", choices, next(iter(choices))):
         case "set":
             return None
         case "password":
-            password = prompt_until_valid("Password (it is not shown, and not kept)", "", _needed, secret=True)
+            password = prompt_until_valid("Password (not shown, not stored)", "", _needed, secret=True)
             return asyncio.run(bridge_setup.matrix_login(homeserver, user, password))
         case _:
-            token = prompt_until_valid("Access token (it is not shown)", "", _needed, secret=True)
+            token = prompt_until_valid("Access token (not shown)", "", _needed, secret=True)
             return asyncio.run(bridge_setup.find_matrix_device(homeserver, user, token))
 
 
 def _needed(answer: str) -> str:
     if not answer:
-        raise UsageError("It cannot be empty; - leaves this out.")
+        raise UsageError("It cannot be empty; - skips this.")
     return answer
 
 
@@ -267,14 +267,14 @@ def remove_bridge(settings: Settings, name: str) -> None:
         print_text(f"{key} was removed.")
     left = load_settings(home)
     if getattr(left.values, name).enabled:
-        raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; take that away too.")
+        raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; remove that too.")
     if (home.path / "script.db").exists():
         # Also where nothing was kept: an earlier removal may have been cut off before this.
         print_text(run_once(left, ["bridge", "remove", name]).text)
     if not done and not had_secret:
-        print_remark(f"{name} is not set up, so that there was none to take away.")
+        print_remark(f"{name} is not set up, so nothing was removed.")
         return
-    print_text(f"{name} is off. Your account there stays yours; `assistant people unlink` takes it from you.")
+    print_text(f"{name} is removed. Your account there stays linked; `assistant people unlink` unlinks it.")
 
 
 def _told(home: Home, done: list[SettingChange]) -> list[str]:

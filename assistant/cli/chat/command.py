@@ -41,19 +41,17 @@ _TRIES = 3
 
 
 @click.command()
+@click.option("-m", "--message", metavar="TEXT", help="Ask one thing and print the answer; - reads standard input.")
 @click.option(
-    "-m", "--message", metavar="TEXT", help="Ask this one thing and print the answer; - reads all of the input."
-)
-@click.option(
-    "--json", "json_out", is_flag=True, help="Print the answer as JSON: reply, session, turn, model, usage, pressure."
+    "--json", "json_out", is_flag=True, help="Print the answer as JSON, with its cost and how full the context is."
 )
 @click.option("--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation to talk in.")
 @click.pass_context
 def chat(context: click.Context, message: str | None, json_out: bool, session: str) -> None:
     """Talk to the assistant.
 
-    Attaches to the running daemon; without one it serves the home itself for as long as you talk. With lines on
-    standard input it answers each.
+    Connects to the running assistant, or starts one for as long as you talk. With standard input that is not a
+    terminal, it answers each line.
 
     \b
     Example:
@@ -72,7 +70,7 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
         context.exit(run_with_signals(one_question(settings, text, session, json_out)))
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         if json_out:
-            raise UsageError("--json goes with -m, or with lines on standard input.")
+            raise UsageError("--json needs -m, or lines on standard input.")
         context.exit(talk_here(settings, session))
     context.exit(run_with_signals(from_pipe(settings, session, json_out)))
 
@@ -215,7 +213,7 @@ async def _until_ended(
 ) -> tuple[Mapping[str, Any], str | None]:
     async for name, data in events:
         if name == "notice" and data.get("disk"):
-            # Nobody sits here who could make room: the message is kept, and whoever asked is told (not left waiting).
+            # No one here can make room: the message is kept, and the caller gets an error instead of waiting.
             raise StoreError(str(data["text"]))
         if name in ("hello", "deliver") or (name == "turn" and data["state"] != "started"):
             result = await link.result(accepted.inbox_id)

@@ -70,7 +70,8 @@ class Dialog:
             await asyncio.gather(*tasks, return_exceptions=True)
         if not await self._hand_over():
             await self._screen.show_remark(
-                "Not sent, because the daemon was away: " + " / ".join(text for _, text in self._unsent.values())
+                "Not sent, because the assistant was not reachable: "
+                + " / ".join(text for _, text in self._unsent.values())
             )
 
     async def _read(self) -> None:
@@ -132,7 +133,9 @@ class Dialog:
                 continue
             lost += 1
             if lost == _TOLD_AFTER:
-                await self._screen.show_remark("The daemon is away; this is kept here and sent when it is back.")
+                await self._screen.show_remark(
+                    "The assistant is not reachable; this is kept here and sent when it is back."
+                )
             await asyncio.sleep(_pause(lost - 1))
             self._to_send.set()
 
@@ -171,7 +174,7 @@ class Dialog:
                 pass
             if attempt == 0:
                 await self._forget_drafts()
-                await self._screen.show_remark("The connection to the assistant is lost; waiting for it to come back…")
+                await self._screen.show_remark("Connection to the assistant lost; reconnecting…")
             await asyncio.sleep(_pause(attempt))
             attempt += 1
 
@@ -209,7 +212,7 @@ class Dialog:
 
     async def _withdraw(self, data: Mapping[str, Any]) -> None:
         if self._draft(data).clear():
-            await self._screen.show_remark("(What stands above is withdrawn; the answer begins anew.)")
+            await self._screen.show_remark("(The text above is withdrawn; the answer starts again.)")
 
     async def _forget_drafts(self) -> None:
         self._drafts.clear()
@@ -230,7 +233,7 @@ class Dialog:
         if data["inbox_id"] in self._mine or self._unsent:
             return
         if self._seen_a_turn:
-            await self._screen.show_remark("To what was said elsewhere:")
+            await self._screen.show_remark("In reply to a message from elsewhere:")
         elif not self._told_away:
             self._told_away = True
             await self._screen.show_remark("While you were away:")
@@ -247,7 +250,7 @@ class Dialog:
             return
         rest = draft.unprinted_part(data["body"])
         if rest is None:
-            await self._screen.show_remark("(What stands above is withdrawn; this is the answer.)")
+            await self._screen.show_remark("(The text above is withdrawn; this is the answer.)")
         await self._screen.show_markdown(data["body"] if rest is None else rest)
 
     async def _redraw(self) -> None:

@@ -25,8 +25,8 @@ from assistant.settings.settings import Settings, load_settings, parse_settings_
 from assistant.settings.watch import is_live_setting
 from assistant.store.home.config_file import ConfigFile
 
-AFTER_RESTART_NOTE = "It takes effect when the assistant is started again: `assistant stop`, then `assistant run`."
-LIVE_CHANGE_NOTE = "The assistant that runs takes it over within half a minute."
+AFTER_RESTART_NOTE = "It takes effect after a restart: `assistant stop`, then `assistant run`."
+LIVE_CHANGE_NOTE = "The running assistant uses it within half a minute."
 
 
 # A value may begin with a hyphen, as what is below zero does: it is then refused as a value, or taken.
@@ -36,7 +36,7 @@ LIVE_CHANGE_NOTE = "The assistant that runs takes it over within half a minute."
 def set_(key: str, value: str) -> None:
     """Set KEY to VALUE in config.toml; its comments and its order stay.
 
-    Text needs no quotes of its own; a list is written as in TOML. Secrets are not set here: `assistant config secret`.
+    Text needs no quotes; write a list as in TOML. For secrets use `assistant config secret`.
 
     \b
     Example:
@@ -54,7 +54,7 @@ def set_(key: str, value: str) -> None:
 @click.command()
 @click.argument("key")
 def unset(key: str) -> None:
-    """Take KEY out of config.toml, so that its default holds.
+    """Remove KEY from config.toml, so that its default applies.
 
     \b
     Example:
@@ -68,7 +68,7 @@ def unset(key: str) -> None:
 
 @click.command()
 def edit() -> None:
-    """Open config.toml in your editor ($VISUAL or $EDITOR). It replaces the file only when it can be understood.
+    """Edit config.toml in your editor ($VISUAL or $EDITOR); mistakes are not saved.
 
     \b
     Example:
@@ -100,7 +100,7 @@ def _replaced(home: Home, before: str, text: str) -> list[SettingChange]:
     def checked(now: str) -> str:
         problems = list(settings_problems(home, text))
         if now != before:
-            problems.append(f"{home.config} was changed by somebody else meanwhile.")
+            problems.append(f"{home.config} was changed by someone else in the meantime.")
         if problems:
             raise SettingsError("\n".join(problems), problems=problems)
         return text
@@ -126,7 +126,7 @@ def change_config_file(home: Home, edited: Callable[[str], str]) -> list[Setting
 def report_changes(home: Home, done: list[SettingChange]) -> None:
     """Say what became different, what wins over it, and when it holds."""
     if not done:
-        print_text("Nothing is different.")
+        print_text("Nothing changed.")
         return
     print_changes(home, done)
     if is_home_served(home):
@@ -183,7 +183,7 @@ def _default(key: str) -> str:
 def _tell_what_wins(settings: Settings, change: SettingChange) -> None:
     origin = settings.origins.get(change.key, "")
     if origin not in ("", "default.toml", str(settings.home.config)):
-        print_remark(f"{origin} wins over config.toml: `{change.key}` stays as it says there.")
+        print_remark(f"{origin} overrides config.toml: `{change.key}` stays as it is set there.")
 
 
 def _again() -> bool:

@@ -45,10 +45,10 @@ def _load(name: str) -> click.Command:
 
 @click.group(cls=LazyGroup, names=_NAMES, load=_load)
 def config() -> None:
-    """Look at the settings, and change them.
+    """Show and change the settings.
 
-    They stand in config.toml of the home (`assistant config path`); a variable such as
-    ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS=16000 wins over it. `assistant setup` asks for the important ones.
+    They are in config.toml of your data folder (`assistant config path`); a variable such as
+    ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS=16000 overrides it. `assistant setup` asks for the important ones.
 
     \b
     Example:
@@ -58,9 +58,9 @@ def config() -> None:
 
 
 @click.command()
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON array, with what each key means and allows.")
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON array, with what each key means.")
 def show(json_out: bool) -> None:
-    """Show each value with where it came from. Secrets are never printed, only whether they are set.
+    """Show each value and where it came from; of secrets only whether they are set.
 
     \b
     Example:
@@ -77,9 +77,9 @@ def show(json_out: bool) -> None:
 
 @click.command()
 @click.argument("key")
-@click.option("--json", "json_out", is_flag=True, help="Print JSON, with where it came from and what is allowed.")
+@click.option("--json", "json_out", is_flag=True, help="Print JSON, with its origin and what is allowed.")
 def get(key: str, json_out: bool) -> None:
-    """Print one value that is in force, text without quotes. A secret is not printed, only whether it is set.
+    """Print one current value; of a secret only whether it is set.
 
     \b
     Example:
@@ -98,19 +98,19 @@ def get(key: str, json_out: bool) -> None:
 
 @click.command()
 def check() -> None:
-    """Check the settings. Exits with 2, naming file or variable, key, what was found and what is allowed.
+    """Check the settings. Exits with 2 and names each mistake.
 
     \b
     Example:
       assistant config check
     """
     settings = load_settings()
-    print_text(f"The settings are fine. Home: {settings.home.path}; who answers: {settings.provider}.")
+    print_text(f"The settings are fine. Data folder: {settings.home.path}; model: {settings.provider}.")
 
 
 @click.command()
 def path() -> None:
-    """Print the place of config.toml, whether it exists or not.
+    """Print the path of config.toml, even where it does not exist yet.
 
     \b
     Example:

@@ -19,13 +19,13 @@ from assistant.store.home.secrets import HomeSecretStore
 
 _ABOUT = {
     IN_KEYRING: "in the keyring of this machine",
-    IN_FILE: "in secrets.toml of the home, for your eyes only (0600)",
+    IN_FILE: "in secrets.toml of your data folder, readable by you alone (0600)",
 }
 
 
 @click.group()
 def secret() -> None:
-    """Keep secrets: keys of providers, passwords, tokens. They are never printed, only whether they are set and where.
+    """Store API keys, passwords and tokens. They are never printed.
 
     \b
     Example:
@@ -36,11 +36,11 @@ def secret() -> None:
 
 @secret.command("set")
 @click.argument("name")
-@click.option("--file", "in_file", is_flag=True, help="Keep it in secrets.toml of the home, not in the keyring.")
+@click.option("--file", "in_file", is_flag=True, help="Store it in secrets.toml, not in the keyring.")
 def set_(name: str, in_file: bool) -> None:
-    """Keep the secret NAME: asked for without echo, or read from standard input.
+    """Store the secret NAME: type it without echo, or pipe it in.
 
-    It goes to the keyring of the operating system where there is one that works, else to secrets.toml (mode 0600).
+    It is stored in the keyring of the operating system if that works, else in secrets.toml (mode 0600).
 
     \b
     Example:
@@ -56,9 +56,9 @@ def set_(name: str, in_file: bool) -> None:
 
 
 @secret.command("list")
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON array of names and places.")
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
 def list_(json_out: bool) -> None:
-    """List the secrets there can be, and where each that is set was found.
+    """List all secrets, and where each that is set comes from.
 
     \b
     Example:
@@ -78,7 +78,9 @@ def list_(json_out: bool) -> None:
 @secret.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """Take the secret NAME out of the keyring and out of secrets.toml. One in the environment or in config.toml stays.
+    """Remove the secret NAME from the keyring and from secrets.toml.
+
+    One in the environment or in config.toml stays.
 
     \b
     Example:
@@ -97,12 +99,11 @@ def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) ->
     """Keep a secret and say where; and what wins over it, where something does: `IN_KEYRING` or `IN_FILE`. Raises
     `UsageError` for what is none, `StoreError`."""
     if not value or not is_utf8(value):
-        raise UsageError("A secret is text (UTF-8), and not empty. Nothing was changed.")
+        raise UsageError("A secret must be text (UTF-8) and not empty. Nothing was changed.")
     if name == "web.token" and is_weak_token(value):
         raise UsageError(
-            f"This web.token could be guessed: one is random, and has {STRONG_TOKEN_LENGTH} characters or more. "
-            f"Nothing was "
-            "changed; `assistant web token --new` makes one."
+            f"This web.token could be guessed. Use a random one of {STRONG_TOKEN_LENGTH} characters or more. "
+            "Nothing was changed; `assistant web token --new` makes one."
         )
     place = HomeSecretStore(home.secrets).put(name, value, in_file=in_file)
     print_text(f"{name} is {_ABOUT[place]}.")
@@ -113,7 +114,7 @@ def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) ->
     else:
         if winner not in ("", place):
             where = "The environment" if winner in (name, environment_variable(name)) else winner
-            print_remark(f"{where} has another {name}, which wins over this one.")
+            print_remark(f"{where} has another {name}, which overrides this one.")
     return place
 
 

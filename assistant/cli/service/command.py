@@ -1,4 +1,4 @@
-"""`assistant service`: the daemon under a service manager, so that it runs when nobody looks."""
+"""`assistant service`: the daemon under a service manager, so that it runs in the background."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from assistant.service.unit_files import was_edited_by_hand
 from assistant.settings.settings import load_settings
 
 _NO_MANAGER = (
-    "Neither systemd nor launchd runs this machine, so nothing was done. `assistant run` serves in the foreground; "
+    "Neither systemd nor launchd runs this machine. Nothing was done; `assistant run` runs it in the foreground, "
     "`assistant service print --systemd` prints a unit for another machine."
 )
 
@@ -54,8 +54,8 @@ class _ServiceOptions:
 
 
 @click.group()
-@click.option("--system", is_flag=True, help="A unit of the whole system with its own user (systemd; needs root).")
-@click.option("--name", default=DEFAULT_SERVICE_NAME, show_default=True, help="Another name, for a second home.")
+@click.option("--system", is_flag=True, help="A system unit with its own user (systemd; needs root).")
+@click.option("--name", default=DEFAULT_SERVICE_NAME, show_default=True, help="Another name, for a second data folder.")
 @click.pass_context
 def service(context: click.Context, system: bool, name: str) -> None:
     """Run the assistant as a service: a systemd user unit on Linux, a launchd agent on macOS.
@@ -67,16 +67,16 @@ def service(context: click.Context, system: bool, name: str) -> None:
       sudo assistant service --system install
     """
     if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or not name.isascii():
-        raise UsageError(f"{name!r} is no name for a service: letters, digits, '-', '_' and '.'. Nothing was done.")
+        raise UsageError(f"{name!r} is not a service name: use letters, digits, '-', '_' and '.'. Nothing was done.")
     context.obj = _ServiceOptions(system, name.removesuffix(".service"))
 
 
 @service.command()
-@click.option("--force", is_flag=True, help="Overwrite a file that was changed by hand; it is kept beside.")
-@click.option("--no-start", is_flag=True, help="Start it later, by hand or with the machine.")
+@click.option("--force", is_flag=True, help="Overwrite a manually changed file; a copy is kept.")
+@click.option("--no-start", is_flag=True, help="Do not start it now.")
 @click.pass_obj
 def install(asked: _ServiceOptions, force: bool, no_start: bool) -> None:
-    """Write the service's file, enable and start it. Safe to repeat: shows what differs from what is there.
+    """Install, enable and start the service. Safe to repeat: it shows what changes.
 
     \b
     Example:
@@ -88,24 +88,24 @@ def install(asked: _ServiceOptions, force: bool, no_start: bool) -> None:
     changed = install_service(placed, manager, force=force, tell=print_remark)
     for variable in variables_hidden_from_service(load_settings()):
         how = describe_where_to_keep(variable, placed)
-        print_remark(f"{variable} is set in this shell, which the service does not see: {how}.")
+        print_remark(f"{variable} is set in this shell only, and the service does not see it: {how}.")
     if hint := manager.hint():
         print_remark(hint)
     if manager.read_status().running:
-        print_remark("It runs." + (" `assistant service restart` lets it take up what was changed." if changed else ""))
+        print_remark("It runs." + (" `assistant service restart` applies the changes." if changed else ""))
     elif is_home_served(placed.home):
         holder = lock_holder(placed.home)
-        print_remark(f"Process {holder} uses this data folder: `assistant stop`, then `assistant service start`.")
+        print_remark(f"Process {holder} runs the assistant now: `assistant stop`, then `assistant service start`.")
     elif not no_start:
         manager.start(placed.file)
-        print_remark("It runs. `assistant chat` talks to it, `assistant service status` tells how it is.")
+        print_remark("It runs. Talk with `assistant chat`; `assistant service status` shows how it is.")
 
 
 @service.command()
-@click.option("--force", is_flag=True, help="Remove a file that was changed by hand, too; it is kept beside.")
+@click.option("--force", is_flag=True, help="Also remove a manually changed file; a copy is kept.")
 @click.pass_obj
 def uninstall(asked: _ServiceOptions, force: bool) -> None:
-    """Stop the service and remove its file. The home stays as it is.
+    """Stop the service and remove its file. Your data stays.
 
     \b
     Example:
@@ -132,7 +132,7 @@ def start(asked: _ServiceOptions) -> None:
 @service.command()
 @click.pass_obj
 def stop(asked: _ServiceOptions) -> None:
-    """Stop the service until it is started again; running answers get `daemon.drain_seconds`.
+    """Stop the service. Answers under way get `daemon.drain_seconds` to finish.
 
     \b
     Example:
@@ -140,13 +140,13 @@ def stop(asked: _ServiceOptions) -> None:
     """
     _, manager = _installed(asked)
     manager.stop()
-    print_remark("It does not run any more.")
+    print_remark("It is stopped.")
 
 
 @service.command()
 @click.pass_obj
 def restart(asked: _ServiceOptions) -> None:
-    """Stop the service and start it again, as after an upgrade.
+    """Restart the service, for example after an upgrade.
 
     \b
     Example:
@@ -154,16 +154,16 @@ def restart(asked: _ServiceOptions) -> None:
     """
     placed, manager = _installed(asked)
     manager.restart(placed.file)
-    print_remark("It runs again.")
+    print_remark("It was restarted.")
 
 
 @service.command()
-@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` tells whether it runs as it should.")
+@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` is false when it does not run as it should.")
 @click.pass_context
 def status(context: click.Context, json_out: bool) -> None:
-    """Tell how the service is, in its manager's words. Exits with 1 when it does not run, or is out of date.
+    """Show the state of the service. Exits with 1 when it is stopped or out of date.
 
-    `assistant status` tells how the assistant itself is.
+    `assistant status` shows the state of the assistant itself.
 
     \b
     Example:
@@ -195,11 +195,13 @@ def status(context: click.Context, json_out: bool) -> None:
 
 
 @service.command()
-@click.option("-n", "--lines", default=100, show_default=True, type=click.IntRange(1), help="How many of the last.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option(
+    "-n", "--lines", default=100, show_default=True, type=click.IntRange(1), help="How many of the last lines."
+)
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new lines, until Ctrl-C.")
 @click.pass_context
 def logs(context: click.Context, lines: int, follow: bool) -> None:
-    """Show what the service said: the daemon's log, which has no message text.
+    """Show the log of the service, which has no message text.
 
     \b
     Example:
@@ -215,7 +217,7 @@ def logs(context: click.Context, lines: int, follow: bool) -> None:
 @click.option("--launchd", "kind", flag_value="launchd", help="The launchd agent.")
 @click.pass_obj
 def print_(asked: _ServiceOptions, kind: str | None) -> None:
-    """Print the file that `install` would write; works on any machine.
+    """Print the file that `install` would write, on any machine.
 
     \b
     Example:
@@ -257,7 +259,7 @@ def _placed(asked: _ServiceOptions, kind: str) -> ServiceDefinition:
 def _prepare_system(placed: ServiceDefinition) -> None:
     if os.geteuid() != 0:
         raise AssistantError(
-            "A unit of the system needs root. Nothing was done; say `sudo assistant service --system install`."
+            "A system unit needs root. Nothing was done; run `sudo assistant service --system install`."
         )
     check_reachable(required_files(), placed.user)
     create_system_home(placed, print_remark)
@@ -265,8 +267,8 @@ def _prepare_system(placed: ServiceDefinition) -> None:
 
 def _file_line(placed: ServiceDefinition, known: str | None) -> str:
     if known is None:
-        return f"{placed.file}: not there; `assistant service install` writes it"
+        return f"{placed.file}: missing; `assistant service install` writes it"
     if known == placed.text:
-        return f"{placed.file}: as it should be"
-    how = "changed by hand" if was_edited_by_hand(known) else "not as this version and the settings want it"
+        return f"{placed.file}: up to date"
+    how = "changed manually" if was_edited_by_hand(known) else "does not match this version and the settings"
     return f"{placed.file}: {how}; `assistant service install` shows the difference"

@@ -81,7 +81,7 @@ def find_program() -> Path:
             return path
     raise AssistantError(
         f"No program `assistant` belongs to {sys.executable}. Nothing was done; install the package (pipx or uv), then "
-        "say it again."
+        "try again."
     )
 
 
@@ -96,7 +96,7 @@ def check_reachable(paths: Iterable[Path], user: str) -> None:
         for folder in (*path.parents, *path.resolve().parents):
             if not folder.stat().st_mode & 0o001:
                 raise UsageError(
-                    f"{path} lies in {folder}, which the user {user} cannot enter. Nothing was done; install it for "
+                    f"{path} is in {folder}, which the user {user} cannot enter. Nothing was done; install it for "
                     "everybody (`sudo pipx install --global ./` in the folder of the checkout), then use that program."
                 )
 
@@ -114,7 +114,7 @@ def variables_hidden_from_service(settings: Settings) -> list[str]:
 
 def describe_where_to_keep(name: str, placed: ServiceDefinition) -> str:
     """What keeps the value of a variable where the service finds it: a secret with the secrets, by a command."""
-    secret = next((one for one in SECRET_NAMES if name in (one, environment_variable(one))), "")
+    secret = next((it for it in SECRET_NAMES if name in (it, environment_variable(it))), "")
     if not secret:
         return f"write it into {placed.home.config}"
     if not placed.user:
@@ -176,7 +176,7 @@ def install_service(placed: ServiceDefinition, manager: ServiceManager, *, force
 def write_service_file(placed: ServiceDefinition, *, force: bool, tell: ReportLine) -> bool:
     file, known = placed.file, read_service_file(placed.file)
     if known == placed.text:
-        tell(f"{file} is as it should be.")
+        tell(f"{file} is up to date.")
         return False
     if known is not None:
         tell(diff_service_file(known, placed.text, file))
@@ -191,12 +191,12 @@ def remove_service(placed: ServiceDefinition, manager: ServiceManager, *, force:
     """End the service and remove its file; what was said stays in the home."""
     known = read_service_file(placed.file)
     if known is None:
-        tell(f"There is no {placed.file}; nothing was installed.")
+        tell(f"There is no {placed.file}; the service is not installed.")
         return
     if was_edited_by_hand(known):
         _refuse_or_keep(placed.file, force, "removed", tell)
     manager.disable(placed.file)
-    tell(f"Removed {placed.file}. The home {placed.home.path} is as it was.")
+    tell(f"Removed {placed.file}. Your data in {placed.home.path} is unchanged.")
 
 
 def read_service_file(file: Path) -> str | None:
@@ -207,9 +207,9 @@ def read_service_file(file: Path) -> str | None:
         return None
 
 
-def diff_service_file(known: str, wanted: str, file: Path) -> str:
+def diff_service_file(current: str, new: str, file: Path) -> str:
     """From what is there to what would be written, line by line."""
-    lines = difflib.unified_diff(known.splitlines(), wanted.splitlines(), f"{file}", f"{file} (as it would be)", "", "")
+    lines = difflib.unified_diff(current.splitlines(), new.splitlines(), f"{file}", f"{file} (new)", "", "")
     return "\n".join(line.rstrip("\n") for line in lines)
 
 
@@ -222,28 +222,26 @@ def create_system_home(placed: ServiceDefinition, tell: ReportLine) -> None:
         words = ["useradd", "--system", "--no-create-home", "--home-dir", str(home), "--shell", "/usr/sbin/nologin"]
         done = subprocess.run([*words, placed.user], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise AssistantError(f"The user {placed.user} could not be made: {done.stderr.strip()}") from None
+            raise AssistantError(f"The user {placed.user} could not be created: {done.stderr.strip()}") from None
         user = pwd.getpwnam(placed.user)
-        tell(f"Made the user {placed.user}.")
+        tell(f"Created the user {placed.user}.")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if home.stat().st_uid != user.pw_uid:
         if any(home.iterdir()):
-            raise UsageError(
-                f"{home} belongs to another user than {placed.user}. Nothing was done; give it to that one."
-            )
+            raise UsageError(f"{home} does not belong to the user {placed.user}. Nothing was done; change its owner.")
         os.chown(home, user.pw_uid, user.pw_gid)
-        tell(f"Its home is {home}.")
+        tell(f"Its data folder is {home}.")
 
 
 def _refuse_or_keep(file: Path, force: bool, done: str, tell: ReportLine) -> None:
     if not force:
         raise UsageError(
-            f"{file} was changed by hand, and was not {done}. Move your changes to a drop-in (docs/service.md), or say "
-            "--force: it is then kept beside."
+            f"{file} was changed manually, and was not {done}. Move your changes to a drop-in (docs/service.md), or "
+            "use --force, which keeps a copy."
         )
-    kept = file.with_name(file.name + _EDITED)
-    shutil.copy2(file, kept)
-    tell(f"Kept what you wrote as {kept}.")
+    copy = file.with_name(file.name + _EDITED)
+    shutil.copy2(file, copy)
+    tell(f"Kept a copy of your file as {copy}.")
 
 
 def _replace(file: Path, text: str) -> None:

@@ -119,10 +119,10 @@ class Systemd:
     def hint(self) -> str:
         if self.system:
             return ""
-        told = self.run(["loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value"])
-        if told.returncode == 0 and told.out.strip() == "yes":
+        shown = self.run(["loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value"])
+        if shown.returncode == 0 and shown.out.strip() == "yes":
             return ""
-        return "It runs while you are logged in. `loginctl enable-linger` lets it run from the machine's start on."
+        return "It runs while you are logged in. `loginctl enable-linger` lets it start with the machine."
 
     def _ask(self, *words: str) -> CommandResult:
         return _asked(self.run, ["systemctl", *([] if self.system else ["--user"]), *words])
@@ -163,10 +163,10 @@ class Launchd:
         self.start(file)
 
     def read_status(self) -> ServiceStatus:
-        told = self.run(["launchctl", "print", self._target])
-        if told.returncode:
+        printed = self.run(["launchctl", "print", self._target])
+        if printed.returncode:
             return ServiceStatus(False, 0, "not loaded")
-        shown = _pairs(told.out, " = ")
+        shown = _pairs(printed.out, " = ")
         return ServiceStatus(shown.get("state") == "running", int(shown.get("pid") or 0), shown.get("state", "unknown"))
 
     def logs(self, lines: int, follow: bool) -> list[str]:
@@ -219,9 +219,9 @@ def _asked(run: CommandRunner, words: Sequence[str]) -> CommandResult:
 
 def _pairs(text: str, between: str = "=") -> Mapping[str, str]:
     pairs = (line.strip().partition(between) for line in text.splitlines())
-    found: dict[str, str] = {}
+    first: dict[str, str] = {}
     for name, sign, value in pairs:
         if sign:
-            # What stands first is the service's own; launchd tells of its surroundings after.
-            found.setdefault(name, value)
-    return found
+            # What comes first is the service's own; launchd describes its surroundings after.
+            first.setdefault(name, value)
+    return first

@@ -29,17 +29,17 @@ from assistant.settings.prompts import PersonaNames, clean_persona_name, parse_p
 from assistant.settings.settings import Settings, load_settings, shipped_config_dir
 from assistant.store.home.config_file import ConfigFile
 
-_HOW = "Enter keeps what stands in brackets, - leaves a step out, Ctrl-C ends this; what you answered is kept."
+_HOW = "Enter keeps the value in brackets, - skips a step, Ctrl-C stops; your answers so far are saved."
 
 
-def _told(kept: list[str]) -> str:
+def _saved(kept: list[str]) -> str:
     done = ", ".join(dict.fromkeys(kept))
-    return f"Changed and kept: {done}." if done else "Nothing was changed."
+    return f"Saved: {done}." if done else "Nothing was changed."
 
 
 def _next(home: Home, kept: Sequence[str]) -> str:
     if is_home_served(home):
-        return describe_when_effective(kept) if kept else "The assistant runs: `assistant chat` to talk with it."
+        return describe_when_effective(kept) if kept else "The assistant is running: `assistant chat` to talk with it."
     return (
         "Next: `assistant chat` to talk, `assistant run` to keep it running (it sleeps at night), `assistant status` "
         "to see how it is. `assistant config show` lists everything else."
@@ -49,9 +49,9 @@ def _next(home: Home, kept: Sequence[str]) -> str:
 NEVER = "never"
 NO_BRIDGE_CHOICE = "no"
 _BRIDGES = {
-    "telegram": "a bot of your own, which is made in a minute",
-    "matrix": "an account of its own on a homeserver; needs the `matrix` extra",
-    NO_BRIDGE_CHOICE: "not now; `assistant bridge add` asks for it at any time",
+    "telegram": "a bot of your own; making one takes a minute",
+    "matrix": "its own account on a homeserver; needs the `matrix` extra",
+    NO_BRIDGE_CHOICE: "not now; `assistant bridge add` sets one up later",
 }
 
 
@@ -66,14 +66,14 @@ def ask_names(home: Home, kept: list[str]) -> None:
         if after != before:
             kept.append("PERSONA.md")
 
-    person = prompt_until_valid("What are you called?", known.person, clean_persona_name)
-    name = prompt_until_valid("What shall it be called?", known.assistant or "Nocturne", _name)
+    person = prompt_until_valid("What is your name?", known.person, clean_persona_name)
+    name = prompt_until_valid("What is the assistant's name?", known.assistant or "Nocturne", _name)
     keep(PersonaNames(name, person, known.manner))
     manner = prompt_until_valid(
-        "How shall it be, in a few words (dry, patient, formal, ...)?", known.manner, clean_persona_name
+        "Its manner, in a few words (dry, patient, formal, ...)?", known.manner, clean_persona_name
     )
     keep(PersonaNames(name, person, manner))
-    print_text(f"{home.persona} says so; change there whatever else you like.")
+    print_text(f"Written to {home.persona}, where you can change more.")
 
 
 def ask_time(home: Home, kept: list[str]) -> None:
@@ -81,21 +81,21 @@ def ask_time(home: Home, kept: list[str]) -> None:
     zone = _settings(home).zone.key
     _setting(home, kept, "home.timezone", "Your time zone?", zone)
     at = _settings(home).values.sleep.at
-    asked = f'When does it sleep, that is, go through the day and learn from it ("{NEVER}" for only by hand)?'
+    asked = f'When does it sleep (goes through the day and learns from it; "{NEVER}": only manually)?'
     _setting(home, kept, "sleep.at", asked, at or NEVER)
 
 
 def ask_budget(home: Home, kept: list[str]) -> None:
     """What models may cost."""
     caps = _settings(home).values.budget
-    print_text("What models may cost at most, in US dollars; 0 for no limit. At the limit the offline model answers.")
-    _setting(home, kept, "budget.daily_usd", "A day?", f"{caps.daily_usd:g}")
-    _setting(home, kept, "budget.monthly_usd", "A month?", f"{caps.monthly_usd:g}")
+    print_text("The most that models may cost, in US dollars; 0 for no limit. At the limit the offline mode answers.")
+    _setting(home, kept, "budget.daily_usd", "Per day?", f"{caps.daily_usd:g}")
+    _setting(home, kept, "budget.monthly_usd", "Per month?", f"{caps.monthly_usd:g}")
 
 
 def ask_bridge(home: Home, kept: list[str]) -> None:
     """A network on which the owner talks to it, beside this terminal."""
-    name = prompt_choice("Talk to it on a network, too?", _BRIDGES, NO_BRIDGE_CHOICE)
+    name = prompt_choice("Also talk to it on a network?", _BRIDGES, NO_BRIDGE_CHOICE)
     if name != NO_BRIDGE_CHOICE:
         try:
             from assistant.cli.bridge.add import set_up_bridge
@@ -117,12 +117,12 @@ def ask_service(home: Home, kept: list[str]) -> None:
             lambda: service.main(["install"], standalone_mode=False),
         )
     else:
-        print_text("Neither systemd nor launchd runs this machine; `assistant run` serves in the foreground.")
+        print_text("Neither systemd nor launchd runs this machine; `assistant run` runs it in the foreground.")
 
 
 def offer_service(manager: str, kept: list[str], install: Callable[[], object]) -> None:
     """Ask, and install where it is wanted; what hinders that hinders nothing else."""
-    choices = {"yes": f"{manager} starts it with the machine, and again should it end", "no": "leave it as it is"}
+    choices = {"yes": f"{manager} starts it with the machine, and restarts it if it fails", "no": "not now"}
     if prompt_choice("Run it as a service?", choices, "no") == "yes":
         try:
             install()
@@ -135,13 +135,13 @@ def offer_service(manager: str, kept: list[str], install: Callable[[], object]) 
 def _setting(home: Home, kept: list[str], key: str, question: str, default: str) -> None:
     """Ask for one setting; what is another value than the one in force is written at once."""
 
-    def use(answer: str) -> list[SettingChange]:
+    def parse(answer: str) -> list[SettingChange]:
         if answer == default:
             return []
         value = "" if answer == NEVER else answer
         return write_settings(home, {key: value})
 
-    done = prompt_until_valid(question, default, use)
+    done = prompt_until_valid(question, default, parse)
     kept += [change.key for change in done]
 
 
@@ -164,7 +164,7 @@ def write_settings(home: Home, answers: dict[str, str]) -> list[SettingChange]:
 
 def _name(text: str) -> str:
     if "," in text or "." in text.rstrip("."):
-        raise UsageError("A name without commas and full stops, please.")
+        raise UsageError("Enter a name without commas and full stops.")
     return clean_persona_name(text)
 
 
@@ -175,7 +175,7 @@ def _settings(home: Home) -> Settings:
 # Each adds to the list what it changed, as soon as it is on the disk.
 SetupStep = Callable[[Home, list[str]], None]
 STEPS: dict[str, tuple[str, SetupStep]] = {
-    "model": ("Who answers", setup_model.ask_model),
+    "model": ("Model", setup_model.ask_model),
     "persona": ("Names", ask_names),
     "time": ("Time", ask_time),
     "budget": ("Budget", ask_budget),
@@ -188,10 +188,9 @@ STEPS: dict[str, tuple[str, SetupStep]] = {
 @click.argument("steps", nargs=-1, type=click.Choice(list(STEPS)))
 @click.pass_context
 def setup(context: click.Context, steps: Sequence[str]) -> None:
-    """Ask for what the assistant has to know, all of it or the named STEPS: who answers, names, time, budget, bridge,
-    service.
+    """Set the assistant up: model, names, time, budget, bridge, service; or only the named STEPS.
 
-    It can be said again at any time: what is set already stands in brackets. Answers may be piped in, line by line.
+    You can run it again at any time: current values are shown in brackets. Answers may be piped in, line by line.
 
     \b
     Example:
@@ -209,8 +208,8 @@ def setup(context: click.Context, steps: Sequence[str]) -> None:
         try:
             step(home, kept)
         except StepSkipped:
-            print_text("Left out.")
+            print_text("Skipped.")
         except (click.Abort, KeyboardInterrupt):
-            print_text(f"\nEnded. {_told(kept)} `assistant setup {name}` goes on from here.")
+            print_text(f"\nStopped. {_saved(kept)} `assistant setup {name}` continues from here.")
             context.exit(EXIT_INTERRUPTED)
-    print_text(f"\n{_told(kept)}\n{_next(home, kept)}")
+    print_text(f"\n{_saved(kept)}\n{_next(home, kept)}")

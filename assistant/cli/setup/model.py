@@ -22,26 +22,26 @@ from assistant.store.home.config_file import ConfigFile
 from assistant.wire.checks import try_model
 
 _WHO = {
-    "anthropic": "Claude, with a key of Anthropic's",
-    "openai": "any OpenAI-compatible address: Ollama, llama.cpp, vLLM, OpenAI itself",
-    "offline": "the built-in one, without key or network",
+    "anthropic": "Claude, with an Anthropic API key",
+    "openai": "any OpenAI-compatible server: Ollama, llama.cpp, vLLM, OpenAI",
+    "offline": "offline mode: no language model, no key, no network",
 }
 _OFFLINE = (
-    "The offline model is a clerk: it takes notes, finds again word for word what you told it, minds your to-do list, "
-    "and tells the time. It cannot converse, write or reason, and uses no network. `assistant setup model` changes it."
+    "Offline mode uses no language model and no network: it takes notes, finds what you said word for word, keeps your "
+    "to-do list, and knows the time. It cannot converse, write or reason. `assistant setup model` changes it."
 )
 _AFTER = {
     "again": "answer these questions again",
-    "keep": "keep the answers as they are",
-    "leave": "leave everything as it was",
+    "keep": "save the answers anyway",
+    "leave": "change nothing",
 }
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _ADVICE = {
-    "auth": "Is the key right, whole, and for this provider?",
-    "bad_request": "Is the model spelled as the provider spells it?",
-    "network": "Is the address right, and is there a way to it?",
-    "rate_limit": "Another time, then.",
-    "overload": "Another time, then.",
+    "auth": "Is the key correct, complete, and for this provider?",
+    "bad_request": "Is the name of the model correct?",
+    "network": "Is the address correct and reachable?",
+    "rate_limit": "Try again later.",
+    "overload": "Try again later.",
 }
 _KEPT = " Your message is kept"
 _LOCAL = "http://localhost:11434/v1"
@@ -79,39 +79,39 @@ def ask_model(home: Home, kept: list[str]) -> None:
 
 
 def _asked(home: Home, settings: Settings) -> ModelChoice:
-    provider = prompt_choice("Who answers?", _WHO, settings.provider)
+    provider = prompt_choice("Which provider?", _WHO, settings.provider)
     if provider == "offline":
         return ModelChoice(provider)
     url = _address(home, settings) if provider == "openai" else ""
     key = _key(settings, provider)
     known = settings.values.model.name if settings.provider == provider else ""
     default = known or DEFAULT_MODEL_NAMES.get(provider, "")
-    name = prompt_until_valid("Which model?", default, str, shown=default or "the first one that it lists")
+    name = prompt_until_valid("Which model?", default, str, shown=default or "the first one that the server lists")
     return ModelChoice(provider, name, url, key)
 
 
 def _address(home: Home, settings: Settings) -> str:
-    def use(answer: str) -> str:
+    def parse(answer: str) -> str:
         problems = settings_problems(home, set_key("", "model.base_url", answer))
         if problems:
             raise UsageError("\n".join(problems))
         return answer
 
-    return prompt_until_valid("At which address?", settings.openai_url or _LOCAL, use)
+    return prompt_until_valid("Address of the server?", settings.openai_url or _LOCAL, parse)
 
 
 def _key(settings: Settings, provider: str) -> str:
     found = settings.anthropic_key if provider == "anthropic" else settings.openai_key
     if found.get_secret_value():
-        return prompt_until_valid("Key (it is not shown)", "", str, shown="the one that is set", secret=True)
+        return prompt_until_valid("Key (not shown)", "", str, shown="the current one", secret=True)
     needed = provider == "anthropic"
 
-    def use(answer: str) -> str:
+    def parse(answer: str) -> str:
         if needed and not answer:
-            raise UsageError("Claude needs a key (https://platform.claude.com, API keys); - leaves this step out.")
+            raise UsageError("Claude needs a key (https://platform.claude.com, API keys); - skips this step.")
         return answer
 
-    return prompt_until_valid("Key (it is not shown)", "", use, shown="" if needed else "none", secret=True)
+    return prompt_until_valid("Key (not shown)", "", parse, shown="" if needed else "none", secret=True)
 
 
 # ------------------------------------------------------------------------------------------------------------ the proof
