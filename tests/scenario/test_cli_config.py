@@ -149,7 +149,7 @@ def test_the_first_setting_makes_home_and_file(tmp_path: Path) -> None:
     home = Home(tmp_path / "new")
     assert config(home, "set", "turn.max_steps", "9").returncode == 0
     assert home.config.read_text().endswith("[turn]\nmax_steps = 9\n")
-    assert home.config.read_text().startswith("# The settings of this home.")
+    assert home.config.read_text().startswith("# Your settings.")
     assert stat.S_IMODE(home.config.stat().st_mode) == 0o600
 
 
