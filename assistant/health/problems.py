@@ -113,8 +113,8 @@ def _breaker_problems(stores: StatusSources, settings: Settings) -> Iterator[str
         if fuse.opened_at is not None:
             since = f"{fuse.opened_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
             yield (
-                f"{what} without a model since {since}: {shorten_to_sentence(fuse.last_error)} It is tried again "
-                f"by itself."
+                f"{what} without a model since {since}: {shorten_to_sentence(fuse.last_error)} It is retried "
+                "automatically."
             )
 
 

@@ -49,7 +49,7 @@ def ignore_exceeded(role: str, cap: str, now: datetime) -> None:
 
 
 class RoleBudgetExceeded(BudgetExceeded):
-    """The share of a role is used up."""
+    """The part of the budget for guests, or for rooms, is used up."""
 
     def __init__(self, role: str, cap: str, unit: str) -> None:
         super().__init__(
@@ -126,7 +126,7 @@ class _Cost:
 
 
 class _CapReached(BudgetExceeded):
-    """A cap, or the part of it that work in the background may use."""
+    """A cap, or its part for background work, is used up."""
 
     def __init__(self, text: str, cap: CapUsage, *, background: bool) -> None:
         super().__init__(text)
