@@ -23,7 +23,7 @@ PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 _SETTING = re.compile(rf"`(?:({'|'.join(DEFAULTS)})\.([a-z_]+))(?: = [^`]*)?`")
 # Addresses of the web API, and commands of Telegram's @BotFather.
 _NOT_OURS = {"/healthz", "/readyz", "/metrics", "/newbot", "/revoke", "/setprivacy", "/setjoingroups"}
-_FILES = {"md", "db", "toml", "json", "jsonl", "py"}
+_FILES = {"md", "db", "sql", "toml", "json", "jsonl", "py"}
 _INSTALLED = re.compile(r"(?:pipx|uv tool|pip) install(?: --[\w-]+)* '?([^\s'`\[-][^\s'`\[]*)(?:\[([\w,]+)\])?'?")
 
 
