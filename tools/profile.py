@@ -11,6 +11,7 @@ What always holds:
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time, tzinfo
@@ -18,12 +19,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from assistant.context.memory_block import render_diff
 from assistant.core.errors import ToolError
+from assistant.core.memories import UndoableEdit
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.profiles import Profile, add_alias, add_attribute
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import pluralize
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from tools.declaration import ALL_ROLES, OWNER_ONLY, tool
@@ -132,3 +134,31 @@ def _answer(saved: Profile, changed: bool, files: StoredMemoryFiles) -> str:
         return f"{which} says so already; nothing was changed."
     what = "change" if changed else "says so already; its last change,"
     return f"{which}, {what} {newest.id}:\n{quote_block(render_diff(newest))}"
+
+
+_MAX_LINES = 4000
+_CONTEXT_LINES = 2
+_NO_NEWLINE = "\\ No newline at end of file"
+
+
+def render_diff(edit: UndoableEdit) -> str:
+    """A unified diff, without a newline at its end; "" where nothing changed. What was taken back is shown as what it
+    had changed. Of texts of very many lines only their number is told, since comparing them takes too long."""
+    before, after = _lines(edit.before), _lines(edit.after)
+    if edit.before == edit.after:
+        return ""
+    if max(len(before), len(after)) > _MAX_LINES:
+        return f"{edit.target}: {pluralize(len(before), 'line')} became {len(after):,}"
+    name = edit.target.partition(":")[2] or edit.target
+    shown: list[str] = []
+    for line in difflib.unified_diff(before, after, name, name, n=_CONTEXT_LINES):
+        shown.append(line.removesuffix("\n"))
+        if not line.endswith("\n"):
+            shown.append(_NO_NEWLINE)
+    return "\n".join(shown)
+
+
+def _lines(text: str) -> list[str]:
+    """Only a line feed ends a line: other signs that some count as line ends are part of what somebody wrote."""
+    pieces = text.split("\n")
+    return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])

@@ -25,11 +25,10 @@ from assistant.core.memories import (
     MemoryState,
     RebuildResult,
 )
-from assistant.core.quoting import RECORD_TAG, quote_block, quote_text
+from assistant.core.quoting import MEMORY_MARK, RECORD_TAG, quote_block, quote_text
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex, pluralize
 from assistant.memory.exchange import export_memory
-from assistant.runtime.recall import MEMORY_MARK
 
 _LONGEST = 300
 _RECALLED = lazy_regex(r"^- \[([0-9a-f]{8}|entry \d+)\] ", re.MULTILINE)

@@ -8,14 +8,11 @@ prompt stays valid; nothing is longer than its budget, and what is left out is s
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 
-from assistant.core.memories import UndoableEdit
 from assistant.core.profiles import Profile, ProfileAttribute
 from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_hidden_characters, replace_unsendable
-from assistant.core.text import pluralize
 
 CountTokens = Callable[[str], int]
 
@@ -148,31 +145,3 @@ def today_and_yesterday(now: datetime, zone: tzinfo) -> tuple[date, date]:
     """Today and yesterday, as the person's calendar has them."""
     today = now.astimezone(zone).date()
     return today, today - timedelta(days=1)
-
-
-_CONTEXT_LINES = 2
-_MAX_LINES = 4000
-_NO_NEWLINE = "\\ No newline at end of file"
-
-
-def render_diff(edit: UndoableEdit) -> str:
-    """A unified diff, without a newline at its end; "" where nothing changed. What was taken back is shown as what it
-    had changed. Of texts of very many lines only their number is told, since comparing them takes too long."""
-    before, after = _lines(edit.before), _lines(edit.after)
-    if edit.before == edit.after:
-        return ""
-    if max(len(before), len(after)) > _MAX_LINES:
-        return f"{edit.target}: {pluralize(len(before), 'line')} became {len(after):,}"
-    name = edit.target.partition(":")[2] or edit.target
-    shown: list[str] = []
-    for line in difflib.unified_diff(before, after, name, name, n=_CONTEXT_LINES):
-        shown.append(line.removesuffix("\n"))
-        if not line.endswith("\n"):
-            shown.append(_NO_NEWLINE)
-    return "\n".join(shown)
-
-
-def _lines(text: str) -> list[str]:
-    """Only a line feed ends a line: other signs that some count as line ends are part of what somebody wrote."""
-    pieces = text.split("\n")
-    return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])

@@ -23,6 +23,8 @@ from assistant.core.text import lazy_regex
 
 NOTE_TAG = "runtime-note"
 RECORD_TAG = "context-record"
+# How the block of recalled memories begins.
+MEMORY_MARK = "Noted earlier; may bear on this."
 SPEAKER_TAG = "speaker"
 
 _BOUNDARY = lazy_regex(rf"<(?=\s*/?\s*(?:{NOTE_TAG}|{RECORD_TAG}|{SPEAKER_TAG})\b)", re.IGNORECASE)

@@ -21,6 +21,7 @@ from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import EstimateTokens, MeteredModel
 from assistant.models.prices import Prices, is_hosted_by_openai, load_prices
+from assistant.settings.sections import DEFAULT_MODEL_NAMES
 from assistant.settings.settings import Settings, shipped_config_dir
 
 PRICES_FILE = "prices.toml"
@@ -29,7 +30,6 @@ _GREETING = "Say hello in one short sentence."
 # Some models think before they greet.
 _MAX_GREETING = 512
 # Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
-DEFAULT_MODEL_NAMES = {"anthropic": "claude-sonnet-5-5"}
 # Who writes summaries where `compaction.summary_model` is empty; elsewhere whoever answers does.
 SUMMARY_MODEL_NAMES = {"anthropic": "claude-haiku-5-5"}
 

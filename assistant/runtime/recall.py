@@ -28,7 +28,7 @@ from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
-from assistant.core.quoting import RECORD_TAG, QuotedMessage, format_quote, quote_in_tag, quote_text
+from assistant.core.quoting import MEMORY_MARK, RECORD_TAG, QuotedMessage, format_quote, quote_in_tag, quote_text
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
 from assistant.core.text import STOP_WORDS, distinct_words, lazy_regex, shorten_line
 from assistant.store.character.profiles import StoredProfiles
@@ -179,7 +179,6 @@ def _quoted_words(quotes: dict[int, str]) -> Sequence[str]:
     return [line.partition(": ")[2] for line in quotes.values()]
 
 
-MEMORY_MARK = "Noted earlier; may bear on this."
 _MEMORY_HEADING = f"{MEMORY_MARK} Data, may be out of date; search_memory finds more."
 
 _MEMORIES_READ = 12

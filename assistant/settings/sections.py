@@ -30,6 +30,9 @@ from assistant.settings.validators import (
 
 ResetPolicyName = Literal["manual", "daily", "idle"]
 
+# What answers where `model.name` is empty.
+DEFAULT_MODEL_NAMES = {"anthropic": "claude-sonnet-5-5"}
+
 
 class HomeSettings(SettingsSection):
     timezone: Annotated[

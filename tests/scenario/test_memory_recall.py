@@ -6,8 +6,8 @@ from pathlib import Path
 
 from assistant.core.erasure import ErasureRequest
 from assistant.core.memories import JournalEntry
+from assistant.core.quoting import MEMORY_MARK
 from assistant.core.records import IncomingMessage
-from assistant.runtime.recall import MEMORY_MARK
 from tests.support.running_app import LiveApp, run_app
 
 BOILER = "The boiler is serviced every March by Nils."

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.context.memory_block import render_diff
 from assistant.core.memories import UndoableEdit
+from tools.profile import render_diff
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 

@@ -11,9 +11,9 @@ import pytest
 
 from assistant.context.tokens import estimate_tokens
 from assistant.core.messages import Message
-from assistant.core.quoting import RECORD_TAG
+from assistant.core.quoting import MEMORY_MARK, RECORD_TAG
 from assistant.core.records import ContextView
-from assistant.runtime.recall import MEMORY_MARK, MemoryRecall
+from assistant.runtime.recall import MemoryRecall
 from tests.unit.test_memory_search import APRIL, GUEST, JANUARY, JUNE, OWNER, JournalAndMemories
 
 NOW = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)

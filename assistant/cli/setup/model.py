@@ -13,10 +13,10 @@ from assistant.cli.output import print_text, shorten_line
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
 from assistant.core.calendar import utc_now
 from assistant.core.errors import ModelError, UsageError
-from assistant.models.factory import DEFAULT_MODEL_NAMES
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
 from assistant.settings.home import Home
+from assistant.settings.sections import DEFAULT_MODEL_NAMES
 from assistant.settings.settings import Settings, load_settings, parse_settings_values, settings_problems
 from assistant.store.home.config_file import ConfigFile
 from assistant.wire.checks import try_model
