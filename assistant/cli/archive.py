@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import require_home
+from assistant.cli.home_stores import load_effective_settings, require_home
 from assistant.cli.output import print_text, print_value
 from assistant.cli.shell import with_commands
 from assistant.commands import archive as archive_commands

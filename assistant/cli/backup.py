@@ -8,7 +8,7 @@ import click
 from pydantic import TypeAdapter
 
 from assistant.backup.restore import RestoredHome, VerifiedBackup
-from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_json, print_markdown, print_remark, print_text, require_utf8
 from assistant.cli.shell import with_commands

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from assistant.cli.logging_setup import configure_logging
+from assistant.cli.output import print_remark
 from assistant.core.calendar import utc_now
-from assistant.core.errors import HomeError, UsageError
+from assistant.core.errors import HomeError, SettingsError, UsageError
 from assistant.core.store_ports import Conversation
-from assistant.settings.settings import Settings
+from assistant.service.home_lock import is_listening
+from assistant.settings.home import Home, home_from_environment
+from assistant.settings.layers import SettingsLayer, read_file_layer
+from assistant.settings.settings import Settings, load_settings
 from assistant.wire.stores import Stores, is_restore_unfinished, open_stores
 
 
@@ -53,3 +58,57 @@ def scope_of_session(conversation: Conversation, session: str) -> str:
         names = ", ".join(sorted(scopes)) or "none yet"
         raise UsageError(f"There is no conversation {session!r}. Conversations: {names}.")
     return scopes[session]
+
+
+def load_effective_settings(*, read_only: bool = False) -> Settings:
+    """Those of the home, else those that its daemon last understood; for a command that is `read_only`, and where no
+    daemon answers, those that can be read. Raises `SettingsError` where there are none such, or where something else
+    than config.toml is wrong."""
+    home = home_from_environment()
+    try:
+        return load_settings(home)
+    except SettingsError as error:
+        if is_listening(home.socket):
+            return _understood(home, error)
+        if not read_only:
+            raise
+        settings, notice = load_readable_settings(home, error)
+        print_remark(notice)
+        return settings
+
+
+def load_readable_settings(home: Home, error: SettingsError) -> tuple[Settings, str]:
+    """The settings without those keys of config.toml that were refused with `error`, and what there is to say of it.
+    Raises `error` where something else is wrong."""
+    in_file = read_file_layer(home.config, str(home.config))
+    kept: dict[str, Any] = {}
+    settings = _loaded(home, kept, error)
+    for key, value in in_file.values.items():
+        with suppress(SettingsError):
+            settings = _loaded(home, {**kept, key: value}, error)
+            kept[key] = value
+    return settings, f"{_first(error)} The other settings are used; `assistant config edit` fixes it."
+
+
+def _understood(home: Home, error: SettingsError) -> Settings:
+    try:
+        settings = load_settings(home, config=read_file_layer(home.last_valid_config, str(home.config)))
+    except SettingsError:
+        raise error from None
+    print_remark(
+        f"{_first(error)} The running assistant keeps its last valid settings, and so does this command; "
+        "`assistant config edit` fixes the file."
+    )
+    return settings
+
+
+def _loaded(home: Home, values: Mapping[str, Any], error: SettingsError) -> Settings:
+    try:
+        return load_settings(home, config=SettingsLayer(str(home.config), values))
+    except SettingsError:
+        raise error from None
+
+
+def _first(error: SettingsError) -> str:
+    more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
+    return f"{error.problems[0]}{more}"

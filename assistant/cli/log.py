@@ -14,8 +14,7 @@ from zoneinfo import ZoneInfo
 import click
 from pydantic import TypeAdapter
 
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores, scope_of_session
+from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
 from assistant.cli.output import print_json, print_text, require_utf8, shorten_line
 from assistant.commands.archive import MessageItem, message_item
 from assistant.core.records import LogRecord

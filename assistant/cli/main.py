@@ -127,7 +127,7 @@ def _load_time_and_networks(name: str) -> click.Command:
     """Time, people and networks."""
     match name:
         case "web":
-            from assistant.cli.web import web
+            from assistant.cli.serve import web
 
             return web
         case "todo":
@@ -186,7 +186,7 @@ def _load_operation(name: str) -> click.Command:
 
             return status
         case "doctor":
-            from assistant.cli.doctor import doctor
+            from assistant.cli.status import doctor
 
             return doctor
         case "verify":

@@ -8,8 +8,7 @@ from functools import partial
 
 import click
 
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores, scope_of_session
+from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
 from assistant.cli.output import print_json, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import memory as memory_commands

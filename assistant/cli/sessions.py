@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 import click
 from pydantic import TypeAdapter
 
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores
+from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.output import clean_for_terminal, print_remark, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import sessions as session_commands

@@ -17,13 +17,12 @@ from typing import Any
 
 import click
 
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores
+from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import ARGV
 from assistant.cli.link import open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import clean_for_terminal, print_json, print_markdown, print_remark, require_utf8
-from assistant.cli.stdin import read_next_line
+from assistant.cli.prompts import read_next_line
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import CommandGroup, CommandResult, ParsedCommand, TableCommand

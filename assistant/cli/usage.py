@@ -8,8 +8,7 @@ import click
 from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores
+from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.output import make_console, print_json
 from assistant.commands.usage import load_usage, usage_lines
 from assistant.commands.usage import usage_json as report_json

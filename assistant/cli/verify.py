@@ -7,8 +7,7 @@ from dataclasses import asdict, replace
 
 import click
 
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores
+from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.output import print_json, print_text
 from assistant.core.calendar import utc_now
 from assistant.core.records import IntegrityProblem, IntegrityReport

@@ -137,7 +137,7 @@ class Branch:
 def _render_branch(branch: Branch, _: tzinfo) -> str:
     return (
         f"{branch.session} begins after message #{branch.message_id}; this conversation stays as it is. "
-        f"`/session {branch.session}` goes there, in a shell `assistant chat --session {branch.session}`."
+        f"`/session {branch.session}` goes there."
     )
 
 

@@ -23,10 +23,10 @@ from assistant.commands.agenda import (
 )
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, number_argument, phrase_option, words_argument
+from assistant.core.calendar import split_reminder
 from assistant.core.errors import UsageError
 from assistant.core.jobs import Job, JobRequest
 from assistant.core.people import ALL_ROLES
-from assistant.core.split_reminder import split_reminder
 
 
 def _render_reminders(items: Sequence[JobItem], _: tzinfo) -> str:

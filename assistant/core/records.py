@@ -322,3 +322,18 @@ class CountingTier:
     def as_estimate(self, why: str) -> CountingTier:
         """The last tier instead of this one."""
         return CountingTier("estimate", self.model, why)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCommand:
+    """A command that was typed on a bridge and is not answered yet."""
+
+    id: int
+    bridge: str
+    external_id: str
+    session: str
+    scope: str
+    sender: str
+    target: str
+    text: str
+    begun: bool  # whether it may have taken effect

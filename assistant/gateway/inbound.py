@@ -20,9 +20,8 @@ import structlog
 from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
 from assistant.core.people import Identity, Person, clean_display_name
-from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage
+from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage, PendingCommand
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_role, session_scope
-from assistant.core.slash_commands import PendingCommand
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.inbox import SlashCommandQueue

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from assistant.core.text import is_spaceless
 from assistant.search.fulltext import FindStems
 from assistant.search.index import Ints, SearchIndex, epoch_second
-from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
+from assistant.search.index_values import EmbedTexts, Floats, IndexStore, SearchFilter, SourceHit
 from assistant.search.query import ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
@@ -30,7 +30,6 @@ from assistant.search.scoring import (
     QueryTerm,
     score_candidates,
 )
-from assistant.search.units import EmbedTexts, Floats
 
 _K1 = 1.2
 _NEVER_COMMON = 50

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from assistant.core.text import WORD, fold_text, split_spaceless_runs
 from assistant.search.fulltext import FindStems
-from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
-from assistant.search.units import (
+from assistant.search.index_values import (
     DIMENSIONS,
     POSTING_DTYPE,
     UNIT_DTYPE,
@@ -26,9 +25,14 @@ from assistant.search.units import (
     ByteVectors,
     EmbedTexts,
     Floats,
+    IndexPage,
+    IndexStore,
+    IndexTerm,
     Occurrences,
     SearchUnit,
     UnitRows,
+    UnitStem,
+    UnsealedUnit,
     quantise,
     unit_flags,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from assistant.core.text import STOP_WORDS
-from assistant.search.units import (
+from assistant.search.index_values import (
     EmbedTexts,
     Floats,
     quantise,

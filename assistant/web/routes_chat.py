@@ -11,8 +11,7 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.exceptions import HTTPException
 
-from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
-from assistant.bridges.terminal.delivery_feed import DeliveryMark
+from assistant.bridges.terminal.bridge import DeliveryMark, Terminal, TerminalBridge
 from assistant.core.errors import UsageError
 from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi

@@ -13,8 +13,7 @@ from assistant.backup.scheduler import BackupScheduler
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, find_first_message_time
-from assistant.core.records import InboxReceipt, IncomingMessage
-from assistant.core.slash_commands import PendingCommand
+from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.erasure.backups import BackupErasure
 from assistant.erasure.service import ErasureService
 from assistant.gateway.dispatcher import Dispatcher

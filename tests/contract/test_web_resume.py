@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridges.terminal.bridge import TerminalBridge
-from assistant.bridges.terminal.delivery_feed import DeliveryMark
+from assistant.bridges.terminal.bridge import DeliveryMark, TerminalBridge
 from assistant.core.bridge_api import OutgoingPart
 from assistant.core.errors import RecipientNotConnected, UsageError
 from assistant.core.records import OutgoingMessage

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.cli.doctor import check_service_file, wrap_finding
+from assistant.cli.status import check_service_file, wrap_finding
 from assistant.context.tokens import choose_tier
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.records import IntegrityProblem

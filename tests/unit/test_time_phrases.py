@@ -9,10 +9,9 @@ import pytest
 
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.agenda.time_phrases import parse_moment
-from assistant.core.calendar import format_moment
+from assistant.core.calendar import format_moment, split_reminder
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, OneTimeSpec, RRuleSpec
-from assistant.core.split_reminder import split_reminder
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # A Saturday, 16:00 in Berlin.

@@ -20,7 +20,14 @@ from telegram import CallbackQuery, Chat, MaybeInaccessibleMessage, Message, Upd
 from telegram.constants import ChatAction, ChatType
 from telegram.error import BadRequest, Forbidden, InvalidToken
 
-from assistant.bridges.telegram.api import TelegramApi
+from assistant.bridges.telegram.api import (
+    MAX_MESSAGE_UNITS,
+    TelegramApi,
+    inline_keyboard,
+    parse_target,
+    send_media,
+    send_text,
+)
 from assistant.bridges.telegram.incoming import (
     MAX_DOWNLOAD_BYTES,
     TelegramFile,
@@ -33,7 +40,6 @@ from assistant.bridges.telegram.incoming import (
 )
 from assistant.bridges.telegram.live_text import TelegramLiveText
 from assistant.bridges.telegram.render import replace_surrogates
-from assistant.bridges.telegram.send import MAX_MESSAGE_UNITS, inline_keyboard, parse_target, send_media, send_text
 from assistant.core.bridge_api import (
     BridgeCapabilities,
     InboundMessage,

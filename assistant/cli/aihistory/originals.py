@@ -12,8 +12,7 @@ from datetime import datetime, tzinfo
 import click
 
 from assistant.cli.aihistory.compactions import filter_options, find_checkpoint
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores, scope_of_session
+from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
 from assistant.cli.log import print_record, record_json
 from assistant.cli.output import print_text, shorten_line
 from assistant.commands.context import CommandContext, CommandStores

@@ -19,8 +19,7 @@ from assistant.cli.aihistory.compactions import (
     format_dollars,
     select_checkpoints,
 )
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores
+from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.output import make_console, print_markdown, print_text, print_value
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.text import pluralize

@@ -11,8 +11,7 @@ import click
 from pydantic import TypeAdapter
 
 from assistant.cli.bridge.settings import BridgeOptions, has_bridge_settings, remove_bridge
-from assistant.cli.effective_settings import load_effective_settings
-from assistant.cli.home_stores import open_home_stores
+from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import EXIT_INTERRUPTED
 from assistant.cli.link import open_daemon_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging

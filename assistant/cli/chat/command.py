@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from assistant.cli.effective_settings import load_effective_settings
+from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.link import (
     Link,
     LinkEvent,
@@ -29,7 +29,7 @@ from assistant.cli.link import (
 )
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_json, print_markdown, print_remark, require_utf8
-from assistant.cli.stdin import read_all_stdin, read_stdin_lines
+from assistant.cli.prompts import read_all_stdin, read_stdin_lines
 from assistant.commands.argv import is_leave_command, is_slash_command, session_after_command
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.records import InboxReceipt

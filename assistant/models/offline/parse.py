@@ -15,8 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
-from assistant.core.split_reminder import split_reminder
+from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS, split_reminder
 from assistant.core.text import fold_text, lazy_regex
 from assistant.search.query import asks_about_assistant
 from sleep.rules.pattern_files import compile_patterns, join_fragments

@@ -27,19 +27,17 @@ from assistant.store.archive.format import (
     ArchiveCheck,
     ArchiveHeader,
     DamagedArchive,
+    archived_from_header,
+    archived_from_row,
     build_archive,
     check_archive,
     compress_lines,
-    matches_header,
-    read_header,
-    read_lines,
-)
-from assistant.store.archive.index import (
-    archived_from_header,
-    archived_from_row,
     delete_archive_row,
     find_archive_row,
     list_archive_rows,
+    matches_header,
+    read_header,
+    read_lines,
     save_archive_row,
 )
 from assistant.store.database import Database

@@ -16,8 +16,7 @@ from pathlib import Path
 from assistant.core.archives import LogRestoreResult
 from assistant.core.errors import ArchiveUnavailable, StoreError, UsageError
 from assistant.store.archive.archive import StoredArchive
-from assistant.store.archive.format import ArchiveHeader, DamagedArchive, check_archive, read_lines
-from assistant.store.archive.index import save_archive_row
+from assistant.store.archive.format import ArchiveHeader, DamagedArchive, check_archive, read_lines, save_archive_row
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 from assistant.store.log.format import GENESIS_HASH, SALT_KEY, compute_commitment, hash_header, split_line
 from assistant.store.log.reader import LogFiles, read_last_line

@@ -22,10 +22,12 @@ from assistant.store.archive.format import (
     DamagedArchive,
     build_archive,
     compress_lines,
+    list_archive_rows,
+    mark_rewritten,
     read_header,
     read_lines,
+    save_archive_row,
 )
-from assistant.store.archive.index import list_archive_rows, mark_rewritten, save_archive_row
 from assistant.store.database import Database
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.log.format import SALT_KEY

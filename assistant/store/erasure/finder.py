@@ -26,7 +26,7 @@ from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.messages import LogByteRange, Message
 from assistant.core.records import LogRecord
-from assistant.store.archive.index import list_archive_rows
+from assistant.store.archive.format import list_archive_rows
 from assistant.store.database import Database, column_names
 from assistant.store.erasure.archives import find_affected_archives
 from assistant.store.erasure.character_db import (

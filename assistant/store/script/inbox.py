@@ -14,8 +14,7 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.messages import Media, Message, media_from_json, media_to_json
-from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage, OutgoingMessage
-from assistant.core.slash_commands import PendingCommand
+from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage, OutgoingMessage, PendingCommand
 from assistant.store.database import Database
 from assistant.store.rows import class_row, clean_message, dump_json
 from assistant.store.script.outbox import insert_outgoing
