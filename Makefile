@@ -17,7 +17,7 @@ help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
 	@echo "make test        the tests, without the slowest (some minutes)"
 	@echo "make test-all    all tests, with a sample of the crash scenarios"
-	@echo "make lint        style, types, import directions, generated docs"
+	@echo "make lint        style, types, import directions, generated docs, words"
 	@echo "make bench       the figures, measured on this machine"
 	@echo "make bench-recall DATA=FILE...  what is found again of conversations of LoCoMo's form"
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
@@ -44,6 +44,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m docs.generate --check
 	@$(BIN)/python -m docs.check_names
+	@$(BIN)/python -m docs.check_words
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench $(ARGS)
@@ -72,6 +73,7 @@ docs: $(VENV)/.dev
 docs-check: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate --check
 	@$(BIN)/python -m docs.check_names
+	@$(BIN)/python -m docs.check_words
 
 clean:
 	@rm -rf $(VENV) build dist .bench .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis
