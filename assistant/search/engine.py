@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import is_spaceless
+from assistant.search.dtypes import EmbedTexts, Floats
 from assistant.search.fulltext import FindStems
 from assistant.search.index import Ints, SearchIndex, epoch_second
-from assistant.search.index_values import EmbedTexts, Floats, IndexStore, SearchFilter, SourceHit
+from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
 from assistant.search.query import ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,

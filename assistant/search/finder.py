@@ -12,7 +12,8 @@ from datetime import tzinfo
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from assistant.search.index_values import SearchFilter, SearchUnit, SourceHit, SourceText, TextSource, split_into_units
+from assistant.search.index_values import SearchFilter, SourceHit, SourceText, TextSource
+from assistant.search.units import SearchUnit, split_into_units
 
 if TYPE_CHECKING:
     # Heavy, and not needed before the first search.

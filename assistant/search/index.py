@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import WORD, fold_text, split_spaceless_runs
-from assistant.search.fulltext import FindStems
-from assistant.search.index_values import (
+from assistant.search.dtypes import (
     DIMENSIONS,
     POSTING_DTYPE,
     UNIT_DTYPE,
@@ -25,17 +24,13 @@ from assistant.search.index_values import (
     ByteVectors,
     EmbedTexts,
     Floats,
-    IndexPage,
-    IndexStore,
-    IndexTerm,
     Occurrences,
-    SearchUnit,
     UnitRows,
-    UnitStem,
-    UnsealedUnit,
     quantise,
-    unit_flags,
 )
+from assistant.search.fulltext import FindStems
+from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
+from assistant.search.units import SearchUnit, unit_flags
 from assistant.search.vocabulary import Vocabulary
 
 Ints = NDArray[np.intp]

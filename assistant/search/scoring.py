@@ -24,7 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.search.index_values import GREETING, QUESTION, TIME_WORD, Floats
+from assistant.search.dtypes import Floats
+from assistant.search.units import GREETING, QUESTION, TIME_WORD
 
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]

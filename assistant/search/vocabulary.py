@@ -11,11 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from assistant.core.text import STOP_WORDS
-from assistant.search.index_values import (
-    EmbedTexts,
-    Floats,
-    quantise,
-)
+from assistant.search.dtypes import EmbedTexts, Floats, quantise
 
 _MAX_STEMS_KEPT = 30_000
 _DIMENSIONS = 128

@@ -25,8 +25,9 @@ from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
-from assistant.search.index_values import SearchFilter, SearchUnit, split_into_units
+from assistant.search.index_values import SearchFilter
 from assistant.search.query import SearchLimits
+from assistant.search.units import SearchUnit, split_into_units
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore

@@ -18,8 +18,9 @@ from pathlib import Path
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
-from assistant.search.index_values import SearchFilter, SearchUnit
+from assistant.search.index_values import SearchFilter
 from assistant.search.query import SearchLimits
+from assistant.search.units import SearchUnit
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore

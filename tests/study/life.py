@@ -78,7 +78,7 @@ class _Life:
     async def live(self, conversation: StudyConversation, *, sleeps: bool) -> None:
         for earlier, turn in zip((None, *conversation.turns), conversation.turns, strict=False):
             if earlier is not None and turn.at - earlier.at > _A_WHILE:
-                self._app.upkeep()
+                self._app.maintenance.run()
                 if sleeps:
                     await self._rest(earlier.at, turn.at)
             await self._hold(turn)
@@ -105,7 +105,7 @@ class _Life:
             self._clock.now = nap
             self._app.sleep.scheduler.check_due()
             if self._app.sleep.scheduler.is_asleep():
-                await self._app.sleep_now("nap")
+                await self._app.sleep.scheduler.run_now("nap")
         for night in _nights(since, until, wanted.at):
             self._clock.now = night
             await asleep(self._app)

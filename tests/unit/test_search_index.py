@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from assistant.search.dtypes import DIMENSIONS, Floats, quantise
 from assistant.search.index import SEAL_AFTER_UNITS, SearchIndex
-from assistant.search.index_values import DIMENSIONS, Floats, SearchUnit, quantise
+from assistant.search.units import SearchUnit
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore

@@ -37,7 +37,7 @@ from assistant.models.offline.steps import (
     describe_unseen_media,
     next_step,
 )
-from assistant.search.index_values import split_into_units
+from assistant.search.units import split_into_units
 
 NAME = "offline"
 LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)

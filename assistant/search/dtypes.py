@@ -1,0 +1,61 @@
+"""The types of the index's numbers, in memory and in its store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.search.index_values import META_BYTES, POSTING_BYTES, VECTOR_BYTES
+
+DIMENSIONS = 256
+VECTOR_SCALE = 127.0
+
+UNIT_DTYPE = np.dtype(
+    [
+        ("source", "<i8"),
+        ("second", "<u4"),
+        ("day", "<i4"),
+        ("previous", "<i4"),
+        ("stream", "<i4"),
+        ("scope", "<u2"),
+        ("speaker", "<u2"),
+        ("part", "<u2"),
+        ("words", "u1"),
+        ("role", "u1"),
+        ("form", "u1"),
+        ("gone", "u1"),
+    ]
+)
+"""One unit. `second` since 1970 (UTC), `day` the local date's ordinal, `previous` the unit before it in its stream
+(-1: none), `words` 1 to 255; `stream`, `scope`, `speaker` and `role` are numbers of names; `gone`: taken back or
+forgotten."""
+
+POSTING_DTYPE = np.dtype([("unit", "<i4"), ("count", "u1")])
+"""In which unit a term stands, how often."""
+
+UnitRows = NDArray[np.void]
+ByteVectors = NDArray[np.int8]
+"""Rows of length 1, times `VECTOR_SCALE`."""
+
+Floats = NDArray[np.float32]
+
+EmbedTexts = Callable[[Sequence[str]], Floats]
+"""A row of DIMENSIONS a text, of length 1 (zeros where a text has no words)."""
+
+if (UNIT_DTYPE.itemsize, POSTING_DTYPE.itemsize, DIMENSIONS) != (META_BYTES, POSTING_BYTES, VECTOR_BYTES):
+    raise TypeError("the types differ from what the store of the index has")
+
+
+def quantise(rows: Floats) -> ByteVectors:
+    return np.round(rows * VECTOR_SCALE).astype(np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """In which units a stem stands, and how often in each."""
+
+    units: NDArray[np.intp]
+    counts: Floats
