@@ -24,7 +24,7 @@ from assistant.web.schemas_read import (
     ConversationList,
     FoundMemories,
     FoundMessages,
-    MemoryPage,
+    MemoryEntries,
     MessagePage,
     SleepEntry,
     SleepList,
@@ -116,9 +116,9 @@ def _memories(reader: OwnerReadApi) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["memory"])
 
     @routes.get("", summary="What is remembered")
-    async def memories(former: bool = False, limit: MaxResults = 100) -> MemoryPage:
+    async def memories(former: bool = False, limit: MaxResults = 100) -> MemoryEntries:
         """With `former` what is no longer true, too. `/forget` is a command (`POST /v1/commands`)."""
-        return MemoryPage.of(await reader.memories(), former=former, limit=limit)
+        return MemoryEntries.of(await reader.memories(), former=former, limit=limit)
 
     @routes.get("/search", summary="Search what is remembered")
     async def search(

@@ -150,7 +150,7 @@ class FoundMemory(MemoryEntry):
     sources: list[int]
 
 
-class MemoryPage(ReadAnswer):
+class MemoryEntries(ReadAnswer):
     """Newest first. `left_out` are older ones beyond the limit; `note` says why it may not be all, "" where it is."""
 
     memories: list[MemoryEntry]
@@ -158,7 +158,7 @@ class MemoryPage(ReadAnswer):
     note: str
 
     @classmethod
-    def of(cls, memories: MemoryList, *, former: bool, limit: int) -> MemoryPage:
+    def of(cls, memories: MemoryList, *, former: bool, limit: int) -> MemoryEntries:
         states = [state for state in reversed(memories.memories) if former or state.memory.is_current]
         left_out = max(0, len(states) - limit)
         return cls.model_validate({"memories": states[:limit], "left_out": left_out, "note": memories.note})
@@ -262,7 +262,7 @@ class BudgetCap(Answer):
     used_up: bool
 
 
-class BlockedRequest(Answer):
+class BlockedCall(Answer):
     """A request of the background that was sent again and again, and is not sent any more until then."""
 
     kind: str
@@ -284,7 +284,7 @@ class UsageAnswer(Answer):
     forecast_usd: float | None
     caps: list[BudgetCap]
     background_caps: list[BudgetCap]
-    stopped: list[BlockedRequest]
+    stopped: list[BlockedCall]
 
 
 class StatusAnswer(Answer):

@@ -21,7 +21,7 @@ from assistant.cli.service.install import (
     remove_service,
     variables_hidden_from_service,
 )
-from assistant.cli.service.managers import CommandResult, Launchd, Systemd, detect_service_manager
+from assistant.cli.service.managers import Launchd, ProcessResult, Systemd, detect_service_manager
 from assistant.core.errors import AssistantError, UsageError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
@@ -31,14 +31,14 @@ from tests.support.command_line import one_line_error, run_in_process
 class ServiceProgram:
     """Answers to what managers ask; `said` by the beginning of the words."""
 
-    def __init__(self, **said: CommandResult) -> None:
+    def __init__(self, **said: ProcessResult) -> None:
         self.asked: list[str] = []
         self.said = said
 
-    def __call__(self, words: Sequence[str]) -> CommandResult:
+    def __call__(self, words: Sequence[str]) -> ProcessResult:
         self.asked.append(" ".join(words))
         verb = next(word for word in words[1:] if not word.startswith("-"))
-        return self.said.get(verb.replace("-", "_"), CommandResult(0))
+        return self.said.get(verb.replace("-", "_"), ProcessResult(0))
 
 
 @pytest.fixture
@@ -108,36 +108,36 @@ def test_an_uninstall_ends_the_service_and_leaves_the_home(placed: ServiceDefini
 
 
 def test_a_manager_that_refuses_is_quoted(placed: ServiceDefinition) -> None:
-    program = ServiceProgram(start=CommandResult(1, err="Failed to connect to bus: No medium found\n"))
+    program = ServiceProgram(start=ProcessResult(1, err="Failed to connect to bus: No medium found\n"))
     with pytest.raises(AssistantError, match=r"`systemctl --user start nocturne` failed: Failed to connect to bus"):
         Systemd("nocturne", False, program).start(placed.file)
 
 
 def test_the_condition_is_told_in_systemds_words() -> None:
     shown = "ActiveState=active\nSubState=running\nMainPID=41\nNRestarts=2\nResult=success\nStatusText=Serves a=b.\n"
-    condition = Systemd("nocturne", False, ServiceProgram(show=CommandResult(0, shown))).read_status()
+    condition = Systemd("nocturne", False, ServiceProgram(show=ProcessResult(0, shown))).read_status()
     assert (condition.running, condition.pid, condition.restarts) == (True, 41, 2)
     assert condition.detail == "active (running); Serves a=b."
     dead = "ActiveState=failed\nSubState=failed\nMainPID=0\nNRestarts=0\nResult=watchdog\nStatusText=Serves.\n"
-    condition = Systemd("nocturne", False, ServiceProgram(show=CommandResult(0, dead))).read_status()
+    condition = Systemd("nocturne", False, ServiceProgram(show=ProcessResult(0, dead))).read_status()
     assert (condition.running, condition.detail) == (False, "failed (failed); last result: watchdog")
 
 
 def test_who_is_logged_out_at_times_is_told_of_lingering() -> None:
-    assert "enable-linger" in Systemd("nocturne", False, ServiceProgram(show_user=CommandResult(0, "no\n"))).hint()
-    assert Systemd("nocturne", False, ServiceProgram(show_user=CommandResult(0, "yes\n"))).hint() == ""
+    assert "enable-linger" in Systemd("nocturne", False, ServiceProgram(show_user=ProcessResult(0, "no\n"))).hint()
+    assert Systemd("nocturne", False, ServiceProgram(show_user=ProcessResult(0, "yes\n"))).hint() == ""
     assert Systemd("nocturne", True, ServiceProgram()).hint() == ""
 
 
 def test_launchd_takes_an_agent_in_before_it_starts_it_and_lets_it_go_for_good(tmp_path: Path) -> None:
     file = tmp_path / "nocturne.plist"
     file.touch()
-    program = ServiceProgram(print=CommandResult(113, err="Could not find service"))
+    program = ServiceProgram(print=ProcessResult(113, err="Could not find service"))
     Launchd("nocturne", tmp_path / "log", program).start(file)
     assert [asked.split()[1] for asked in program.asked] == ["print", "bootstrap", "kickstart"]
     assert str(file) in program.asked[1]
     program = ServiceProgram(
-        print=CommandResult(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
+        print=ProcessResult(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
     )
     launchd = Launchd("nocturne", tmp_path / "log", program)
     assert (launchd.read_status().running, launchd.read_status().pid) == (True, 77)

@@ -21,7 +21,7 @@ _SHOWN = ("LoadState", "ActiveState", "SubState", "MainPID", "NRestarts", "Resul
 
 
 @dataclass(frozen=True, slots=True)
-class CommandResult:
+class ProcessResult:
     """How a command ended."""
 
     returncode: int
@@ -29,7 +29,7 @@ class CommandResult:
     err: str = ""
 
 
-CommandRunner = Callable[[Sequence[str]], CommandResult]
+CommandRunner = Callable[[Sequence[str]], ProcessResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Systemd:
             return ""
         return "It runs while you are logged in. `loginctl enable-linger` lets it start with the machine."
 
-    def _ask(self, *words: str) -> CommandResult:
+    def _ask(self, *words: str) -> ProcessResult:
         return _asked(self.run, ["systemctl", *([] if self.system else ["--user"]), *words])
 
 
@@ -190,7 +190,7 @@ class Launchd:
     def _target(self) -> str:
         return f"{self._domain}/{self.label}"
 
-    def _ask(self, *words: str) -> CommandResult:
+    def _ask(self, *words: str) -> ProcessResult:
         return _asked(self.run, ["launchctl", *words])
 
 
@@ -201,15 +201,15 @@ def detect_service_manager(*, booted: Path = _BOOTED, platform: str = sys.platfo
     return "systemd" if booted.is_dir() and shutil.which("systemctl") else ""
 
 
-def run_subprocess(words: Sequence[str]) -> CommandResult:
+def run_subprocess(words: Sequence[str]) -> ProcessResult:
     """Carry a command out and keep what it said."""
     done = subprocess.run(
         words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
     )
-    return CommandResult(done.returncode, done.stdout, done.stderr)
+    return ProcessResult(done.returncode, done.stdout, done.stderr)
 
 
-def _asked(run: CommandRunner, words: Sequence[str]) -> CommandResult:
+def _asked(run: CommandRunner, words: Sequence[str]) -> ProcessResult:
     done = run(words)
     if done.returncode:
         why = (done.err or done.out).strip().splitlines() or [f"exit code {done.returncode}"]

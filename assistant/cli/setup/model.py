@@ -48,7 +48,7 @@ _LOCAL = "http://localhost:11434/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelAnswers:
     """What was answered. `key` is "" where none was given; then the one that was found, if any, stays."""
 
     provider: str
@@ -78,16 +78,16 @@ def ask_model(home: Home, kept: list[str]) -> None:
 # ------------------------------------------------------------------------------------------------------------ questions
 
 
-def _asked(home: Home, settings: Settings) -> ModelChoice:
+def _asked(home: Home, settings: Settings) -> ModelAnswers:
     provider = prompt_choice("Which provider?", _WHO, settings.provider)
     if provider == "offline":
-        return ModelChoice(provider)
+        return ModelAnswers(provider)
     url = _address(home, settings) if provider == "openai" else ""
     key = _key(settings, provider)
     known = settings.values.model.name if settings.provider == provider else ""
     default = known or DEFAULT_MODEL_NAMES.get(provider, "")
     name = prompt_until_valid("Which model?", default, str, shown=default or "the first one that the server lists")
-    return ModelChoice(provider, name, url, key)
+    return ModelAnswers(provider, name, url, key)
 
 
 def _address(home: Home, settings: Settings) -> str:
@@ -117,7 +117,7 @@ def _key(settings: Settings, provider: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ the proof
 
 
-def _tried(home: Home, settings: Settings, choice: ModelChoice) -> str:
+def _tried(home: Home, settings: Settings, choice: ModelAnswers) -> str:
     """Have the model answer once; what went wrong in words, "" where nothing did."""
     trial = _with(home, settings, choice)
     served = is_home_served(home)
@@ -133,7 +133,7 @@ def _tried(home: Home, settings: Settings, choice: ModelChoice) -> str:
     return ""
 
 
-def _with(home: Home, settings: Settings, choice: ModelChoice) -> Settings:
+def _with(home: Home, settings: Settings, choice: ModelAnswers) -> Settings:
     """The settings as they would be. What the environment says of the model would win, and does not count here."""
     values, _ = parse_settings_values(home, _edited(ConfigFile(home.config).read(), settings, choice))
     chosen = values.model.model_copy(update={"provider": choice.provider})
@@ -148,7 +148,7 @@ def _with(home: Home, settings: Settings, choice: ModelChoice) -> Settings:
     return replace(trial, anthropic_key=key) if choice.provider == "anthropic" else replace(trial, openai_key=key)
 
 
-def _keep(home: Home, settings: Settings, choice: ModelChoice, kept: list[str]) -> None:
+def _keep(home: Home, settings: Settings, choice: ModelAnswers, kept: list[str]) -> None:
     """The key first: a provider without one is worse than a key without a provider."""
     if choice.key:
         secret.store_secret(home, _KEYS[choice.provider], choice.key)
@@ -158,7 +158,7 @@ def _keep(home: Home, settings: Settings, choice: ModelChoice, kept: list[str]) 
     kept += [change.key for change in done]
 
 
-def _edited(text: str, settings: Settings, choice: ModelChoice) -> str:
+def _edited(text: str, settings: Settings, choice: ModelAnswers) -> str:
     """config.toml with this choice in it. A key that stands there would win over the one that is kept elsewhere."""
     text = set_key(text or CONFIG_HEADER, "model.provider", choice.provider)
     if choice.key:
