@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from assistant.settings.config_text import diff_keys, flatten_keys, remove_key, set_key
 
 KEYS = ("context.target", "turn.max_steps", "home.timezone", "model.fallback", "log.level")
+# Without "#": `comments` takes the first one of a line for the beginning of a comment.
+TEXTS = st.characters(exclude_characters="#")
 VALUES = st.one_of(
     st.integers(-5, 10**6),
     st.floats(0, 1),
     st.booleans(),
-    st.text(max_size=20),
-    st.lists(st.text(max_size=5)).map(tuple),
+    st.text(TEXTS, max_size=20),
+    st.lists(st.text(TEXTS, max_size=5)).map(tuple),
 )
 WORDS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_characters="\x7f"), max_size=20)
 

@@ -110,7 +110,7 @@ def test_an_archive_is_read_where_the_home_lost_its_log(home: ArchivedHome) -> N
 
 def test_archives_that_are_whole_verify(home: ArchivedHome) -> None:
     done = run_in_process(home.path, "archive", "verify")
-    assert (done.returncode, done.out.splitlines()) == (0, ["main 1: whole", f"{GUEST} 1: whole", "All is well."])
+    assert (done.returncode, done.out.splitlines()) == (0, ["main 1: complete", f"{GUEST} 1: complete", "All is well."])
 
 
 def test_one_that_is_not_whole_fails_and_can_be_made_again(home: ArchivedHome) -> None:
@@ -153,7 +153,7 @@ def test_what_the_log_lost_is_brought_back(home: ArchivedHome) -> None:
     path.write_bytes(whole.replace(b"QX-7781", b"\0" * 7))
     assert run_in_process(home.path, "verify").returncode == 1
     done = run_in_process(home.path, "archive", "restore", "main", "1")
-    assert "Brought back 1 record of main 1; already there: 3." in done.out
+    assert "Restored 1 record of main 1; already there: 3." in done.out
     assert path.read_bytes() == whole
     assert run_in_process(home.path, "verify").returncode == 0
 

@@ -45,7 +45,7 @@ def test_a_second_daemon_is_refused_in_one_line_that_names_the_first(tmp_path: P
         assert str(running.process.pid) in one_line_error(done)
         piped = run_assistant(home, "run", "--chat", said=b"hello\n")
         assert piped.returncode == 0
-        assert "attaches" in piped.err and "Hello" in piped.out
+        assert "this terminal connects to it" in piped.err and "Hello" in piped.out
 
 
 def test_repair_is_refused_while_the_daemon_has_the_home(tmp_path: Path) -> None:

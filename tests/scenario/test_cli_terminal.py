@@ -92,7 +92,7 @@ def test_run_with_chat_talks_here_and_another_terminal_attaches(tmp_path: Path) 
     with terminal(home, "run", "--chat") as first, terminal(home, "chat") as second:
         second.send("remember that the attic is dry\r")
         second.expect("Noted.")
-        first.expect("said elsewhere")
+        first.expect("from elsewhere")
         first.expect("Noted.")
         first.send("is the attic dry?\r")
         first.expect("You told me")

@@ -143,7 +143,7 @@ async def test_nothing_changes_before_a_person_says_so(home: ErasureHome) -> Non
     kinds = {place.kind for place in found.places}
     assert kinds >= {
         "messages",
-        "working context",
+        "what the model sees",
         "kept for undo",
         "summaries",
         "turns",
