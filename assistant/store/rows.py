@@ -175,6 +175,10 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
+# `json.dumps` with options makes an encoder for each call, and a turn writes some fifteen values.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+
+
 def dump_json(value: Any) -> str:
     """Compact JSON of JSON-like values, times and dataclasses, keys in their order; always encodable as UTF-8."""
     try:
@@ -186,7 +190,7 @@ def dump_json(value: Any) -> str:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+    return _ENCODER.encode(value)
 
 
 def clean_message(message: Message) -> Message:
