@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assistant.core.errors import UsageError
@@ -107,18 +106,3 @@ def render_markdown(text: str) -> Markdown:
 
     # Addresses are written out: a link whose text says something else is a trap.
     return Markdown(clean_for_terminal(text), code_theme="ansi_dark", hyperlinks=False)
-
-
-def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = (), empty: str
-) -> None:
-    """Rows for people; `right` names the columns of numbers, `empty` is printed where there are no rows."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(clean_for_terminal(cell)) for cell in row))
-    make_console().print(table if table.row_count else Text(empty))

@@ -154,6 +154,8 @@ async def _is_confirmed(question: str) -> bool:
 def _words(context: click.Context, parsed: ParsedCommand) -> list[str]:
     """The words of the command from its name on; files are named from the root on, since a daemon works elsewhere."""
     argv: list[str] = context.meta[ARGV]
-    files = {str(value) for value in parsed.params.values() if isinstance(value, Path)}
+    files = {value for value in parsed.params.values() if isinstance(value, Path)}
     words = argv[argv.index(parsed.path[0]) :]
-    return [str(Path(word).absolute()) if word in files else word for word in words]
+    # A file may be called as the command is ("import").
+    names = len(parsed.path) if tuple(words[: len(parsed.path)]) == parsed.path else 1
+    return words[:names] + [str(Path(word).absolute()) if Path(word) in files else word for word in words[names:]]

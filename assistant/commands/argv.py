@@ -52,7 +52,7 @@ SLASH_COMMANDS = (
 )
 LEAVE_COMMANDS = ("/quit", "/exit")
 # These a shell does not have, or it means something else there.
-_CHAT_ONLY = frozenset({"/help", "/model", "/todo", "/session", "/retry", "/stop"})
+_CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/stop"})
 _TOKEN = re.compile(
     r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
 )

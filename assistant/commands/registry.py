@@ -172,14 +172,18 @@ class CommandRegistry:
 
     def _require_granted(self, name: str, typed_as: str, session: str) -> None:
         role, admitted = session_role(session), self.grantable_roles()
-        if not any(self._authority.may_run_command(role, one, admitted[one]) for one in {name, typed_as}):
+        if not any(self._authority.may_run_command(role, typed, admitted[typed]) for typed in {name, typed_as}):
             raise UsageError(_not_here(typed_as))
 
     def describe(self, role: SessionRole, words: Sequence[str]) -> str:
         """What a role can type, or what one command does."""
-        if words:
-            return command_help(self._root, words)
         admitted = self.grantable_roles()
+        if words:
+            path = argv_words.expand_alias(words)
+            # What a role may not use is not described to it.
+            if path[0] in admitted and not self._authority.may_run_command(role, path[0], admitted[path[0]]):
+                raise UsageError(_not_here(path[0]))
+            return command_help(self._root, path)
         rows = [
             f"- `{usage_line(command, [name])}` — {short(command)}"
             for name, command in self._root.commands.items()

@@ -33,7 +33,7 @@ def build_slash_commands(app: App, clock: Clock) -> CommandRegistry:
 def command_stores(
     settings: Settings, stores: Stores, agenda: AgendaService | None = None, memory: MemoryService | None = None
 ) -> CommandStores:
-    """Without a running assistant for commands that only read."""
+    """What commands read. `agenda` and `memory` are those of the running assistant, where there is one."""
     return CommandStores(
         conversation=stores.conversation,
         pins=stores.pins,

@@ -306,6 +306,20 @@ async def test_f33_no_store_gives_or_changes_anything_beyond_the_scope(home: Pat
 
 
 @pytest.mark.parametrize("session", VISITORS)
+async def test_f33_help_describes_no_command_that_cannot_be_used_here(home: Path, session: str) -> None:
+    async with open_with_grants(home) as it:
+        commands, role = it.app.commands, session_role(session)
+        for name, roles in commands.grantable_roles().items():
+            try:
+                answer = await commands.run(f"/help {name}", session)
+            except AssistantError as error:
+                assert "cannot be used here" in str(error), name
+                assert role not in roles, name
+            else:
+                assert answer.startswith("`/") and role in roles, name
+
+
+@pytest.mark.parametrize("session", VISITORS)
 async def test_f33_nothing_can_be_marked_to_be_forgotten_beyond_the_scope(home: Path, session: str) -> None:
     async with open_with_grants(home) as it:
         visit, scope = IntrusionAttempt(home, session), session_scope(session)

@@ -225,6 +225,16 @@ def test_an_export_is_read_in_elsewhere_once(home: FilledHome, tmp_path: Path) -
     assert [one["text"] for one in rows(other, "memory", "list")] == [BOAT, TEA, NURSE]
 
 
+@pytest.mark.parametrize("name", ["./notes.txt", "import"])
+def test_a_daemon_reads_the_file_of_the_folder_that_the_command_was_typed_in(
+    home: FilledHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with run_daemon(home.path):
+        monkeypatch.chdir(tmp_path)
+        Path(name).write_text('["I sing in a choir."]')
+        assert "Imported 1 entry" in run_in_process(home.path, "memory", "import", name).out
+
+
 @pytest.mark.parametrize(
     ("content", "why"), [(b'["a", 5]', "Item 2 has no words"), (b"caf\xe9", "not UTF-8 .line 1"), (b"{", "not JSON")]
 )
