@@ -74,27 +74,21 @@ class ObjectStore(Protocol):
 
     def url_of(self, name: str) -> str:
         """Where an object of this name is, or would be. Never raises."""
-        ...
 
     def put(self, name: str, data: bytes, require_intact: Callable[[bytes], None]) -> StoredObject:
         """Keep an object in place of what had this name. It is written under another name, read back, decrypted, given
         to `require_intact` (which raises `ArchiveUnavailable`), then moved, and read back again."""
-        ...
 
     def get(self, url: str) -> FetchedObject:
         """Raises `ArchiveMissing` where there is none."""
-        ...
 
     def exists(self, url: str) -> bool: ...
 
     def is_local(self, url: str) -> bool:
         """Whether it is a file of this machine. Never raises."""
-        ...
 
     def remove(self, url: str) -> None:
         """None there is as good."""
-        ...
 
     def remove_partial(self) -> None:
         """Remove what was being written when an attempt was cut off."""
-        ...

@@ -59,27 +59,21 @@ class InboundPort(Protocol):
     async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
         """Acknowledge to the network after this, never before. None: no answer of a model follows. The same pair of
         bridge and external_id is kept once."""
-        ...
 
     def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
         """Whether a message from there is stored: asked before a file is fetched, which anybody could send for ever."""
-        ...
 
     async def receive_change(self, change: MessageChange) -> None:
         """A change of a message that was never stored has no effect."""
-        ...
 
     def load_position(self, bridge: str) -> str:
         """Where the bridge goes on receiving; "" where it never did."""
-        ...
 
     def save_position(self, bridge: str, position: str) -> None:
         """The bridge came this far, and there was nothing to store."""
-        ...
 
     def mark_connected(self, bridge: str) -> None:
         """The network answers: its status is green, and what waits for it is sent."""
-        ...
 
 
 # ----------------------------------------------------------------------------------------------------------- going out
@@ -139,26 +133,21 @@ class Bridge(Protocol):
 
     async def check(self) -> str:
         """Ask the network who we are there, as in "@nocturne_bot": for set-up and the doctor. Raises `BridgeError`."""
-        ...
 
     async def run(self, inbound: InboundPort) -> None:
         """Receive until cancelled; call `inbound.mark_connected` once connected. Raises `BridgeError` where it cannot
         go on; it is run again after a pause. May be run again after it was cancelled, too."""
-        ...
 
     async def send(self, part: OutgoingPart) -> None:
         """Deliver under `part.key`. Returns once the network has it. Raises `BridgeError`, `ambiguous` where it may
         have arrived. Called for one part at a time, also before `run` and after it was cancelled."""
-        ...
 
     def show(self, event: TurnEvent, target: str) -> None:
         """Provisional display at a target; must not block and must not raise. For terminals `target` is "": there it is
         shown to everybody who looks at the session."""
-        ...
 
     async def aclose(self) -> None:
         """Close what was opened, after `run` was cancelled."""
-        ...
 
 
 # Each has a section in config.toml.

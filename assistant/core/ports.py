@@ -40,16 +40,13 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """The model's name as its provider spells it."""
-        ...
 
     @property
     def provider(self) -> str:
         """`anthropic`, `openai`, `offline`."""
-        ...
 
     async def limits(self) -> ModelLimits:
         """What a request may hold. Never raises: without an answer from the provider it tells a careful default."""
-        ...
 
     def stream(
         self,
@@ -63,7 +60,6 @@ class Model(Protocol):
 
         Raises `ModelError` and nothing else; closing the iterator aborts the call. `session` and
         `turn` name what the call is made for, so that its cost can be accounted."""
-        ...
 
     async def aclose(self) -> None: ...
 
@@ -89,11 +85,9 @@ class LedgerPort(Protocol):
 
     def reserve(self, call: ModelCall, now: datetime) -> Reservation:
         """Raises `BudgetExceeded` when the worst case would pass a daily or monthly cap; then nothing was written."""
-        ...
 
     def settle_reservation(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
         """Replace the worst case by what was billed. A call that failed before anything was billed settles zero."""
-        ...
 
 
 ToolEffects = Literal["none", "keyed", "once"]
@@ -132,7 +126,6 @@ class Tool(Protocol):
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         """The result as text. Raises `ToolError` with what to do differently."""
-        ...
 
 
 # --------------------------------------------------------------------------------------------------------------- stores
@@ -154,6 +147,5 @@ class BreakersPort(Protocol):
     def get(self, name: str) -> CircuitBreaker: ...
     def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
         """One more failure; from `limit` in a row on, open since now."""
-        ...
 
     def record_success(self, name: str) -> None: ...

@@ -34,7 +34,6 @@ class TraceSpan(Protocol):
 
     def set_attributes(self, **attributes: SpanAttribute) -> None:
         """What came of it, as far as that is known by now."""
-        ...
 
 
 class Tracer(Protocol):
@@ -42,7 +41,6 @@ class Tracer(Protocol):
 
     def span(self, work: WorkKind, **attributes: SpanAttribute) -> AbstractContextManager[TraceSpan]:
         """Lasts as long as the context is open; one that is left by an exception failed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
