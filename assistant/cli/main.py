@@ -96,7 +96,7 @@ def _load(name: str) -> click.Command:
 
             return branch
         case "requests":
-            from assistant.commands.requests import requests
+            from assistant.commands.tasks import requests
 
             return requests
         case "pins":
@@ -131,7 +131,7 @@ def _load_time_and_networks(name: str) -> click.Command:
 
             return web
         case "todo":
-            from assistant.commands.todos import todo
+            from assistant.commands.tasks import todo
 
             return todo
         case "remind":
@@ -151,7 +151,7 @@ def _load_time_and_networks(name: str) -> click.Command:
 
             return bridge
         case "deliveries":
-            from assistant.commands.deliveries import deliveries
+            from assistant.commands.bridges import deliveries
 
             return deliveries
         case _:

@@ -15,10 +15,10 @@ from assistant.core.sessions import session_scope
 if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.agenda.service import AgendaService
     from assistant.backup.scheduler import BackupScheduler
-    from assistant.commands.bridges import BridgeOperations
     from assistant.core.memories import SleepReport
     from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.erasure.service import ErasureService
+    from assistant.gateway.bridge_operations import BridgeOperations
     from assistant.memory.service import MemoryService
     from assistant.people.pairing import PairingService
     from assistant.runtime.compaction_service import CompactionService

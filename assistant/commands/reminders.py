@@ -1,49 +1,150 @@
-"""`remind`: reminders, which anybody sets for themselves."""
+"""`remind`: reminders, which anybody sets for themselves; and what they share with schedules: how they are shown, and
+how a time is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import tzinfo
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from operator import attrgetter
+from typing import Annotated
 
 import click
+from pydantic import AliasPath, BeforeValidator, Field
 
-from assistant.commands.agenda import (
-    AgendaHistory,
-    HistoryResult,
-    JobItem,
-    command_key,
-    delivery_target,
-    job_item,
-    job_line,
-    limit_option,
-    load_history,
-    render_history,
-    spoken_every,
-)
+from assistant.agenda.recurrence import describe_recurrence
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, number_argument, phrase_option, words_argument
-from assistant.core.calendar import split_reminder
+from assistant.commands.table import CommandGroup, Item, number_argument, phrase_option, words_argument
+from assistant.core.calendar import format_moment, split_reminder
 from assistant.core.errors import UsageError
-from assistant.core.jobs import Job, JobRequest
+from assistant.core.jobs import (
+    CatchUpPolicy,
+    DeliveryTarget,
+    EndedSlot,
+    Job,
+    JobKind,
+    JobRequest,
+    JobState,
+    SlotState,
+)
 from assistant.core.people import ALL_ROLES
+from assistant.core.quoting import quote_text
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import pluralize, shorten_line
+
+_FIRST_WORDS = 120
+
+
+class JobItem(Item):
+    """A reminder, or a schedule."""
+
+    id: int
+    kind: JobKind
+    name: str  # of a schedule
+    text: str
+    state: JobState
+    due: datetime | None = Field(None, validation_alias=AliasPath("due", "at"))
+    local: str | None = Field(None, validation_alias=AliasPath("due", "key"))  # when it is due by the clock of `zone`
+    repeats: Annotated[str, BeforeValidator(describe_recurrence)] = Field(validation_alias="spec")  # "" for once
+    zone: str
+    catch_up: CatchUpPolicy
+    session: str = Field(validation_alias=AliasPath("place", "session"))  # where it was made, and comes to
+    bridge: str = Field(validation_alias=AliasPath("place", "bridge"))
+    created_at: datetime
+    when: str = ""  # when it is due, and how often, in words
+
+
+class SlotItem(Item):
+    """A time at which a job was due, and what became of it."""
+
+    job: int = Field(validation_alias="job_id")
+    kind: JobKind
+    name: str
+    text: str
+    due: datetime = Field(validation_alias="due_at")
+    local: str = Field(validation_alias="local_key")  # by the clock of the job's zone
+    state: SlotState
+    ended: datetime = Field(validation_alias="ended_at")
+    note: str  # why, "" where there is nothing to explain
+    seen: datetime | None = Field(validation_alias="seen_at")  # when somebody looked at it, of one that was missed
+
+
+@dataclass(frozen=True, slots=True)
+class AgendaHistory:
+    """What became of every time, newest first."""
+
+    slots: Sequence[EndedSlot]
+    missed_of_others: Mapping[str, int]  # by scope, without words
+
+
+def render_history(history: AgendaHistory, zone: tzinfo) -> str:
+    lines = [_slot_line(slot, zone) for slot in history.slots] or ["Nothing was due yet."]
+    others = [
+        f"- of {scope}: {pluralize(count, 'due time')} missed"
+        for scope, count in sorted(history.missed_of_others.items())
+    ]
+    return "\n".join([*lines, *others])
+
+
+def _slot_line(slot: EndedSlot, zone: tzinfo) -> str:
+    what = slot.name or quote_text(shorten_line(slot.text, _FIRST_WORDS))
+    came = f" at {format_moment(slot.ended_at.replace(microsecond=0), zone)}" if slot.state == "late" else ""
+    note = f" ({slot.note})" if slot.note else ""
+    return f"- {format_moment(slot.due_at, zone)}, {slot.kind} {slot.job_id}, {what}: {slot.state}{came}{note}"
+
+
+HISTORY_JSON = Annotated[list[SlotItem], BeforeValidator(attrgetter("slots"))]
+limit_option = click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many, newest first."
+)
+
+
+def load_history(context: CommandContext, kind: JobKind | None, job_id: int | None, limit: int) -> AgendaHistory:
+    """The owner has then seen what was missed, of anybody, so that status is green again."""
+    jobs = context.stores.agenda.jobs
+    slots = jobs.ended_slots(context.scope, kind=kind, job_id=job_id, limit=limit)
+    if context.scope != OWNER_SCOPE or job_id is not None:
+        return AgendaHistory(slots, {})
+    others = {scope: count for scope, count in jobs.count_missed().items() if scope != OWNER_SCOPE}
+    jobs.mark_missed_seen(context.now)
+    return AgendaHistory(slots, others)
+
+
+def command_key(context: CommandContext) -> str:
+    return f"command:{context.session}:{context.now.isoformat()}"
+
+
+def delivery_target(context: CommandContext) -> DeliveryTarget:
+    return DeliveryTarget(context.session, context.scope, context.bridge, context.target or context.session)
+
+
+def job_item(context: CommandContext, job: Job) -> JobItem:
+    return JobItem.model_validate(job).model_copy(update={"when": context.stores.agenda.describe_due(job)})
+
+
+def job_line(item: JobItem) -> str:
+    paused = ", paused" if item.state == "paused" else ""
+    name = f"{item.name}: " if item.name else ""
+    return f"- {item.id}: {name}{quote_text(shorten_line(item.text, _FIRST_WORDS))}, {item.when}{paused}"
+
+
+def spoken_every(text: str) -> str:
+    """What follows --every may leave "every" out: `--every "weekday at 8:30"`."""
+    first = text.split(maxsplit=1)[0].lower() if text.split() else ""
+    leads = ("every", "each", "daily", "hourly", "weekly", "monthly", "yearly", "on", "the", "first", "last")
+    bare = bool(first) and first not in leads and not first.endswith("days") and "=" not in first and "*" not in text
+    return f"every {text}" if bare and (first[0].isdigit() or first.isalpha()) else text
+
+
+# ------------------------------------------------------------------------------------------------------------ reminders
 
 
 def _render_reminders(items: Sequence[JobItem], _: tzinfo) -> str:
-    lines = [job_line(item) for item in items]
-    return "\n".join(lines) or 'No reminder is set. `/remind call mum --at "tomorrow at 9"` sets one.'
+    return "\n".join(map(job_line, items)) or 'No reminder is set. `/remind call mum --at "tomorrow at 9"` sets one.'
 
 
 def _render_set(item: JobItem, _: tzinfo) -> str:
     return f"Set:\n{job_line(item)}"
-
-
-def _render_cancelled(item: JobItem, _: tzinfo) -> str:
-    return f"Cancelled: {item.id}, {item.text}"
-
-
-def _render_done(item: JobItem, _: tzinfo) -> str:
-    return f"Done: {item.text}"
 
 
 def _is_reminder(words: Sequence[str]) -> bool:
@@ -75,7 +176,6 @@ def remind() -> None:
 
 @remind.command(
     "add",
-    result=JobItem,
     render=_render_set,
     roles=ALL_ROLES,
     creates_home=True,
@@ -100,7 +200,7 @@ async def add_reminder(context: CommandContext, words: str, when: str | None, re
     return await _create_reminder(context, command_key(context), text, at, spoken_every(repeat or ""))
 
 
-@remind.command("list", result=list[JobItem], render=_render_reminders, roles=ALL_ROLES, reads=True)
+@remind.command("list", render=_render_reminders, roles=ALL_ROLES, reads=True)
 def list_reminders(context: CommandContext) -> list[JobItem]:
     """List the reminders that wait, the next one first.
 
@@ -111,7 +211,7 @@ def list_reminders(context: CommandContext) -> list[JobItem]:
     return [job_item(context, job) for job in context.stores.agenda.list_reminders(context.scope)]
 
 
-@remind.command("cancel", result=JobItem, render=_render_cancelled, roles=ALL_ROLES)
+@remind.command("cancel", render=lambda item, _: f"Cancelled: {item.id}, {item.text}", roles=ALL_ROLES)
 @number_argument("job_id")
 def cancel(context: CommandContext, job_id: int) -> JobItem:
     """Cancel a reminder, by its number in the list.
@@ -124,7 +224,7 @@ def cancel(context: CommandContext, job_id: int) -> JobItem:
     return job_item(context, replace(job, state="cancelled"))
 
 
-@remind.command("again", result=JobItem, render=_render_set, roles=ALL_ROLES)
+@remind.command("again", render=_render_set, roles=ALL_ROLES)
 @number_argument("job_id")
 @words_argument("when", metavar="WHEN")
 async def again(context: CommandContext, job_id: int, when: str) -> JobItem:
@@ -139,7 +239,7 @@ async def again(context: CommandContext, job_id: int, when: str) -> JobItem:
     return await _create_reminder(context, f"again:{job.id}:{when}:{context.now:%Y-%m-%dT%H:%M}", job.text, when, "")
 
 
-@remind.command("done", result=JobItem, render=_render_done, roles=ALL_ROLES)
+@remind.command("done", render=lambda item, _: f"Done: {item.text}", roles=ALL_ROLES)
 @number_argument("job_id")
 def done(context: CommandContext, job_id: int) -> JobItem:
     """Say that you did what a reminder was about. It changes nothing.
@@ -151,7 +251,7 @@ def done(context: CommandContext, job_id: int) -> JobItem:
     return job_item(context, _find_reminder(context, job_id))
 
 
-@remind.command("history", result=HistoryResult, render=render_history, roles=ALL_ROLES)
+@remind.command("history", result=HISTORY_JSON, render=render_history, roles=ALL_ROLES)
 @limit_option
 def reminder_history(context: CommandContext, limit: int) -> AgendaHistory:
     """Show what became of every reminder: ran, late or missed, and why.

@@ -10,9 +10,10 @@ from datetime import tzinfo
 import click
 
 from assistant.agenda.recurrence import parse_cron
-from assistant.commands.agenda import (
+from assistant.commands.context import CommandContext
+from assistant.commands.reminders import (
+    HISTORY_JSON,
     AgendaHistory,
-    HistoryResult,
     JobItem,
     command_key,
     delivery_target,
@@ -23,7 +24,6 @@ from assistant.commands.agenda import (
     render_history,
     spoken_every,
 )
-from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, phrase_option, words_argument
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CatchUpPolicy, JobRequest
@@ -50,27 +50,7 @@ def _render_schedule(item: JobItem, _: tzinfo) -> str:
     return f"{job_line(item)}\n- catch-up: {item.catch_up}\n\n{item.text}"
 
 
-def _render_scheduled(item: JobItem, _: tzinfo) -> str:
-    return f"Scheduled:\n{job_line(item)}"
-
-
-def _render_paused(item: JobItem, _: tzinfo) -> str:
-    return f"Paused: {item.name}. `/schedule resume {shlex.quote(item.name)}` resumes it."
-
-
-def _render_resumed(item: JobItem, _: tzinfo) -> str:
-    return f"Resumed:\n{job_line(item)}"
-
-
-def _render_removed(item: JobItem, _: tzinfo) -> str:
-    return f"Removed: {item.name}. `/schedule history` still shows what became of its times."
-
-
-def _render_asked(item: JobItem, _: tzinfo) -> str:
-    return f"Asked now: {item.name}. The answer comes to where the schedule was made."
-
-
-@schedule.command("add", result=JobItem, render=_render_scheduled, creates_home=True)
+@schedule.command("add", render=lambda item, _: f"Scheduled:\n{job_line(item)}", creates_home=True)
 @click.argument("name")
 @words_argument("prompt", metavar="PROMPT")
 @phrase_option("--every", "every", metavar="HOW_OFTEN", help='In words: "weekday at 8:30", "Monday", "2 hours".')
@@ -105,7 +85,7 @@ async def add_schedule(
     return job_item(context, await context.stores.agenda.create_schedule(request, context.now))
 
 
-@schedule.command("list", result=list[JobItem], render=_render_schedules, reads=True)
+@schedule.command("list", render=_render_schedules, reads=True)
 def list_schedules(context: CommandContext) -> list[JobItem]:
     """List what is scheduled, the next one first.
 
@@ -116,7 +96,7 @@ def list_schedules(context: CommandContext) -> list[JobItem]:
     return [job_item(context, job) for job in context.stores.agenda.list_schedules(context.scope)]
 
 
-@schedule.command("show", result=JobItem, render=_render_schedule, reads=True)
+@schedule.command("show", render=_render_schedule, reads=True)
 @words_argument("name", metavar="NAME")
 def show_schedule(context: CommandContext, name: str) -> JobItem:
     """Show one schedule, with all of its prompt.
@@ -128,7 +108,10 @@ def show_schedule(context: CommandContext, name: str) -> JobItem:
     return job_item(context, context.stores.agenda.find_schedule(name, context.scope))
 
 
-@schedule.command("pause", result=JobItem, render=_render_paused)
+@schedule.command(
+    "pause",
+    render=lambda item, _: f"Paused: {item.name}. `/schedule resume {shlex.quote(item.name)}` resumes it.",
+)
 @words_argument("name", metavar="NAME")
 def pause_schedule(context: CommandContext, name: str) -> JobItem:
     """Pause a schedule. Nothing is asked until you resume it.
@@ -143,7 +126,7 @@ def pause_schedule(context: CommandContext, name: str) -> JobItem:
     return job_item(context, replace(job, state="paused"))
 
 
-@schedule.command("resume", result=JobItem, render=_render_resumed)
+@schedule.command("resume", render=lambda item, _: f"Resumed:\n{job_line(item)}")
 @words_argument("name", metavar="NAME")
 def resume_schedule(context: CommandContext, name: str) -> JobItem:
     """Resume a schedule that was paused, from its next time on.
@@ -156,7 +139,10 @@ def resume_schedule(context: CommandContext, name: str) -> JobItem:
     return job_item(context, agenda.resume_schedule(agenda.find_schedule(name, context.scope), context.now))
 
 
-@schedule.command("remove", result=JobItem, render=_render_removed)
+@schedule.command(
+    "remove",
+    render=lambda item, _: f"Removed: {item.name}. `/schedule history` still shows what became of its times.",
+)
 @words_argument("name", metavar="NAME")
 def remove_schedule(context: CommandContext, name: str) -> JobItem:
     """Remove a schedule. Its history stays.
@@ -171,7 +157,10 @@ def remove_schedule(context: CommandContext, name: str) -> JobItem:
     return job_item(context, replace(job, state="cancelled"))
 
 
-@schedule.command("run", result=JobItem, render=_render_asked)
+@schedule.command(
+    "run",
+    render=lambda item, _: f"Asked now: {item.name}. The answer comes to where the schedule was made.",
+)
 @words_argument("name", metavar="NAME")
 def run_schedule(context: CommandContext, name: str) -> JobItem:
     """Ask it now; its times stay. Without a daemon, the next one answers it.
@@ -187,7 +176,7 @@ def run_schedule(context: CommandContext, name: str) -> JobItem:
     return job_item(context, job)
 
 
-@schedule.command("history", result=HistoryResult, render=render_history)
+@schedule.command("history", result=HISTORY_JSON, render=render_history)
 @words_argument("name", required=False, metavar="NAME")
 @limit_option
 def schedule_history(context: CommandContext, name: str, limit: int) -> AgendaHistory:

@@ -1,10 +1,11 @@
 """The table of commands: each is defined once, with click, and run alike from the shell, a conversation and the API.
 
-A command is a function of a `CommandContext` and what was typed. It returns a value (a frozen dataclass or a pydantic
-model, whose fields are its JSON) and names the function that renders that value as Markdown. Words and options are
-checked by click; whoever runs the command decides what is printed.
+A command is a function of a `CommandContext` and what was typed. It returns a value, and names the function that
+renders that value as Markdown. The value is its own JSON (a frozen dataclass), or it is a value of another room, and
+`result` is the `Item` that says which of its attributes are the JSON. Words and options are checked by click; whoever
+runs the command decides what is printed.
 
-    @pins.command("remove", result=list[Pin], render=render_removed)
+    @pins.command("remove", result=list[PinItem], render=render_removed)
     @numbers_argument("ids")
     def remove(context: CommandContext, ids: Sequence[int]) -> list[Pin]:
         \"""Take pins away.\"""
@@ -17,10 +18,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import click
-from pydantic import TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
 from assistant.commands.argv import Token, join_words
 from assistant.commands.context import CommandContext, CommandStores
@@ -35,6 +36,21 @@ _JSON, _SESSION = "as_json", "session_name"
 _TYPED = f"{__name__}.typed"
 # What a database takes for a number.
 _LARGEST = 2**63 - 1
+
+
+class Item(BaseModel):
+    """The JSON of a value: each field is the attribute of that name, or what its `validation_alias` names."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
+
+
+def to_json(shape: TypeAdapter[Any], value: Any) -> Any:
+    """A value as the JSON of `shape`: of `Item`s, lists of them, or its own type."""
+    return shape.dump_python(shape.validate_python(value, from_attributes=True), mode="json")
+
+
+TextOrNull = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+"""Null where there is no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +83,8 @@ class TableCommand(click.Command):
         self,
         name: str | None,
         *,
-        result: Any,
-        render: Callable[[Any, tzinfo], str],
+        result: Any = None,
+        render: Callable[[Any, tzinfo], str] = lambda value, _: str(value.text),
         roles: frozenset[str] = OWNER_ONLY,
         reads: bool = False,
         creates_home: bool = False,
@@ -80,8 +96,9 @@ class TableCommand(click.Command):
         remark: Callable[[Any], str] | None = None,
         **attributes: Any,
     ) -> None:
-        """`result` is the type of the value, `render` makes Markdown of it with times in the zone given.
+        """`render` makes Markdown of the value with times in the zone given; by default it is the value's `text`.
 
+        - `result`: what the JSON is made as from the value; by default the type that the function returns.
         - `roles`: who may use it at most. One that others than the owner may use changes nothing outside of their
           conversation or scope.
         - `reads`: it changes nothing and needs the stores alone (`context.stores`), so that it also works beside a
@@ -94,7 +111,7 @@ class TableCommand(click.Command):
         - `follow`: how far it is while it runs, in a line; for a terminal that waits.
         """
         super().__init__(name, **attributes)
-        self.result = result
+        self._result = result
         self.render = render
         self.roles = roles
         self.reads = reads
@@ -113,7 +130,7 @@ class TableCommand(click.Command):
     @cached_property
     def adapter(self) -> TypeAdapter[Any]:
         """How its value becomes JSON."""
-        return TypeAdapter(self.result)
+        return TypeAdapter(self._result or get_type_hints(self.callback)["return"])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_TYPED] = typed = _join_phrases(self, args)
@@ -135,7 +152,7 @@ class TableCommand(click.Command):
             value = await value
         return CommandResult(
             self.render(value, context.zone).strip(),
-            self.adapter.dump_python(value, mode="json"),
+            to_json(self.adapter, value),
             self._exit_code(value) if self._exit_code else 0,
             self._confirm(value) if self._confirm else None,
             self._remark(value) if self._remark else "",
@@ -228,7 +245,7 @@ def command_help(root: click.Group, words: Sequence[str]) -> str:
     if isinstance(command, click.Group):
         lines += [
             "",
-            *(f"- `{usage_line(one, [*words, name])}` — {short(one)}" for name, one in command.commands.items()),
+            *(f"- `{usage_line(leaf, [*words, name])}` — {short(leaf)}" for name, leaf in command.commands.items()),
         ]
     return "\n".join(lines)
 
@@ -296,7 +313,10 @@ def numbers_argument(name: str, *, required: bool = True, metavar: str = "ID..."
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, value: Sequence[str]) -> list[int]:
-    return [_number(context, parameter, word) for word in " ".join(value).replace(",", " ").split()]
+    numbers = [_number(context, parameter, word) for word in " ".join(value).replace(",", " ").split()]
+    if parameter.required and not numbers:
+        raise UsageError("A number is missing. Nothing was changed.")
+    return numbers
 
 
 def _number(context: click.Context, parameter: click.Parameter, value: str) -> int:
@@ -332,11 +352,7 @@ def _join_phrases(command: click.Command, args: list[str]) -> list[str]:
 def _parsed(command: TableCommand, ctx: click.Context) -> ParsedCommand:
     params = dict(ctx.params)
     as_json, session = bool(params.pop(_JSON, False)), params.pop(_SESSION, None)
-    path: list[str] = []
-    context: click.Context | None = ctx
-    while context is not None and context.parent is not None:
-        path.insert(0, context.info_name or "")
-        context = context.parent
+    path = ctx.command_path.removeprefix(ctx.find_root().info_name or "").split()
     named = None if session is None else session if ":" in session else parse_session_name(session)
     return ParsedCommand(command, tuple(path), params, as_json, named)
 

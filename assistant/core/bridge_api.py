@@ -16,6 +16,8 @@ from typing import Any, Literal, Protocol
 
 from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt, OutboxItem, OutboxState
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import preview_line
 
 # ---------------------------------------------------------------------------------------------------------- coming in
 
@@ -191,6 +193,11 @@ class UndeliveredItem:
     def is_sent_automatically(self) -> bool:
         """Whether it is sent without a decision of the owner."""
         return self.state in ("pending", "sending")
+
+    @property
+    def preview(self) -> str:
+        """Its beginning on one line; of words for others than the owner only for whom they are."""
+        return preview_line(self.body) if self.scope == OWNER_SCOPE else f"(for {self.session})"
 
 
 @dataclass(frozen=True, slots=True)

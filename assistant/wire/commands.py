@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from assistant.agenda.service import AgendaService
-from assistant.commands.bridges import BridgeOperations
 from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import utc_now
+from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.memory.service import MemoryService
 from assistant.settings.settings import Settings
 from assistant.wire.services import build_agenda, build_pairing

@@ -13,10 +13,10 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.cli.bridge.settings import BridgeAnswers, save_bridge_answers
-from assistant.commands.bridges import TEST_MESSAGE
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.records import OutgoingMessage
+from assistant.gateway.bridge_operations import TEST_MESSAGE
 from assistant.people.pairing import WELCOME, WELCOME_OWNER
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings

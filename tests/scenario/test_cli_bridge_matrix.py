@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from assistant.bridges.configured import find_homeserver, find_matrix_device
-from assistant.commands.bridges import TEST_MESSAGE
 from assistant.core.errors import BridgeError
+from assistant.gateway.bridge_operations import TEST_MESSAGE
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from tests.support.command_line import TIMEOUT_SECONDS, run_bridge_command

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from assistant.commands.bridges import NO_BRIDGE, TEST_MESSAGE, BridgeOperations
+from assistant.commands.bridges import NO_BRIDGE
 from assistant.core.bridge_api import BridgeCapabilities
 from assistant.core.errors import AssistantError, BridgeError, RecipientNotConnected, UsageError
 from assistant.core.people import Identity
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.gateway.bridge_operations import TEST_MESSAGE, BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations

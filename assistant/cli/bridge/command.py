@@ -19,7 +19,8 @@ from assistant.cli.output import print_json, print_markdown
 from assistant.cli.prompts import confirm_or_report
 from assistant.cli.shell import with_commands
 from assistant.commands import bridges as bridge_commands
-from assistant.commands.bridges import BridgeItem, bridge_item, render_bridges
+from assistant.commands.bridges import BridgeItem, render_bridges
+from assistant.commands.table import to_json
 from assistant.core.bridge_api import NETWORK_NAMES, BridgeStatus
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -41,11 +42,11 @@ def list_(json_out: bool) -> None:
       assistant bridge list
     """
     settings = load_effective_settings()
-    items = [bridge_item(status) for status in read_statuses_of_home(settings)]
+    statuses = read_statuses_of_home(settings)
     if json_out:
-        print_json(TypeAdapter(list[BridgeItem]).dump_python(items, mode="json"))
+        print_json(to_json(TypeAdapter(list[BridgeItem]), statuses))
     else:
-        print_markdown(render_bridges(items, settings.zone))
+        print_markdown(render_bridges(statuses, settings.zone))
 
 
 @click.command()
@@ -139,8 +140,7 @@ def read_statuses_of_home(settings: Settings) -> list[BridgeStatus]:
 async def _of_the_daemon(settings: Settings) -> list[BridgeStatus]:
     async with open_daemon_link(settings.home) as link:
         listed = await link.run_argv(["bridge", "list"], MAIN_SESSION, _MOST_SECONDS)
-    items = TypeAdapter(list[BridgeItem]).validate_python(listed.value)
-    return [BridgeStatus(it.name, it.state, it.account, it.since, it.waiting, it.error) for it in items]
+    return TypeAdapter(list[BridgeStatus]).validate_python(listed.value)
 
 
 def _as_kept(settings: Settings, starting: bool) -> list[BridgeStatus]:

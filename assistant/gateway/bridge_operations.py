@@ -1,0 +1,162 @@
+"""What the owner does with running bridges: see how they are, test them, pause, restart and remove them.
+
+What always holds: a pause and its end survive a restart. A test goes the way of every delivery, through the outbox,
+and only what the network confirmed is called sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from assistant.core.bridge_api import NETWORK_NAMES, Bridge, BridgeStatus, DeliveryOutcome
+from assistant.core.errors import AssistantError, BridgeError, UsageError
+from assistant.core.records import OutgoingMessage
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.core.text import pluralize
+from assistant.gateway.dispatcher import Dispatcher
+from assistant.store.script.outbox import StoredOutbox, StuckItems
+from assistant.store.script.people import ConversationRoutes
+from assistant.store.script.state import BridgeStates
+
+TEST_MESSAGE = "This is a test: what I send you here arrives. Write to me whenever you like."
+
+# Seconds in which a network says who we are there, where a list would be shorter without it.
+_ACCOUNT_WITHIN = 3.0
+
+
+class BridgeOperations:
+    """What the owner does with running bridges."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        reload: Callable[[str], Awaitable[None]],
+        outbox: StoredOutbox,
+        deliveries: StuckItems,
+        states: BridgeStates,
+        places: ConversationRoutes,
+        terminal: str,
+    ) -> None:
+        """`reload` starts one bridge with the settings as they are now; `terminal` is the bridge of the terminals."""
+        self._dispatcher = dispatcher
+        self._reload = reload
+        self._outbox = outbox
+        self._deliveries = deliveries
+        self._states = states
+        self._places = places
+        self._terminal = terminal
+        self._accounts: dict[str, tuple[Bridge, str]] = {}
+
+    async def list_statuses(self) -> list[BridgeStatus]:
+        """Every bridge to a network, with who we are there where that can be had soon."""
+        reports = self._dispatcher.status()["bridges"]
+        return await asyncio.gather(*(self._status(name, reports[name]) for name in self._networks()))
+
+    async def pause(self, name: str) -> str:
+        await self._dispatcher.pause(self._running(name).name)
+        return f"{name} is paused: nothing is received or sent there. What is written there meanwhile waits."
+
+    async def resume(self, name: str) -> str:
+        await self._dispatcher.resume(self._running(name).name)
+        self._dispatcher.retry_now(name)
+        return f"{name} is running again."
+
+    async def reload(self, name: str) -> str:
+        await self._reload(name)
+        return f"{name} runs with the settings as they are now."
+
+    async def begin_anew(self, name: str, now: datetime) -> str:
+        """As if it were new there: what was on its way may or may not have arrived."""
+        await self._dispatcher.drop(name)
+        self._deliveries.mark_ambiguous(name, now)
+        self._states.delete(name)
+        await self._reload(name)
+        return f"{name} begins anew, with the settings as they are now."
+
+    async def test(self, name: str, now: datetime) -> str:
+        """Send a test message. Raises `AssistantError` with what became of it where it was not sent."""
+        bridge = self._running(name)
+        if self._states.is_paused(name):
+            raise UsageError(f"{name} is paused, and nothing was sent. `assistant bridge resume {name}` resumes it.")
+        account = await bridge.check()
+        self._accounts[name] = bridge, account
+        target = self._places.find_owner_target(name)
+        if target is None:
+            raise AssistantError(
+                f"{name} answers, as {account}, but you have not written from there yet, so nothing was sent. "
+                f"`assistant bridge add {name}` shows how."
+            )
+        key = f"test:{name}:{now.isoformat()}"
+        self._outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
+        self._dispatcher.retry_now(name)
+        # Twice: what is on its way to the same place already goes first.
+        await self._dispatcher.flush(name)
+        await self._dispatcher.flush(name)
+        return _outcome(name, account, self._deliveries.delivery_state(key))
+
+    async def remove(self, name: str, now: datetime) -> str:
+        """Settle what a bridge that is no longer set up leaves behind."""
+        await self._reload(name)
+        if name in self._dispatcher.bridges:
+            raise UsageError(f"{name} is set up. Nothing was changed; `assistant bridge remove {name}` removes it.")
+        self._states.delete(name)
+        result = self._deliveries.redirect_to_home(name, self._terminal, now, ended=True)
+        lines = []
+        if result.redirected:
+            lines.append(f"To the terminal instead: {pluralize(result.redirected, 'delivery', 'deliveries')} to you.")
+        if result.still_waiting:
+            left = pluralize(result.still_waiting, "delivery", "deliveries")
+            lines.append(f"Kept, should {name} be added again: {left} to others.")
+        return " ".join(lines) or "Nothing was waiting to go out there."
+
+    def retry_now(self, bridge: str) -> None:
+        self._dispatcher.retry_now(bridge)
+
+    def _networks(self) -> dict[str, Bridge]:
+        bridges = self._dispatcher.bridges
+        return {name: bridge for name, bridge in bridges.items() if not bridge.capabilities.shows_sessions}
+
+    async def _status(self, name: str, report: Mapping[str, Any]) -> BridgeStatus:
+        since = datetime.fromisoformat(report["since"]) if report.get("since") else None
+        account = await self._account(name, report["state"])
+        return BridgeStatus(name, report["state"], account, since, report.get("waiting", 0), report["error"])
+
+    async def _account(self, name: str, state: str) -> str:
+        """Asked once of each bridge that is connected."""
+        bridge = self._dispatcher.bridges[name]
+        asked_bridge, account = self._accounts.get(name, (None, ""))
+        if asked_bridge is bridge or state != "connected":
+            return account if asked_bridge is bridge else ""
+        try:
+            async with asyncio.timeout(_ACCOUNT_WITHIN):
+                account = await bridge.check()
+        except (BridgeError, TimeoutError):
+            return ""
+        self._accounts[name] = bridge, account
+        return account
+
+    def _running(self, name: str) -> Bridge:
+        networks = self._networks()
+        if name in networks:
+            return networks[name]
+        if name in NETWORK_NAMES:
+            raise UsageError(f"{name} is not set up. Nothing was done; `assistant bridge add {name}` sets it up.")
+        raise UsageError(f"There is no bridge {name!r}. Bridges are: {', '.join(networks or NETWORK_NAMES)}.")
+
+
+def _outcome(name: str, account: str, delivery: DeliveryOutcome | None) -> str:
+    """Raises `AssistantError` where the network did not confirm it."""
+    state, error = (delivery.state, delivery.error) if delivery is not None else ("pending", "")
+    match state:
+        case "sent":
+            return f"{name} answers, as {account}, and took the test message."
+        case "ambiguous":
+            problem = f"whether the test message arrived is not known: {error} Look there; it is not sent twice."
+        case "failed":
+            problem = f"refused the test message: {error}"
+        case _:
+            problem = f"the test message still waits{f': {error}' if error else '.'} It is kept and sent."
+    raise AssistantError(f"{name} answers, as {account}, but {problem}")
