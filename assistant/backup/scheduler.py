@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 import structlog
 
 from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.calendar import SleepSchedule
-from assistant.core.errors import AssistantError, UsageError
+from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.store.backup.folder import BackupFolder
 
 RETRY_AFTER = timedelta(hours=1)
@@ -39,6 +39,24 @@ def first_missed_backup(
 ) -> datetime | None:
     """When the first backup was due that was not made, where that is more than a day ago."""
     return schedule.find_missed_night(_last(backups, now), home_begun_at, now)
+
+
+def find_backup_problems(
+    folder: BackupFolder, schedule: SleepSchedule, home_begun_at: Callable[[], datetime | None], now: datetime
+) -> Iterator[str]:
+    """A day without the backup that it should have had, or a folder of backups that is not there."""
+    if not schedule.at:
+        return
+    try:
+        missed = first_missed_backup(schedule, folder.list_backups(), home_begun_at(), now)
+    except StoreError as error:
+        yield str(error)
+        return
+    if missed is not None:
+        yield (
+            f"There is no backup since {missed.astimezone(schedule.zone):%Y-%m-%d %H:%M}, when one was due. Keep "
+            "`assistant run` running, or say `assistant backup create`."
+        )
 
 
 def backups_to_remove(backups: Sequence[Backup], keep: int, now: datetime) -> list[Backup]:

@@ -29,8 +29,8 @@ from assistant.commands.argv import rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
-from assistant.health.doctor import DaemonState, Finding, note_finding, ok_finding, problem_finding, run_check
-from assistant.health.doctor_run import DoctorOptions, run_doctor
+from assistant.health.doctor import DoctorOptions, run_doctor
+from assistant.health.doctor_checks import DaemonState, Finding, run_check
 from assistant.health.status import report_verdict
 from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
 from assistant.service.home_lock import is_home_served, is_listening, lock_holder
@@ -201,15 +201,15 @@ def _service(home: Home) -> Iterator[Finding]:
     """Whether a service manager would start what this is, with the settings that are."""
     kind = detect_service_manager()
     if not kind:
-        yield note_finding("service", "neither systemd nor launchd runs this machine", "`assistant run` runs it.")
+        yield Finding("service", "note", "neither systemd nor launchd runs this machine", "`assistant run` runs it.")
         return
     try:
         placed = _installed(kind, home)
     except SettingsError:
-        yield note_finding("service", "not checked, because the settings have mistakes")
+        yield Finding("service", "note", "not checked, because the settings have mistakes")
         return
     if placed is None:
-        yield note_finding("service", "not installed", "`assistant service install` runs it in the background.")
+        yield Finding("service", "note", "not installed", "`assistant service install` runs it in the background.")
         return
     yield check_service_file(placed.file, read_service_file(placed.file) or "", placed.text)
 
@@ -217,13 +217,14 @@ def _service(home: Home) -> Iterator[Finding]:
 def check_service_file(file: Path, written: str, wanted: str) -> Finding:
     """The file of a service as it is, with what it would be."""
     if written == wanted:
-        return ok_finding("service", f"{file} is up to date")
+        return Finding("service", "ok", f"{file} is up to date")
     if was_edited_by_hand(written):
-        return note_finding(
-            "service", f"{file} was changed manually", "`assistant service install` shows the difference."
+        return Finding(
+            "service", "note", f"{file} was changed manually", "`assistant service install` shows the difference."
         )
-    return problem_finding(
+    return Finding(
         "service",
+        "problem",
         f"{file} does not match this version and the settings.",
         "`assistant service install` updates it; then `assistant service restart`.",
     )

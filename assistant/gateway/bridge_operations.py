@@ -52,7 +52,7 @@ class BridgeOperations:
 
     async def list_statuses(self) -> list[BridgeStatus]:
         """Every bridge to a network, with who we are there where that can be had soon."""
-        reports = self._dispatcher.status()["bridges"]
+        reports = self._dispatcher.bridge_states()
         return await asyncio.gather(*(self._status(name, reports[name]) for name in self._networks()))
 
     async def pause(self, name: str) -> str:

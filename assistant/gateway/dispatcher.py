@@ -136,13 +136,10 @@ class Dispatcher:
     def bridges(self) -> Mapping[str, Bridge]:
         return {name: managed.bridge for name, managed in self._managed.items()}
 
-    def status(self) -> Mapping[str, Any]:
-        """`bridges` maps names to `ok`, `error`, `state` (connecting, connected, paused, failing), `since` and
-        `retry_at` (ISO-8601), and how many items wait."""
-        return {
-            "outbox": dict(self._outbox.count_by_state()),
-            "bridges": {name: self._status_of(name, managed) for name, managed in self._managed.items()},
-        }
+    def bridge_states(self) -> Mapping[str, Mapping[str, Any]]:
+        """By name: `ok`, `error`, `state` (connecting, connected, paused, failing), `since` and `retry_at` (ISO-8601),
+        and how many items are `waiting`."""
+        return {name: self._status_of(name, managed) for name, managed in self._managed.items()}
 
     def _manage(self, bridge: Bridge) -> _ManagedBridge:
         worker = OutboxWorker(

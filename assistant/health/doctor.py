@@ -1,321 +1,184 @@
-"""The checks of `assistant doctor`, each of which gives findings: the process that serves the home and what earlier
-ones
-left behind; the home (whether it is there, closed to others, whole, and on a disk that keeps what it is given); and
-what the assistant needs of others (a provider, a tokenizer, bridges, the programs under it).
+"""The order of the checks of `assistant doctor`, and what they are made on.
+
+What always holds: no check depends on another one. A broken data folder, settings that cannot be understood and a
+network that is away are findings.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import islice
-from typing import Literal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
 
 from assistant.core.bridge_api import Bridge
-from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError
-from assistant.core.records import CountingTier, IntegrityProblem
-from assistant.core.text import format_duration, pluralize
-from assistant.health.problems import disk_problems
-from assistant.settings.settings import Settings
+from assistant.core.errors import MemoryUnavailable, SettingsError, install_hint
+from assistant.core.records import CountingTier
+from assistant.core.text import format_duration
+from assistant.health.doctor_checks import (
+    DaemonState,
+    Finding,
+    check_bridges,
+    check_clock,
+    check_daemon,
+    check_databases,
+    check_disk,
+    check_home_exists,
+    check_log_chain,
+    check_permissions,
+    check_provider,
+    check_provider_answer,
+    check_settings,
+    check_stale_socket,
+    check_tokenizer,
+    check_versions,
+    is_installed,
+    run_check,
+)
+from assistant.health.problems import FindProblems, free_bytes
+from assistant.mem0.client import MemoryStoreSettings
+from assistant.mem0.embedders import open_embedder
+from assistant.settings.home import Home
+from assistant.settings.network_sections import WebSettings
+from assistant.settings.settings import Settings, load_settings
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.home.guard import has_fts5, measure_sync_seconds, sqlite_version
+from assistant.store.script.conversation import StoredConversation
+from assistant.store.verify.verifier import Verifier
 
-Verdict = Literal["ok", "note", "problem"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check. A "note" is no problem, but may be useful."""
-
-    subject: str
-    verdict: Verdict
-    text: str
-    to_do: str = ""  # what a person can do; for a "problem" it is always said, here or at the end of `text`
-    mended: str = ""  # what was done about it
-
-
-def ok_finding(subject: str, text: str) -> Finding:
-    return Finding(subject, "ok", text)
-
-
-def note_finding(subject: str, text: str, to_do: str = "") -> Finding:
-    return Finding(subject, "note", text, to_do)
-
-
-def problem_finding(subject: str, text: str, to_do: str) -> Finding:
-    return Finding(subject, "problem", text, to_do)
-
-
-def fixed_finding(subject: str, text: str, done: str) -> Finding:
-    """It was a problem."""
-    return Finding(subject, "ok", text, mended=done)
-
-
-@dataclass(frozen=True, slots=True)
-class DaemonState:
-    """The process that uses the data folder, if any."""
-
-    served: bool
-    holder: int | None  # the process that has the lock; None where it is not known
-    answers: bool  # it listens at the control socket
-    has_socket: bool
-    remove_socket: Callable[[], None]
-
-
-def check_daemon(serving: DaemonState) -> Finding:
-    who = f"process {serving.holder}" if serving.holder else "a process"
-    if not serving.served:
-        return note_finding(
-            "daemon", "the assistant is not running", "`assistant run`, or `assistant service install`."
-        )
-    if serving.answers:
-        return ok_finding("daemon", f"{who} runs the assistant")
-    return problem_finding(
-        "daemon",
-        f"{who.capitalize()} uses the data folder and does not answer.",
-        "If it is not just starting: `assistant stop`, then start it again.",
-    )
-
-
-def check_stale_socket(serving: DaemonState, *, fix: bool) -> Finding | None:
-    """A socket that no process listens at; the next start removes it as well."""
-    if not serving.has_socket or serving.answers or serving.served:
-        return None
-    text = "A control socket was left behind by a process that died."
-    if not fix:
-        return note_finding("socket", text, "The next start removes it, and so does `assistant doctor --fix`.")
-    serving.remove_socket()
-    return fixed_finding("socket", text, "Removed it.")
-
-
-_PATHS_SHOWN = 3
-# Every message waits for the disk a few times.
-_SLOW_SECONDS = 0.25
-_CLOCK_TOLERANCE = timedelta(minutes=5)
+# Of each conversation; ten thousand records are read in a fraction of a second.
+_LAST_RECORDS = 1000
+_BRIDGE_SECONDS = 15.0
+_LOCAL_EMBEDDERS = ("wordllama", "ollama")
 
 
 @dataclass(frozen=True, slots=True)
-class HomeFiles:
-    """What can be checked of the files of a data folder; every call may raise `StoreError`."""
-
-    path: str
-    exists: bool
-    open_to_others: Callable[[], Mapping[str, str]]  # paths in the folder that others may read, with their modes
-    close_to_others: Callable[[Iterable[str]], None]
-    databases: dict[str, Callable[[], list[str]]]  # by name: what finds flaws in those that exist
-    sync_seconds: Callable[[], float]
-    free: int | None  # bytes
+class DoctorOptions:
+    fix: bool = False  # repair what is safe to repair
+    call_model: bool = False  # ask the model something, which costs
 
 
-def check_home_exists(files: HomeFiles) -> Finding:
-    if files.exists:
-        return ok_finding("home", files.path)
-    return problem_finding(
-        "home", f"Nothing is at {files.path}.", "`assistant chat` makes one; if it had one, bring it back."
-    )
+@dataclass(frozen=True, slots=True)
+class CheckedStores:
+    """The stores that are checked, open for reading."""
+
+    conversation: StoredConversation
+    verifier: Verifier
+    backups: BackupFolder
+    find_backup_problems: FindProblems
 
 
-def check_permissions(files: HomeFiles, *, fix: bool) -> Finding:
-    exposed = files.open_to_others()
-    if not exposed:
-        return ok_finding("permissions", "closed to others")
-    names = ", ".join(f"{path} ({mode})" for path, mode in islice(exposed.items(), _PATHS_SHOWN))
-    more = f" and {len(exposed) - _PATHS_SHOWN} more" if len(exposed) > _PATHS_SHOWN else ""
-    text = f"Others can read {pluralize(len(exposed), 'file')}: {names}{more}."
-    if not fix:
-        return problem_finding("permissions", text, "`assistant doctor --fix` closes them.")
-    files.close_to_others(exposed)
-    return fixed_finding("permissions", text, f"Closed {pluralize(len(exposed), 'file')} to others.")
+@dataclass(frozen=True, slots=True)
+class DoctorDeps:
+    """What other rooms do for a check."""
+
+    open_stores: Callable[[Settings], AbstractContextManager[CheckedStores]]
+    ask_model: Callable[[Settings], str]
+    counting: Callable[[Settings], tuple[CountingTier, str]]  # how tokens are counted, and how a person reads that
+    memory_settings: Callable[[Settings], MemoryStoreSettings]
+    check_port: Callable[[WebSettings], None]  # raises `HomeError` where the web API could not listen
+    open_bridges: Callable[[Settings], Mapping[str, Bridge]]
 
 
-def check_databases(files: HomeFiles) -> Iterator[Finding]:
-    for name, flaws in files.databases.items():
-        try:
-            errors = flaws()
-        except StoreError as error:
-            yield problem_finding(name, str(error), "")
-            continue
-        if errors:
-            yield problem_finding(
-                name,
-                f"SQLite finds {errors[0]!r}, and {len(errors) - 1} more.",
-                "`assistant verify` shows what is damaged; `assistant backup restore` restores a backup.",
-            )
-        else:
-            yield ok_finding(name, "intact")
-
-
-def check_log_chain(recent: Callable[[int], Sequence[IntegrityProblem]], last: int) -> Finding:
-    """Of the newest records; all of them take a while in an old data folder, and have a command of their own."""
-    problems = recent(last)
-    if not problems:
-        return ok_finding(
-            "log", f"the last {last:,} records of each conversation are intact; `assistant verify` reads it all"
-        )
-    first = problems[0]
-    return problem_finding(
-        "log",
-        f"{first.where}: {first.text}; {pluralize(len(problems), 'problem')} in all.",
-        "`assistant verify` lists them; `--repair` repairs the index.",
-    )
-
-
-def check_disk(files: HomeFiles) -> Iterator[Finding]:
-    problems = list(disk_problems(files.path, files.free))
-    if problems:
-        yield problem_finding("disk", problems[0], "")
-    elif files.free is not None:
-        yield ok_finding("disk", f"{files.free / 1e9:,.1f} GB free")
-    seconds = files.sync_seconds()
-    if seconds > _SLOW_SECONDS:
-        yield note_finding(
-            "disk", f"it takes {seconds:.2f} s to write a few bytes", "Every message waits for that a few times."
-        )
-    else:
-        yield ok_finding("disk", f"writes reliably, in {seconds * 1000:.1f} ms")
-
-
-def check_clock(newest: datetime | None, zone: str, zone_is_known: bool, now: datetime) -> Iterator[Finding]:
-    if not zone_is_known:
-        yield problem_finding(
-            "time zone",
-            "The system does not say which it is, so times are in UTC.",
-            "`assistant config set home.timezone Europe/Oslo` sets one.",
-        )
-    else:
-        yield ok_finding("time zone", zone)
-    if newest is not None and newest > now + _CLOCK_TOLERANCE:
-        ahead = format_duration((newest - now).total_seconds())
-        yield problem_finding(
-            "clock",
-            f"It is {ahead} behind the newest stored message.",
-            "Set the clock (`timedatectl`, or the system's settings): reminders would come late.",
-        )
-    else:
-        yield ok_finding("clock", f"{now:%Y-%m-%d %H:%M} UTC")
-
-
-def run_check(subject: str, check: Callable[[], Iterator[Finding]], to_do: str) -> Iterator[Finding]:
-    """What a check finds; where it cannot be carried out, that. A data folder that a start has to upgrade is no
-    problem, and errors of stores say themselves what to do."""
+def run_doctor(
+    home: Home, serving: DaemonState, wish: DoctorOptions, deps: DoctorDeps, now: datetime
+) -> Iterator[Finding]:
+    """Finding after finding, as they come."""
+    exists = home.path.is_dir()
+    # Before the settings are read, which warn of secrets that are open.
+    permissions = list(_permissions(home.path, fix=wish.fix)) if exists else []
+    settings: Settings | None = None
     try:
-        yield from check()
-    except OlderSchema as error:
-        yield note_finding(subject, str(error))
-    except StoreError as error:
-        yield problem_finding(subject, str(error), "")
-    except AssistantError as error:
-        yield problem_finding(subject, str(error), to_do)
-    except OSError as error:
-        yield problem_finding(subject, f"It cannot be checked: {error.strerror or error}.", to_do)
+        settings = load_settings(home)
+        yield from check_settings((), settings)
+    except SettingsError as error:
+        yield from check_settings(error.problems, None)
+    yield check_home_exists(home.path)
+    yield check_daemon(serving)
+    yield from permissions
+    if exists:
+        yield from run_check("socket", partial(check_stale_socket, serving, fix=wish.fix), "Remove it manually.")
+        disk = partial(check_disk, str(home.path), free_bytes(home.path), partial(measure_sync_seconds, home.path))
+        yield from run_check("disk", disk, "Make room, or make the data folder writable.")
+        yield from check_databases(home.path)
+    # Without settings that are understood the stores can be checked all the same.
+    yield from _check_stores(settings or replace(load_settings(Home(home.run / "nothing"), {}), home=home), deps, now)
+    if settings is not None:
+        yield from _check_others(settings, serving, wish, deps)
+    python = (sys.version_info.major, sys.version_info.minor, sys.version_info.micro)
+    yield from check_versions(python, sqlite_version(), full_text=has_fts5())
 
 
-_PYTHON = (3, 11)
-_SQLITE = (3, 37)
+def _permissions(home: Path, *, fix: bool) -> Iterator[Finding]:
+    check = partial(check_permissions, home, fix=fix)
+    return run_check("permissions", check, "Make the data folder yours: `chown -R` and `chmod -R go-rwx`.")
 
 
-def check_settings(problems: Sequence[str], settings: Settings | None) -> Iterator[Finding]:
-    """`settings` is None where they are not understood."""
-    for problem in problems:
-        yield problem_finding("settings", problem, "`assistant config check` shows whether it is right.")
-    if settings is None:
-        return
-    for warning in settings.warnings:
-        yield problem_finding("settings", warning, "")
-    own = sum(origin == str(settings.home.config) for origin in settings.origins.values())
-    if not problems and not settings.warnings:
-        yield ok_finding("settings", f"understood; {pluralize(own, 'key')} of your own")
+def _check_stores(settings: Settings, deps: DoctorDeps, now: datetime) -> Iterator[Finding]:
+    if not (settings.home.path / "script.db").is_file():
+        return check_clock(None, settings, now)
+    to_do = "`assistant verify` looks closer; `assistant backup restore` brings back a backup."
+    return run_check("home", partial(_check_opened_stores, settings, deps, now), to_do)
 
 
-def check_provider(found: Settings) -> Finding:
-    model = found.values.model
-    keys = {
-        "anthropic": bool(found.anthropic_key.get_secret_value()),
-        "openai": bool(found.openai_key.get_secret_value() or found.openai_url),
-        "offline": True,
-    }
-    who = found.provider
-    if not keys[who]:
-        variable = "ANTHROPIC_API_KEY" if who == "anthropic" else "OPENAI_API_KEY"
-        return problem_finding(
-            "provider", f"{who} has no key.", f"`assistant config secret set {variable}` stores one."
-        )
-    if who == "offline":
-        return note_finding(
-            "provider",
-            "offline mode (no language model), which knows only what you tell it",
-            "`assistant setup` sets up a provider.",
-        )
-    named = f"{who} {model.name}".strip()
-    return ok_finding("provider", f"{named}, with a key; `--call` asks it something")
+def _check_opened_stores(settings: Settings, deps: DoctorDeps, now: datetime) -> Iterator[Finding]:
+    with deps.open_stores(settings) as stores:
+        yield check_log_chain(stores.verifier.verify_recent, _LAST_RECORDS)
+        newest = max((info.last_at for info in stores.conversation.list_sessions() if info.last_at), default=None)
+        yield from check_clock(newest, settings, now)
+        yield _check_backups(settings, stores, now)
 
 
-def check_provider_answer(answer: Callable[[], str]) -> Finding:
-    """A real call, which costs. `answer` raises `AssistantError`."""
-    said = answer().strip()
-    if not said:
-        return problem_finding(
-            "provider", "It answered with nothing.", "Choose another model: `assistant config set model.name`."
-        )
-    return ok_finding("provider", "it answers")
+def _check_backups(settings: Settings, stores: CheckedStores, now: datetime) -> Finding:
+    problem = next(iter(stores.find_backup_problems(now)), None)
+    if problem is not None:
+        return Finding("backups", "problem", problem)
+    backups = stores.backups.list_backups()
+    if backups:
+        ago = format_duration((now - backups[-1].made_at).total_seconds())
+        return Finding("backups", "ok", f"{len(backups)} in {stores.backups.path}, the last {ago} ago")
+    if settings.values.backup.at:
+        first = "The first is made tonight; `assistant backup create` makes one now."
+        return Finding("backups", "note", "none yet", first)
+    change = '`assistant config set backup.at "04:30"` changes that.'
+    return Finding("backups", "note", "none, and none is made automatically", change)
 
 
-def check_tokenizer(tier: CountingTier, shown: str) -> Finding:
-    if tier.name != "estimate":
-        return ok_finding("tokens", shown)
-    better = (
-        "Counts get better with what is billed. The `tokens` extra knows more models."
-        if tier.encoding == "" and tier.path is None
-        else ""
-    )
-    return note_finding("tokens", shown, better)
+def _check_others(settings: Settings, serving: DaemonState, wish: DoctorOptions, deps: DoctorDeps) -> Iterator[Finding]:
+    yield check_provider(settings)
+    if wish.call_model and settings.provider != "offline":
+        call = partial(check_provider_answer, partial(deps.ask_model, settings))
+        yield from run_check("provider", call, "`assistant setup` sets it up again.")
+    yield check_tokenizer(*deps.counting(settings))
+    embedder = partial(_check_embedder, deps.memory_settings(settings), wish)
+    yield from run_check("embedder", embedder, "`assistant config set memory.embedder wordllama`.")
+    # A running daemon reports in its status whether it could listen.
+    if settings.values.web.port and not serving.served:
+        yield from run_check("web", partial(_check_port, settings.values.web, deps), "")
+    yield from asyncio.run(check_bridges(deps.open_bridges(settings), _BRIDGE_SECONDS))
 
 
-async def check_bridges(found: Mapping[str, Bridge], seconds: float) -> list[Finding]:
-    """Each asked over its network who we are there, side by side, for so many seconds at most."""
-    return list(await asyncio.gather(*(_check_bridge(name, bridge, seconds) for name, bridge in found.items())))
+def _check_embedder(settings: MemoryStoreSettings, wish: DoctorOptions) -> Iterator[Finding]:
+    """One that is asked over a network, or downloads a model, is asked only with `call_model`."""
+    chosen = settings.embedder
+    name = f"{chosen.kind} {chosen.model}".strip()
+    if chosen.kind == "wordllama" or (wish.call_model and chosen.kind in _LOCAL_EMBEDDERS):
+        vectors = open_embedder(chosen, settings.home).embed(["hello"])
+        yield Finding("embedder", "ok", f"{name}, {vectors.shape[1]} dimensions")
+    elif chosen.kind == "fastembed" and not is_installed("fastembed"):
+        hint = install_hint("fastembed")
+        raise MemoryUnavailable(f"fastembed is not installed; {hint}. The journal keeps everything.")
+    elif chosen.kind == "openai" and not chosen.key:
+        to_do = "`assistant config secret set memory.embedder_key` keeps one."
+        yield Finding("embedder", "problem", "openai has no key.", to_do)
+    else:
+        yield Finding("embedder", "ok", f"{name}; it is not asked here")
 
 
-async def _check_bridge(name: str, bridge: Bridge, seconds: float) -> Finding:
-    subject = f"bridge {name}"
-    try:
-        async with asyncio.timeout(seconds):
-            return ok_finding(subject, f"reached as {await bridge.check()}")
-    except BridgeError as error:
-        return problem_finding(subject, str(error), f"`assistant bridge test {name}` tries it again.")
-    except TimeoutError:
-        return problem_finding(
-            subject,
-            f"Its network did not answer within {seconds:g} s.",
-            f"Look at the connection, then `assistant bridge test {name}`.",
-        )
-    finally:
-        await bridge.aclose()
-
-
-@dataclass(frozen=True, slots=True)
-class InstalledPrograms:
-    """`extras` maps the names of optional parts to whether they are installed."""
-
-    ours: str
-    python: tuple[int, int, int]
-    sqlite: str
-    full_text: bool
-    extras: Mapping[str, bool]
-
-
-def check_versions(programs: InstalledPrograms) -> Iterator[Finding]:
-    python = ".".join(map(str, programs.python))
-    there = [name for name, installed in programs.extras.items() if installed]
-    extras = f"extras: {', '.join(there)}" if there else "no extras"
-    if programs.python[:2] < _PYTHON:
-        yield problem_finding("python", f"{python} is too old.", f"Install {'.'.join(map(str, _PYTHON))} or later.")
-    sqlite = tuple(int(part) for part in programs.sqlite.split(".")[:2])
-    if sqlite < _SQLITE or not programs.full_text:
-        lacks = "" if programs.full_text else ", without full-text search (FTS5)"
-        yield problem_finding(
-            "sqlite",
-            f"{programs.sqlite}{lacks}.",
-            f"Use a Python with SQLite {'.'.join(map(str, _SQLITE))} or later and FTS5, as python.org and uv have it.",
-        )
-    yield ok_finding("versions", f"Nocturne {programs.ours}, Python {python}, SQLite {programs.sqlite}; {extras}")
+def _check_port(settings: WebSettings, deps: DoctorDeps) -> Iterator[Finding]:
+    deps.check_port(settings)
+    yield Finding("web", "ok", f"{settings.host}, port {settings.port}, is free")

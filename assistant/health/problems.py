@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from assistant.agenda.catch_up import LatenessPolicy
-from assistant.agenda.service import find_agenda_problems
-from assistant.backup.scheduler import first_missed_backup
 from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.text import pluralize, shorten_line
 from assistant.mem0.client import Mem0Client
-from assistant.sessions.scheduler import ResetPolicies, find_reset_problems
 from assistant.settings.settings import Settings
 from assistant.spending.notices import budget_problems
 from assistant.store.backup.folder import BackupFolder
@@ -23,11 +21,13 @@ from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.script.conversation import StoredConversation
-from assistant.store.script.generations import StoredGenerations, StoredResets
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.outbox import StoredOutbox
 from assistant.store.script.state import CircuitBreakers
+
+# What needs a person at a moment, a line each.
+FindProblems = Callable[[datetime], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,7 @@ class StatusSources:
     memories: Mem0Client
     backups: BackupFolder
     jobs: Jobs
-    generations: StoredGenerations
-    resets: StoredResets
-    lateness: LatenessPolicy
+    finders: Sequence[FindProblems]  # what rooms say of their own work: backups, resets, the agenda
 
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
@@ -69,17 +67,17 @@ def find_problems(settings: Settings, stores: StatusSources, free: int | None, n
         *_night_problems(stores, settings, now),
         *_forgetting_problems(stores),
         *_memory_problems(stores, settings),
-        *backup_problems(stores.backups, stores.conversation, settings, now),
+        *(problem for find in stores.finders for problem in find(now)),
         *settings.warnings,
-        *find_reset_problems(
-            stores.conversation,
-            stores.generations,
-            stores.resets,
-            ResetPolicies.from_settings(settings.values.reset, settings.zone),
-            now,
-        ),
-        *find_agenda_problems(stores.jobs, stores.lateness, settings.values.daemon.watch_seconds, now),
     ]
+
+
+def free_bytes(path: Path) -> int | None:
+    """What the file system of a directory has left; None where there is none."""
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
 
 
 def disk_problems(home: str, free: int | None) -> Iterator[str]:
@@ -109,11 +107,11 @@ def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
 def _breaker_problems(stores: StatusSources, settings: Settings) -> Iterator[str]:
     """What is done without a model because that failed too often."""
     for name, what in (("summary", "Summaries are made"), ("extraction", "The journal is written")):
-        fuse = stores.breakers.get(name)
-        if fuse.opened_at is not None:
-            since = f"{fuse.opened_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
+        breaker = stores.breakers.get(name)
+        if breaker.opened_at is not None:
+            since = f"{breaker.opened_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
             yield (
-                f"{what} without a model since {since}: {shorten_to_sentence(fuse.last_error)} It is retried "
+                f"{what} without a model since {since}: {_shorten_to_sentence(breaker.last_error)} It is retried "
                 "automatically."
             )
 
@@ -126,13 +124,12 @@ def _sleep_problems(stores: StatusSources) -> Iterator[str]:
     if unsaved:
         waiting = len(stores.consolidations.pending_entries(limit=_MOST_PENDING))
         yield (
-            f"What was learned is not in the memory store: {shorten_to_sentence(unsaved)} The journal keeps it "
-            f"(entries "
-            f"that wait: {waiting:,}); `assistant sleep` tries again."
+            f"What was learned is not in the memory store: {_shorten_to_sentence(unsaved)} The journal keeps it "
+            f"(entries that wait: {waiting:,}); `assistant sleep` tries again."
         )
-    told = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _PROBLEM_KEYS if phase.get(key)]
-    if told:
-        yield f"The last sleep: {shorten_to_sentence('; '.join(told))} `/sleep` tries again."
+    errors = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _PROBLEM_KEYS if phase.get(key)]
+    if errors:
+        yield f"The last sleep: {_shorten_to_sentence('; '.join(errors))} `/sleep` tries again."
     if any(cycle.state == "undoing" for cycle in cycles):
         yield "A sleep is only partly undone. `assistant sleep --undo` continues."
 
@@ -169,53 +166,33 @@ def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]
         yield fault
         return
     planned = {change.memory.id for plan in stores.consolidations.unapplied_plans() for change in plan.changes}
-    known = _sample([one for one in stores.consolidations.memory_ids() if one not in planned])
-    there = stores.memories.read_locally(known)
-    missing = sum(one not in there for one in known)
+    memory_ids = _sample([memory for memory in stores.consolidations.memory_ids() if memory not in planned])
+    present = stores.memories.read_locally(memory_ids)
+    missing = sum(memory not in present for memory in memory_ids)
     if missing:
-        some = "none" if missing == len(known) else f"not all ({missing} of {len(known)} looked for are missing)"
+        count = f"{missing} of {len(memory_ids)}"
+        some = "none" if missing == len(memory_ids) else f"not all ({count} looked for are missing)"
         yield (
             f"memory.db has {some} of the memories that were made; the journal has what they are made of. "
             "`assistant memory rebuild` makes them again."
         )
 
 
-def backup_problems(
-    backups: BackupFolder, conversation: StoredConversation, settings: Settings, now: datetime
-) -> Iterator[str]:
-    """A day without the backup that it should have had, or a folder of backups that is not there."""
-    days = SleepSchedule(settings.values.backup.at, settings.zone)
-    if not days.at:
-        return
-    try:
-        missed = first_missed_backup(
-            days, backups.list_backups(), find_first_message_time(conversation.list_sessions()), now
-        )
-    except StoreError as error:
-        yield str(error)
-        return
-    if missed is not None:
-        yield (
-            f"There is no backup since {missed.astimezone(settings.zone):%Y-%m-%d %H:%M}, when one was due. Keep "
-            "`assistant run` running, or say `assistant backup create`."
-        )
-
-
-def _sample(known: Sequence[str]) -> list[str]:
+def _sample(ids: Sequence[str]) -> list[str]:
     """Some from the first to the last, evenly spread."""
-    steps = min(len(known), _SAMPLE_SIZE) - 1
-    return [known[step * (len(known) - 1) // steps] for step in range(steps + 1)] if steps > 0 else list(known)
+    steps = min(len(ids), _SAMPLE_SIZE) - 1
+    return [ids[step * (len(ids) - 1) // steps] for step in range(steps + 1)] if steps > 0 else list(ids)
 
 
 def _forgetting_problems(stores: StatusSources) -> Iterator[str]:
     try:
         if stores.erasure.unfinished_plans():
-            yield ("Something that you forgot is not erased everywhere yet. Restart the assistant: it finishes that.")
+            yield "Something that you forgot is not erased everywhere yet. Restart the assistant: it finishes that."
     except StoreError as error:
         yield str(error)
 
 
-def shorten_to_sentence(text: str, max_length: int = 200) -> str:
+def _shorten_to_sentence(text: str) -> str:
     """A text as a sentence of a line."""
-    line = shorten_line(text, max_length)
+    line = shorten_line(text, 200)
     return line if line.endswith((".", "…")) else f"{line}."

@@ -1,25 +1,23 @@
 """How the assistant is, as plain JSON: what the stores say, and what needs a person (I11).
 
-`build_stored_report` needs no running daemon; `DaemonStatus` adds what only that knows. A report with problems is red:
-`ok` is False, and the command exits with 1.
+`build_stored_report` needs no running daemon; `DaemonStatus` adds what only that knows, and answers monitors: whether
+it is alive, and whether it can serve. A report with problems is red: `ok` is False, and the command exits with 1.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from assistant import __version__
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.store_ports import Conversation
-from assistant.gateway.dispatcher import Dispatcher
-from assistant.health.problems import StatusSources, find_problems
+from assistant.core.telemetry import Metrics
+from assistant.health.problems import StatusSources, find_problems, free_bytes
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.model_choice import model_label
@@ -29,6 +27,7 @@ from assistant.service.heartbeat import StallDetector
 from assistant.settings.settings import Settings
 from assistant.settings.watch import SettingsWatch
 from assistant.spending.notices import budget_notes
+from assistant.store.home.guard import HomeGuard
 
 _STALLED_ADVICE = (
     "What was accepted is kept; a service manager starts it again, else say `assistant stop` and start it."
@@ -59,17 +58,23 @@ def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, 
 
 @dataclass(frozen=True, slots=True)
 class DaemonStatus:
-    """The whole report of a running daemon."""
+    """A running daemon, watched. Nothing here writes.
+
+    - `bridges` gives by name how each bridge is.
+    - `problems` gives what else needs a person, and no store knows.
+    """
 
     watch: SettingsWatch
     sources: StatusSources
     runtime: Runtime
     progress: StallDetector
-    dispatcher: Dispatcher
+    home_guard: HomeGuard
+    bridges: Callable[[], Mapping[str, Mapping[str, Any]]]
     models: CurrentModels
     estimates: TokenEstimates
     context_window: ContextWindow
-    problems: Callable[[], list[str]]  # what else needs a person, and no store knows
+    problems: Callable[[], list[str]]
+    metrics: Metrics
     clock: Callable[[], datetime]
     started_at: datetime
 
@@ -88,7 +93,24 @@ class DaemonStatus:
             "started_at": self.started_at.isoformat(),
             "uptime_seconds": round((now - self.started_at).total_seconds()),
         }
-        return add_daemon_report(report, runtime, self.dispatcher.status(), model_label(model), pressures)
+        return add_daemon_report(report, runtime, self.bridges(), model_label(model), pressures)
+
+    def stall_reason(self) -> str:
+        """What makes no progress, as a sentence; "" while all does. A restart mends it."""
+        return self.progress.fault
+
+    def readiness_problems(self) -> list[str]:
+        """Why messages cannot be taken and answered just now, a sentence each; [] while they can."""
+        stalled = [self.progress.fault] if self.progress.fault else []
+        try:
+            self.home_guard.require_writable()
+            runtime = self.runtime.status()
+        except StoreError as error:
+            return [*stalled, str(error)]
+        blocked = [str(text) for text in runtime["blocked"].values()]
+        trouble = [runtime["trouble"]] if runtime["trouble"] else []
+        starting = [] if runtime["last_tick"] else ["The assistant is starting."]
+        return list(dict.fromkeys([*stalled, *trouble, *blocked, *starting]))
 
 
 def _full_contexts(settings: Settings, pressures: Mapping[str, float]) -> list[str]:
@@ -102,31 +124,28 @@ def _full_contexts(settings: Settings, pressures: Mapping[str, float]) -> list[s
     ]
 
 
-def free_bytes(path: Path) -> int | None:
-    """What the file system of a directory has left; None where there is none."""
-    try:
-        return shutil.disk_usage(path).free
-    except OSError:
-        return None
-
-
 def add_daemon_report(
     report: dict[str, Any],
     runtime: Mapping[str, Any],
-    delivery: Mapping[str, Any],
+    bridges: Mapping[str, Mapping[str, Any]],
     model: str,
-    pressures: Mapping[str, float] | None = None,
+    pressures: Mapping[str, float],
 ) -> dict[str, Any]:
     """`report` with what only a running daemon knows, and `ok` decided. `pressures` tells how full sessions are."""
     problems = list(report["problems"])
     problems += [runtime["trouble"]] if runtime["trouble"] else []
     problems += [f"{runtime['stalled']} {_STALLED_ADVICE}"] if runtime["stalled"] else []
     problems += [f"Session {session} waits for the disk: {text}" for session, text in runtime["blocked"].items()]
-    problems += _bridge_problems(delivery["bridges"])
-    full = pressures or {}
-    sessions = [{**one, "pressure": full.get(one["session"])} for one in report["sessions"]]
-    told = {"model": model, "daemon": dict(runtime), "bridges": delivery["bridges"], "sessions": sessions}
-    return {**report, **told, **report_verdict(problems)}
+    problems += _bridge_problems(bridges)
+    sessions = [{**session, "pressure": pressures.get(session["session"])} for session in report["sessions"]]
+    return {
+        **report,
+        "model": model,
+        "daemon": dict(runtime),
+        "bridges": bridges,
+        "sessions": sessions,
+        **report_verdict(problems),
+    }
 
 
 def report_verdict(problems: list[str]) -> dict[str, Any]:
@@ -137,12 +156,15 @@ def _bridge_problems(bridges: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """One that somebody paused is none, whatever ailed it."""
     for name, state in bridges.items():
         if not state["ok"] and state.get("state") != "paused":
-            held = f" What waits for it is kept (messages: {state['waiting']:,})." if state.get("waiting") else ""
-            yield f"Bridge {name}: {state['error']}{held} It is retried automatically; `assistant doctor` looks closer."
+            kept = f" What waits for it is kept (messages: {state['waiting']:,})." if state.get("waiting") else ""
+            yield f"Bridge {name}: {state['error']}{kept} It is retried automatically; `assistant doctor` looks closer."
 
 
 def _sessions(conversation: Conversation) -> list[dict[str, Any]]:
-    former = _unread_of_ended_sessions(conversation)
+    # Messages of ended generations that wait to be read for the journal.
+    unread_before: Counter[str] = Counter()
+    for ended in conversation.list_unread_generations():
+        unread_before[ended.key] += ended.unextracted
     return [
         {
             "session": info.key,
@@ -151,19 +173,11 @@ def _sessions(conversation: Conversation) -> list[dict[str, Any]]:
             "in_view": info.view_messages,
             "view_tokens": info.view_tokens,
             "checkpoints": info.checkpoints,
-            "unextracted": info.unextracted + former[info.key],
+            "unextracted": info.unextracted + unread_before[info.key],
             "last": _iso(info.last_at),
         }
         for info in conversation.list_sessions()
     ]
-
-
-def _unread_of_ended_sessions(conversation: Conversation) -> Counter[str]:
-    """How many messages of ended generations wait to be read for the journal, by session."""
-    waiting: Counter[str] = Counter()
-    for info in conversation.list_unread_generations():
-        waiting[info.key] += info.unextracted
-    return waiting
 
 
 def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str, Any]:
@@ -201,10 +215,10 @@ def _last_sleep(cycles: list[SleepReport]) -> dict[str, Any] | None:
 
 def _backups(stores: StatusSources) -> dict[str, Any]:
     try:
-        kept = stores.backups.list_backups()
+        backups = stores.backups.list_backups()
     except StoreError:
-        kept = []
-    return {"kept": len(kept), "last": kept[-1].made_at.isoformat() if kept else None}
+        backups = []
+    return {"kept": len(backups), "last": _iso(backups[-1].made_at) if backups else None}
 
 
 def _iso(moment: datetime | None) -> str | None:

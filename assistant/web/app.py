@@ -19,7 +19,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
 
 from assistant import __version__
-from assistant.health.vitals import Vitals
+from assistant.health.status import DaemonStatus
 from assistant.web.deps import ApiDeps
 from assistant.web.errors import add_error_handlers
 from assistant.web.routes_chat import chat_routes
@@ -29,22 +29,22 @@ from assistant.web.schemas_chat import reject_unknown_parameters
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
-def health_routes(vitals: Vitals, *, details: bool) -> APIRouter:
+def health_routes(status: DaemonStatus, *, details: bool) -> APIRouter:
     """`details`: whether the answer says what is wrong, as on the control socket."""
     routes = APIRouter(tags=["health"])
 
     @routes.get("/healthz", summary="Whether the assistant makes progress")
     async def healthz() -> Response:
-        return _health_answer("alive", [vitals.stall_reason()] if vitals.stall_reason() else [], details)
+        return _health_answer("alive", [reason] if (reason := status.stall_reason()) else [], details)
 
     @routes.get("/readyz", summary="Whether it can take messages and answer them")
     async def readyz() -> Response:
-        return _health_answer("ready", list(vitals.readiness_problems()), details)
+        return _health_answer("ready", status.readiness_problems(), details)
 
     return routes
 
 
-def metrics_routes(vitals: Vitals) -> APIRouter:
+def metrics_routes(status: DaemonStatus) -> APIRouter:
     """Only for clients that may know how much is done and spent."""
     routes = APIRouter(tags=["health"])
 
@@ -52,7 +52,7 @@ def metrics_routes(vitals: Vitals) -> APIRouter:
     async def metrics() -> Response:
         from assistant.web import metrics as exposition  # few ask for it
 
-        return Response(exposition.render_metrics(vitals), media_type=exposition.MEDIA_TYPE, headers=_NO_STORE)
+        return Response(exposition.render_metrics(status), media_type=exposition.MEDIA_TYPE, headers=_NO_STORE)
 
     return routes
 
@@ -84,8 +84,8 @@ def build_web_app(deps: ApiDeps, *, trusted: bool = True) -> FastAPI:
     )
     app.include_router(chat_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(read_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
-    app.include_router(health_routes(deps.vitals, details=trusted))
-    app.include_router(metrics_routes(deps.vitals))
+    app.include_router(health_routes(deps.status, details=trusted))
+    app.include_router(metrics_routes(deps.status))
     add_error_handlers(app)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
     return app

@@ -27,7 +27,7 @@ from assistant.core.model_api import UsageKey
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.sessions import OWNER_SCOPE, session_role
 from assistant.core.store_ports import Conversation, Journal
-from assistant.health.vitals import Vitals
+from assistant.health.status import DaemonStatus
 from assistant.memory.service import MemoryService
 from assistant.runtime.runtime import Runtime
 from assistant.sessions.listing import SessionReader, SessionRow
@@ -189,7 +189,7 @@ class ApiDeps:
     control: DaemonControl
     read_api: OwnerReadApi
     terminal: TerminalBridge
-    vitals: Vitals
+    status: DaemonStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,13 @@ A registry of its own for each answer; nothing is registered with the library's 
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import accumulate
+from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -20,8 +24,11 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from assistant import __version__
+from assistant.core.errors import StoreError
+from assistant.core.sessions import session_role
 from assistant.core.telemetry import DURATION_BUCKETS, Metrics, WorkKind
-from assistant.health.vitals import Gauges, Vitals
+from assistant.health.status import DaemonStatus
 
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _PREFIX = "nocturne_"
@@ -35,28 +42,34 @@ _WORK_KINDS: dict[WorkKind, tuple[str, str]] = {
     "compaction": ("compactions", "Compactions that were tried."),
     "send": ("sends", "Messages handed to a bridge."),
 }
+_PROBLEMS = "Problems that `assistant status` lists."
 _TOKENS = ("input", "output", "cache_read", "cache_write")
 
 
-def render_metrics(vitals: Vitals) -> bytes:
+def render_metrics(status: DaemonStatus) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_MetricsCollector(vitals))
+    registry.register(_MetricsCollector(status))
     return generate_latest(registry)
 
 
 class _MetricsCollector(Collector):
-    def __init__(self, vitals: Vitals) -> None:
-        self._vitals = vitals
+    def __init__(self, status: DaemonStatus) -> None:
+        self._status = status
 
     def describe(self) -> list[Metric]:
         return []
 
     def collect(self) -> Iterator[Metric]:
-        yield from _work_metrics(self._vitals.metrics)
-        yield from _spend_metrics(self._vitals.metrics)
-        gauges = self._vitals.gauges()
-        yield from _current_metrics(gauges)
-        yield from _dated_metrics(gauges)
+        yield from _work_metrics(self._status.metrics)
+        yield from _spend_metrics(self._status.metrics)
+        # What the process knows of itself is exposed in any case.
+        yield from _process_metrics(self._status.started_at)
+        try:
+            report = self._status.report()
+        except StoreError:
+            yield _gauge("problems", _PROBLEMS, 1)
+        else:
+            yield from _report_metrics(report)
 
 
 def _work_metrics(metrics: Metrics) -> Iterator[Metric]:
@@ -86,37 +99,45 @@ def _spend_metrics(metrics: Metrics) -> Iterator[Metric]:
     yield from (tokens, usd, checkpoints)
 
 
-def _current_metrics(gauges: Gauges) -> Iterator[Metric]:
+def _process_metrics(started_at: datetime) -> Iterator[Metric]:
     build = InfoMetricFamily(f"{_PREFIX}build", "What runs.")
-    build.add_metric((), {"version": gauges.version})
+    build.add_metric((), {"version": __version__})
     yield build
-    yield _gauge("problems", "Problems that `assistant status` lists.", gauges.problems)
-    yield _gauge("inbox_waiting_sessions", "Sessions with messages that wait for a turn.", gauges.waiting)
-    yield _gauge("running_turns", "Turns that run.", gauges.running_turns)
-    yield _gauge("loop_lag_seconds", "How late the last heartbeat was.", gauges.loop_lag_seconds)
-    yield _labelled_gauge("outbox", "Deliveries by state.", "state", gauges.outbox)
-    yield _labelled_gauge(
-        "bridge_up", "Whether a bridge is up.", "bridge", {name: float(up) for name, up in gauges.bridges.items()}
-    )
-    yield _labelled_gauge("sessions", "Conversations by role.", "role", gauges.sessions)
-    yield _labelled_gauge(
-        "pressure_ratio", "How full the context is, the fullest of each role.", "role", gauges.pressures
-    )
-    yield _gauge("resident_bytes", "Memory that the process has.", gauges.resident_bytes)
-    yield _gauge("open_descriptors", "Files and sockets that the process has open.", gauges.open_descriptors)
-    yield _gauge("disk_free_bytes", "Free space on the file system of the data folder.", gauges.disk_free_bytes)
+    yield _gauge("start_timestamp_seconds", "When it was started.", started_at.timestamp())
+    yield _gauge("resident_bytes", "Memory that the process has.", _resident_bytes())
+    yield _gauge("open_descriptors", "Files and sockets that the process has open.", _open_descriptors())
 
 
-def _dated_metrics(gauges: Gauges) -> Iterator[Metric]:
-    yield _gauge("start_timestamp_seconds", "When it was started.", _epoch(gauges.started_at))
-    yield _gauge("last_tick_timestamp_seconds", "When the runtime last looked for work.", _epoch(gauges.last_tick))
-    yield _gauge("last_sleep_timestamp_seconds", "When the last sleep ended.", _epoch(gauges.last_sleep))
-    yield _gauge("last_backup_timestamp_seconds", "When the newest backup was made.", _epoch(gauges.last_backup))
-    yield _gauge("backups", "Backups that are kept.", gauges.backups)
-    yield _labelled_gauge(
-        "spent_usd", "Spent so far, with the worst case of calls that still run.", "period", gauges.spent_usd
-    )
-    yield _labelled_gauge("budget_usd", "The caps; no line for none.", "period", gauges.cap_usd)
+def _report_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
+    """Without any name of a guest: sessions are counted by their role."""
+    daemon, spent, last_sleep = report["daemon"], report["spent"], report["last_sleep"] or {}
+    yield _gauge("problems", _PROBLEMS, len(report["problems"]))
+    yield _gauge("inbox_waiting_sessions", "Sessions with messages that wait for a turn.", report["waiting"])
+    yield _gauge("running_turns", "Turns that run.", daemon["running_turns"])
+    yield _gauge("loop_lag_seconds", "How late the last heartbeat was.", daemon["loop_lag_seconds"])
+    yield _labelled_gauge("outbox", "Deliveries by state.", "state", report["outbox"])
+    up = {name: bridge["ok"] and bridge["state"] == "connected" for name, bridge in report["bridges"].items()}
+    yield _labelled_gauge("bridge_up", "Whether a bridge is up.", "bridge", up)
+    roles: Counter[str] = Counter(session_role(session["session"]) for session in report["sessions"])
+    yield _labelled_gauge("sessions", "Conversations by role.", "role", roles)
+    # The least full come first, so that the fullest of a role stays.
+    measured = sorted((row["pressure"], row["session"]) for row in report["sessions"] if row["pressure"] is not None)
+    fullest: dict[str, float] = {session_role(session): pressure for pressure, session in measured}
+    yield _labelled_gauge("pressure_ratio", "How full the context is, the fullest of each role.", "role", fullest)
+    yield _gauge("disk_free_bytes", "Free space on the file system of the data folder.", report["disk_free_bytes"])
+    for name, description, iso in (
+        ("last_tick", "When the runtime last looked for work.", daemon["last_tick"]),
+        ("last_sleep", "When the last sleep ended.", last_sleep.get("ended_at")),
+        ("last_backup", "When the newest backup was made.", report["backups"]["last"]),
+    ):
+        at = datetime.fromisoformat(iso).timestamp() if iso else None
+        yield _gauge(f"{name}_timestamp_seconds", description, at)
+    yield _gauge("backups", "Backups that are kept.", report["backups"]["kept"])
+    sums = {"day": spent["today_usd"], "month": spent["month_usd"]}
+    yield _labelled_gauge("spent_usd", "Spent so far, with the worst case of calls that still run.", "period", sums)
+    caps = {"day": spent["daily_cap_usd"], "month": spent["monthly_cap_usd"]}
+    caps = {period: cap for period, cap in caps.items() if cap}
+    yield _labelled_gauge("budget_usd", "The caps; no line for none.", "period", caps)
 
 
 def _gauge(name: str, description: str, value: float | None) -> Metric:
@@ -134,5 +155,16 @@ def _labelled_gauge(name: str, description: str, label: str, values: Mapping[str
     return gauge
 
 
-def _epoch(at: datetime | None) -> float | None:
-    return None if at is None else at.timestamp()
+def _resident_bytes() -> int | None:
+    """The memory that this process has; None where the system does not say (macOS)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _open_descriptors() -> int | None:
+    try:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+    except OSError:
+        return None

@@ -19,7 +19,6 @@ from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
-from assistant.health.vitals import Vitals
 from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
 from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import DeniedMessages
@@ -160,11 +159,13 @@ class App:
             status_sources(settings, stores),
             self.runtime,
             self.progress,
-            self.dispatcher,
+            stores.home_guard,
+            self.dispatcher.bridge_states,
             self.models,
             self.estimates,
             self.contexts.window,
             self._problems,
+            self.telemetry.metrics,
             clock,
             self.started_at,
         )
@@ -182,9 +183,7 @@ class App:
             self.memory,
         )
         self.read_api = OwnerReadApi(sources, clock, settings.zone)
-        metrics, guard = self.telemetry.metrics, stores.home_guard
-        self.vitals = Vitals(metrics, self.progress, guard, self.runtime, self.status, clock, self.started_at)
-        deps = ApiDeps(self.control, self.read_api, self.terminal, self.vitals)
+        deps = ApiDeps(self.control, self.read_api, self.terminal, self.daemon_status)
         self.web = WebServers(settings.home.socket, settings.values.web, deps, self._web_token)
 
     # ------------------------------------------------------------------------------------------------------- life cycle

@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from assistant.backup.restore import BackupRestorer, UnpackedStores
-from assistant.health.doctor_run import CheckedStores, DoctorDeps
+from assistant.bridges.configured import ConfiguredBridges
+from assistant.core.records import CountingTier
+from assistant.health.doctor import CheckedStores, DoctorDeps
 from assistant.models.factory import ModelDeps, ask_test_question
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.home import Home
@@ -21,7 +23,7 @@ from assistant.store.database import Database
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.state import ModelFacts
 from assistant.web.listeners import listen_tcp
-from assistant.wire.stores import memory_store_settings, open_stores
+from assistant.wire.stores import backup_problems, memory_store_settings, open_stores, token_counter_for
 
 Clock = Callable[[], datetime]
 
@@ -63,12 +65,20 @@ def doctor_deps(clock: Clock, *, served: bool) -> DoctorDeps:
     return DoctorDeps(
         open_stores=partial(_open_checked, clock),
         ask_model=partial(try_model, clock=clock, served=served),
+        counting=_describe_counting,
         memory_settings=memory_store_settings,
         check_port=lambda web: asyncio.run(listen_tcp(web.host, web.port)).close(),
+        open_bridges=lambda settings: ConfiguredBridges(settings, None).open_all(),
     )
+
+
+def _describe_counting(settings: Settings) -> tuple[CountingTier, str]:
+    counter = token_counter_for(settings, settings.values.model.name)
+    return counter.tier, counter.describe()
 
 
 @contextmanager
 def _open_checked(clock: Clock, settings: Settings) -> Iterator[CheckedStores]:
     with closing(open_stores(settings, clock(), reading=True)) as stores:
-        yield CheckedStores(stores.conversation, stores.verifier, stores.backups)
+        problems = backup_problems(settings, stores)
+        yield CheckedStores(stores.conversation, stores.verifier, stores.backups, problems)

@@ -12,7 +12,7 @@ from assistant.backup.process import make_in_child
 from assistant.backup.scheduler import BackupScheduler
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.registry import CommandRegistry
-from assistant.core.calendar import SleepSchedule, find_first_message_time
+from assistant.core.calendar import SleepSchedule
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.erasure.backups import BackupErasure
 from assistant.erasure.service import ErasureService
@@ -26,7 +26,7 @@ from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetPolicies, ResetScheduler
 from assistant.settings.settings import Settings
 from assistant.wire.sleep import Sleep
-from assistant.wire.stores import Stores, lateness_policy, memory_deps, memory_storage_info
+from assistant.wire.stores import Stores, home_begun_at, lateness_policy, memory_deps, memory_storage_info
 from assistant.wire.turns import Contexts
 from sleep.cycle.rebuild import Reextraction
 
@@ -69,7 +69,7 @@ def build_erasure_and_backups(
         make_backup,
         SleepSchedule(backup.at, settings.zone),
         backup.keep,
-        home_begun_at=lambda: find_first_message_time(stores.conversation.list_sessions()),
+        home_begun_at=partial(home_begun_at, stores),
         is_erasing=erasure.is_running,
         clock=clock,
     )

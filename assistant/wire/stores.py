@@ -17,14 +17,17 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
+from assistant.agenda.service import find_agenda_problems
+from assistant.backup.scheduler import find_backup_problems
 from assistant.context.tokens import TokenCounter, counter_for_model
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import LogRestoreResult, ObjectStore
+from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.records import LogLocation
-from assistant.health.problems import StatusSources
+from assistant.health.problems import FindProblems, StatusSources
 from assistant.health.status import build_stored_report
 from assistant.mem0.client import (
     MEMORY_DB_UNREADABLE,
@@ -39,7 +42,7 @@ from assistant.models.factory import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.search.finder import SourceFinder
 from assistant.sessions.listing import SessionReader
-from assistant.sessions.scheduler import ResetPolicies
+from assistant.sessions.scheduler import ResetPolicies, find_reset_problems
 from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.spending.notices import share_notice
@@ -351,6 +354,7 @@ def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str
 
 
 def status_sources(settings: Settings, stores: Stores) -> StatusSources:
+    reset_policies = ResetPolicies.from_settings(settings.values.reset, settings.zone)
     return StatusSources(
         stores.conversation,
         stores.outbox,
@@ -362,10 +366,21 @@ def status_sources(settings: Settings, stores: Stores) -> StatusSources:
         stores.memories,
         stores.backups,
         stores.jobs,
-        stores.generations,
-        stores.resets,
-        lateness_policy(settings),
+        (
+            backup_problems(settings, stores),
+            partial(find_reset_problems, stores.conversation, stores.generations, stores.resets, reset_policies),
+            partial(find_agenda_problems, stores.jobs, lateness_policy(settings), settings.values.daemon.watch_seconds),
+        ),
     )
+
+
+def backup_problems(settings: Settings, stores: Stores) -> FindProblems:
+    schedule = SleepSchedule(settings.values.backup.at, settings.zone)
+    return partial(find_backup_problems, stores.backups, schedule, partial(home_begun_at, stores))
+
+
+def home_begun_at(stores: Stores) -> datetime | None:
+    return find_first_message_time(stores.conversation.list_sessions())
 
 
 def session_reader(settings: Settings, stores: Stores) -> SessionReader:

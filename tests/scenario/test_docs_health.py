@@ -14,7 +14,7 @@ from assistant.core.telemetry import Metrics
 from assistant.health.problems import LOW_DISK_BYTES
 from assistant.web.metrics import render_metrics
 from tests.support.command_line import ROOT, command_environment, run_daemon, run_in_process
-from tests.unit.test_metrics import QUIET, MetricsVitals
+from tests.unit.test_metrics import MetricsStatus
 
 PAGE = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
 
@@ -52,7 +52,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_every_metric_that_the_page_names_is_exposed() -> None:
-    exposed = set(re.findall(r"^# TYPE (\w+)", render_metrics(MetricsVitals(Metrics(), QUIET)).decode(), re.MULTILINE))
+    exposed = set(re.findall(r"^# TYPE (\w+)", render_metrics(MetricsStatus(Metrics())).decode(), re.MULTILINE))
     named = set(re.findall(r"\bnocturne_\w+", PAGE))
     assert len(named) > 15
     assert named <= exposed

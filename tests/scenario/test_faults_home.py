@@ -28,6 +28,7 @@ from assistant.settings.settings import load_settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.files import TextFile
 from assistant.store.home.guard import HomeGuard
+from assistant.web.metrics import render_metrics
 from assistant.wire.app import App, build_app
 from tests.crash.comparison import is_clear
 from tests.support.faulty_disk import can_mount, file_size_limit, mounted_disk
@@ -105,8 +106,8 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
     async with lived(home, unplug) as it:
         await it.app.runtime.accept(owner_message("hello", external_id="m1"))
         await it.pass_by(5)
-        assert any("not there any more" in one for one in it.app.vitals.readiness_problems())
-        assert it.app.vitals.gauges().problems > 0
+        assert any("not there any more" in one for one in it.app.daemon_status.readiness_problems())
+        assert b"nocturne_problems 0.0" not in render_metrics(it.app.daemon_status)
         with pytest.raises(StoreError) as refused:
             await it.app.runtime.accept(owner_message("are you there?", external_id="m2"))
         assert is_clear(str(refused.value))
@@ -115,7 +116,7 @@ async def test_a_home_that_is_taken_away_in_mid_turn_is_told_of_and_what_was_acc
 
         it.bring_back()
         await it.settled()
-        assert it.app.vitals.readiness_problems() == [] and it.app.status()["ok"]
+        assert it.app.daemon_status.readiness_problems() == [] and it.app.status()["ok"]
         assert it.bridge.bodies == ["an answer worth keeping"]
         assert len(it.model.requests) == 1, "it is not paid for twice"
         await it.app.runtime.accept(owner_message("are you there?", external_id="m2"))

@@ -11,6 +11,7 @@ from assistant import daemon
 from assistant.health.status_text import render_lines
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
+from assistant.web.metrics import render_metrics
 from tests.bench.start import PROMPT_TOKENS, prompt_tokens
 from tests.support.running_app import run_app
 
@@ -26,7 +27,7 @@ async def test_how_full_a_conversation_is_is_not_told_before_a_model_was_asked(t
         assert "% full)" in said_of_main(it.app.status())
     async with run_app(tmp_path, "fine") as it:
         (session,) = it.app.status()["sessions"]
-        assert session["pressure"] is None and it.app.vitals.gauges().pressures == {}
+        assert session["pressure"] is None and b"pressure_ratio{" not in render_metrics(it.app.daemon_status)
         assert "full" not in said_of_main(it.app.status())
 
 

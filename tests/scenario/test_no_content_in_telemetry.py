@@ -120,7 +120,7 @@ async def test_a_word_that_is_planted_everywhere_is_in_no_line_of_the_log_no_spa
             ASSISTANT_TELEMETRY__ENDPOINT=collector.address,
         ) as it:
             await live(it)
-            numbers = render_metrics(it.app.vitals).decode()
+            numbers = render_metrics(it.app.daemon_status).decode()
             assert WORD in str(it.view_contents())
         lines = capfd.readouterr().err
     sent = b"".join(collector.raw).decode(errors="replace")

@@ -19,7 +19,6 @@ from assistant.core.memories import MemoryHit, MemoryList, SleepReport
 from assistant.core.model_api import SpendTotals, UsageKey
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.telemetry import Metrics
-from assistant.health.vitals import Gauges
 from assistant.service.home_lock import short_address
 from assistant.sessions.listing import SessionRow
 from assistant.store.database import Database
@@ -120,7 +119,9 @@ class EmptyReadApi:
 
 
 class StubHealth:
-    """Vitals, as they are told."""
+    """A `DaemonStatus`, as a test says."""
+
+    started_at = NOW
 
     def __init__(self) -> None:
         self.metrics = Metrics()
@@ -133,8 +134,8 @@ class StubHealth:
     def readiness_problems(self) -> Sequence[str]:
         return self.missing
 
-    def gauges(self) -> Gauges:
-        return Gauges(NOW, NOW, "0", 0, 0, 0)
+    def report(self) -> dict[str, Any]:
+        return {"ok": True, "problems": []}
 
 
 def control_deps(control: ScriptedControl, terminal: TerminalBridge) -> ApiDeps:

@@ -103,7 +103,7 @@ async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(
     outbox.push(outgoing_message("a", "well"), clock())
     delivery.wake()
     await well.delivered.wait()
-    told = delivery.status()["bridges"]
+    told = delivery.bridge_states()
     assert (told["broken"]["ok"], told["broken"]["error"]) == (False, "the token is wrong")
     assert (told["broken"]["state"], told["well"]["state"], told["well"]["ok"]) == ("failing", "connected", True)
     await delivery.stop()
@@ -147,12 +147,12 @@ async def test_a_disk_that_keeps_something_from_going_out_turns_its_bridge_red(
     (tmp_path / "script.db").rename(tmp_path / "away.db")
     with pytest.raises(StoreError):
         await delivery.flush()
-    told = delivery.status()["bridges"]["kept"]
+    told = delivery.bridge_states()["kept"]
     assert (told["ok"], "is not there any more" in told["error"], bridge.bodies) == (False, True, [])
     (tmp_path / "away.db").rename(tmp_path / "script.db")
     clock.now += timedelta(minutes=1)
     await delivery.flush()
-    assert (delivery.status()["bridges"]["kept"]["ok"], bridge.bodies) == (True, ["body of a"])
+    assert (delivery.bridge_states()["kept"]["ok"], bridge.bodies) == (True, ["body of a"])
 
 
 async def test_what_nobody_is_there_for_waits_until_somebody_attaches(
@@ -164,7 +164,7 @@ async def test_what_nobody_is_there_for_waits_until_somebody_attaches(
     await delivery.flush()
     await delivery.flush()
     assert bridge.bodies == []
-    assert delivery.status()["bridges"]["kept"]["ok"]
+    assert delivery.bridge_states()["kept"]["ok"]
     delivery.retry_held_back("kept")
     await delivery.flush()
     assert bridge.bodies == ["body of a"]
@@ -297,7 +297,7 @@ async def test_f39_a_bridge_that_cannot_be_closed_keeps_no_other_from_ending(
     delivery = Dispatcher(outbox, {"kept": FailingCloseBridge(), "terminal": RecordingBridge("terminal")}, clock)
     await delivery.start(door_of(delivery))
     await delivery.stop()
-    assert [one["state"] for one in delivery.status()["bridges"].values()] == ["paused", "paused"]
+    assert [one["state"] for one in delivery.bridge_states().values()] == ["paused", "paused"]
 
 
 class ConcurrentCloseBridge(RecordingBridge):
@@ -334,6 +334,6 @@ async def test_f39_of_a_bridge_that_two_change_at_once_one_runs(outbox: StoredOu
     assert FailingCloseBridge.running == 1
     await asyncio.gather(delivery.pause("kept"), delivery.resume("kept"))
     await asyncio.sleep(0)
-    assert (FailingCloseBridge.running, delivery.status()["bridges"]["kept"]["state"]) == (1, "connected")
+    assert (FailingCloseBridge.running, delivery.bridge_states()["kept"]["state"]) == (1, "connected")
     await delivery.stop()
     assert FailingCloseBridge.running == 0

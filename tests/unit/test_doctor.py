@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,11 +14,9 @@ from assistant.cli.status import check_service_file, wrap_finding
 from assistant.context.tokens import choose_tier
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.records import IntegrityProblem
-from assistant.health.doctor import (
+from assistant.health.doctor_checks import (
     DaemonState,
     Finding,
-    HomeFiles,
-    InstalledPrograms,
     check_bridges,
     check_clock,
     check_daemon,
@@ -32,35 +30,15 @@ from assistant.health.doctor import (
     check_stale_socket,
     check_tokenizer,
     check_versions,
-    problem_finding,
     run_check,
 )
 from assistant.service.unit_files import ServiceSpec, render_systemd_unit
 from assistant.settings.settings import Settings, load_settings
-from assistant.store.home.guard import (
-    check_database_pages,
-    find_exposed_files,
-    measure_sync_seconds,
-    restrict_permissions,
-)
+from assistant.store.home.guard import check_database_pages, measure_sync_seconds
 from assistant.store.verify.verifier import Verifier
 from tests.support.store_home import StoreHome
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
-WELL = InstalledPrograms("1.2.3", (3, 12, 1), "3.45.0", True, {"matrix": True, "s3": False})
-
-
-def files(home: Path, **changed: object) -> HomeFiles:
-    well = HomeFiles(
-        path=str(home),
-        exists=True,
-        open_to_others=lambda: find_exposed_files(home),
-        close_to_others=lambda one: restrict_permissions(home, one),
-        databases={},
-        sync_seconds=lambda: 0.001,
-        free=10**10,
-    )
-    return replace(well, **changed)  # type: ignore[arg-type]
 
 
 def settings(home: Path, **environ: str) -> Settings:
@@ -80,16 +58,16 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_a_closed_home_is_ok_and_what_a_workspace_shares_is_nobodys_business(home: Path) -> None:
-    assert check_permissions(files(home), fix=False).verdict == "ok"
+    assert [found.verdict for found in check_permissions(home, fix=False)] == ["ok"]
 
 
 def test_what_others_can_read_is_named_and_closed_by_fix_alone(home: Path) -> None:
     (home / "config.toml").chmod(0o644)
     (home / "log").chmod(0o755)
-    found = check_permissions(files(home), fix=False)
+    (found,) = check_permissions(home, fix=False)
     assert found.verdict == "problem" and "config.toml (644)" in found.text and "--fix" in found.to_do
     assert (home / "config.toml").stat().st_mode & 0o777 == 0o644
-    mended = check_permissions(files(home), fix=True)
+    (mended,) = check_permissions(home, fix=True)
     assert mended.verdict == "ok" and "2 files" in mended.mended
     assert (home / "config.toml").stat().st_mode & 0o777 == 0o600
     assert (home / "log").stat().st_mode & 0o777 == 0o700
@@ -99,11 +77,7 @@ def test_what_others_can_read_is_named_and_closed_by_fix_alone(home: Path) -> No
 def test_a_database_that_is_hurt_is_a_problem_and_one_that_is_none_too(home: Path) -> None:
     (home / "script.db").write_bytes(b"SQLite format 3\0" + bytes(5000))
     (home / "memory.db").write_text("no database at all, and long enough to be read as if it were one" * 20)
-    looked = files(
-        home,
-        databases={name: lambda name=name: check_database_pages(home / name) for name in ("script.db", "memory.db")},
-    )
-    found = list(check_databases(looked))
+    found = list(check_databases(home))
     assert [one.verdict for one in found] == ["problem", "problem"]
     assert all("backup restore" in one.text + one.to_do for one in found)
 
@@ -134,24 +108,28 @@ def test_the_end_of_a_log_is_proved_by_itself_and_what_stands_before_is_not_read
 
 
 def test_a_disk_that_is_full_slow_or_refuses_is_told(home: Path) -> None:
-    assert [one.verdict for one in check_disk(files(home))] == ["ok", "ok"]
-    assert [one.verdict for one in check_disk(files(home, free=10**6))] == ["problem", "ok"]
-    assert [one.verdict for one in check_disk(files(home, sync_seconds=lambda: 2.0))] == ["ok", "note"]
+    assert [one.verdict for one in check_disk(str(home), 10**10, lambda: 0.001)] == ["ok", "ok"]
+    assert [one.verdict for one in check_disk(str(home), 10**6, lambda: 0.001)] == ["problem", "ok"]
+    assert [one.verdict for one in check_disk(str(home), 10**10, lambda: 2.0)] == ["ok", "note"]
 
     def refuses() -> float:
         raise StoreError("It cannot be written.")
 
-    found = list(run_check("disk", lambda: check_disk(files(home, sync_seconds=refuses)), "Make room."))
+    found = list(run_check("disk", lambda: check_disk(str(home), 10**10, refuses), "Make room."))
     assert [one.verdict for one in found] == ["ok", "problem"] and found[1].text == "It cannot be written."
 
 
 def test_what_a_store_says_of_itself_is_told_without_other_advice(home: Path) -> None:
-    def refuses() -> list[str]:
-        raise StoreError("script.db cannot be written; make the home writable.")
+    (home / "script.db").write_text("no database at all, and long enough to be read as if it were one" * 20)
+    with pytest.raises(StoreError) as refused:
+        check_database_pages(home / "script.db")
 
-    (told,) = check_databases(files(home, databases={"script.db": refuses}))
-    (again,) = run_check("home", lambda: iter(refuses()), "Restore a backup.")  # type: ignore[arg-type]
-    assert told.text == again.text and (told.verdict, again.verdict) == ("problem", "problem")
+    def refuses() -> list[Finding]:
+        raise refused.value
+
+    (told,) = check_databases(home)
+    (again,) = run_check("home", refuses, "Restore a backup.")
+    assert told.text == again.text == str(refused.value) and (told.verdict, again.verdict) == ("problem", "problem")
     assert told.to_do == again.to_do == ""
 
 
@@ -164,13 +142,14 @@ def test_the_disk_is_really_tried_and_nothing_is_left_behind(home: Path) -> None
 
 
 @pytest.mark.parametrize(("ahead", "verdict"), [(timedelta(0), "ok"), (timedelta(hours=2), "problem")])
-def test_a_clock_before_the_newest_message_is_wrong(ahead: timedelta, verdict: str) -> None:
-    zone, clock = check_clock(NOW + ahead, "Europe/Oslo", True, NOW)
-    assert (zone.verdict, clock.verdict) == ("ok", verdict)
+def test_a_clock_before_the_newest_message_is_wrong(home: Path, ahead: timedelta, verdict: str) -> None:
+    zone, clock = check_clock(NOW + ahead, settings(home, ASSISTANT_HOME__TIMEZONE="Europe/Oslo"), NOW)
+    assert (zone.verdict, zone.text, clock.verdict) == ("ok", "Europe/Oslo", verdict)
 
 
-def test_a_time_zone_that_nobody_knows_is_told() -> None:
-    zone, _ = check_clock(None, "UTC", False, NOW)
+def test_a_time_zone_that_nobody_knows_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tzlocal.get_localzone_name", lambda: None)
+    zone, _ = check_clock(None, settings(home), NOW)
     assert zone.verdict == "problem" and "home.timezone" in zone.to_do
 
 
@@ -185,10 +164,10 @@ class SocketState:
 def test_a_socket_that_was_left_behind_is_taken_away_by_fix_alone_and_never_one_that_is_served() -> None:
     door = SocketState()
     left = door.serving(served=False, answers=False, has_socket=True)
-    found = check_stale_socket(left, fix=False)
-    assert found is not None and found.verdict == "note" and not door.removed
-    mended = check_stale_socket(left, fix=True)
-    assert mended is not None and mended.mended and door.removed == ["socket"]
+    (found,) = check_stale_socket(left, fix=False)
+    assert found.verdict == "note" and not door.removed
+    (mended,) = check_stale_socket(left, fix=True)
+    assert mended.mended and door.removed == ["socket"]
     for served, answers, has_socket in (
         (True, False, True),
         (True, True, True),
@@ -196,7 +175,7 @@ def test_a_socket_that_was_left_behind_is_taken_away_by_fix_alone_and_never_one_
         (False, False, False),
     ):
         one = door.serving(served=served, answers=answers, has_socket=has_socket)
-        assert check_stale_socket(one, fix=True) is None
+        assert list(check_stale_socket(one, fix=True)) == []
     assert door.removed == ["socket"]
 
 
@@ -229,8 +208,8 @@ def test_a_provider_without_a_key_is_a_problem_and_the_built_in_model_is_none(ho
 
 
 def test_a_model_that_says_nothing_is_a_problem() -> None:
-    assert check_provider_answer(lambda: "Hello!").verdict == "ok"
-    assert check_provider_answer(lambda: " ").verdict == "problem"
+    assert [found.verdict for found in check_provider_answer(lambda: "Hello!")] == ["ok"]
+    assert [found.verdict for found in check_provider_answer(lambda: " ")] == ["problem"]
 
 
 def test_tokens_that_are_estimated_are_no_problem_and_say_how_to_do_better() -> None:
@@ -270,16 +249,19 @@ async def test_f39_each_bridge_is_asked_by_itself_and_one_that_hangs_keeps_no_ot
 
 
 @pytest.mark.parametrize(
-    ("programs", "subjects"),
+    ("python", "sqlite", "full_text", "subjects"),
     [
-        (WELL, {"versions": "ok"}),
-        (replace(WELL, python=(3, 9, 2)), {"python": "problem", "versions": "ok"}),
-        (replace(WELL, sqlite="3.30.1"), {"sqlite": "problem", "versions": "ok"}),
-        (replace(WELL, full_text=False), {"sqlite": "problem", "versions": "ok"}),
+        ((3, 12, 1), "3.45.0", True, {"versions": "ok"}),
+        ((3, 9, 2), "3.45.0", True, {"python": "problem", "versions": "ok"}),
+        ((3, 12, 1), "3.30.1", True, {"sqlite": "problem", "versions": "ok"}),
+        ((3, 12, 1), "3.45.0", False, {"sqlite": "problem", "versions": "ok"}),
     ],
 )
-def test_programs_that_are_too_old_are_told(programs: InstalledPrograms, subjects: dict[str, str]) -> None:
-    assert {one.subject: one.verdict for one in check_versions(programs)} == subjects
+def test_programs_that_are_too_old_are_told(
+    python: tuple[int, int, int], sqlite: str, full_text: bool, subjects: dict[str, str]
+) -> None:
+    found = check_versions(python, sqlite, full_text=full_text)
+    assert {one.subject: one.verdict for one in found} == subjects
 
 
 def test_the_file_of_a_service_is_current_or_older_or_somebodys_own() -> None:
@@ -296,8 +278,8 @@ def test_the_file_of_a_service_is_current_or_older_or_somebodys_own() -> None:
 
 
 def test_a_finding_fits_a_terminal_and_ends_with_what_to_do() -> None:
-    found = problem_finding(
-        "permissions", "Others may get at 3 files: " + "config.toml (644), " * 3, "`assistant doctor --fix`."
+    found = Finding(
+        "permissions", "problem", "Others may get at 3 files: " + "config.toml (644), " * 3, "`assistant doctor --fix`."
     )
     lines = list(wrap_finding(found, 80))
     assert max(map(len, lines)) <= 80 and lines[0].startswith("problem  permissions    Others")

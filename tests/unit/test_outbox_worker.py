@@ -40,11 +40,11 @@ async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_
     outbox.push(outgoing_message("c"), clock())
     outbox.push(OutgoingMessage("there", "main", "owner", "kept", "elsewhere", "news"), clock())
     await delivery.flush()
-    assert (bridge.bodies, delivery.status()["bridges"]["kept"]["error"]) == (["news"], "the network is away")
+    assert (bridge.bodies, delivery.bridge_states()["kept"]["error"]) == (["news"], "the network is away")
     clock.now += timedelta(minutes=1)
     await delivery.flush()
     assert bridge.bodies == ["news", "body of a", "body of b", "body of c"]
-    assert delivery.status()["bridges"]["kept"]["ok"]
+    assert delivery.bridge_states()["kept"]["ok"]
 
 
 async def test_each_failure_holds_its_place_for_longer(outbox: StoredOutbox, clock: SteppingClock) -> None:
@@ -106,7 +106,7 @@ async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(
     outbox.push(outgoing_message("asked for"), clock())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
-    assert (bridge.bodies, delivery.status()["bridges"]["kept"]["ok"]) == (["body of asked for"], True)
+    assert (bridge.bodies, delivery.bridge_states()["kept"]["ok"]) == (["body of asked for"], True)
 
 
 async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_once(
@@ -129,7 +129,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
         f"sends it once more, `/deliveries drop {mine.id}` lets it be."
     )
     assert "A message to peer:kept:7 was refused" in home.bodies[1] and "for them alone" not in home.bodies[1]
-    assert delivery.status()["bridges"]["kept"]["ok"]
+    assert delivery.bridge_states()["kept"]["ok"]
 
 
 async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: StoredOutbox, clock: SteppingClock) -> None:
@@ -158,7 +158,7 @@ async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_
     delivery = Dispatcher(outbox, {"kept": refused, "terminal": RecordingBridge("terminal")}, clock)
     await delivery.flush()
     assert outbox.count_by_state() == {"dropped": 1}
-    assert delivery.status()["bridges"]["kept"]["ok"]
+    assert delivery.bridge_states()["kept"]["ok"]
 
 
 async def test_f36_what_may_have_arrived_and_is_refused_then_stays_in_doubt(
@@ -199,7 +199,7 @@ class StatusRecordingBridge(RecordingBridge):
         self.delivery: Dispatcher
 
     async def send(self, part: OutgoingPart) -> None:
-        self.told.append(self.delivery.status()["bridges"]["kept"]["error"])
+        self.told.append(self.delivery.bridge_states()["kept"]["error"])
         await super().send(part)
 
 
@@ -224,7 +224,7 @@ async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_o
     outbox.push(replace(outgoing_message("a"), body="one one\n\ntwo two\n\nthree three\n\nfour four"), clock())
     delivery = Dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
-    assert not delivery.status()["bridges"]["kept"]["ok"]
+    assert not delivery.bridge_states()["kept"]["ok"]
     clock.now += timedelta(minutes=1)
     # As after a restart: what went out is known from the outbox alone.
     await Dispatcher(outbox, {"kept": bridge}, clock).flush()
@@ -282,7 +282,7 @@ async def test_trouble_ends_with_what_was_in_it(outbox: StoredOutbox, clock: Ste
     outbox.set_state(item.id, "dropped", clock())
     clock.now += timedelta(seconds=41)
     await delivery.flush()
-    assert delivery.status()["bridges"]["kept"]["ok"]
+    assert delivery.bridge_states()["kept"]["ok"]
 
 
 class Slow(RecordingBridge):

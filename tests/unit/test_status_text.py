@@ -94,7 +94,7 @@ PAUSED = {**FAILING, "state": "paused", "retry_at": None}
 
 
 def report(**bridges: Any) -> dict[str, Any]:
-    return add_daemon_report(STORED, RUNTIME, {"bridges": bridges}, "anthropic claude", {"main": 0.314})
+    return add_daemon_report(STORED, RUNTIME, bridges, "anthropic claude", {"main": 0.314})
 
 
 def told(found: dict[str, Any]) -> dict[str, str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
 import httpx
 from fastapi import FastAPI
 
 from assistant.core.telemetry import Metrics
-from assistant.health.vitals import Gauges
 from assistant.web.app import health_routes, metrics_routes
-from tests.unit.test_metrics import QUIET
+from tests.unit.test_metrics import NOW, QUIET
 
 
 @dataclass
@@ -21,6 +22,7 @@ class HealthStub:
     fault: str = ""
     reasons: Sequence[str] = ()
     metrics: Metrics = field(default_factory=Metrics)
+    started_at: datetime = NOW
 
     def stall_reason(self) -> str:
         return self.fault
@@ -28,7 +30,7 @@ class HealthStub:
     def readiness_problems(self) -> Sequence[str]:
         return self.reasons
 
-    def gauges(self) -> Gauges:
+    def report(self) -> dict[str, Any]:
         return QUIET
 
 

@@ -104,7 +104,7 @@ class ConformanceApp:
 
     def bridge_status(self, network: Network | None = None) -> Mapping[str, Any]:
         """Of the bridge, as the status tells it."""
-        condition: Mapping[str, Any] = self.app.dispatcher.status()["bridges"][(network or self.network).name]
+        condition: Mapping[str, Any] = self.app.dispatcher.bridge_states()[(network or self.network).name]
         return condition
 
     def session(self, who: PersonKind, where: ConversationPlace = "private") -> str:
@@ -144,7 +144,7 @@ class ConformanceApp:
         waits += [asyncio.ensure_future(network.wait_until(true)) for network in self.others]
         try:
             done, _ = await asyncio.wait(waits, timeout=_LONGEST_WAIT, return_when=asyncio.FIRST_COMPLETED)
-            assert done, f"it did not come to that; seen: {self.texts()}; {self.app.dispatcher.status()}"
+            assert done, f"it did not come to that; seen: {self.texts()}; {self.app.dispatcher.bridge_states()}"
             done.pop().result()
         finally:
             for wait in waits:

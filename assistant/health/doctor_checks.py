@@ -1,0 +1,306 @@
+"""The checks of `assistant doctor`, each of which gives findings: the process that serves the data folder; the folder
+itself (whether it is there, closed to others, whole, and on a disk that keeps what it is given); and what the assistant
+needs of others (a provider, a tokenizer, bridges, the programs under it).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+import tzlocal
+
+from assistant import __version__
+from assistant.core.bridge_api import Bridge
+from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError
+from assistant.core.records import CountingTier, IntegrityProblem
+from assistant.core.text import format_duration, pluralize
+from assistant.health.problems import disk_problems
+from assistant.settings.settings import Settings
+from assistant.store.home.guard import DATABASE_NAMES, check_database_pages, find_exposed_files, restrict_permissions
+
+_EXTRAS = {
+    "tokens": "toksum",
+    "pgvector": "psycopg",
+    "qdrant": "qdrant_client",
+    "fastembed": "fastembed",
+    "keyring": "keyring",
+    "matrix": "nio",
+    "telemetry": "opentelemetry.sdk",
+    "s3": "s3fs",
+}
+_PYTHON = (3, 11)
+_SQLITE = (3, 37)
+_PATHS_SHOWN = 3
+# Every message waits for the disk a few times.
+_SLOW_SECONDS = 0.25
+_CLOCK_TOLERANCE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check. A "note" is no problem, but may be useful."""
+
+    subject: str
+    verdict: Literal["ok", "note", "problem"]
+    text: str
+    to_do: str = ""  # what a person can do; for a "problem" it is always said, here or at the end of `text`
+    mended: str = ""  # what was done about it
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonState:
+    """The process that uses the data folder, if any."""
+
+    served: bool
+    holder: int | None  # the process that has the lock; None where it is not known
+    answers: bool  # it listens at the control socket
+    has_socket: bool
+    remove_socket: Callable[[], None]
+
+
+def run_check(subject: str, check: Callable[[], Iterable[Finding]], to_do: str) -> Iterator[Finding]:
+    """What a check finds; where it cannot be carried out, that. A data folder that a start has to upgrade is no
+    problem, and errors of stores say themselves what to do."""
+    try:
+        yield from check()
+    except OlderSchema as error:
+        yield Finding(subject, "note", str(error))
+    except StoreError as error:
+        yield Finding(subject, "problem", str(error))
+    except AssistantError as error:
+        yield Finding(subject, "problem", str(error), to_do)
+    except OSError as error:
+        yield Finding(subject, "problem", f"It cannot be checked: {error.strerror or error}.", to_do)
+
+
+def check_settings(problems: Sequence[str], settings: Settings | None) -> Iterator[Finding]:
+    """`settings` is None where they are not understood."""
+    for problem in problems:
+        yield Finding("settings", "problem", problem, "`assistant config check` shows whether it is right.")
+    if settings is None:
+        return
+    for warning in settings.warnings:
+        yield Finding("settings", "problem", warning)
+    if not problems and not settings.warnings:
+        own = sum(origin == str(settings.home.config) for origin in settings.origins.values())
+        yield Finding("settings", "ok", f"understood; {pluralize(own, 'key')} of your own")
+
+
+def check_daemon(serving: DaemonState) -> Finding:
+    who = f"process {serving.holder}" if serving.holder else "a process"
+    if not serving.served:
+        return Finding(
+            "daemon", "note", "the assistant is not running", "`assistant run`, or `assistant service install`."
+        )
+    if serving.answers:
+        return Finding("daemon", "ok", f"{who} runs the assistant")
+    return Finding(
+        "daemon",
+        "problem",
+        f"{who.capitalize()} uses the data folder and does not answer.",
+        "If it is not just starting: `assistant stop`, then start it again.",
+    )
+
+
+def check_stale_socket(serving: DaemonState, *, fix: bool) -> Iterator[Finding]:
+    """A socket that no process listens at; the next start removes it as well."""
+    if not serving.has_socket or serving.answers or serving.served:
+        return
+    text = "A control socket was left behind by a process that died."
+    if fix:
+        serving.remove_socket()
+        yield Finding("socket", "ok", text, mended="Removed it.")
+    else:
+        yield Finding("socket", "note", text, "The next start removes it, and so does `assistant doctor --fix`.")
+
+
+def check_home_exists(home: Path) -> Finding:
+    if home.is_dir():
+        return Finding("home", "ok", str(home))
+    return Finding(
+        "home", "problem", f"Nothing is at {home}.", "`assistant chat` makes one; if it had one, bring it back."
+    )
+
+
+def check_permissions(home: Path, *, fix: bool) -> Iterator[Finding]:
+    exposed = find_exposed_files(home)
+    if not exposed:
+        yield Finding("permissions", "ok", "closed to others")
+        return
+    names = ", ".join(f"{path} ({mode})" for path, mode in islice(exposed.items(), _PATHS_SHOWN))
+    more = f" and {len(exposed) - _PATHS_SHOWN} more" if len(exposed) > _PATHS_SHOWN else ""
+    text = f"Others can read {pluralize(len(exposed), 'file')}: {names}{more}."
+    if fix:
+        restrict_permissions(home, exposed)
+        yield Finding("permissions", "ok", text, mended=f"Closed {pluralize(len(exposed), 'file')} to others.")
+    else:
+        yield Finding("permissions", "problem", text, "`assistant doctor --fix` closes them.")
+
+
+def check_databases(home: Path) -> Iterator[Finding]:
+    for name in DATABASE_NAMES:
+        if (home / name).is_file():
+            yield from run_check(name, partial(_check_database, home / name), "")
+
+
+def _check_database(path: Path) -> Iterator[Finding]:
+    flaws = check_database_pages(path)
+    if flaws:
+        yield Finding(
+            path.name,
+            "problem",
+            f"SQLite finds {flaws[0]!r}, and {len(flaws) - 1} more.",
+            "`assistant verify` shows what is damaged; `assistant backup restore` restores a backup.",
+        )
+    else:
+        yield Finding(path.name, "ok", "intact")
+
+
+def check_disk(home: str, free: int | None, sync_seconds: Callable[[], float]) -> Iterator[Finding]:
+    """`free` is in bytes; `sync_seconds` tries the disk, and may raise `StoreError`."""
+    problems = list(disk_problems(home, free))
+    if problems:
+        yield Finding("disk", "problem", problems[0])
+    elif free is not None:
+        yield Finding("disk", "ok", f"{free / 1e9:,.1f} GB free")
+    seconds = sync_seconds()
+    if seconds > _SLOW_SECONDS:
+        slow = f"it takes {seconds:.2f} s to write a few bytes"
+        yield Finding("disk", "note", slow, "Every message waits for that a few times.")
+    else:
+        yield Finding("disk", "ok", f"writes reliably, in {seconds * 1000:.1f} ms")
+
+
+def check_log_chain(recent: Callable[[int], Sequence[IntegrityProblem]], last: int) -> Finding:
+    """Of the newest records; all of them take a while in an old data folder, and have a command of their own."""
+    problems = recent(last)
+    if not problems:
+        intact = f"the last {last:,} records of each conversation are intact; `assistant verify` reads it all"
+        return Finding("log", "ok", intact)
+    first = problems[0]
+    return Finding(
+        "log",
+        "problem",
+        f"{first.where}: {first.text}; {pluralize(len(problems), 'problem')} in all.",
+        "`assistant verify` lists them; `--repair` repairs the index.",
+    )
+
+
+def check_clock(newest: datetime | None, settings: Settings, now: datetime) -> Iterator[Finding]:
+    """`newest` is when the newest message was stored."""
+    if settings.values.home.timezone or _system_has_zone():
+        yield Finding("time zone", "ok", settings.zone.key)
+    else:
+        yield Finding(
+            "time zone",
+            "problem",
+            "The system does not say which it is, so times are in UTC.",
+            "`assistant config set home.timezone Europe/Oslo` sets one.",
+        )
+    if newest is not None and newest > now + _CLOCK_TOLERANCE:
+        ahead = format_duration((newest - now).total_seconds())
+        yield Finding(
+            "clock",
+            "problem",
+            f"It is {ahead} behind the newest stored message.",
+            "Set the clock (`timedatectl`, or the system's settings): reminders would come late.",
+        )
+    else:
+        yield Finding("clock", "ok", f"{now:%Y-%m-%d %H:%M} UTC")
+
+
+def _system_has_zone() -> bool:
+    try:
+        return bool(ZoneInfo(tzlocal.get_localzone_name() or ""))
+    except (KeyError, ValueError, OSError):
+        return False
+
+
+def check_provider(settings: Settings) -> Finding:
+    provider = settings.provider
+    if provider == "offline":
+        return Finding(
+            "provider",
+            "note",
+            "offline mode (no language model), which knows only what you tell it",
+            "`assistant setup` sets up a provider.",
+        )
+    is_anthropic = provider == "anthropic"
+    key = settings.anthropic_key if is_anthropic else settings.openai_key
+    if not key.get_secret_value() and (is_anthropic or not settings.openai_url):
+        variable = "ANTHROPIC_API_KEY" if is_anthropic else "OPENAI_API_KEY"
+        to_do = f"`assistant config secret set {variable}` stores one."
+        return Finding("provider", "problem", f"{provider} has no key.", to_do)
+    model = f"{provider} {settings.values.model.name}".strip()
+    return Finding("provider", "ok", f"{model}, with a key; `--call` asks it something")
+
+
+def check_provider_answer(answer: Callable[[], str]) -> Iterator[Finding]:
+    """A real call, which costs. `answer` raises `AssistantError`."""
+    if answer().strip():
+        yield Finding("provider", "ok", "it answers")
+    else:
+        another = "Choose another model: `assistant config set model.name`."
+        yield Finding("provider", "problem", "It answered with nothing.", another)
+
+
+def check_tokenizer(tier: CountingTier, described: str) -> Finding:
+    if tier.name != "estimate":
+        return Finding("tokens", "ok", described)
+    is_improvable = tier.encoding == "" and tier.path is None
+    better = "Counts get better with what is billed. The `tokens` extra knows more models." if is_improvable else ""
+    return Finding("tokens", "note", described, better)
+
+
+async def check_bridges(bridges: Mapping[str, Bridge], seconds: float) -> list[Finding]:
+    """Each asked over its network who we are there, side by side, for so many seconds at most."""
+    return list(await asyncio.gather(*(_check_bridge(name, bridge, seconds) for name, bridge in bridges.items())))
+
+
+async def _check_bridge(name: str, bridge: Bridge, seconds: float) -> Finding:
+    subject, test = f"bridge {name}", f"`assistant bridge test {name}`"
+    try:
+        async with asyncio.timeout(seconds):
+            return Finding(subject, "ok", f"reached as {await bridge.check()}")
+    except BridgeError as error:
+        return Finding(subject, "problem", str(error), f"{test} tries it again.")
+    except TimeoutError:
+        text = f"Its network did not answer within {seconds:g} s."
+        return Finding(subject, "problem", text, f"Look at the connection, then {test}.")
+    finally:
+        await bridge.aclose()
+
+
+def check_versions(python: tuple[int, int, int], sqlite: str, *, full_text: bool) -> Iterator[Finding]:
+    """`full_text`: whether SQLite has FTS5."""
+    if python[:2] < _PYTHON:
+        too_old = f"{'.'.join(map(str, python))} is too old."
+        yield Finding("python", "problem", too_old, f"Install {'.'.join(map(str, _PYTHON))} or later.")
+    if tuple(int(part) for part in sqlite.split(".")[:2]) < _SQLITE or not full_text:
+        lacks = "" if full_text else ", without full-text search (FTS5)"
+        yield Finding(
+            "sqlite",
+            "problem",
+            f"{sqlite}{lacks}.",
+            f"Use a Python with SQLite {'.'.join(map(str, _SQLITE))} or later and FTS5, as python.org and uv have it.",
+        )
+    installed = [name for name, module in _EXTRAS.items() if is_installed(module)]
+    extras = f"extras: {', '.join(installed)}" if installed else "no extras"
+    programs = f"Nocturne {__version__}, Python {'.'.join(map(str, python))}, SQLite {sqlite}"
+    yield Finding("versions", "ok", f"{programs}; {extras}")
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
