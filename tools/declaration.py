@@ -11,12 +11,12 @@ from __future__ import annotations
 import inspect
 import json
 import reprlib
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from functools import cache, reduce
+from functools import reduce
 from operator import or_
-from types import CodeType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
@@ -25,6 +25,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from assistant.core.errors import ToolError
 from assistant.core.model_api import ToolSpec
+from assistant.core.people import OWNER_ONLY
 from assistant.core.ports import ToolContext, ToolEffects
 from assistant.core.quoting import quote_text
 
@@ -35,8 +36,6 @@ def start_of_day(day: date | None, zone: ZoneInfo) -> datetime | None:
 
 
 INVALID_JSON = "__invalid_json__"
-ALL_ROLES = frozenset({"owner", "guest", "room"})
-OWNER_ONLY = frozenset({"owner"})
 _SHOWN = 80
 
 
@@ -48,6 +47,28 @@ def _storable(value: int) -> int:
 
 # Whole numbers that a database column takes; the bound is checked but not worth a schema's tokens.
 StorableInt = Annotated[int, AfterValidator(_storable)]
+
+
+def bounded_text(limit: int, *, one_line: bool = True) -> AfterValidator:
+    """Text of 1 to `limit` characters, by default made one line; checked, but not worth a schema's tokens."""
+
+    def check(text: str) -> str:
+        if not 0 < len(text.strip()) <= limit:
+            raise ValueError(f"must have 1 to {limit} characters")
+        return " ".join(text.split()) if one_line else text.strip()
+
+    return AfterValidator(check)
+
+
+def lines_within(room: int, lines: Iterable[str]) -> list[str]:
+    """The first lines that fit into `room` bytes of UTF-8, one at least."""
+    fitting: list[str] = []
+    for line in lines:
+        room -= len(line.encode())
+        if room < 0 and fitting:
+            break
+        fitting.append(line)
+    return fitting
 
 
 class _PlainSchema(GenerateJsonSchema):
@@ -100,32 +121,20 @@ def tool(
     A sync function runs on the event loop: let it only call stores. `timeout_seconds` can only stop an async one."""
 
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
-        defaults = repr((function.__defaults__, function.__kwdefaults__))
-        doc = inspect.getdoc(function) or ""
-        spec, arguments = _declaration_of(
-            _FunctionSource(function.__qualname__, function.__code__, defaults, doc, function)
-        )
+        written = (function.__code__, repr((function.__defaults__, function.__kwdefaults__)), function.__doc__)
+        if written not in _declarations:
+            arguments = _arguments_of(function)
+            description = " ".join((function.__doc__ or "").split())
+            _declarations[written] = ToolSpec(function.__name__, description, _schema(arguments)), arguments
+        spec, arguments = _declarations[written]
         return FunctionTool(spec, effects, protected, roles, timeout_seconds, arguments, function)
 
     return declare
 
 
-@dataclass(frozen=True, slots=True)
-class _FunctionSource:
-    """A function as it is written; those that differ in what they close over are the same."""
-
-    name: str
-    code: CodeType
-    defaults: str
-    doc: str
-    function: Callable[..., Any] = field(compare=False)
-
-
-@cache
-def _declaration_of(written: _FunctionSource) -> tuple[ToolSpec, type[BaseModel]]:
-    """Once a process, however many apps it builds: a model of arguments takes milliseconds to make."""
-    arguments = _arguments_of(written.function)
-    return ToolSpec(written.function.__name__, " ".join(written.doc.split()), _schema(arguments)), arguments
+# By what is written of a function, whatever it closes over: a model of arguments takes milliseconds to make, and is
+# made once a process, however many apps it builds.
+_declarations: dict[tuple[object, ...], tuple[ToolSpec, type[BaseModel]]] = {}
 
 
 def _arguments_of(function: Callable[..., Any]) -> type[BaseModel]:

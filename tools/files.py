@@ -20,69 +20,51 @@ import itertools
 import mimetypes
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
+from assistant.core.people import OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize
-from assistant.gateway.attachments import MAX_SENT_BYTES, SENT_FOLDER, safe_file_name
-from assistant.store.home.workspace import WorkspaceFiles
+from assistant.store.home.workspace import MAX_SENT_BYTES, SENT_FOLDER, WorkspaceFiles, safe_file_name
 from assistant.store.script.outbox import TurnFiles
-from tools.declaration import OWNER_ONLY, StorableInt, tool
+from tools.declaration import StorableInt, lines_within, tool
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_PATH_LENGTH = 1000
 
 
-def workspace_path(path: str) -> str:
-    """`path` in its shortest form; "" for the workspace itself. Raises `ToolError` where it leads out."""
-    return "/".join(_parts(path))
-
-
 @contextlib.contextmanager
-def open_folder(root: Path, path: str) -> Iterator[int]:
-    """A descriptor of the folder `path` below `root`. Raises `ToolError`."""
+def open_in_workspace(root: Path, path: str, kind: Literal["folder", "plain file"]) -> Iterator[int]:
+    """A descriptor, open for reading, of what is at `path` below `root`. Raises `ToolError` for another kind."""
     parts = _parts(path)
-    with _os_errors_explained(path):
-        descriptor = os.open(root, _FOLDER)
-    try:
-        for part in parts:
-            with _os_errors_explained(path):
-                _must_be(stat.S_ISDIR, os.stat(part, dir_fd=descriptor, follow_symlinks=False), path, "folder")
-                inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def open_file(root: Path, path: str) -> Iterator[int]:
-    """A descriptor of the plain file `path` below `root`, open for reading. Raises `ToolError`."""
-    *folders, name = _parts(path) or [""]
-    if not name:
+    if not parts and kind != "folder":
         raise ToolError("path names the workspace itself, not a file. list_files shows what is in it.")
-    with open_folder(root, "/".join(folders)) as folder:
+    with contextlib.ExitStack() as stack:
         with _os_errors_explained(path):
-            _must_be(stat.S_ISREG, os.stat(name, dir_fd=folder, follow_symlinks=False), path, "plain file")
-            descriptor = os.open(name, _FILE | os.O_NOFOLLOW, dir_fd=folder)
-        try:
-            _must_be(stat.S_ISREG, os.fstat(descriptor), path, "plain file")
-            yield descriptor
-        finally:
-            os.close(descriptor)
+            descriptor = os.open(root, _FOLDER)
+            stack.callback(os.close, descriptor)
+            for place, part in enumerate(parts, 1):
+                part_kind = kind if place == len(parts) else "folder"
+                _must_be(part_kind, os.stat(part, dir_fd=descriptor, follow_symlinks=False), path)
+                flags = _FOLDER if part_kind == "folder" else _FILE
+                descriptor = os.open(part, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+                stack.callback(os.close, descriptor)
+            _must_be(kind, os.fstat(descriptor), path)
+        yield descriptor
 
 
 def _parts(path: str) -> list[str]:
+    """The names on the way. Raises `ToolError` where it leads out."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if path.startswith("/") or ".." in parts:
         raise ToolError(f"{quote_text(path)} leads out of the workspace. Paths start inside it, as in notes/plan.md.")
@@ -91,10 +73,10 @@ def _parts(path: str) -> list[str]:
     return parts
 
 
-def _must_be(is_kind: Callable[[int], bool], status: os.stat_result, path: str, kind: str) -> None:
+def _must_be(kind: str, status: os.stat_result, path: str) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise ToolError(f"{quote_text(path)} goes through a link, and links are not followed here. Nothing was read.")
-    if not is_kind(status.st_mode):
+    if not (stat.S_ISDIR if kind == "folder" else stat.S_ISREG)(status.st_mode):
         raise ToolError(f"{quote_text(path)} is not a {kind}. list_files shows what is there.")
 
 
@@ -124,7 +106,7 @@ def list_files_tool(workspace: Path, zone: ZoneInfo, result_bytes: int) -> Tool:
     @tool(roles=OWNER_ONLY)
     async def list_files(context: ToolContext, path: str = "", offset: StorableInt = 0) -> str:
         """List a folder of the person's workspace; offset skips that many entries."""
-        path = workspace_path(path)
+        path = "/".join(_parts(path))
         entries = await asyncio.to_thread(_entries, workspace, path)
         if offset and offset >= len(entries):
             raise ToolError(f"it has {pluralize(len(entries), 'entry', 'entries')}; offset {offset} is past the last.")
@@ -136,7 +118,7 @@ def list_files_tool(workspace: Path, zone: ZoneInfo, result_bytes: int) -> Tool:
 def _entries(workspace: Path, path: str) -> list[_Entry]:
     if not workspace.exists():
         return []
-    with open_folder(workspace, path) as folder, os.scandir(folder) as items:
+    with open_in_workspace(workspace, path, "folder") as folder, os.scandir(folder) as items:
         entries = [_entry(item) for item in itertools.islice(items, _MOST_READ)]
     return sorted(entries, key=lambda entry: (not stat.S_ISDIR(entry.mode), entry.name))
 
@@ -150,13 +132,7 @@ def _render(entries: list[_Entry], path: str, offset: int, zone: ZoneInfo, room:
     where = quote_text(path) if path else "the workspace"
     if not entries:
         return f"Nothing is in {where}."
-    lines: list[str] = []
-    for entry in entries[offset:]:
-        line = _line(entry, zone)
-        room -= len(line.encode())
-        if room < 0 and lines:
-            break
-        lines.append(line)
+    lines = lines_within(room, (_line(entry, zone) for entry in entries[offset:]))
     shown = offset + len(lines)
     or_more = " or more" if len(entries) == _MOST_READ else ""
     more = [f"(More: list_files(path={quote_text(path)}, offset={shown}).)"] if shown < len(entries) else []
@@ -200,7 +176,7 @@ def read_file_tool(workspace: Path, result_bytes: int) -> Tool:
 
 
 def _read(workspace: Path, path: str, offset: int, room: int) -> _Page:
-    with open_file(workspace, path) as descriptor:
+    with open_in_workspace(workspace, path, "plain file") as descriptor:
         size = os.fstat(descriptor).st_size
         if offset and offset >= size:
             raise ToolError(f"{quote_text(path)} has {size} bytes; offset {offset} is past its end.")
@@ -237,7 +213,7 @@ def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles
     async def send_file(context: ToolContext, path: str) -> str:
         """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in
         the answer what it is."""
-        path = workspace_path(path)
+        path = "/".join(_parts(path))
         if len(turn_files.list_files(context.turn)) >= _MOST_A_TURN:
             raise ToolError(f"{_MOST_A_TURN} files go out with this answer already; send more with another.")
         data = await asyncio.to_thread(_read_whole, workspace, path)
@@ -252,7 +228,7 @@ def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles
 
 
 def _read_whole(workspace: Path, path: str) -> bytes:
-    with open_file(workspace, path) as descriptor:
+    with open_in_workspace(workspace, path, "plain file") as descriptor:
         size = os.fstat(descriptor).st_size
         if size > MAX_SENT_BYTES:
             raise ToolError(f"{quote_text(path)} has {size} bytes; {MAX_SENT_BYTES} at most can be sent.")

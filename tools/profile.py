@@ -12,15 +12,14 @@ What always holds:
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time, tzinfo
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
-
 from assistant.core.errors import ToolError
 from assistant.core.memories import UndoableEdit
+from assistant.core.people import ALL_ROLES, OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.profiles import Profile, add_alias, add_attribute
 from assistant.core.quoting import quote_block, quote_text
@@ -28,7 +27,7 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
-from tools.declaration import ALL_ROLES, OWNER_ONLY, tool
+from tools.declaration import bounded_text, tool
 
 
 def edit_memory_file_tool(files: StoredMemoryFiles) -> Tool:
@@ -66,22 +65,10 @@ def _edited(current: str, old: str, new: str) -> str:
     return f"{current}{between}{new}" + ("" if new.endswith("\n") else "\n")
 
 
-_MOST_NAME, _MOST_VALUE, _MOST_SUMMARY = 200, 500, 2000
-
-
-def _short(limit: int) -> Callable[[str], str]:
-    def short(text: str) -> str:
-        if not text.strip() or len(text) > limit:
-            raise ValueError(f"must have 1 to {limit} characters")
-        return " ".join(text.split())
-
-    return short
-
-
-# Checked, but not worth a schema's tokens.
-ProfileName = Annotated[str, AfterValidator(_short(_MOST_NAME))]
-AttributeValue = Annotated[str, AfterValidator(_short(_MOST_VALUE))]
-ProfileSummary = Annotated[str, AfterValidator(_short(_MOST_SUMMARY))]
+_MOST_NAME = 200
+ProfileName = Annotated[str, bounded_text(_MOST_NAME)]
+AttributeValue = Annotated[str, bounded_text(500)]
+ProfileSummary = Annotated[str, bounded_text(2000)]
 
 
 def update_profile_tool(profiles: StoredProfiles, files: StoredMemoryFiles, zone: tzinfo) -> Tool:

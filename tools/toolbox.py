@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, StringConstraints
-
 from assistant.agenda.service import AgendaService
 from assistant.core.errors import ToolError
-from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.people import OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.store_ports import Journal
@@ -22,7 +20,6 @@ from assistant.erasure.service import ErasureService
 from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.tool_registry import ToolRegistry
-from assistant.settings.sections import ToolSettings
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.character.todos import StoredTodos
@@ -31,17 +28,21 @@ from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.script.outbox import TurnFiles
 from assistant.store.script.requests import UserRequests
 from assistant.store.search.history import StoredHistory
-from tools.declaration import OWNER_ONLY, tool
+from tools.declaration import bounded_text, tool
 from tools.files import list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
 from tools.memory import add_journal_entry_tool, forget_tool, search_memory_tool, update_memory_tool
 from tools.profile import edit_memory_file_tool, update_profile_tool
-from tools.reminders import cancel_reminder_tool, current_time_tool, list_reminders_tool, set_reminder_tool
-from tools.todo import close_requests_tool, manage_todo_list_tool
+from tools.tasks import (
+    cancel_reminder_tool,
+    close_requests_tool,
+    current_time_tool,
+    list_reminders_tool,
+    manage_todo_list_tool,
+    set_reminder_tool,
+)
 
 MAX_RESULT_BYTES = 12_000
-# Quoted words in most scripts take more bytes a token than this.
-_BYTES_A_TOKEN = 2.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +68,6 @@ class MemoryToolDeps:
         ]
 
 
-def _reminder_tools(reminders: AgendaService) -> list[Tool]:
-    return [set_reminder_tool(reminders), list_reminders_tool(reminders), cancel_reminder_tool(reminders)]
-
-
-def max_page_bytes(settings: ToolSettings) -> int:
-    """How long a page of quoted words may be, in UTF-8, so that it is not cut when it enters the context."""
-    if settings.output_policy == "bytes":
-        return min(MAX_RESULT_BYTES, settings.output_max_bytes // 2)
-    return min(MAX_RESULT_BYTES, int(settings.output_max_tokens * _BYTES_A_TOKEN))
-
-
 def build_toolbox(
     history: StoredHistory,
     todos: StoredTodos,
@@ -85,7 +75,6 @@ def build_toolbox(
     workspace: Path,
     zone: ZoneInfo,
     requests: UserRequests | None = None,
-    helpers: DelegationRunner | None = None,
     memory: MemoryToolDeps | None = None,
     reminders: AgendaService | None = None,
     sending: tuple[WorkspaceFiles, TurnFiles] | None = None,
@@ -94,15 +83,16 @@ def build_toolbox(
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without `requests`, `helpers`, `memory`, `reminders` or `sending` there are no tools over them; `result_bytes` as
-    of `max_page_bytes`."""
+    """Without `requests`, `memory`, `reminders` or `sending` there are no tools over them; a page of quoted words has
+    at most `result_bytes` of UTF-8. `delegate` is added by whoever has the helpers."""
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
         read_history_tool(history, zone, result_bytes),
         manage_todo_list_tool(todos),
     ]
     tools += [close_requests_tool(requests, zone)] if requests else []
-    tools += _reminder_tools(reminders) if reminders else []
+    if reminders:
+        tools += [set_reminder_tool(reminders), list_reminders_tool(reminders), cancel_reminder_tool(reminders)]
     tools += [
         current_time_tool(zone),
         list_files_tool(workspace, zone, result_bytes),
@@ -110,7 +100,6 @@ def build_toolbox(
     ]
     tools += [send_file_tool(workspace, *sending)] if sending else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
-    tools += [delegate_tool(helpers)] if helpers else []
     return ToolRegistry(
         tools,
         timeout_seconds=timeout_seconds,
@@ -124,17 +113,7 @@ MAX_DELEGATE_SECONDS = 3600.0
 """Helpers end by themselves, well before this."""
 
 _HEADING = 100
-_MAX_TASK_LENGTH = 8_000
-
-
-def _worded(task: str) -> str:
-    if not 0 < len(task) <= _MAX_TASK_LENGTH:
-        raise ValueError(f"must have 1 to {_MAX_TASK_LENGTH} characters")
-    return task
-
-
-# The bounds are checked but not worth a schema's tokens.
-TaskText = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_worded)]
+TaskText = Annotated[str, bounded_text(8_000, one_line=False)]
 
 
 def delegate_tool(helpers: DelegationRunner) -> Tool:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import errno
-import mimetypes
-import unicodedata
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -20,12 +18,10 @@ from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
 from assistant.core.records import IncomingMessage
 from assistant.core.sessions import session_role
-from assistant.store.home.workspace import WorkspaceFiles
+from assistant.store.home.workspace import MAX_SENT_BYTES, WorkspaceFiles, safe_file_name
 
 RECEIVED_FOLDER = "received"
-SENT_FOLDER = "sent"
 MAX_RECEIVED_BYTES = 50 * 1024 * 1024
-MAX_SENT_BYTES = 10 * 1024 * 1024
 _NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
 # What providers take of one picture.
 MAX_PICTURE_BYTES = 5 * 1024 * 1024
@@ -33,8 +29,6 @@ MAX_FILES_PER_MESSAGE = 20
 
 # What providers see, by how it begins; WebP besides.
 _SIGNATURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-_MAX_NAME_BYTES = 100
-_MAX_SUFFIX = 16
 
 
 class AttachmentIntake:
@@ -91,18 +85,6 @@ def dated_file_names(medium: Media, now: datetime, zone: ZoneInfo) -> tuple[str,
     return tuple(f"{date.isoformat()}-{name}" for date in (today, today.fromordinal(today.toordinal() - 1)))
 
 
-def safe_file_name(medium: Media) -> str:
-    """The name that somebody gave a file, made safe for a folder: no path, nothing that hides or reverses text, with
-    its suffix."""
-    file_name = unicodedata.normalize("NFC", medium.name).replace("\\", "/").rsplit("/", 1)[-1]
-    safe = "".join(letter if letter.isprintable() and letter not in '<>:"|?*' else "_" for letter in file_name)
-    stem, dot, ending = safe.strip(" .").rpartition(".")
-    if not dot or len(ending) > _MAX_SUFFIX:
-        stem, dot, ending = safe.strip(" ."), "", ""
-    full_name = f"{_truncate_bytes(stem.strip(), _MAX_NAME_BYTES)}{dot}{ending}"
-    return full_name if stem.strip() else f"{medium.kind}{dot}{ending}" if dot else _default_name(medium)
-
-
 def _picture_type(data: str) -> str | None:
     """The type of a picture by its first bytes: a provider refuses one with a wrong type, and every later request with
     it."""
@@ -113,12 +95,3 @@ def _picture_type(data: str) -> str | None:
     if first_bytes.startswith(b"RIFF"):
         return "image/webp" if first_bytes[8:12] == b"WEBP" else None
     return next((mime for mark, mime in _SIGNATURES.items() if first_bytes.startswith(mark)), None)
-
-
-def _default_name(medium: Media) -> str:
-    return f"{medium.kind}{mimetypes.guess_extension(medium.mime) or ''}"
-
-
-def _truncate_bytes(text: str, max_bytes: int) -> str:
-    """At most so many bytes."""
-    return text.encode()[:max_bytes].decode("utf-8", "ignore") if text.isprintable() else ""

@@ -30,6 +30,7 @@ from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn import TurnRunner
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
+from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.spending.turn_guard import TurnGuard
 from assistant.wire.stores import Stores
@@ -39,12 +40,14 @@ from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.journal_sync import sync_journal_or_log
 from sleep.rules.classifier import score_importance
-from tools.toolbox import MemoryToolDeps, build_toolbox, max_page_bytes
+from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 
 Clock = Callable[[], datetime]
 
 # A lease outlives the longest summary by this much.
 _LEASE_MARGIN = timedelta(seconds=30)
+# Quoted words in most scripts take more bytes a token than this.
+_BYTES_A_TOKEN = 2.4
 # Tools whose results quote the past.
 _QUOTING_TOOLS = frozenset(
     {"search_history", "read_history", "search_memory", "manage_todo_list", "close_requests", "delegate"}
@@ -83,10 +86,17 @@ def build_tools(
         reminders=agenda,
         sending=(stores.workspace, stores.turn_files),
         timeout_seconds=tools.timeout_seconds,
-        result_bytes=max_page_bytes(tools),
+        result_bytes=_max_page_bytes(tools),
         authority=settings.values.permissions(),
         tracer=tracer,
     )
+
+
+def _max_page_bytes(settings: ToolSettings) -> int:
+    """How long a page of quoted words may be, in UTF-8, so that it is not cut when it enters the context."""
+    if settings.output_policy == "bytes":
+        return min(MAX_RESULT_BYTES, settings.output_max_bytes // 2)
+    return min(MAX_RESULT_BYTES, int(settings.output_max_tokens * _BYTES_A_TOKEN))
 
 
 def build_contexts(

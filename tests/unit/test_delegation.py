@@ -26,7 +26,7 @@ from assistant.settings.sections import DelegationSettings
 from assistant.settings.settings import shipped_config_dir
 from tests.support.in_memory import InMemoryDelegations
 from tests.support.scripted import ScriptedModel, ScriptStep
-from tools.declaration import ALL_ROLES, tool
+from tools.declaration import tool
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CONTEXT = ToolContext("main", "owner", "t7", "t7:c1", NOW)
@@ -35,7 +35,7 @@ PRICED = Usage(100, 10, cost_usd=0.5)
 ALL = DelegationSettings(max_helpers=4, max_steps=8, max_tokens=200_000, max_seconds=60.0)
 
 
-@tool(roles=ALL_ROLES)
+@tool()
 async def look(context: ToolContext, at: str = "") -> str:
     """Looks at something."""
     return f"seen {at} under {context.key}"

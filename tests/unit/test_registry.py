@@ -14,10 +14,11 @@ from pydantic import Field
 
 from assistant.core.errors import StoreError, ToolError
 from assistant.core.messages import ToolCall
+from assistant.core.people import ALL_ROLES
 from assistant.core.ports import ToolContext
 from assistant.runtime.tool_registry import ToolRegistry
 from tests.support.in_memory import InMemoryHistory, InMemoryTodos, grant_others
-from tools.declaration import ALL_ROLES, INVALID_JSON, StorableInt, tool
+from tools.declaration import INVALID_JSON, StorableInt, tool
 from tools.toolbox import build_toolbox
 
 CONTEXT = ToolContext("main", "owner", "t1", "t1:c1", datetime(2026, 11, 20, 13, 3, tzinfo=UTC))

@@ -91,7 +91,7 @@ SWAPPED_BEFORE_IT_IS_OPENED = """
 import os, sys
 from pathlib import Path
 from assistant.core.errors import ToolError
-from tools.files import open_file, open_folder
+from tools.files import open_in_workspace
 
 root = Path(sys.argv[1])
 
@@ -102,7 +102,7 @@ def swap(event, args):
 
 sys.addaudithook(swap)
 try:
-    with (open_file if sys.argv[3] == "file" else open_folder)(root, sys.argv[2]) as descriptor:
+    with open_in_workspace(root, sys.argv[2], "folder" if sys.argv[3] == "folder" else "plain file") as descriptor:
         print("opened", os.listdir(descriptor) if sys.argv[3] == "folder" else os.read(descriptor, 99))
 except ToolError as error:
     print(error)

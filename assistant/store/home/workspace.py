@@ -9,14 +9,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import mimetypes
 import os
 import stat
 import threading
+import unicodedata
 from pathlib import Path
 
 from assistant.core.errors import StoreError
+from assistant.core.messages import Media
 from assistant.store.files import make_directory, sync, write_all
 
+SENT_FOLDER = "sent"
+MAX_SENT_BYTES = 10 * 1024 * 1024
+_MAX_NAME_BYTES = 100
+_MAX_SUFFIX = 16
 _MOST_LIKE_IT = 1000
 _PARTIAL = ".partial-"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -143,3 +150,24 @@ def _holds(where: int, name: str, data: bytes) -> bool:
             return file.read() == data
     finally:
         os.close(descriptor)
+
+
+def safe_file_name(medium: Media) -> str:
+    """The name that somebody gave a file, made safe for a folder: no path, nothing that hides or reverses text, with
+    its suffix."""
+    file_name = unicodedata.normalize("NFC", medium.name).replace("\\", "/").rsplit("/", 1)[-1]
+    safe = "".join(letter if letter.isprintable() and letter not in '<>:"|?*' else "_" for letter in file_name)
+    stem, dot, ending = safe.strip(" .").rpartition(".")
+    if not dot or len(ending) > _MAX_SUFFIX:
+        stem, dot, ending = safe.strip(" ."), "", ""
+    full_name = f"{_truncate_bytes(stem.strip(), _MAX_NAME_BYTES)}{dot}{ending}"
+    return full_name if stem.strip() else f"{medium.kind}{dot}{ending}" if dot else _default_name(medium)
+
+
+def _default_name(medium: Media) -> str:
+    return f"{medium.kind}{mimetypes.guess_extension(medium.mime) or ''}"
+
+
+def _truncate_bytes(text: str, max_bytes: int) -> str:
+    """At most so many bytes."""
+    return text.encode()[:max_bytes].decode("utf-8", "ignore") if text.isprintable() else ""
