@@ -112,8 +112,9 @@ class LogRecord:
     refs: tuple[int, ...] = ()  # the message ids that an edit, delete, undo or redaction is about
     span: LogByteRange = field(default=LogByteRange(0, 0))
 
-    def to_message(self) -> Message:
-        """The record as a message, whole."""
+    def to_message(self, metadata: Mapping[str, Any] | None = None) -> Message:
+        """The record as a message, whole, with its turn and `metadata`."""
+        turn = {"turn": self.turn} if self.turn else {}
         return Message(
             self.role,
             self.content,
@@ -125,7 +126,7 @@ class LogRecord:
             self.media,
             self.thinking,
             self.model,
-            {"turn": self.turn} if self.turn else {},
+            {**turn, **metadata} if metadata else turn,
         )
 
 

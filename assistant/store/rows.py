@@ -137,7 +137,7 @@ FORGOTTEN_PLACEHOLDER = "[forgotten]"
 
 def format_time(when: datetime) -> str:
     """A time as stored: `2026-11-20T10:00:00.000000Z`, always this wide, so that times sort as text."""
-    return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return when.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def parse_time(stored: str) -> datetime:

@@ -338,7 +338,7 @@ def test_a_blank_line_keeps_length_header_and_place() -> None:
             again = decode_record(left, record.span.start)
             assert (again.id, again.commit, again.content) == (record.id, record.commit, "")
             assert (again.tool_calls, again.media) == ((), ())
-            assert encode_record(record, record.prev, record.salt)[1] == line
+            assert encode_record(record, record.seq, record.prev, record.salt, record.span.start)[1] == line
         home.close()
 
 

@@ -28,14 +28,15 @@ SALT_KEY = b',"salt":"'
 SALT_LENGTH = 32
 
 
-def encode_record(record: LogRecord, prev: str, salt: str) -> tuple[LogRecord, bytes, str]:
-    """(the record with its hashes, its line, its header's hash). The span is not known here."""
-    body = dump_json(_body(record))
-    body_bytes = body.encode()
-    commit = compute_commitment(salt, body_bytes)
-    header = dump_json(_header(record, commit, prev)).encode()
-    line = b"".join((header[:-1], SALT_KEY, salt.encode(), b'",', memoryview(body_bytes)[1:], b"\n"))
-    return replace(record, commit=commit, prev=prev, salt=salt), line, hash_header(header[:-1])
+def encode_record(record: LogRecord, seq: int, prev: str, salt: str, start: int) -> tuple[LogRecord, bytes, str]:
+    """(the record as it stands at byte `start` of its log, its line, its header's hash)."""
+    body = dump_json(_body(record)).encode()
+    commit = compute_commitment(salt, body)
+    header = dump_json(_header(record) | {"seq": seq, "commit": commit, "prev": prev}).encode()
+    line = b"".join((header[:-1], SALT_KEY, salt.encode(), b'",', memoryview(body)[1:], b"\n"))
+    # Once, with all of it: a record has many fields to copy.
+    span = LogByteRange(start, start + len(line))
+    return replace(record, seq=seq, commit=commit, prev=prev, salt=salt, span=span), line, hash_header(header[:-1])
 
 
 def compute_commitment(salt: str, body: bytes) -> str:
@@ -102,9 +103,9 @@ _HEADER_FIELDS = (
 _PLAIN_HEADER_FIELDS = [name for name in _HEADER_FIELDS if name not in ("ts", "refs")]
 
 
-def _header(record: LogRecord, commit: str, prev: str) -> Mapping[str, Any]:
+def _header(record: LogRecord) -> dict[str, Any]:
     fields = {name: getattr(record, name) for name in _HEADER_FIELDS}
-    return {"v": 1, **fields, "ts": format_time(record.ts), "commit": commit, "prev": prev}
+    return {"v": 1, **fields, "ts": format_time(record.ts)}
 
 
 def _body(record: LogRecord) -> Mapping[str, Any]:

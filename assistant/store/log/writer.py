@@ -13,13 +13,12 @@ import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 from assistant.core.errors import CorruptStore, StoreError
-from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 from assistant.store.log.format import (
@@ -254,13 +253,11 @@ def _is_one_line(path: Path) -> bool:
 
 def _chained(records: Sequence[LogRecord], head: LogHead) -> tuple[tuple[LogRecord, ...], list[bytes], LogHead]:
     placed, lines = [], []
-    for record in records:
-        numbered = replace(record, seq=head.seq + 1)
-        whole, line, hashed = encode_record(numbered, head.hash, secrets.token_hex(_SALT_BYTES))
-        span = LogByteRange(head.end, head.end + len(line))
-        placed.append(replace(whole, span=span))
+    for draft in records:
+        record, line, hashed = encode_record(draft, head.seq + 1, head.hash, secrets.token_hex(_SALT_BYTES), head.end)
+        placed.append(record)
         lines.append(line)
-        head = LogHead(span.end, numbered.seq, record.id, hashed)
+        head = LogHead(record.span.end, record.seq, record.id, hashed)
     return tuple(placed), lines, head
 
 

@@ -179,11 +179,13 @@ class Appender:
         """A record as the view shows it; None for kinds that have no row there."""
         if record.kind in ("undo", "redaction"):
             return None
-        message = record.to_message()
-        if record.salt.isspace():
-            message = redact_message(message)
         kind = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
-        message = replace(message, metadata={**message.metadata, **kind, **(metadata or {})})
+        more = {**kind, **(metadata or {})}
+        if record.salt.isspace():
+            message = redact_message(record.to_message())
+            message = replace(message, metadata={**message.metadata, **more})
+        else:
+            message = record.to_message(more)
         return self._to_view_message(message, self._log.log_place(record.session, record.span))
 
     def with_tokens(self, message: Message) -> CountedMessage:

@@ -126,8 +126,11 @@ def _may_be_same_media(first: Media, second: Media) -> bool:
 
 
 def _clean_incoming(incoming: IncomingMessage) -> IncomingMessage:
-    message = clean_message(Message("user", incoming.content, name=incoming.name, media=incoming.media))
-    return replace(incoming, content=message.content, name=message.name, media=message.media)
+    message = Message("user", incoming.content, name=incoming.name, media=incoming.media)
+    clean = clean_message(message)
+    if clean is message:
+        return incoming
+    return replace(incoming, content=clean.content, name=clean.name, media=clean.media)
 
 
 def encode_inbox_body(incoming: IncomingMessage) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from sqlite3 import Row
 from typing import Any
@@ -240,7 +240,7 @@ class Views:
     def _extend(self, session: Session, messages: tuple[Message, ...], sizes: MessageSizes) -> None:
         view = self._cached.get(session.key)
         if view is not None and view.generation == session.generation:
-            longer = replace(view, messages=view.messages + messages, sizes=view.sizes + sizes)
+            longer = _CachedView(view.generation, view.prefix_rev, view.messages + messages, view.sizes + sizes)
             self._remember(session.key, longer)
 
     def _remember(self, session: str, view: _CachedView) -> None:
