@@ -88,65 +88,57 @@ class DaemonControl:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadApiSources:
-    """Where the owner's data is read from."""
+class OwnerReadApi:
+    """What the owner may read over the web API. Something that does not exist raises `UsageError`; every method may
+    raise `StoreError`."""
 
     conversation: Conversation
     history: StoredHistory
     journal: Journal
     ledger: Ledger
-    sessions: SessionReader
+    session_reader: SessionReader
     memory: MemoryService
-
-
-class OwnerReadApi:
-    """What the owner may read over the web API. Something that does not exist raises `UsageError`; every method may
-    raise `StoreError`."""
-
-    def __init__(self, sources: ReadApiSources, clock: Callable[[], datetime], zone: ZoneInfo) -> None:
-        self._sources = sources
-        self._clock = clock
-        self._zone = zone
+    clock: Callable[[], datetime]
+    zone: ZoneInfo
 
     # ---------------------------------------------------------------------------------------------------- conversations
 
     def sessions(self, limit: int) -> Sequence[SessionRow]:
         """The latest spoken in first; of each at most so many generations, newest first."""
-        sessions = self._sources.sessions
-        keys = [info.key for info in self._sources.conversation.list_sessions() if session_role(info.key) == "owner"]
-        return [row for key in keys for row in islice(sessions.list_generations_of(key), limit)]
+        keys = [info.key for info in self.conversation.list_sessions() if session_role(info.key) == "owner"]
+        return [row for key in keys for row in islice(self.session_reader.list_generations_of(key), limit)]
 
     def session(self, session: str, number: int | None) -> tuple[SessionRow, str, str]:
         """A generation, the current one unless numbered, with the note it began with and its newest summary; "" where
         there is none."""
-        row = self._sources.sessions.get_generation(session, number)
+        row = self.session_reader.get_generation(session, number)
         generation = row.generation
         if session_role(generation.session) != "owner":
             raise UsageError(f"There is no session {session!r} of yours.")
         summaries = [
             checkpoint.summary
-            for checkpoint in self._sources.conversation.checkpoints(generation.session)
+            for checkpoint in self.conversation.checkpoints(generation.session)
             if checkpoint.generation == generation.number and checkpoint.state == "live" and checkpoint.summary
         ]
-        return row, self._sources.sessions.handover_note(generation), summaries[-1] if summaries else ""
+        return row, self.session_reader.handover_note(generation), summaries[-1] if summaries else ""
 
     # ------------------------------------------------------------------------------------------------------------- said
 
     async def recent_messages(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
         """The newest messages of a session, those with smaller ids than `before_id`; oldest first."""
-        recent = partial(self._sources.history.recent, OWNER_SCOPE, session=session)
+        recent = partial(self.history.recent, OWNER_SCOPE, session=session)
         return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
 
     async def search(
         self, text: str, after: datetime | None, before: datetime | None, *, session: str | None, limit: int
     ) -> Sequence[SearchHit]:
         """Best first; from `after` until, and without, `before`."""
-        search = partial(self._sources.history.search, text, OWNER_SCOPE, limit=limit, session=session)
+        search = partial(self.history.search, text, OWNER_SCOPE, limit=limit, session=session)
         return await asyncio.to_thread(search, after=after, before=before)
 
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         """A message with those around it, oldest first."""
-        records = await asyncio.to_thread(self._sources.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
+        records = await asyncio.to_thread(self.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
         if not records:
             raise UsageError(f"There is no message {message_id} in your conversations.")
         return records
@@ -154,32 +146,32 @@ class OwnerReadApi:
     # ------------------------------------------------------------------------------------------------------- remembered
 
     async def memories(self) -> MemoryList:
-        return await self._sources.memory.list_all(OWNER_SCOPE)
+        return await self.memory.list_all(OWNER_SCOPE)
 
     async def recall(
         self, text: str, after: datetime | None, before: datetime | None, *, limit: int, as_of: datetime | None = None
     ) -> Sequence[MemoryHit]:
         """Best first; with `as_of` as it was known then."""
-        search = partial(self._sources.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
+        search = partial(self.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
         return await asyncio.to_thread(search, after=after, before=before)
 
     # ------------------------------------------------------------------------------------------------------------- done
 
     def list_sleeps(self, limit: int) -> Sequence[SleepReport]:
         """Newest first."""
-        return self._sources.journal.list_cycles(limit=limit)
+        return self.journal.list_cycles(limit=limit)
 
     def render_cycle_report(self, cycle: SleepReport) -> str:
         """The report of a sleep as people read it, Markdown."""
-        return render_sleep_report(cycle, self._zone, self._clock())
+        return render_sleep_report(cycle, self.zone, self.clock())
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
         """Newest first."""
-        return list(reversed(self._sources.conversation.checkpoints(session)))
+        return list(reversed(self.conversation.checkpoints(session)))
 
     def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
         """What models cost in the last so many days and how the budget stands, as `assistant usage --json` has it."""
-        return usage_json(load_usage(self._sources.ledger, by, days, self._clock()))
+        return usage_json(load_usage(self.ledger, by, days, self.clock()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -62,7 +62,8 @@ class _SizeLimit:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        announced, read = _announced_length(scope), 0
+        lengths = [int(value) for name, value in scope.get("headers", ()) if name == b"content-length"]
+        announced, read = max(lengths, default=0), 0
 
         async def counted() -> Message:
             nonlocal read
@@ -98,17 +99,13 @@ class _InterruptedRequests:
                 await _error_answer(503, REQUEST_INTERRUPTED)(scope, receive, send)
 
 
-def _announced_length(scope: Scope) -> int:
-    """The announced length of the body; 0 where there is none."""
-    return next((int(value) for name, value in scope.get("headers", ()) if name == b"content-length"), 0)
-
-
 def _error_answer(status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": " ".join(text.split())}, status, headers)
 
 
 async def _on_invalid_request(_: Request, error: Exception) -> JSONResponse:
-    problems: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
+    assert isinstance(error, RequestValidationError), "it is registered for these"
+    problems = error.errors()
     lines = [_describe_problem(problem)[:_MAX_PROBLEM_LENGTH] for problem in problems[:_MAX_PROBLEMS]]
     if more := len(problems) - len(lines):
         lines.append(f"and {more} more")
@@ -116,27 +113,22 @@ async def _on_invalid_request(_: Request, error: Exception) -> JSONResponse:
 
 
 def _describe_problem(problem: Mapping[str, Any]) -> str:
+    text = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "json_invalid":
         return f"the body is not valid JSON ({problem['ctx']['error']})"
-    where = ".".join(str(part) for part in problem["loc"][1:])
-    if problem["loc"] == ("body",):
-        return _describe_body_problem(problem)
-    return f"`{where}`: {problem['msg'].removeprefix('Value error, ')}"
-
-
-def _describe_body_problem(problem: Mapping[str, Any]) -> str:
+    if problem["loc"] != ("body",):
+        return f"`{'.'.join(str(part) for part in problem['loc'][1:])}`: {text}"
     if problem["type"] == "missing":
         return "there is no body; send a JSON object with `Content-Type: application/json`"
     if isinstance(problem["input"], bytes):
         return "the body is not marked as JSON; send it with `Content-Type: application/json`"
     if problem["type"] == "model_attributes_type":
         return "the body is JSON, but not an object with named fields"
-    return f"the body: {problem['msg'].removeprefix('Value error, ')}"
+    return f"the body: {text}"
 
 
 async def _on_http_exception(_: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, HTTPException):
-        return _error_answer(500, str(error))
+    assert isinstance(error, HTTPException), "it is registered for these"
     texts = {
         "There was an error parsing the body": "The body is not JSON in valid UTF-8. Nothing was accepted.",
         "Not Found": "The web API has no such address.",

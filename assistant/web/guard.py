@@ -12,14 +12,15 @@ import hmac
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assistant.web.connection_limits import ClientAddress
 from assistant.web.deps import AccessRules
+
+# Host and port of who is connected, as ASGI has them.
+ClientAddress = tuple[str, int]
 
 _MAX_WRONG = 10
 _WINDOW_SECONDS = 60.0
@@ -66,16 +67,8 @@ _HEADERS = {
 _MAX_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    status: int
-    error: str
-    headers: Mapping[str, str] | None = None
-
-
-_NO_ROOM = _Refusal(
-    503, "There are too many connections. Nothing was done; try again when one has ended.", {"Connection": "close"}
-)
+def _refuse(status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": error}, status, headers)
 
 
 class _Revoked(Exception):
@@ -112,24 +105,23 @@ class AccessGuard:
 
         refusal = self._refusal(scope)
         if refusal is not None:
-            answer = JSONResponse({"error": refusal.error}, refusal.status, refusal.headers)
-            await answer(scope, receive, guarded)
+            await refusal(scope, receive, guarded)
             return
         try:
             await self._app(scope, receive, guarded)
         except _Revoked:
             await send({"type": "http.response.body"})
 
-    def _refusal(self, scope: Scope) -> _Refusal | None:
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
         headers = scope["headers"]
         host = _single_header(headers, b"host")
         name = _host_name(f"//{host}") if host else None
         if name is None or name not in LOOPBACK_NAMES | self._hosts | {_address_of(scope, "server")}:
             shown = (host or "nothing")[:_MAX_SHOWN]
-            return _Refusal(403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
+            return _refuse(403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
         origins = _header_values(headers, b"origin")
         if origins and not (len(origins) == 1 and self._is_own_origin(origins[0], host)):
-            return _Refusal(403, "Web pages of other sites may not use this assistant. Nothing was done.")
+            return _refuse(403, "Web pages of other sites may not use this assistant. Nothing was done.")
         if scope["path"] in self._open_paths:
             return None
         return self._check_token(scope)
@@ -141,20 +133,23 @@ class AccessGuard:
             return False
         return rest.lower() == host.lower() or _host_name(origin) in self._hosts
 
-    def _check_token(self, scope: Scope) -> _Refusal | None:
+    def _check_token(self, scope: Scope) -> JSONResponse | None:
         """Refuses a caller without the token. One that has to wait does not learn whether it was right."""
         caller = self._caller(scope)
         if wait := self._attempts.seconds_to_wait(caller):
-            return _Refusal(
+            return _refuse(
                 429, f"Too many wrong tokens came from your address. Try again in {wait} s.", {"Retry-After": str(wait)}
             )
         if self._has_token(scope):
-            return None if self._has_room(scope) else _NO_ROOM
+            if self._has_room(scope):
+                return None
+            problem = "There are too many connections. Nothing was done; try again when one has ended."
+            return _refuse(503, problem, {"Connection": "close"})
         shown = _credentials(scope)[1]
         if shown:
             self._attempts.record_wrong_token(caller)
         problem = "is not the right one" if shown else "is missing"
-        return _Refusal(
+        return _refuse(
             401,
             f"The bearer token {problem}; `assistant web token` shows the right one. Nothing was done.",
             {"WWW-Authenticate": 'Bearer realm="assistant"'},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.exceptions import HTTPException
 
-from assistant.bridges.terminal.bridge import DeliveryMark, Terminal, TerminalBridge
+from assistant.bridges.terminal.bridge import DeliveryMark, TerminalBridge
 from assistant.core.errors import UsageError
 from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
@@ -160,17 +160,13 @@ class _Streams:
         self.open += 1
         try:
             with self._terminal.attach(session, inbox_id, since) as attached:
-                async for frame in _frames(attached):
-                    yield frame
+                async for name, data in attached.events(_KEEPALIVE_SECONDS):
+                    yield KEEPALIVE_COMMENT if name == "idle" else _format_event(name, data)
         finally:
             self.open -= 1
 
 
-async def _frames(attached: Terminal) -> AsyncIterator[bytes]:
-    async for name, data in attached.events(_KEEPALIVE_SECONDS):
-        if name == "idle":
-            yield KEEPALIVE_COMMENT
-            continue
-        number = data["id"] if name in ("hello", "deliver") else None
-        retry = _RETRY_MILLISECONDS if name == "hello" else None
-        yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False), id=number, retry=retry)
+def _format_event(name: str, data: Mapping[str, Any]) -> bytes:
+    number = data["id"] if name in ("hello", "deliver") else None
+    retry = _RETRY_MILLISECONDS if name == "hello" else None
+    return format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False), id=number, retry=retry)

@@ -62,7 +62,8 @@ def _conversations(control: DaemonControl, reader: OwnerReadApi, terminal: Termi
     async def session(session: OwnerSession, number: Annotated[RowId | None, Query()] = None) -> ConversationDetails:
         """The current one of a session, or an earlier one by its number."""
         with _or_not_found():
-            return ConversationDetails.with_notes(*reader.session(session, number))
+            row, handover, summary = reader.session(session, number)
+        return ConversationDetails.of(row, handover=handover, summary=summary)
 
     @routes.post("/{session}/end", responses=error_responses(404), summary="Put a conversation away")
     async def end(session: OwnerSession) -> CommandAnswer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
 
@@ -99,8 +99,8 @@ class ConversationEntry(ReadAnswer):
     archive: str | None
 
     @classmethod
-    def of(cls, row: SessionRow) -> ConversationEntry:
-        return cls.model_validate({**asdict(session_item(row)), "current": row.info is not None})
+    def of(cls, row: SessionRow, **notes: str) -> Self:
+        return cls.model_validate({**asdict(session_item(row)), "current": row.info is not None, **notes})
 
 
 class ConversationDetails(ConversationEntry):
@@ -109,20 +109,11 @@ class ConversationDetails(ConversationEntry):
     handover: str
     summary: str
 
-    @classmethod
-    def with_notes(cls, row: SessionRow, handover: str, summary: str) -> ConversationDetails:
-        notes = {"handover": handover, "summary": summary}
-        return cls.model_validate({**asdict(session_item(row)), "current": row.info is not None, **notes})
-
 
 class ConversationList(ReadAnswer):
     """The session spoken in last first; of each the newest conversation first."""
 
     sessions: list[ConversationEntry]
-
-
-def _short_id(memory: str) -> str | None:
-    return memory[:8] or None
 
 
 class MemoryEntry(ReadAnswer):
@@ -143,7 +134,7 @@ class MemoryEntry(ReadAnswer):
 class FoundMemory(MemoryEntry):
     """A memory that was found. `sources` are the messages it was learned from."""
 
-    superseded_by: Annotated[str | None, BeforeValidator(_short_id)] = Field(
+    superseded_by: Annotated[str | None, BeforeValidator(lambda memory: memory[:8] or None)] = Field(
         validation_alias=AliasPath("memory", "superseded_by")
     )
     score: float

@@ -33,7 +33,7 @@ from assistant.settings.sections import check_grants
 from assistant.settings.settings import Settings, load_settings
 from assistant.settings.watch import SettingsWatch
 from assistant.store.home.config_file import keep_valid_config
-from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi, ReadApiSources
+from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
 from assistant.web.servers import WebServers, ensure_web_token
 from assistant.wire.commands import build_slash_commands
 from assistant.wire.services import (
@@ -174,15 +174,16 @@ class App:
         check_grants(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
         self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
-        sources = ReadApiSources(
+        self.read_api = OwnerReadApi(
             stores.conversation,
             stores.history,
             stores.journal,
             stores.ledger,
             session_reader(settings, stores),
             self.memory,
+            clock,
+            settings.zone,
         )
-        self.read_api = OwnerReadApi(sources, clock, settings.zone)
         deps = ApiDeps(self.control, self.read_api, self.terminal, self.daemon_status)
         self.web = WebServers(settings.home.socket, settings.values.web, deps, self._web_token)
 

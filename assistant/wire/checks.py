@@ -22,7 +22,7 @@ from assistant.store.backup.folder import BackupFolder
 from assistant.store.database import Database
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.state import ModelFacts
-from assistant.web.listeners import listen_tcp
+from assistant.web.servers import listen_tcp
 from assistant.wire.stores import backup_problems, memory_store_settings, open_stores, token_counter_for
 
 Clock = Callable[[], datetime]

@@ -16,8 +16,8 @@ from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.errors import HomeError, HomeLocked
 from assistant.service.home_lock import is_listening
-from assistant.web.listeners import listen_unix, serve_control
 from assistant.web.server import build_control_server
+from assistant.web.servers import listen_unix, serve_control
 from tests.support.control_api import ControlServer, ScriptedControl, control_deps, open_terminal, serve_control_api
 
 

@@ -16,12 +16,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from assistant.web.connection_limits import ConnectionLimit, SlowClientProtocol
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
-from assistant.web.listeners import listen_tcp
 from assistant.web.routes_chat import MAX_EVENT_STREAMS
-from assistant.web.server import serve_with_uvicorn
+from assistant.web.server import ConnectionLimit, SlowClientProtocol, serve_with_uvicorn
+from assistant.web.servers import listen_tcp
 from tests.support.web_api import TOKEN, make_certificate, run_web_api
 
 ASKING = b"GET / HTTP/1.1\r\nHost: localhost\r\n"

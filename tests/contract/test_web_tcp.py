@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.web.listeners import ServeSocket, TcpAddress, TcpListener
+from assistant.web.servers import ServeSocket, TcpAddress, TcpListener
 from tests.support.web_api import free_port, make_certificate, run_web_api
 
 
@@ -47,10 +47,11 @@ async def opened(listener: TcpListener) -> None:
 
 async def told(listener: TcpListener, *, wrong: bool = True) -> None:
     """Until it says that something is wrong, or nothing any more."""
-    async with asyncio.timeout(10):
-        while bool(listener.problem) != wrong:
-            listener.changed.clear()
-            await listener.changed.wait()
+    for _ in range(2000):
+        if bool(listener.problem) == wrong:
+            return
+        await asyncio.sleep(0.005)
+    pytest.fail(f"it says {listener.problem!r}")
 
 
 # ------------------------------------------------------------------------------------------------------------- the port

@@ -30,7 +30,7 @@ from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.web.errors import REQUEST_INTERRUPTED
-from assistant.web.listeners import listen_unix
+from assistant.web.servers import listen_unix
 from assistant.wire.app import App, build_app
 from tests.support.command_line import run_in_process
 from tests.support.faulty_disk import file_size_limit

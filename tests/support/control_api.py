@@ -25,8 +25,8 @@ from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.outbox import StoredOutbox
 from assistant.web.deps import ApiDeps
-from assistant.web.listeners import serve_control
 from assistant.web.server import build_control_server
+from assistant.web.servers import serve_control
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
