@@ -17,7 +17,6 @@ WARNING_SHARE = 0.8
 # A sum of many amounts is off by less than this: a cap that is used to the cent is used up, and what just fits, fits.
 _ROUNDING = 1e-9
 
-BudgetLevel = Literal["near", "reached"]
 CAP_PERIODS = {"daily": "day", "monthly": "month"}
 """The periods that caps are of, by the first word of their settings."""
 
@@ -79,6 +78,41 @@ class BlockedRequest:
     purpose: str
     times: int
     until: datetime
+
+    @property
+    def name(self) -> str:
+        return f"runaway:{self.purpose}:{self.until:%Y-%m-%d}"
+
+
+@dataclass(frozen=True, slots=True)
+class CapNotice:
+    """To the owner: a cap is near or used up, or the part of it for work in the background is."""
+
+    kind: Literal["near", "reached", "background"]
+    cap: CapUsage
+
+    @property
+    def name(self) -> str:
+        """Under this name it is stored that it was sent: once a period, and again for a cap that was changed."""
+        level = "background:reached" if self.kind == "background" else self.kind
+        return f"{level}:{self.cap.setting}:{self.cap.period}:{self.cap.limit:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShareNotice:
+    """To the owner, once a day: others have used their part of the budget."""
+
+    role: str
+    cap: str  # "daily" or "monthly"
+    day: str
+
+    @property
+    def name(self) -> str:
+        return f"share:{self.role}:{self.cap}:{self.day}"
+
+
+BudgetNotice = CapNotice | ShareNotice | BlockedRequest
+"""What the owner is told of the budget, each once under its name."""
 
 
 @dataclass(frozen=True, slots=True)

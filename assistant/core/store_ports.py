@@ -176,21 +176,20 @@ class Conversation(Protocol):
         prefix_rev: int,
         trigger: str,
         ids: tuple[int, int],
-        holder: str,
         until: datetime,
         now: datetime,
     ) -> int | None:
         """Take the session's lease until `until` and note a `started` checkpoint over the messages `ids` (first, last),
-        in one transaction: its id, or None where another holder has a lease that has not run out (F14). `holder` is
-        unique to a process: leases of an earlier process are void after `recover_after_crash`. Raises `StaleView`."""
+        in one transaction: its id, or None where another compaction has a lease that has not run out (F14). Leases of
+        an earlier process are void after `recover_after_crash`. Raises `StaleView`."""
 
-    def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
+    def abandon_compaction(self, checkpoint_id: int, note: str) -> None:
         """A started compaction will not be committed: state `failed` with the reason, the lease given back."""
 
     def commit_compaction(self, compaction: Compaction, now: datetime) -> Checkpoint:
-        """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix, checkpoint
-        and the note that its range waits to be extracted, unless it was (F28), all in one transaction; what it
-        replaces is kept for `uncompact`; the lease is given back. Bumps prefix_rev.
+        """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix and
+        checkpoint, all in one transaction; what it replaces is kept for `uncompact`; the lease is given back. What it
+        covers waits to be extracted, unless it was (F28). Bumps prefix_rev.
 
         Raises `StaleView`, or `CorruptStore` when the coverage would break; then nothing changed."""
 
@@ -216,14 +215,14 @@ class Conversation(Protocol):
     def mark_journaled(self, checkpoint_id: int) -> None:
         """The journal has the checkpoint's entries."""
 
-    def mark_extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
+    def mark_extracted(self, session: str, generation: int, seq: int) -> None:
         """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
 
     # the end of a generation
     def begin_next_generation(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
         """End the current generation and begin the next with the ending's words as its first record: log first, then
-        one transaction, in which what the journal has not read is queued for it (F28). Either the old generation
-        is whole or the new one is.
+        one transaction. What the journal has not read of the old one waits for it (F28). Either the old generation is
+        whole or the new one is.
 
         Raises `StaleView` where the generation is not the current one, or something was written since `ending.seq`;
         `UsageError` while a turn of it is open, or where there is nothing to resume. Then nothing was changed."""

@@ -7,46 +7,47 @@ of requests.
 
 from __future__ import annotations
 
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from assistant.core.budget import BlockedRequest, BudgetLevel, BudgetStatus, CapUsage
+from assistant.core.budget import BlockedRequest, BudgetNotice, BudgetStatus, CapNotice, CapUsage, ShareNotice
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 
 
-def notice_key(level: BudgetLevel, cap: CapUsage, *, background: bool = False) -> str:
-    """Under this name it is stored that the notice was sent: once a period, and again for a cap that was changed."""
-    part = "background:" if background else ""
-    return f"{part}{level}:{cap.setting}:{cap.period}:{cap.limit:g}"
+def render_notice(notice: BudgetNotice, zone: ZoneInfo) -> OutgoingMessage:
+    """To the owner's main conversation, under the notice's own name."""
+    match notice:
+        case CapNotice():
+            body = _cap_text(notice)
+        case ShareNotice(role, cap):
+            who = "guests" if role == "guest" else "rooms"
+            body = (
+                f"The part of the {cap} budget that {who} may use is used up, so offline mode answers them. "
+                f"`{role}.budget_share` in the settings sets the size of that part."
+            )
+        case BlockedRequest():
+            body = blocked_request_text(notice, zone)
+    key = f"budget:{notice.name}"
+    return OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, body, "notice")
 
 
-def cap_notice(level: BudgetLevel, cap: CapUsage) -> OutgoingMessage:
-    if level == "near":
-        body = (
+def _cap_text(notice: CapNotice) -> str:
+    cap = notice.cap
+    if notice.kind == "near":
+        return (
             f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}. At 100% offline mode answers "
             f"until the next {cap.unit}. `budget.{cap.setting}` sets the amount; `/usage` shows what was spent."
         )
-    else:
-        body = (
+    if notice.kind == "reached":
+        return (
             f"The {cap.name} budget is used up: {cap.describe()}. Nothing is lost. Offline mode (no language model) "
             f"answers until the next {cap.unit}. {raise_cap_hint(cap)} `/usage` shows what was spent."
         )
-    return _notice(notice_key(level, cap), body)
-
-
-def background_notice(cap: CapUsage) -> OutgoingMessage:
-    body = (
+    return (
         f"The part of the {cap.name} budget for work in the background is used up: {cap.describe()}. Until the next "
         f"{cap.unit}, sleep works by rules, without a model; you are answered as before. "
         "`budget.background_share` sets the size of that part."
     )
-    return _notice(notice_key("reached", cap, background=True), body)
-
-
-def runaway_notice(stopped: BlockedRequest, zone: ZoneInfo, now: datetime) -> OutgoingMessage:
-    day = now.astimezone(zone).date().isoformat()
-    return _notice(f"runaway:{stopped.purpose}:{day}", blocked_request_text(stopped, zone))
 
 
 def blocked_request_text(stopped: BlockedRequest, zone: ZoneInfo) -> str:
@@ -103,19 +104,3 @@ def budget_footnote(why: str, *, owner: bool, model_changed_midway: bool) -> str
     )
     more = "A raised `[budget]` applies at once, and `/usage` shows what was spent; this is said once a day."
     return f"\n\n*({why}{ran_out} {more})*"
-
-
-def _notice(key: str, body: str) -> OutgoingMessage:
-    return OutgoingMessage(f"budget:{key}", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, body, "notice")
-
-
-def share_notice(role: str, cap: str, day: str) -> OutgoingMessage:
-    """To the owner, once a day, when others have used their part of the budget."""
-    who = "guests" if role == "guest" else "rooms"
-    body = (
-        f"The part of the {cap} budget that {who} may use is used up, so offline mode answers them. "
-        f"`{role}.budget_share` in the settings sets the size of that part."
-    )
-    return OutgoingMessage(
-        f"share:{role}:{cap}:{day}", MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, body, "notice"
-    )

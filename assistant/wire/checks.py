@@ -18,6 +18,7 @@ from assistant.models.factory import ModelDeps, ask_test_question
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
+from assistant.spending.notices import render_notice
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.database import Database
 from assistant.store.script.ledger import Ledger
@@ -44,7 +45,7 @@ def _metering(settings: Settings, clock: Clock, *, served: bool) -> Iterator[tup
     with ExitStack() as stack:
         if served:
             db = stack.enter_context(closing(Database.open_unmigrated(settings.home.path / "script.db")))
-            yield Ledger(db, settings.values.budget, settings.zone), ModelFacts(db)
+            yield Ledger(db, settings.values.budget, settings.zone, render_notice), ModelFacts(db)
         else:
             stores = stack.enter_context(closing(open_stores(settings, clock())))
             yield stores.ledger, stores.model_facts

@@ -23,6 +23,7 @@ from assistant.mem0.embedders import open_embedder
 from assistant.mem0.remote_embedders import EmbeddingMeter
 from assistant.models.prices import is_hosted_by_openai
 from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import render_notice
 from assistant.store.database import Database
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import memory_migrations
@@ -97,7 +98,7 @@ class _Meters:
             return None
         self._db = self._db or Database.open_unmigrated(self._home / "script.db")
         budget = BudgetSettings.model_validate(self._told["budget"])
-        ledger = Ledger(self._db, budget, ZoneInfo(self._told["zone"]))
+        ledger = Ledger(self._db, budget, ZoneInfo(self._told["zone"]), render_notice)
         known = self._told["prices"] if embedder.kind == "openai" and is_hosted_by_openai(embedder.url) else {}
         return EmbeddingMeter(ledger, embedder.kind, known.get, lambda: datetime.now(UTC))
 

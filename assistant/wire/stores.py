@@ -45,7 +45,7 @@ from assistant.sessions.listing import SessionReader
 from assistant.sessions.scheduler import ResetPolicies, find_reset_problems
 from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
-from assistant.spending.notices import share_notice
+from assistant.spending.notices import render_notice
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.backup.folder import BackupFolder
@@ -69,7 +69,7 @@ from assistant.store.script.generations import StoredGenerations, StoredResets
 from assistant.store.script.inbox import SlashCommandQueue
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
-from assistant.store.script.ledger import Ledger, RoleBudgets
+from assistant.store.script.ledger import Ledger
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
 from assistant.store.script.requests import Pins, UserRequests
@@ -210,7 +210,7 @@ def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> 
         log = stack.enter_context(closing(MessageLog(home)))
         history, finder = open_history(home, settings.zone, reading=reading)
         stack.callback(history.close)
-        ledger = Ledger(db, settings.values.budget, settings.zone, _role_budgets(settings, db))
+        ledger = Ledger(db, settings.values.budget, settings.zone, render_notice, settings.values.permissions())
         memories = open_memories(settings, stack, now, ledger, reading=reading)
         memory_search, entry_finder = open_memory_search(home, memories.read_locally, settings.zone, reading=reading)
         stack.callback(memory_search.close)
@@ -326,15 +326,6 @@ def memory_storage_info(settings: Settings) -> MemoryStorageInfo:
     """Where the home has its memories, looked at now."""
     chosen, file = settings.values.memory, settings.home.path / "memory.db"
     return MemoryStorageInfo(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)
-
-
-def _role_budgets(settings: Settings, db: Database) -> RoleBudgets:
-    outbox = StoredOutbox(db)
-
-    def notify_owner(role: str, cap: str, now: datetime) -> None:
-        outbox.push(share_notice(role, cap, now.astimezone(settings.zone).date().isoformat()), now)
-
-    return RoleBudgets(db, settings.values.permissions(), notify_owner)
 
 
 def _view_truncation(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogLocation], Message]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -180,7 +179,6 @@ def _compaction_deps(
         summariser,
         policy,
         BreakerLimits(values.breaker_failures, timedelta(minutes=values.breaker_minutes)),
-        lease_holder=uuid.uuid4().hex,
         lease_duration=timedelta(seconds=values.summary_seconds) + _LEASE_MARGIN,
         sync_journal=journal_sync(settings, stores),
         clock=clock,

@@ -239,7 +239,7 @@ class CompactionRun:
             committed = self._commit(compaction)
         finally:
             if not committed:
-                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._deps.clock())
+                self._conversation.abandon_compaction(started, "cut off, or overtaken")
         return True
 
     async def _merge(self, plan: CompactionPlan) -> bool:
@@ -263,7 +263,7 @@ class CompactionRun:
             committed = self._commit(replace(compaction, started_id=started))
         finally:
             if not committed:
-                self._conversation.abandon_compaction(started, "cut off, or overtaken", self._deps.clock())
+                self._conversation.abandon_compaction(started, "cut off, or overtaken")
         return False
 
     async def _material_of(self, pair: list[Checkpoint], plan: CompactionPlan) -> SummaryInput:
@@ -301,7 +301,6 @@ class CompactionRun:
             plan.prefix_rev,
             plan.trigger,
             ids,
-            self._deps.lease_holder,
             now + self._deps.lease_duration,
             now,
         )
@@ -341,7 +340,6 @@ class CompactionDeps:
     summariser: Summariser
     policy: CompactionPolicy
     breaker_limits: BreakerLimits
-    lease_holder: str  # names this process
     lease_duration: timedelta
     sync_journal: Callable[[datetime], None]  # writes what finished compactions leave for the journal
     clock: Callable[[], datetime]

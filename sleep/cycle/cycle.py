@@ -177,7 +177,7 @@ class SleepCycle:
                 await self._read_session(info, outcome, now, until=until)
                 # Once more, for a crash may have kept it from being noted.
                 seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
-                self._conversation.mark_extracted(info.key, info.generation, seq, now)
+                self._conversation.mark_extracted(info.key, info.generation, seq)
         return outcome.as_json()
 
     # ----------------------------------------------------------------------------------------------------------- phases
@@ -250,7 +250,7 @@ class SleepCycle:
         seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
         if seq and info.unextracted:
             # A crash came between the commit of the journal and the note that it was read.
-            self._conversation.mark_extracted(info.key, info.generation, seq, now)
+            self._conversation.mark_extracted(info.key, info.generation, seq)
         for _ in range(_BATCHES):
             if not await self._read_on(info, outcome, now, cycle):
                 return
@@ -283,7 +283,7 @@ class SleepCycle:
         if not found.entries:
             outcome.unlearned_count += count_unlearned_statements(batch)
             outcome.had_learnable |= bool(found.calls and self._extractor.extract_without_model(batch, ()).entries)
-        self._conversation.mark_extracted(info.key, info.generation, last, now)
+        self._conversation.mark_extracted(info.key, info.generation, last)
         outcome.report_progress()
         return True
 

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from assistant.core.messages import Usage
 from assistant.core.model_api import CallPurpose, ModelCall
 from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import render_notice
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger
@@ -59,7 +60,7 @@ def _measured(path: Path, size: int) -> dict[str, float]:
                 db.execute(_SUM_UP, (letters,))
         budget = {"daily_usd": 1e9, "monthly_usd": 1e9, "daily_tokens": 0, "monthly_tokens": 0}
         settings = BudgetSettings.model_validate({**budget, "background_share": 0.5, "runaway_calls": 5})
-        ledger = Ledger(db, settings, ZoneInfo("Europe/Oslo"))
+        ledger = Ledger(db, settings, ZoneInfo("Europe/Oslo"), render_notice)
         told = {f"reserve and settle ({kind})": _median(lambda n, kind=kind: _call(ledger, kind, n)) for kind in _KINDS}
         return {**told, "how the budget stands": _median(lambda n: ledger.budget_status(_NOW))}
     finally:

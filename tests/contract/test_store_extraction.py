@@ -1,4 +1,4 @@
-"""Nothing leaves a view unread: what the journal has not read is queued by the commit itself, and read from the log."""
+"""Nothing leaves a view unread: what the journal has not read of it waits, and is read from the log."""
 
 from __future__ import annotations
 
@@ -23,13 +23,6 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     home.close()
 
 
-def queue(home: StoreHome, session: str = "main") -> list[tuple[int, int, str]]:
-    rows = home.db.rows(
-        "SELECT from_seq, to_seq, state FROM extraction_queue WHERE session = ? ORDER BY id", (session,)
-    )
-    return [tuple(row) for row in rows]
-
-
 def unextracted(home: StoreHome, session: str = "main") -> int:
     return next(info.unextracted for info in home.conversation.list_sessions() if info.key == session)
 
@@ -38,7 +31,7 @@ def read(home: StoreHome, seq: int = 0, limit: int = 200) -> list[str]:
     return [record.content for record in UnreadMessages(home.db, home.log).read_after("main", 1, seq, limit=limit)]
 
 
-# ------------------------------------------------------------------------------------------------------------- queued
+# ------------------------------------------------------------------------------------------------------------ waiting
 
 
 def _compacted(home: StoreHome) -> None:
@@ -46,7 +39,7 @@ def _compacted(home: StoreHome) -> None:
 
 
 def _begun(home: StoreHome) -> None:
-    started = home.conversation.begin_compaction("main", 0, "nap", (1, 6), "a", NOW + timedelta(minutes=1), NOW)
+    started = home.conversation.begin_compaction("main", 0, "nap", (1, 6), NOW + timedelta(minutes=1), NOW)
     home.conversation.commit_compaction(
         replace(plan_compaction(home, 0, 5, summary_message()), started_id=started), NOW
     )
@@ -92,16 +85,14 @@ PATHS: list[Callable[[StoreHome], None]] = [
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_f28_whatever_covers_messages_queues_them_once(home: StoreHome, path: Callable[[StoreHome], None]) -> None:
+def test_f28_whatever_covers_messages_has_them_wait(home: StoreHome, path: Callable[[StoreHome], None]) -> None:
     home.chat(4)
     path(home)
-    waiting = [seq for first, last, _ in queue(home) for seq in range(first, last + 1)]
-    assert waiting == [1, 2, 3, 4, 5, 6]
     assert unextracted(home) == 6
     assert home.conversation.checkpoints("main")[-1].state == "live"
 
 
-def test_f28_a_lost_database_made_again_queues_what_it_refers_to(tmp_path: Path) -> None:
+def test_f28_in_a_lost_database_made_again_waits_what_it_refers_to(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "long").open()
     home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW)
     home.close()
@@ -112,46 +103,33 @@ def test_f28_a_lost_database_made_again_queues_what_it_refers_to(tmp_path: Path)
     home.close()
 
 
-def test_f28_what_the_journal_has_read_is_not_queued_again(home: StoreHome) -> None:
+def test_f28_what_the_journal_has_read_does_not_wait_again(home: StoreHome) -> None:
     home.chat(4)
-    home.conversation.mark_extracted("main", 1, 4, NOW)
+    home.conversation.mark_extracted("main", 1, 4)
     home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
-    assert queue(home) == [(5, 6, "waiting")]
-    home.conversation.mark_extracted("main", 1, 8, NOW)
+    assert unextracted(home) == 2
+    home.conversation.mark_extracted("main", 1, 8)
     home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message()), NOW)
-    assert queue(home) == [(5, 6, "done")]
     assert unextracted(home) == 0
 
 
-def test_f28_a_commit_that_is_refused_queues_nothing(home: StoreHome) -> None:
+def test_f28_a_commit_that_is_refused_has_nothing_wait(home: StoreHome) -> None:
     home.chat(4)
     with home.db.write() as db:
         db.execute("DELETE FROM conversation_history WHERE message_id = 8")
     with pytest.raises(Exception, match="refused"):
         home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
-    assert queue(home) == []
+    assert unextracted(home) == 0
     home.repair()
 
 
 def test_masks_and_merges_have_nothing_new_to_read(home: StoreHome) -> None:
     home.chat(4)
     done = [home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message()), NOW) for _ in range(2)]
-    before = queue(home)
+    assert unextracted(home) == 4
     home.conversation.commit_compaction(plan_masking(home, 0, 1), NOW)
     home.conversation.commit_compaction(plan_merge(home, done, summary_message("merged")), NOW)
-    assert queue(home) == before == [(1, 2, "waiting"), (3, 4, "waiting")]
-
-
-def test_f28_what_no_one_would_read_is_found_and_queued(home: StoreHome) -> None:
-    home.chat(4)
-    home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
-    home.conversation.mark_extracted("main", 1, 2, NOW)
-    with home.db.write() as db:
-        db.execute("DELETE FROM extraction_queue")
-    (problem,) = home.verify().problems
-    assert "between seq 3 and 6" in problem.text and problem.repairable
-    assert home.repair().ok
-    assert queue(home) == [(3, 6, "waiting")]
+    assert unextracted(home) == 4
 
 
 # --------------------------------------------------------------------------------------------------------------- read
@@ -161,22 +139,22 @@ def test_reading_only_goes_forward(home: StoreHome) -> None:
     home.chat(4)
     home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message()), NOW)
     home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
-    home.conversation.mark_extracted("main", 1, 3, NOW)
-    assert (queue(home), unextracted(home)) == ([(1, 2, "done"), (3, 6, "waiting")], 3)
-    home.conversation.mark_extracted("main", 1, 1, NOW)
+    home.conversation.mark_extracted("main", 1, 3)
     assert unextracted(home) == 3
-    home.conversation.mark_extracted("main", 1, 6, NOW)
-    assert (queue(home), unextracted(home)) == ([(1, 2, "done"), (3, 6, "done")], 0)
+    home.conversation.mark_extracted("main", 1, 1)
+    assert unextracted(home) == 3
+    home.conversation.mark_extracted("main", 1, 6)
+    assert unextracted(home) == 0
 
 
 def test_nobody_can_have_read_what_was_not_said(home: StoreHome) -> None:
     home.chat(2)
-    home.conversation.mark_extracted("main", 1, 500, NOW)
+    home.conversation.mark_extracted("main", 1, 500)
     home.chat(3)
     home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
-    assert queue(home) == [(5, 6, "waiting")]
-    home.conversation.mark_extracted("main", 2, 9, NOW)
-    home.conversation.mark_extracted("nowhere", 1, 9, NOW)
+    assert unextracted(home) == 2
+    home.conversation.mark_extracted("main", 2, 9)
+    home.conversation.mark_extracted("nowhere", 1, 9)
     assert unextracted(home) == 2
 
 
@@ -186,9 +164,9 @@ def test_what_has_no_message_left_to_read_waits_no_longer(home: StoreHome) -> No
     home.conversation.annotate("main", "edit", [1], "edited", NOW)
     home.chat(1)
     home.conversation.commit_compaction(plan_compaction(home, 0, 4, summary_message()), NOW)
-    assert queue(home) == [(1, 5, "waiting")]
-    home.conversation.mark_extracted("main", 1, UnreadMessages(home.db, home.log).read_after("main", 1, 0)[3].seq, NOW)
-    assert queue(home) == [(1, 5, "done")]
+    assert unextracted(home) == 4
+    home.conversation.mark_extracted("main", 1, UnreadMessages(home.db, home.log).read_after("main", 1, 0)[3].seq)
+    assert unextracted(home) == 0
 
 
 def test_the_log_is_read_in_order_from_a_cursor(home: StoreHome) -> None:

@@ -26,12 +26,12 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
     home.close()
 
 
-def begin(home: StoreHome, holder: str = "a", now: datetime = NOW, session: str = "main") -> int | None:
+def begin(home: StoreHome, now: datetime = NOW, session: str = "main") -> int | None:
     rev = home.conversation.load_view(session).prefix_rev
     until = now + timedelta(minutes=5)
     ids = plan_compaction(home, 0, 3, session=session)
     named = (ids.from_message_id, ids.to_message_id)
-    return home.conversation.begin_compaction(session, rev, "nap", named, holder, until, now)
+    return home.conversation.begin_compaction(session, rev, "nap", named, until, now)
 
 
 def only(home: StoreHome) -> Checkpoint:
@@ -44,7 +44,7 @@ def states(home: StoreHome) -> list[CheckpointState]:
 
 
 def leases(home: StoreHome) -> int:
-    return len(home.db.rows("SELECT 1 FROM sessions WHERE lease_holder IS NOT NULL OR lease_until IS NOT NULL"))
+    return len(home.db.rows("SELECT 1 FROM checkpoints WHERE state = 'started' AND lease_until IS NOT NULL"))
 
 
 def test_a_compaction_is_noted_before_its_slow_part_and_committed_under_the_same_number(home: StoreHome) -> None:
@@ -62,16 +62,16 @@ def test_a_compaction_is_noted_before_its_slow_part_and_committed_under_the_same
 def test_f14_a_second_compaction_of_a_session_is_refused_and_of_another_is_not(home: StoreHome) -> None:
     home.chat(2, "peer:x")
     assert begin(home) is not None
-    assert begin(home, "b") is None
     assert begin(home) is None
-    assert begin(home, "b", session="peer:x") is not None
+    assert begin(home) is None
+    assert begin(home, session="peer:x") is not None
     assert states(home) == ["started"]
 
 
 def test_f14_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(home: StoreHome) -> None:
     slow = begin(home)
     later = UNTIL + timedelta(seconds=1)
-    quick = begin(home, "b", later)
+    quick = begin(home, later)
     assert quick is not None
     assert states(home) == ["failed", "started"]
     assert "ran out" in home.conversation.checkpoints("main")[0].note
@@ -79,8 +79,8 @@ def test_f14_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(ho
         home.conversation.commit_compaction(
             replace(plan_compaction(home, 0, 3, summary_message("slow")), started_id=slow), later
         )
-    home.conversation.abandon_compaction(slow or 0, "too late", later)
-    assert begin(home, "c", later) is None
+    home.conversation.abandon_compaction(slow or 0, "too late")
+    assert begin(home, later) is None
     home.conversation.commit_compaction(
         replace(plan_compaction(home, 0, 3, summary_message("quick")), started_id=quick), later
     )
@@ -107,7 +107,7 @@ def test_what_changed_before_the_commit_makes_it_stale(home: StoreHome) -> None:
     home.conversation.hide_messages("main", [7, 8], NOW)
     with pytest.raises(StaleView):
         home.conversation.commit_compaction(planned, NOW)
-    home.conversation.abandon_compaction(planned.started_id or 0, "the view changed", NOW)
+    home.conversation.abandon_compaction(planned.started_id or 0, "the view changed")
     assert only(home).note == "the view changed"
 
 
@@ -118,7 +118,7 @@ def test_one_without_a_lease_goes_first_and_the_one_begun_before_it_fails(home: 
     planned = replace(plan_compaction(home, 0, 1, summary_message("late")), started_id=started)
     with pytest.raises(StaleView):
         home.conversation.commit_compaction(planned, NOW)
-    home.conversation.abandon_compaction(started or 0, "overtaken", NOW)
+    home.conversation.abandon_compaction(started or 0, "overtaken")
     assert states(home) == ["failed", "live"]
 
 
@@ -129,15 +129,15 @@ def test_a_refused_commit_leaves_it_started_with_its_lease(home: StoreHome) -> N
             replace(plan_compaction(home, 2, 3, summary_message()), started_id=started), NOW
         )
     assert (states(home), leases(home)) == (["started"], 1)
-    home.conversation.abandon_compaction(started or 0, "refused", NOW)
+    home.conversation.abandon_compaction(started or 0, "refused")
     assert leases(home) == 0
 
 
 def test_one_that_was_given_up_frees_the_session(home: StoreHome) -> None:
     started = begin(home) or 0
-    home.conversation.abandon_compaction(started, "the model refused", NOW)
+    home.conversation.abandon_compaction(started, "the model refused")
     assert (only(home).state, only(home).note, leases(home)) == ("failed", "the model refused", 0)
-    home.conversation.abandon_compaction(started, "again", NOW)
+    home.conversation.abandon_compaction(started, "again")
     assert only(home).note == "the model refused"
     assert begin(home) is not None
     assert [one.num for one in home.conversation.checkpoints("main")] == [1, 2]
@@ -148,7 +148,7 @@ def test_giving_up_what_was_committed_changes_nothing(home: StoreHome) -> None:
     home.conversation.commit_compaction(
         replace(plan_compaction(home, 0, 3, summary_message()), started_id=started), NOW
     )
-    home.conversation.abandon_compaction(started or 0, "late", NOW)
+    home.conversation.abandon_compaction(started or 0, "late")
     assert (only(home).state, only(home).note) == ("live", "")
 
 
@@ -156,10 +156,10 @@ def test_nothing_is_begun_on_an_old_revision_or_over_strangers(home: StoreHome) 
     home.say("hi", "ho", "peer:x")
     for ids, wrong in (((1, 10), CorruptStore), ((3, 1), CorruptStore), ((1, 99), CorruptStore)):
         with pytest.raises(wrong):
-            home.conversation.begin_compaction("main", 0, "nap", ids, "a", UNTIL, NOW)
+            home.conversation.begin_compaction("main", 0, "nap", ids, UNTIL, NOW)
     home.conversation.hide_messages("main", [7, 8], NOW)
     with pytest.raises(StaleView):
-        home.conversation.begin_compaction("main", 0, "nap", (1, 4), "a", UNTIL, NOW)
+        home.conversation.begin_compaction("main", 0, "nap", (1, 4), UNTIL, NOW)
     assert states(home) == []
 
 
@@ -170,7 +170,7 @@ def test_f15_what_an_earlier_process_left_started_has_failed_after_a_start(home:
     assert (states(home), leases(home)) == (["failed"], 0)
     assert "cut off" in only(home).note
     assert home.conversation.load_view("main") == before
-    assert begin(home, "b") is not None
+    assert begin(home) is not None
 
 
 def test_a_process_that_looks_again_keeps_what_it_has_begun_itself(home: StoreHome) -> None:
@@ -183,17 +183,3 @@ def test_a_process_that_looks_again_keeps_what_it_has_begun_itself(home: StoreHo
         ).state
         == "live"
     )
-
-
-@pytest.mark.parametrize("through", ["repair", "start"])
-def test_a_lease_without_a_compaction_is_found_and_given_back(home: StoreHome, through: str) -> None:
-    with home.db.write() as db:
-        db.execute("UPDATE sessions SET lease_holder = 'x', lease_until = '2030' WHERE key = 'main'")
-    (problem,) = home.verify().problems
-    assert (problem.kind, problem.repairable) == ("compaction", True)
-    assert begin(home) is None
-    if through == "repair":
-        assert home.repair().ok
-    else:
-        home.conversation.recover_after_crash(NOW)
-    assert begin(home) is not None

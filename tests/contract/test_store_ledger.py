@@ -16,9 +16,10 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall, Reservation
 from assistant.core.people import Permissions, RoleGrant
 from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import render_notice
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
-from assistant.store.script.ledger import Ledger, RoleBudgets
+from assistant.store.script.ledger import Ledger
 from tests.support.store_home import NOW, memory_backed_directory
 
 OSLO = ZoneInfo("Europe/Oslo")
@@ -47,7 +48,7 @@ def call(usd: float | None = 1.0, tokens: int = 100, **changes: object) -> Model
 
 
 def test_a_reservation_counts_until_it_is_settled(db: Database) -> None:
-    ledger = Ledger(db, budget(daily=2.5), OSLO)
+    ledger = Ledger(db, budget(daily=2.5), OSLO, render_notice)
     first = ledger.reserve(call(), NOW)
     ledger.reserve(call(), NOW)
     with pytest.raises(BudgetExceeded, match=r"daily budget.*\$2\.00 of \$2\.50.*\$1\.00.*budget\.daily_usd.*next day"):
@@ -57,7 +58,7 @@ def test_a_reservation_counts_until_it_is_settled(db: Database) -> None:
 
 
 def test_a_refused_call_writes_nothing(db: Database) -> None:
-    ledger = Ledger(db, budget(daily=0.5), OSLO)
+    ledger = Ledger(db, budget(daily=0.5), OSLO, render_notice)
     with pytest.raises(BudgetExceeded):
         ledger.reserve(call(), NOW)
     assert ledger.total_spent(NOW - timedelta(days=1), NOW + timedelta(days=1)).calls == 0
@@ -65,13 +66,13 @@ def test_a_refused_call_writes_nothing(db: Database) -> None:
 
 
 def test_a_reservation_whose_end_a_crash_hid_counts_for_good(db: Database) -> None:
-    Ledger(db, budget(daily=1.5), OSLO).reserve(call(), NOW)
+    Ledger(db, budget(daily=1.5), OSLO, render_notice).reserve(call(), NOW)
     with pytest.raises(BudgetExceeded):
-        Ledger(db, budget(daily=1.5), OSLO).reserve(call(), NOW)
+        Ledger(db, budget(daily=1.5), OSLO, render_notice).reserve(call(), NOW)
 
 
 def test_days_and_months_are_those_of_the_home(db: Database) -> None:
-    ledger = Ledger(db, budget(daily=1, monthly=2), OSLO)
+    ledger = Ledger(db, budget(daily=1, monthly=2), OSLO, render_notice)
     late = datetime(2026, 11, 20, 22, 59, tzinfo=UTC)
     ledger.reserve(call(), late)
     with pytest.raises(BudgetExceeded, match="daily"):
@@ -83,7 +84,7 @@ def test_days_and_months_are_those_of_the_home(db: Database) -> None:
 
 
 def test_settling_after_midnight_settles_the_day_of_the_call(db: Database) -> None:
-    ledger = Ledger(db, budget(daily=1), OSLO)
+    ledger = Ledger(db, budget(daily=1), OSLO, render_notice)
     reservation = ledger.reserve(call(), datetime(2026, 11, 20, 22, 59, tzinfo=UTC))
     ledger.settle_reservation(reservation, Usage(1, 1, cost_usd=0.25), datetime(2026, 11, 20, 23, 1, tzinfo=UTC))
     totals = {row["period"]: row["usd"] for row in db.rows("SELECT period, usd FROM usage_totals")}
@@ -91,7 +92,7 @@ def test_settling_after_midnight_settles_the_day_of_the_call(db: Database) -> No
 
 
 def test_settling_twice_settles_once(db: Database) -> None:
-    ledger = Ledger(db, budget(daily=5), OSLO)
+    ledger = Ledger(db, budget(daily=5), OSLO, render_notice)
     reservation = ledger.reserve(call(), NOW)
     for cost in (0.5, 0.9):
         ledger.settle_reservation(reservation, Usage(10, 10, cost_usd=cost), NOW)
@@ -99,7 +100,7 @@ def test_settling_twice_settles_once(db: Database) -> None:
 
 
 def test_what_failed_before_it_was_billed_costs_nothing(db: Database) -> None:
-    ledger = Ledger(db, budget(daily=1, daily_tokens=100), OSLO)
+    ledger = Ledger(db, budget(daily=1, daily_tokens=100), OSLO, render_notice)
     for usd in (1.0, None):
         ledger.settle_reservation(ledger.reserve(call(usd), NOW), Usage(), NOW)
         ledger.settle_reservation(ledger.reserve(call(usd), NOW), Usage(), NOW)
@@ -108,7 +109,7 @@ def test_what_failed_before_it_was_billed_costs_nothing(db: Database) -> None:
 
 
 def test_where_no_price_is_known_tokens_are_capped(db: Database) -> None:
-    ledger = Ledger(db, budget(daily=0.01, daily_tokens=250), OSLO)
+    ledger = Ledger(db, budget(daily=0.01, daily_tokens=250), OSLO, render_notice)
     ledger.reserve(call(None), NOW)
     ledger.settle_reservation(ledger.reserve(call(None), NOW), Usage(60, 40), NOW)
     with pytest.raises(BudgetExceeded, match=r"200 tokens of 250.*100 tokens.*budget\.daily_tokens"):
@@ -117,14 +118,14 @@ def test_where_no_price_is_known_tokens_are_capped(db: Database) -> None:
 
 
 def test_without_caps_nothing_is_refused(db: Database) -> None:
-    ledger = Ledger(db, budget(), OSLO)
+    ledger = Ledger(db, budget(), OSLO, render_notice)
     for usd in (1e6, None, 1e6):
         ledger.reserve(call(usd, tokens=10**9), NOW)
     assert ledger.total_spent(NOW, NOW + timedelta(seconds=1)).calls == 3
 
 
 def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Database) -> None:
-    ledger = Ledger(db, budget(daily=1), OSLO)
+    ledger = Ledger(db, budget(daily=1), OSLO, render_notice)
     ledger.settle_reservation(ledger.reserve(call(), NOW), Usage(1, 1, cost_usd=3.0), NOW)
     ledger.reserve(call(0.0), NOW)
     with pytest.raises(BudgetExceeded):
@@ -133,7 +134,7 @@ def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Datab
 
 def test_sums_by_day_model_kind_and_session(db: Database) -> None:
     everybody = Permissions({"guest": RoleGrant(frozenset(), frozenset(), False, 1.0)})
-    ledger = Ledger(db, budget(), OSLO, RoleBudgets(db, everybody))
+    ledger = Ledger(db, budget(), OSLO, render_notice, everybody)
     made = [
         (ModelCall("chat", "anthropic", "big", 10, 0, 1.0, "main"), NOW),
         (ModelCall("summary", "anthropic", "small", 10, 0, 1.0, "main"), NOW + timedelta(hours=13)),
@@ -165,7 +166,7 @@ def test_sums_by_day_model_kind_and_session(db: Database) -> None:
 def test_i9_the_worst_case_never_passes_a_cap(steps: list[tuple[bool, float, float, int]]) -> None:
     with memory_backed_directory() as directory:
         db = Database.open(directory / "script.db", script_migrations, NOW)
-        ledger = Ledger(db, budget(daily=5, monthly=12), OSLO)
+        ledger = Ledger(db, budget(daily=5, monthly=12), OSLO, render_notice)
         open_ones: list[tuple[Reservation, datetime]] = []
         for reserve, usd, share, hours in steps:
             at = NOW + timedelta(hours=hours)

@@ -19,6 +19,7 @@ from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelCall
 from assistant.core.records import TokenCalibration
 from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import render_notice
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.requests import UserRequests
@@ -67,6 +68,7 @@ def test_a_turn_reads_no_table_from_end_to_end(home: StoreHome) -> None:
             daily_usd=5.0, monthly_usd=50.0, daily_tokens=0, monthly_tokens=0, background_share=0.5, runaway_calls=5
         ),
         ZoneInfo("UTC"),
+        render_notice,
     )
     statements = traced(home)
     turn = home.begin_turn("look")
@@ -108,7 +110,7 @@ def test_compactions_and_what_belongs_to_them_read_no_table_from_end_to_end(home
     home.conversation.commit_compaction(plan_merge(home, [first, second], summary_message()), NOW)
     home.conversation.commit_compaction(plan_masking(home, 0, 1), NOW)
     home.conversation.undo_compaction(home.conversation.plan_uncompact("main", second.id), "main", NOW)
-    home.conversation.mark_extracted("main", 1, reader.read_after("main", 1, 0, limit=3)[-1].seq, NOW)
+    home.conversation.mark_extracted("main", 1, reader.read_after("main", 1, 0, limit=3)[-1].seq)
     home.conversation.checkpoints("main")
     requests.list_open("main")
     requests.list_requests("owner")
@@ -127,7 +129,7 @@ def compacted(home: StoreHome) -> Checkpoint:
     planned = plan_compaction(home, 0, 3, summary_message())
     named = (planned.from_message_id, planned.to_message_id)
     until = NOW + timedelta(minutes=5)
-    started = home.conversation.begin_compaction("main", planned.prefix_rev, "nap", named, "a", until, NOW)
+    started = home.conversation.begin_compaction("main", planned.prefix_rev, "nap", named, until, NOW)
     return home.conversation.commit_compaction(replace(planned, started_id=started), NOW)
 
 
@@ -201,7 +203,7 @@ def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome
         home.chat(2)
         with counted_steps(home) as counted:
             done = compacted(home)
-            home.conversation.mark_extracted("main", 1, 1 << 40, NOW)
+            home.conversation.mark_extracted("main", 1, 1 << 40)
         live = [one for one in home.conversation.checkpoints("main") if one.state == "live"]
         if len(live) > 4:
             oldest = sorted(live, key=lambda one: one.from_message_id)[:2]

@@ -14,14 +14,14 @@ from assistant.core.errors import BudgetExceeded
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall
 from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import render_notice
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
-from assistant.store.script.ledger import Ledger, RoleBudgets
+from assistant.store.script.ledger import Ledger
 from tests.support.in_memory import grant_others
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 ANN, IVO, ROOM = "peer:a:ann", "peer:a:ivo", "room:a:club"
-Told = list[tuple[str, str]]
 
 
 @pytest.fixture
@@ -31,16 +31,13 @@ def db(tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-def ledger_of(db: Database, share: float, told: Told | None = None, **caps: float) -> Ledger:
+def ledger_of(db: Database, share: float, **caps: float) -> Ledger:
     wanted = {"daily_usd": 0.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0, **caps}
     wanted |= {"background_share": 1.0, "runaway_calls": 5}
 
-    def tell(role: str, cap: str, now: datetime) -> None:
-        if told is not None:
-            told.append((role, cap))
-
-    shares = RoleBudgets(db, grant_others(share=share), tell)
-    return Ledger(db, BudgetSettings.model_validate(wanted), ZoneInfo("Europe/Oslo"), shares)
+    return Ledger(
+        db, BudgetSettings.model_validate(wanted), ZoneInfo("Europe/Oslo"), render_notice, grant_others(share=share)
+    )
 
 
 def call(session: str | None, usd: float | None = 1.0, tokens: int = 100) -> ModelCall:
@@ -48,14 +45,14 @@ def call(session: str | None, usd: float | None = 1.0, tokens: int = 100) -> Mod
 
 
 def test_all_guests_together_pass_no_share_and_the_owner_goes_on(db: Database) -> None:
-    told: Told = []
-    ledger = ledger_of(db, 0.3, told, daily_usd=10.0)
+    ledger = ledger_of(db, 0.3, daily_usd=10.0)
     ledger.reserve(call(ANN, 2.0), NOW)
     ledger.reserve(call(IVO, 1.0), NOW)
     with pytest.raises(BudgetExceeded, match="The part of the daily budget that guests may use is used up") as refused:
         ledger.reserve(call(ANN, 0.01), NOW)
     assert not any(digit in str(refused.value) for digit in "0123456789$")
-    assert told == [("guest", "daily")]
+    notices = [row["key"] for row in db.rows("SELECT key FROM outbox")]
+    assert notices == ["budget:share:guest:daily:2026-11-20"]
     ledger.reserve(call(ROOM, 3.0), NOW)
     ledger.reserve(call("main", 4.0), NOW)
     ledger.reserve(call(None, 0.0), NOW)

@@ -101,20 +101,19 @@ def test_what_was_accepted_before_is_answered_in_the_next_generation(home: Store
 
 
 def test_what_the_journal_has_not_read_waits_to_be_read(home: StoreHome) -> None:
-    home.conversation.mark_extracted("main", 1, 2, NOW)
+    home.conversation.mark_extracted("main", 1, 2)
     end(home)
     (info,) = home.conversation.list_unread_generations()
     assert (info.key, info.generation, info.unextracted) == ("main", 1, 4)
     assert [one.seq for one in UnreadMessages(home.db, home.log).read_after("main", 1, 2)] == [3, 4, 5, 6]
-    home.conversation.mark_extracted("main", 1, 6, NOW)
+    home.conversation.mark_extracted("main", 1, 6)
     assert home.conversation.list_unread_generations() == []
 
 
-def test_what_was_read_is_not_queued_again(home: StoreHome) -> None:
-    home.conversation.mark_extracted("main", 1, 6, NOW)
+def test_what_was_read_does_not_wait(home: StoreHome) -> None:
+    home.conversation.mark_extracted("main", 1, 6)
     end(home)
     assert home.conversation.list_unread_generations() == []
-    assert home.db.rows("SELECT * FROM extraction_queue WHERE state = 'waiting'") == []
 
 
 @pytest.mark.parametrize("resumes", [None, 1])

@@ -17,9 +17,10 @@ from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked, StoreE
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelCall
 from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import render_notice
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
-from assistant.store.script.ledger import Ledger, RoleBudgets
+from assistant.store.script.ledger import Ledger
 from assistant.store.script.outbox import StoredOutbox
 from tests.support.in_memory import grant_others
 
@@ -41,7 +42,7 @@ def budget(**changed: Any) -> BudgetSettings:
 
 
 def ledger_of(db: Database, **changed: Any) -> Ledger:
-    return Ledger(db, budget(**changed), OSLO, RoleBudgets(db, grant_others(share=0.2)))
+    return Ledger(db, budget(**changed), OSLO, render_notice, grant_others(share=0.2))
 
 
 def call(
@@ -120,7 +121,7 @@ def test_what_a_guests_day_teaches_counts_against_both_parts_and_names_no_sums(d
     with pytest.raises(BudgetExceeded) as refused:
         ledger.reserve(call("extraction", 0.1, "peer:a:ann"), NOW)
     assert not any(digit in str(refused.value) for digit in "0123456789$")
-    assert ledger.role_budgets.read_used("guest", "2026-11-20").usd == 1.0
+    assert db.value("SELECT usd FROM usage_by_role WHERE role = 'guest' AND period = '2026-11-20'") == 1.0
 
 
 # -------------------------------------------------------------------------------------------------------------- notices

@@ -75,16 +75,15 @@ def stored(home: Path) -> dict[str, Any]:
         ],
         "sessions": rows(
             script,
-            "SELECT key, generation, scope, view_messages, view_images, lease_holder FROM sessions"
-            " ORDER BY key, generation",
+            "SELECT key, generation, scope, view_messages, view_images FROM sessions ORDER BY key, generation",
         ),
         "checkpoints": rows(
             script,
             "SELECT session_id, checkpoint_num, messages_compressed, from_seq, to_seq, trigger, tier, state"
             " FROM checkpoints ORDER BY session_id, checkpoint_num",
         ),
-        "waiting to be read": rows(
-            script, "SELECT session, from_seq, to_seq, state FROM extraction_queue ORDER BY session, from_seq"
+        "read by the journal": rows(
+            script, "SELECT key, generation, extracted_seq FROM sessions ORDER BY key, generation"
         ),
         "requests": rows(script, "SELECT session, state, task, closed_by FROM requests ORDER BY message_id"),
         "index": rows(

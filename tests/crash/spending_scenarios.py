@@ -12,6 +12,7 @@ from assistant.core.errors import BudgetExceeded
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall
 from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import render_notice
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger
@@ -33,7 +34,7 @@ def _call(ledger: Ledger, usd: float, same: str = "") -> None:
 def _ledger(path: Path) -> Iterator[Ledger]:
     db = Database.open(path / "script.db", script_migrations, _NOW)
     try:
-        yield Ledger(db, _BUDGET, ZoneInfo("UTC"))
+        yield Ledger(db, _BUDGET, ZoneInfo("UTC"), render_notice)
     finally:
         db.close()
 

@@ -190,7 +190,7 @@ class CompactionMachine(RuleBasedStateMachine):
         if live_messages(self.home, key):
             begun = self._begun(plan_compaction(self.home, 0, 0, session=key))
             if begun is not None and number % 3 == 0:
-                self.home.conversation.abandon_compaction(begun, "given up", NOW)
+                self.home.conversation.abandon_compaction(begun, "given up")
                 del self.started[key]
 
     @precondition(lambda self: any(known.before for known in self.sessions.values()))
@@ -238,7 +238,7 @@ class CompactionMachine(RuleBasedStateMachine):
     def read_for_the_journal(self, number: int) -> None:
         key = self._one_of(number)
         said = sorted(self._said(key).values())
-        self.home.conversation.mark_extracted(key, 1, said[number % len(said)], NOW)
+        self.home.conversation.mark_extracted(key, 1, said[number % len(said)])
 
     @rule()
     def idle(self) -> None:
@@ -314,7 +314,7 @@ class CompactionMachine(RuleBasedStateMachine):
         """None where one was begun before and was not given up."""
         ids = (planned.from_message_id, planned.to_message_id)
         rev, until = planned.prefix_rev, NOW + timedelta(minutes=5)
-        begun = self.home.conversation.begin_compaction(planned.session, rev, "nap", ids, "x", until, NOW)
+        begun = self.home.conversation.begin_compaction(planned.session, rev, "nap", ids, until, NOW)
         assert (begun is None) == (planned.session in self.started)
         if begun is not None:
             self.started[planned.session] = begun

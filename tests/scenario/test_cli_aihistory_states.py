@@ -20,9 +20,9 @@ def of_every_state(path: Path) -> Path:
     first = compact_view(stores, 4, "A gate.", at=days_later(1))
     view = talk.load_view("main")
     ids = (view.messages[1].id or 0, view.messages[2].id or 0)
-    tried = talk.begin_compaction("main", view.prefix_rev, "nap", ids, "here", days_later(3), days_later(2))
+    tried = talk.begin_compaction("main", view.prefix_rev, "nap", ids, days_later(3), days_later(2))
     assert tried is not None
-    talk.abandon_compaction(tried, "the model refused", days_later(2))
+    talk.abandon_compaction(tried, "the model refused")
     long = view.messages[1]
     shorter = long.with_content("[...]", archived=True)
     talk.commit_compaction(
@@ -37,7 +37,7 @@ def of_every_state(path: Path) -> Path:
     compact_view(stores, 2, "A gate and questions.", at=days_later(6), absorbs=(first.id,))
     view = talk.load_view("main")
     tail = [m.id for m in view.messages if m.id is not None]
-    talk.begin_compaction("main", view.prefix_rev, "command", (tail[0], tail[-1]), "here", days_later(8), days_later(7))
+    talk.begin_compaction("main", view.prefix_rev, "command", (tail[0], tail[-1]), days_later(8), days_later(7))
     stores.close()
     return path
 

@@ -78,7 +78,6 @@ def make_context_window(
         summariser,
         policy,
         BreakerLimits(3, timedelta(minutes=30)),
-        lease_holder="this process",
         lease_duration=timedelta(minutes=1),
         sync_journal=settle,
         clock=clock,

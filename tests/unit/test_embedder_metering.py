@@ -16,6 +16,7 @@ from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.embedders import open_embedder
 from assistant.mem0.remote_embedders import EmbeddingMeter
 from assistant.settings.sections import BudgetSettings
+from assistant.spending.notices import render_notice
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger
@@ -40,7 +41,9 @@ def there() -> Iterator[EmbedderServer]:
 
 def ledger_of(db: Database, **changed: float) -> Ledger:
     wanted = {"daily_usd": 10.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0, "background_share": 0.5}
-    return Ledger(db, BudgetSettings.model_validate({**wanted, "runaway_calls": 3, **changed}), ZoneInfo("UTC"))
+    return Ledger(
+        db, BudgetSettings.model_validate({**wanted, "runaway_calls": 3, **changed}), ZoneInfo("UTC"), render_notice
+    )
 
 
 def embed(

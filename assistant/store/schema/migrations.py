@@ -35,6 +35,16 @@ def add_outbox_parts(db: Database) -> None:
     )
 
 
+@script_migrations(name="0011_started_is_the_lease")
+def drop_noted_twice(db: Database) -> None:
+    """What can be worked out is not noted a second time: a compaction's lease is its started checkpoint, and what waits
+    for the journal is what it has not read of checkpoints and ended conversations."""
+    db.execute("ALTER TABLE checkpoints ADD COLUMN lease_until TEXT")
+    for column in ("lease_holder", "lease_until"):
+        db.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
+    db.execute("DROP TABLE extraction_queue")
+
+
 character_migrations = Migrations("character")
 
 

@@ -1,16 +1,15 @@
-"""Checkpoints as rows, one a compaction from the moment it starts, the lease under which it runs, and what left a view
-before the journal had read it (F28).
+"""Checkpoints as rows, one a compaction from the moment it starts, with the lease under which it runs; and how far the
+journal has read.
 
 What always holds:
 - The live checkpoints of a generation have contiguous ranges of seq, from its first record on (I3).
 - Numbers of a session grow in the order in which its compactions were begun, and, for those that were committed, in
   the order of their commits.
-- Every message that a live checkpoint covers was read by the journal, or is in a waiting range. The ranges of a
-  generation that wait follow one another.
-- One compaction of a session at a time (F14), and none stays half done (F15): the lease and its `started`
-  checkpoint come and go together, in one transaction. Another compaction may take a lease that ran out; its
-  checkpoint replaces the earlier one, whose compaction is then refused. What an earlier process left started is
-  `failed` after a start.
+- What the journal has not read waits for it (F28): the messages after `sessions.extracted_seq` that a live checkpoint
+  covers, or that were said in an ended generation. Nothing else is noted of them, so that none can be passed over.
+- One compaction of a session at a time (F14), and none stays half done (F15): a `started` checkpoint is the lease,
+  until its time. Another compaction may replace one whose time is over, and the earlier one is then refused. What an
+  earlier process left started is `failed` after a start.
 
 Writing functions are called inside a transaction.
 """
@@ -27,8 +26,8 @@ from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
 from assistant.core.errors import CorruptStore, StaleView
 from assistant.store.database import Database
 from assistant.store.rows import class_row, dump_json
-from assistant.store.script.index import IS_READABLE, find_message_row
-from assistant.store.script.sessions import Session, update_session
+from assistant.store.script.index import find_message_row
+from assistant.store.script.sessions import Session
 from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, view_parameters
 
 BELONGS_IN_VIEW = "m.hidden_by IS NULL AND m.kind NOT IN ('undo', 'redaction')"
@@ -119,7 +118,14 @@ def count_uncovered(db: Database, session: Session, start: int, end: int | None 
     return int(count)
 
 
-def insert_checkpoint(db: Database, session: Session, covered: CoveredRange, trigger: str, now: datetime) -> int:
+def insert_checkpoint(
+    db: Database,
+    session: Session,
+    covered: CoveredRange,
+    trigger: str,
+    now: datetime,
+    lease_until: datetime | None = None,
+) -> int:
     """A checkpoint in state `started`: its id."""
     last = db.value("SELECT max(checkpoint_num) FROM checkpoints WHERE session_id = ?", (session.key,))
     return db.insert_row(
@@ -141,20 +147,19 @@ def insert_checkpoint(db: Database, session: Session, covered: CoveredRange, tri
         tier="",
         state="started",
         view_hash="",
+        lease_until=lease_until,
     )
 
 
 def finish_checkpoint(
     db: Database,
-    session: Session,
     checkpoint_id: int,
     compaction: Compaction,
     covered: CoveredRange,
     state: CheckpointState,
     now: datetime,
 ) -> None:
-    """What a started checkpoint says once its compaction is carried out. There is no other way to a live checkpoint,
-    so that whatever leaves a view has been read for the journal, or waits to be (F28)."""
+    """What a started checkpoint says once its compaction is carried out."""
     ratio = compaction.compressed_tokens / compaction.original_tokens if compaction.original_tokens else 1.0
     update_checkpoint(
         db,
@@ -177,8 +182,6 @@ def finish_checkpoint(
         absorbs=dump_json(list(compaction.absorbed_ids)),
     )
     set_checkpoint_state(db, compaction.absorbed_ids, "absorbed")
-    if state == "live":
-        queue_extraction(db, session, covered.seqs, compaction.trigger, now)
 
 
 def update_checkpoint(db: Database, checkpoint_id: int, **columns: Any) -> None:
@@ -191,6 +194,7 @@ def set_checkpoint_state(db: Database, checkpoint_ids: Sequence[int], state: Che
 
 
 def fail_checkpoint(db: Database, checkpoint_id: int, note: str) -> None:
+    """Nothing where the checkpoint is not a started one."""
     db.update_rows("checkpoints", {"id": checkpoint_id, "state": "started"}, state="failed", note=note)
 
 
@@ -212,28 +216,26 @@ _PROCESS_ENDED = "cut off: the process that had begun it ended"
 
 
 def begin_lease(
-    db: Database, session: Session, trigger: str, ids: tuple[int, int], holder: str, until: datetime, now: datetime
+    db: Database, session: Session, trigger: str, ids: tuple[int, int], until: datetime, now: datetime
 ) -> int | None:
-    """Inside a transaction: the lease until `until` and a started checkpoint, whose id is returned; None where the
-    session has a lease that has not run out."""
-    lease = db.value(
-        "SELECT 1 FROM sessions WHERE key = ? AND generation = ? AND lease_until > ?", (*session.row_key, now)
+    """A started checkpoint with the lease until `until`: its id; None where another one has a lease that has not run
+    out."""
+    started = db.rows(
+        "SELECT id, generation = ? AND lease_until > ? AS has_lease FROM checkpoints INDEXED BY checkpoints_started"
+        " WHERE state = 'started' AND session_id = ?",
+        (session.generation, now, session.key),
     )
-    if lease is not None:
+    if any(row["has_lease"] for row in started):
         return None
     covered = range_of_messages(db, session, ids)
-    for row in db.rows(
-        "SELECT id FROM checkpoints INDEXED BY checkpoints_started WHERE state = 'started' AND session_id = ?",
-        (session.key,),
-    ):
+    for row in started:
         fail_checkpoint(db, row["id"], _LEASE_RAN_OUT)
-    update_session(db, session, lease_holder=holder, lease_until=until)
-    return insert_checkpoint(db, session, covered, trigger, now)
+    return insert_checkpoint(db, session, covered, trigger, now, until)
 
 
 def redeem_lease(db: Database, session: Session, compaction: Compaction, covered: CoveredRange, now: datetime) -> int:
-    """Inside a transaction: the checkpoint that the compaction was begun with, its lease given back; a new one where it
-    was begun without. Raises `StaleView` where another compaction has taken its place, or came before it."""
+    """The checkpoint that the compaction was begun with; a new one where it was begun without. Raises `StaleView` where
+    another compaction has taken its place, or came before it."""
     if compaction.started_id is None:
         return insert_checkpoint(db, session, covered, compaction.trigger, now)
     row = db.row(
@@ -243,27 +245,14 @@ def redeem_lease(db: Database, session: Session, compaction: Compaction, covered
     )
     if row is None or tuple(row) != (*session.row_key, "started", 0):
         raise StaleView
-    release_lease(db, session)
     return compaction.started_id
 
 
-def abandon_lease(db: Database, checkpoint_id: int, note: str) -> None:
-    """Inside a transaction: nothing where the checkpoint is not a started one."""
-    row = find_checkpoint_row(db, checkpoint_id)
-    if row is not None and row["state"] == "started":
-        fail_checkpoint(db, checkpoint_id, note)
-        release_lease(db, Session(row["session_id"], row["generation"], row["scope"]))
-
-
 def fail_interrupted_compactions(db: Database, own_checkpoint_ids: Collection[int]) -> None:
-    """Inside a transaction: what was started by others than this process is `failed`, and its leases are void."""
+    """What was started by others than this process is `failed`."""
     for row in db.rows("SELECT id FROM checkpoints WHERE state = 'started'"):
         if row["id"] not in own_checkpoint_ids:
-            abandon_lease(db, row["id"], _PROCESS_ENDED)
-    db.execute(
-        "UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE lease_holder IS NOT NULL AND NOT EXISTS"
-        " (SELECT 1 FROM checkpoints c WHERE c.session_id = sessions.key AND c.state = 'started')"
-    )
+            fail_checkpoint(db, row["id"], _PROCESS_ENDED)
 
 
 def range_of_messages(db: Database, session: Session, ids: tuple[int, int]) -> CoveredRange:
@@ -279,11 +268,6 @@ def range_of_messages(db: Database, session: Session, ids: tuple[int, int]) -> C
     return CoveredRange(ids, (first["seq"], last["seq"]))
 
 
-def release_lease(db: Database, session: Session) -> None:
-    """Inside a transaction."""
-    update_session(db, session, lease_holder=None, lease_until=None)
-
-
 def check_tail_coverage(db: Database, session: Session) -> None:
     """What follows the last checkpoint is in the view exactly once, and nothing else is but copies."""
     start = first_uncovered_seq(db, session)
@@ -297,69 +281,11 @@ def check_tail_coverage(db: Database, session: Session) -> None:
         raise compaction_refused(session, f"the view would not have each message from seq {start} on exactly once")
 
 
-# ---------------------------------------------------------------------------------- ranges that wait for the journal
-
-
-def queue_extraction(db: Database, session: Session, seqs: tuple[int, int], reason: str, now: datetime) -> None:
-    """Inside a transaction: have what the journal has not read of these seqs wait to be read."""
-    last = db.value(
-        "SELECT max(s.extracted_seq, coalesce((SELECT max(q.to_seq) FROM extraction_queue q WHERE q.session = s.key"
-        " AND q.generation = s.generation AND q.state = 'waiting'), 0)) FROM sessions s"
-        " WHERE s.key = ? AND s.generation = ?",
-        session.row_key,
-    )
-    start = max(seqs[0], (last or 0) + 1)
-    if start <= seqs[1]:
-        _insert_range(db, session, (start, seqs[1]), reason, now)
-
-
-def mark_extracted(db: Database, session: str, generation: int, seq: int, now: datetime) -> None:
-    """Inside a transaction: the journal has read the generation up to and including `seq`, as far as there is one.
-    What has no message left to read waits no longer."""
+def mark_extracted(db: Database, session: str, generation: int, seq: int) -> None:
+    """The journal has read the generation up to and including `seq`, as far as there is one."""
     db.execute(
         "UPDATE sessions SET extracted_seq = max(extracted_seq, min(?, coalesce((SELECT m.seq FROM messages m"
         " WHERE m.session = sessions.key AND m.generation = sessions.generation ORDER BY m.seq DESC LIMIT 1), 0)))"
         " WHERE key = ? AND generation = ?",
         (seq, session, generation),
-    )
-    db.execute(
-        "UPDATE extraction_queue SET state = 'done', done_at = ? WHERE session = ? AND generation = ?"
-        " AND state = 'waiting' AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.session = extraction_queue.session"
-        " AND m.seq BETWEEN max(extraction_queue.from_seq, 1 + (SELECT s.extracted_seq FROM sessions s"
-        " WHERE s.key = extraction_queue.session AND s.generation = extraction_queue.generation))"
-        f" AND extraction_queue.to_seq AND {IS_READABLE})",
-        (now, session, generation),
-    )
-
-
-def find_unqueued_ranges(db: Database, session: Session) -> list[tuple[int, int]]:
-    """Seqs, first and last of each stretch, that a live checkpoint covers, and that were neither read nor wait."""
-    rows = db.rows(
-        "SELECT min(m.seq), max(m.seq) FROM checkpoints c JOIN sessions s ON s.key = c.session_id"
-        " AND s.generation = c.generation JOIN messages m ON m.session = c.session_id"
-        " AND m.seq BETWEEN max(c.from_seq, s.extracted_seq + 1) AND c.to_seq"
-        f" WHERE c.session_id = ? AND c.generation = ? AND c.state = 'live' AND {IS_READABLE}"
-        " AND NOT EXISTS (SELECT 1 FROM extraction_queue q WHERE q.session = c.session_id"
-        " AND q.generation = c.generation AND q.state = 'waiting' AND m.seq BETWEEN q.from_seq AND q.to_seq)"
-        " GROUP BY c.id ORDER BY 1",
-        session.row_key,
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
-def queue_unqueued_ranges(db: Database, session: Session, now: datetime) -> None:
-    """Inside a transaction: queue what no one would read, as a repair does."""
-    for seqs in find_unqueued_ranges(db, session):
-        _insert_range(db, session, seqs, "repair", now)
-
-
-def _insert_range(db: Database, session: Session, seqs: tuple[int, int], reason: str, now: datetime) -> None:
-    db.insert_row(
-        "extraction_queue",
-        **session.columns,
-        from_seq=seqs[0],
-        to_seq=seqs[1],
-        reason=reason,
-        state="waiting",
-        created_at=now,
     )

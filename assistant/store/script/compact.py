@@ -83,7 +83,7 @@ def commit_compaction(
             session, f"the view lacks messages between seq {covered.seqs[0]} and {covered.seqs[1]}"
         )
     state: CheckpointState = "masked" if cut is None else "live"
-    finish_checkpoint(db, session, checkpoint_id, compaction, covered, state, now)
+    finish_checkpoint(db, checkpoint_id, compaction, covered, state, now)
     update_checkpoint(db, checkpoint_id, view_hash=replaced.fingerprint, kept_from=floor)
     change = views.rewrite_rows(session, shorten) - replaced.shortened - replaced.size
     if cut is not None:
@@ -189,7 +189,7 @@ def insert_reference_checkpoint(
     compaction = _reference_compaction(session, 0, trigger, (first["id"], last["id"]), totals[0], totals[1])
     covered = CoveredRange((first["id"], last["id"]), (start, last["seq"]))
     checkpoint_id = insert_checkpoint(db, session, covered, trigger, now)
-    finish_checkpoint(db, session, checkpoint_id, compaction, covered, "live", now)
+    finish_checkpoint(db, checkpoint_id, compaction, covered, "live", now)
     discard_undo(db, session, read_checkpoint(db, checkpoint_id).num)
 
 

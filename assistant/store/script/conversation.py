@@ -36,8 +36,8 @@ from assistant.store.rows import clean_message, clean_text
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.append import Appender, CountMessageTokens, RecordOrigin, ToViewMessage
 from assistant.store.script.checkpoints import (
-    abandon_lease,
     begin_lease,
+    fail_checkpoint,
     fail_interrupted_compactions,
     list_checkpoints,
     list_unjournaled_checkpoints,
@@ -261,20 +261,19 @@ class StoredConversation:
         prefix_rev: int,
         trigger: str,
         ids: tuple[int, int],
-        holder: str,
         until: datetime,
         now: datetime,
     ) -> int | None:
         with self._db.write() as db:
             current = session_rows.require_prefix_rev(db, session, prefix_rev)
-            checkpoint_id = begin_lease(db, current, trigger, ids, holder, until, now)
+            checkpoint_id = begin_lease(db, current, trigger, ids, until, now)
         if checkpoint_id is not None:
             self._own_compactions.add(checkpoint_id)
         return checkpoint_id
 
-    def abandon_compaction(self, checkpoint_id: int, note: str, now: datetime) -> None:
+    def abandon_compaction(self, checkpoint_id: int, note: str) -> None:
         with self._db.write() as db:
-            abandon_lease(db, checkpoint_id, note)
+            fail_checkpoint(db, checkpoint_id, note)
         self._own_compactions.discard(checkpoint_id)
 
     def commit_compaction(self, compaction: Compaction, now: datetime) -> Checkpoint:
@@ -317,9 +316,9 @@ class StoredConversation:
     def list_unread_generations(self) -> list[SessionInfo]:
         return session_rows.list_unread_generations(self._db)
 
-    def mark_extracted(self, session: str, generation: int, seq: int, now: datetime) -> None:
+    def mark_extracted(self, session: str, generation: int, seq: int) -> None:
         with self._db.write() as db:
-            mark_extracted(db, session, generation, seq, now)
+            mark_extracted(db, session, generation, seq)
 
     def checkpoints(self, session: str) -> list[Checkpoint]:
         return list_checkpoints(self._db, session)

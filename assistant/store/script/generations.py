@@ -3,8 +3,9 @@ the clearing of ended ones.
 
 What always holds:
 - The first record makes the change: of kind `branch` in a branch, `handover` or `resume` in a later generation. The
-  transaction that shows it makes the copies, ends the previous generation, queues what the journal has not read of
-  it (F28) and starts new counters, both in the original call and in a start that finds the record without them.
+  transaction that shows it makes the copies, ends the previous generation and starts new counters, both in the
+  original call and in a start that finds the record without them. What the journal has not read of an ended
+  generation waits for it (F28).
   Until that record is in the log the old generation is whole; from then on the new one is.
 - `prefix_rev` keeps growing, so that what was planned on the old view is never committed to the new one.
 - A branch has the scope of its parent, and only the owner's conversations have branches. What was said before stays
@@ -35,7 +36,7 @@ from assistant.core.sessions import (
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import class_row, parse_time
-from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq, mark_extracted, queue_extraction
+from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq
 from assistant.store.script.index import find_message_row, last_indexed, span_of_row
 from assistant.store.script.sessions import (
     Session,
@@ -190,8 +191,7 @@ def end_previous_generation(db: Database, record: LogRecord) -> None:
         (record.seq, previous.generation, record.session, record.generation),
     )
     db.execute(
-        "UPDATE sessions SET ended_at = ?, end_reason = ?, lease_holder = NULL, lease_until = NULL"
-        " WHERE key = ? AND generation = ? AND ended_at IS NULL",
+        "UPDATE sessions SET ended_at = ?, end_reason = ? WHERE key = ? AND generation = ? AND ended_at IS NULL",
         (record.ts, record.sender or "", *previous.row_key),
     )
     db.execute(
@@ -199,10 +199,6 @@ def end_previous_generation(db: Database, record: LogRecord) -> None:
         " AND generation = ? AND state <> 'done'",
         (record.ts, *previous.row_key),
     )
-    first = db.value("SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", previous.row_key)
-    if first is not None and first < record.seq:
-        queue_extraction(db, previous, (first, record.seq - 1), "reset", record.ts)
-        mark_extracted(db, *previous.row_key, 0, record.ts)
 
 
 def last_view_of_generation(

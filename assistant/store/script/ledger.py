@@ -13,15 +13,19 @@ What always holds:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.core.budget import (
+    CAP_PERIODS,
+    BudgetNotice,
     BudgetStatus,
+    CapNotice,
     CapUsage,
     PeriodSpend,
+    ShareNotice,
     cap_usages,
     exceeds_cap,
     first_exceeded_cap,
@@ -31,126 +35,48 @@ from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, Reservation, SpendTotals, UsageKey
 from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import session_role
 from assistant.settings.sections import BudgetSettings
-from assistant.spending.notices import background_notice, cap_notice, notice_key, runaway_notice
 from assistant.store.database import Database
 from assistant.store.rows import class_row, parse_time
 from assistant.store.script.usage import RepeatedCalls, SpendingNotices, spent_by, total_spent
 
 _ROLE_NAMES = {"guest": "guests", "room": "rooms"}
-
-# Called when a call was refused for its role's share: the role, the name of the cap ("daily", "monthly"), the time.
-OnRoleBudgetExceeded = Callable[[str, str, datetime], None]
-
-
-def ignore_exceeded(role: str, cap: str, now: datetime) -> None:
-    """No notice is sent."""
-
-
-class RoleBudgetExceeded(BudgetExceeded):
-    """The part of the budget for guests, or for rooms, is used up."""
-
-    def __init__(self, role: str, cap: str, unit: str) -> None:
-        super().__init__(
-            f"The part of the {cap} budget that {_ROLE_NAMES.get(role, role)} may use is used up. Your message is "
-            f"kept; ask again next {unit}."
-        )
-        self.role = role
-        self.cap = cap
-
-
-def role_of_call(session: str | None) -> str:
-    """Whose call it is that was made for a session; calls without a session are the owner's."""
-    return "owner" if session is None else session_role(session)
-
-
-_read_spend = class_row(PeriodSpend)
-
-
-class RoleBudgets:
-    """The shares of roles other than the owner. `on_exceeded` is called outside of any transaction."""
-
-    def __init__(
-        self,
-        db: Database,
-        authority: Permissions = OWNER_ONLY_PERMISSIONS,
-        on_exceeded: OnRoleBudgetExceeded = ignore_exceeded,
-    ) -> None:
-        self._db = db
-        self.authority = authority
-        self.on_exceeded = on_exceeded
-
-    def check(self, role: str, cap: tuple[str, str, str], limits: tuple[float, int], usd: float, unpriced: int) -> None:
-        """Inside the transaction that reserves: raises `RoleBudgetExceeded` where a call of this worst case (US
-        dollars, tokens without a price) does not fit the role's share of a cap (name, unit, period) of `limits`
-        (dollars, tokens; 0 is none)."""
-        if role == "owner":
-            return
-        name, unit, period = cap
-        share = self.authority.budget_share(role)
-        used = self.read_used(role, period)
-        for amount, used_amount, limit in zip((usd, unpriced), (used.usd, used.unpriced_tokens), limits, strict=True):
-            if amount and (share == 0 or (limit and exceeds_cap(used_amount, amount, limit * share))):
-                raise RoleBudgetExceeded(role, name, unit)
-
-    def read_used(self, role: str, period: str) -> PeriodSpend:
-        """What a role has used of a period, in US dollars and tokens without a price."""
-        sql = "SELECT usd, 0 AS tokens, unpriced_tokens, 0 AS calls FROM usage_by_role WHERE role = ? AND period = ?"
-        return self._db.read_one(_read_spend, sql, (role, period)) or PeriodSpend()
-
-    def add(self, role: str, period: str, usd: float, unpriced: int) -> None:
-        """Inside a transaction."""
-        if role != "owner":
-            self._db.execute(
-                "INSERT INTO usage_by_role (role, period, usd, unpriced_tokens) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (role, period) DO UPDATE SET usd = usd + excluded.usd,"
-                " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens",
-                (role, period, usd, unpriced),
-            )
-
-
 _BACKGROUND_PART = "background"
 # What a sleep asks models for.
 _SLEEP_PURPOSES = BACKGROUND_PURPOSES - {"schedule"}
 
-
-@dataclass(frozen=True, slots=True)
-class _Cost:
-    usd: float | None
-    tokens: int
-
-    @property
-    def unpriced(self) -> int:
-        return self.tokens if self.usd is None else 0
+_PART_COLUMNS = "usd, 0 AS tokens, unpriced_tokens, 0 AS calls"
+_read_spend = class_row(PeriodSpend)
 
 
-class _CapReached(BudgetExceeded):
-    """A cap, or its part for background work, is used up."""
+class _CallRefused(BudgetExceeded):
+    """The part of the budget for guests, for rooms, or for work in the background, or all of it, is used up."""
 
-    def __init__(self, text: str, cap: CapUsage, *, background: bool) -> None:
+    def __init__(self, text: str, notice: BudgetNotice) -> None:
         super().__init__(text)
-        self.cap = cap
-        self.background = background
-
-
-def _no_reload() -> None:
-    """The settings stay as they are."""
+        self.notice = notice
 
 
 class Ledger:
     """What calls cost, reserved before each and settled after it; caps are of days and months of `zone`."""
 
     def __init__(
-        self, db: Database, budget: BudgetSettings, zone: ZoneInfo, role_budgets: RoleBudgets | None = None
+        self,
+        db: Database,
+        budget: BudgetSettings,
+        zone: ZoneInfo,
+        render_notice: Callable[[BudgetNotice, ZoneInfo], OutgoingMessage],
+        permissions: Permissions = OWNER_ONLY_PERMISSIONS,
     ) -> None:
-        """Without `role_budgets` only the owner may spend."""
         self._db = db
-        self.role_budgets = role_budgets or RoleBudgets(db)
         # Replaced where the owner changes it while the daemon runs; asked for before a call is refused.
         self.budget = budget
-        self.reload_budget: Callable[[], None] = _no_reload
+        self.reload_budget: Callable[[], None] = lambda: None
         self._zone = zone
+        self._render_notice = render_notice
+        self._permissions = permissions
         self.notices = SpendingNotices(db)
         self._repeats = RepeatedCalls(db)
 
@@ -168,11 +94,12 @@ class Ledger:
         return self.reserve(call, now)
 
     def _reserve(self, call: ModelCall, now: datetime) -> Reservation:
-        cost = _Cost(call.usd, call.input_tokens + call.max_output)
+        tokens = call.input_tokens + call.max_output
+        worst_case = _spend(call.usd, tokens, calls=1)
         with self._db.write() as db:
             if call.fingerprint:
                 self._repeats.count_call(call.fingerprint, call.purpose, self.budget.runaway_calls, now)
-            self._check(cost, call, now)
+            self._check(worst_case, call, now)
             row_id = db.insert_row(
                 "usage",
                 ts=now,
@@ -182,19 +109,16 @@ class Ledger:
                 session=call.session,
                 turn=call.turn,
                 state="reserved",
-                reserved_tokens=cost.tokens,
-                reserved_usd=cost.usd,
+                reserved_tokens=tokens,
+                reserved_usd=call.usd,
             )
-            for period in self._periods(now).values():
-                self._add(period, cost, 1, calls=1)
-                for part in _budget_parts(call.purpose, call.session):
-                    self.role_budgets.add(part, period, cost.usd or 0.0, cost.unpriced)
-        return Reservation(row_id, cost.usd, cost.tokens, call.fingerprint)
+            self._add(self._periods(now), call.purpose, call.session, worst_case)
+        return Reservation(row_id, call.usd, tokens, call.fingerprint)
 
     def settle_reservation(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
         """Settling again what is settled changes nothing."""
         tokens = usage.prompt + usage.output
-        billed = _Cost(usage.cost_usd if tokens or usage.cost_usd is not None else 0.0, tokens)
+        usd = usage.cost_usd if tokens or usage.cost_usd is not None else 0.0
         with self._db.write() as db:
             row = db.row("SELECT * FROM usage WHERE id = ? AND state = 'reserved'", (reservation.id,))
             if row is None:
@@ -207,23 +131,25 @@ class Ledger:
                 output=usage.output,
                 cache_read=usage.cache_read,
                 cache_write=usage.cache_write,
-                usd=billed.usd,
+                usd=usd,
                 settled_at=now,
             )
-            reserved, periods = _Cost(row["reserved_usd"], row["reserved_tokens"]), self._periods(parse_time(row["ts"]))
-            usd, unpriced = (billed.usd or 0.0) - (reserved.usd or 0.0), billed.unpriced - reserved.unpriced
-            for period in periods.values():
-                self._add(period, reserved, -1)
-                self._add(period, billed, 1)
-                for part in _budget_parts(row["purpose"], row["session"]):
-                    self.role_budgets.add(part, period, usd, unpriced)
+            periods = self._periods(parse_time(row["ts"]))
+            reserved, billed = _spend(row["reserved_usd"], row["reserved_tokens"]), _spend(usd, tokens)
+            difference = PeriodSpend(
+                billed.usd - reserved.usd,
+                billed.tokens - reserved.tokens,
+                billed.unpriced_tokens - reserved.unpriced_tokens,
+            )
+            self._add(periods, row["purpose"], row["session"], difference)
             if reservation.fingerprint and not tokens:
                 self._repeats.uncount_call(reservation.fingerprint)
             for cap in self._caps(periods):
+                reached = CapNotice("reached", cap)
                 if cap.is_used_up:
-                    self.notices.send_once(notice_key("reached", cap), cap_notice("reached", cap), now)
-                elif cap.is_near_limit and not self.notices.was_sent(notice_key("reached", cap)):
-                    self.notices.send_once(notice_key("near", cap), cap_notice("near", cap), now)
+                    self._send_once(reached, now)
+                elif cap.is_near_limit and not self.notices.was_sent(reached.name):
+                    self._send_once(CapNotice("near", cap), now)
 
     # ------------------------------------------------------------------------------------------------------------ sums
 
@@ -242,20 +168,18 @@ class Ledger:
     def budget_status(self, now: datetime) -> BudgetStatus:
         """How much of the budget is used, from a few rows."""
         periods = self._periods(now)
-        day, month = (self._total(period) for period in (periods["day"], periods["month"]))
-        caps, part = self._caps(periods), self._caps(periods, part=_BACKGROUND_PART)
+        month = self._spent(periods["month"])
+        caps = (CapNotice("reached", cap) for cap in self._caps(periods))
+        background = (CapNotice("background", cap) for cap in self._caps(periods, background=True))
         return BudgetStatus(
             periods["day"],
-            day,
+            self._spent(periods["day"]),
             month,
-            tuple(self._with_reached(cap) for cap in caps),
-            tuple(self._with_reached(cap, background=True) for cap in part),
+            tuple(replace(notice.cap, reached=self.notices.was_sent(notice.name)) for notice in caps),
+            tuple(replace(notice.cap, reached=self.notices.was_sent(notice.name)) for notice in background),
             self._forecast(month, now),
             tuple(self._repeats.list_blocked(now)),
         )
-
-    def _with_reached(self, cap: CapUsage, *, background: bool = False) -> CapUsage:
-        return replace(cap, reached=self.notices.was_sent(notice_key("reached", cap, background=background)))
 
     def _forecast(self, month: PeriodSpend, now: datetime) -> float | None:
         """From the first day of the month that has calls on: the data folder may be younger than the month."""
@@ -273,64 +197,94 @@ class Ledger:
 
     # ------------------------------------------------------------------------------------------------------------- caps
 
-    def _check(self, cost: _Cost, call: ModelCall, now: datetime) -> None:
-        periods, role = self._periods(now), role_of_call(call.session)
-        usd, unpriced = cost.usd or 0.0, cost.unpriced
-        amount = f"${usd:.2f}" if cost.usd is not None else f"{unpriced:,} tokens"
-        if cap := first_exceeded_cap(self._caps(periods), usd, unpriced):
-            raise _CapReached(_refusal_text(cap, role, amount), cap, background=False)
-        budget = self.budget
-        for name, unit in (("daily", "day"), ("monthly", "month")):
-            limits = getattr(budget, f"{name}_usd"), getattr(budget, f"{name}_tokens")
-            self.role_budgets.check(role, (name, unit, periods[unit]), limits, usd, unpriced)
-        part = self._caps(periods, part=_BACKGROUND_PART) if call.purpose in BACKGROUND_PURPOSES else []
-        if cap := first_exceeded_cap(part, usd, unpriced):
-            raise _CapReached(_background_refusal_text(cap, role, amount), cap, background=True)
+    def _check(self, cost: PeriodSpend, call: ModelCall, now: datetime) -> None:
+        """Raises `BudgetExceeded` where a call of this worst case has no room in the budget, or in its part of it."""
+        periods, role = self._periods(now), _role_of_call(call.session)
+        amount = f"{cost.tokens:,} tokens" if call.usd is None else f"${cost.usd:.2f}"
+        if cap := first_exceeded_cap(self._caps(periods), cost.usd, cost.unpriced_tokens):
+            text = _refusal_text(f"The {cap.name} budget", cap, cap.setting, role, amount)
+            raise _CallRefused(text, CapNotice("reached", cap))
+        if role != "owner":
+            self._check_share(cost, role, periods)
+        background = self._caps(periods, background=True) if call.purpose in BACKGROUND_PURPOSES else []
+        if cap := first_exceeded_cap(background, cost.usd, cost.unpriced_tokens):
+            part = f"The part of the {cap.name} budget that work in the background may use"
+            text = _refusal_text(part, cap, "background_share", role, amount)
+            raise _CallRefused(text, CapNotice("background", cap))
 
-    def _caps(self, periods: dict[str, str], *, part: str = "") -> list[CapUsage]:
-        """The caps that are set, or the part of each that `part` may use, with what is used."""
+    def _check_share(self, cost: PeriodSpend, role: str, periods: Mapping[str, str]) -> None:
+        share = self._permissions.budget_share(role)
+        for setting, limit in self._limits().items():
+            name, _, kind = setting.partition("_")
+            unit = CAP_PERIODS[name]
+            used = self._spent(periods[unit], role)
+            amount, spent = (cost.usd, used.usd) if kind == "usd" else (cost.unpriced_tokens, used.unpriced_tokens)
+            if amount and (share == 0 or (limit and exceeds_cap(spent, amount, limit * share))):
+                text = (
+                    f"The part of the {name} budget that {_ROLE_NAMES.get(role, role)} may use is used up. "
+                    f"Your message is kept; ask again next {unit}."
+                )
+                raise _CallRefused(text, ShareNotice(role, name, periods["day"]))
+
+    def _caps(self, periods: Mapping[str, str], *, background: bool = False) -> list[CapUsage]:
+        """The caps that are set, or the part of each for work in the background, with what is used."""
+        part = _BACKGROUND_PART if background else ""
+        spent = {unit: self._spent(period, part) for unit, period in periods.items()}
+        caps = cap_usages(self._limits(), spent, periods)
+        return [replace(cap, limit=cap.limit * self.budget.background_share) for cap in caps] if background else caps
+
+    def _limits(self) -> dict[str, float]:
+        """Each cap by its setting; 0 is none."""
         budget = self.budget
-        limits: dict[str, float] = {
+        return {
             "daily_usd": budget.daily_usd,
             "daily_tokens": budget.daily_tokens,
             "monthly_usd": budget.monthly_usd,
             "monthly_tokens": budget.monthly_tokens,
         }
-        if not part:
-            return cap_usages(limits, {unit: self._total(period) for unit, period in periods.items()}, periods)
-        used = {unit: self.role_budgets.read_used(part, period) for unit, period in periods.items()}
-        caps = cap_usages(limits, used, periods)
-        return [replace(cap, limit=cap.limit * budget.background_share) for cap in caps]
 
     def _notify_refused(self, error: BudgetExceeded, call: ModelCall, now: datetime) -> None:
         """Why a call was refused, for the owner: once. Outside of any transaction."""
-        match error:
-            case RoleBudgetExceeded():
-                self.role_budgets.on_exceeded(error.role, error.cap, now)
-            case _CapReached(cap=cap, background=background):
-                # A limit of nothing was set on purpose.
-                if cap.limit:
-                    notice = background_notice(cap) if background else cap_notice("reached", cap)
-                    with self._db.write():
-                        self.notices.send_once(notice_key("reached", cap, background=background), notice, now)
-            case RepeatedRequestBlocked():
-                with self._db.write():
-                    blocked = self._repeats.block(call.fingerprint, self._next_day(now))
-                    if blocked is not None:
-                        notice = runaway_notice(blocked, self._zone, now)
-                        self.notices.send_once(notice.key, notice, now)
+        with self._db.write():
+            if isinstance(error, RepeatedRequestBlocked):
+                blocked = self._repeats.block(call.fingerprint, self._next_day(now))
+                if blocked is not None:
+                    self._send_once(blocked, now)
+            elif isinstance(error, _CallRefused):
+                self._send_once(error.notice, now)
 
-    def _total(self, period: str) -> PeriodSpend:
-        spend = self._db.read_one(_read_spend, "SELECT * FROM usage_totals WHERE period = ?", (period,))
-        return spend or PeriodSpend()
+    def _send_once(self, notice: BudgetNotice, now: datetime) -> None:
+        """Inside a transaction. Of a limit of nothing, which was set on purpose, there is no notice."""
+        if not isinstance(notice, CapNotice) or notice.cap.limit:
+            self.notices.send_once(notice.name, self._render_notice(notice, self._zone), now)
 
-    def _add(self, period: str, cost: _Cost, sign: int, *, calls: int = 0) -> None:
-        self._db.execute(
-            "INSERT INTO usage_totals (period, usd, tokens, unpriced_tokens, calls) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (period) DO UPDATE SET usd = usd + excluded.usd, tokens = tokens + excluded.tokens,"
-            " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens, calls = calls + excluded.calls",
-            (period, sign * (cost.usd or 0.0), sign * cost.tokens, sign * cost.unpriced, calls),
-        )
+    # ------------------------------------------------------------------------------------------------- sums of periods
+
+    def _spent(self, period: str, part: str = "") -> PeriodSpend:
+        """What a day or month has cost; or what a part of it has, in US dollars and tokens without a price."""
+        sql, values = "SELECT * FROM usage_totals WHERE period = ?", [period]
+        if part:
+            sql, values = f"SELECT {_PART_COLUMNS} FROM usage_by_role WHERE period = ? AND role = ?", [period, part]
+        return self._db.read_one(_read_spend, sql, values) or PeriodSpend()
+
+    def _add(self, periods: Mapping[str, str], purpose: str, session: str | None, spend: PeriodSpend) -> None:
+        """Inside a transaction: to the whole, and to those parts of the budget that the call counts against."""
+        usd, unpriced = spend.usd, spend.unpriced_tokens
+        parts = {_role_of_call(session), *([_BACKGROUND_PART] if purpose in BACKGROUND_PURPOSES else [])} - {"owner"}
+        for period in periods.values():
+            self._db.execute(
+                "INSERT INTO usage_totals (period, usd, tokens, unpriced_tokens, calls) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (period) DO UPDATE SET usd = usd + excluded.usd, tokens = tokens + excluded.tokens,"
+                " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens, calls = calls + excluded.calls",
+                (period, usd, spend.tokens, unpriced, spend.calls),
+            )
+            for part in parts:
+                self._db.execute(
+                    "INSERT INTO usage_by_role (role, period, usd, unpriced_tokens) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT (role, period) DO UPDATE SET usd = usd + excluded.usd,"
+                    " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens",
+                    (part, period, usd, unpriced),
+                )
 
     def _periods(self, now: datetime) -> dict[str, str]:
         day = now.astimezone(self._zone).date().isoformat()
@@ -341,25 +295,20 @@ class Ledger:
         return (today + timedelta(days=1)).astimezone(UTC)
 
 
-def _budget_parts(purpose: str, session: str | None) -> list[str]:
-    """Those parts of the budget that a call counts against, beside the whole."""
-    return [role_of_call(session), *([_BACKGROUND_PART] if purpose in BACKGROUND_PURPOSES else [])]
+def _spend(usd: float | None, tokens: int, calls: int = 0) -> PeriodSpend:
+    """What a call costs; without `usd` it has no price."""
+    return PeriodSpend(usd or 0.0, tokens, tokens if usd is None else 0, calls)
 
 
-def _refusal_text(cap: CapUsage, role: str, cost: str) -> str:
+def _role_of_call(session: str | None) -> str:
+    """Calls without a session are the owner's."""
+    return "owner" if session is None else session_role(session)
+
+
+def _refusal_text(part: str, cap: CapUsage, setting: str, role: str, cost: str) -> str:
     if role != "owner":
-        return f"The {cap.name} budget is used up. Your message is kept; ask again next {cap.unit}."
+        return f"{part} is used up. Your message is kept; ask again next {cap.unit}."
     return (
-        f"The {cap.name} budget is used up: {cap.describe()}, and this call may cost {cost}. Your message is kept; "
-        f"raise `budget.{cap.setting}`, or wait for the next {cap.unit}."
-    )
-
-
-def _background_refusal_text(cap: CapUsage, role: str, cost: str) -> str:
-    part = f"The part of the {cap.name} budget that work in the background may use is used up"
-    if role != "owner":
-        return f"{part}. Your message is kept; ask again next {cap.unit}."
-    return (
-        f"{part}: {cap.describe()}, and this call may cost {cost}. Your message is kept; raise "
-        f"`budget.background_share`, or wait for the next {cap.unit}."
+        f"{part} is used up: {cap.describe()}, and this call may cost {cost}. Your message is kept; raise "
+        f"`budget.{setting}`, or wait for the next {cap.unit}."
     )

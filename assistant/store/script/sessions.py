@@ -174,15 +174,16 @@ def sort_parents_first(sessions: Collection[str]) -> list[str]:
     )
 
 
-# `seq` counts log records; `checkpoints` are the compactions that were not undone.
-# What compactions took out of view and the journal has not read. Waiting ranges follow one another from the first
-# message that was not read on, so that the last one's end tells all.
+# What is out of view and was not read for the journal (F28): what live checkpoints cover, and ended generations.
 _UNEXTRACTED = """
     (SELECT count(*) FROM messages u WHERE u.session = s.key AND u.generation = s.generation
      AND u.kind = 'message' AND u.hidden_by IS NULL AND u.seq > s.extracted_seq
-     AND u.seq <= (SELECT max(q.to_seq) FROM extraction_queue q WHERE q.session = s.key
-                   AND q.generation = s.generation AND q.state = 'waiting'))
+     AND u.seq <= iif(s.ended_at IS NULL,
+                      (SELECT max(c.to_seq) FROM checkpoints c WHERE c.session_id = s.key
+                       AND c.generation = s.generation AND c.state = 'live'),
+                      (SELECT n.from_seq FROM sessions n WHERE n.key = s.key AND n.generation = s.generation + 1)))
 """
+# `seq` counts log records; `checkpoints` are the compactions that were not undone.
 _SELECT_INFOS = f"""
     SELECT s.*, (SELECT min(f.started_at) FROM sessions f WHERE f.key = s.key) AS begun_at, m.ts AS last_at,
      coalesce(m.seq, 0) AS seq, {_UNEXTRACTED} AS unextracted,
@@ -204,8 +205,7 @@ def list_session_infos(db: Database) -> list[SessionInfo]:
 
 def list_unread_generations(db: Database) -> list[SessionInfo]:
     """Ended generations of which something waits to be read for the journal, those that ended first before."""
-    waiting = "(SELECT q.session, q.generation FROM extraction_queue q WHERE q.state = 'waiting')"
-    where = f"WHERE s.ended_at IS NOT NULL AND (s.key, s.generation) IN {waiting}"
+    where = f"WHERE s.ended_at IS NOT NULL AND {_UNEXTRACTED} > 0"
     return db.read_all(_read_info, f"{_SELECT_INFOS} {where} ORDER BY s.ended_at, s.key")
 
 

@@ -1,7 +1,7 @@
 """Coverage (I3) and checkpoints, as checks.
 
 Coverage: checkpoints without gap or overlap, the rest in the view exactly once and in order, totals that add up.
-Checkpoints: rows kept for undo, absorbed checkpoints, leases, ranges that the journal has still to read.
+Checkpoints: rows kept for undo, and absorbed checkpoints.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sqlite3 import Row
 
 from assistant.store.database import Database
 from assistant.store.script import sessions as session_rows
-from assistant.store.script.checkpoints import BELONGS_IN_VIEW, find_unqueued_ranges, first_uncovered_seq
+from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq
 from assistant.store.script.sessions import Session, session_of_row
 from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows
 from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, SIZE_COLUMNS, view_parameters
@@ -115,27 +115,12 @@ def check_checkpoints(db: Database, findings: Findings) -> None:
         for checkpoint in find_broken_undo(db, session):
             text = f"what checkpoint {checkpoint} replaced is not as it was; it cannot be undone"
             findings.add("compaction", session_label(session), text, repairable=True)
-        if has_stray_lease(db, session):
-            findings.add("compaction", session_label(session), "a lease without a compaction", repairable=True)
-        for first, last in find_unqueued_ranges(db, session):
-            text = f"messages between seq {first} and {last} left the view and are not queued for the journal"
-            findings.add("compaction", session_label(session), text, repairable=True)
 
 
 def find_broken_undo(db: Database, session: Session) -> list[int]:
     """Numbers of the checkpoints whose rows were to be kept and are not what they were."""
     undoable = list_undoable_checkpoint_rows(db, session)
     return [row["checkpoint_num"] for row in undoable if not is_replaced_intact(db, session, row, row["set_floor"])]
-
-
-def has_stray_lease(db: Database, session: Session) -> bool:
-    row = db.row(
-        "SELECT 1 FROM sessions s WHERE s.key = ? AND s.generation = ? AND s.lease_holder IS NOT NULL AND NOT EXISTS"
-        " (SELECT 1 FROM checkpoints c WHERE c.session_id = s.key AND c.generation = s.generation"
-        " AND c.state = 'started')",
-        session.row_key,
-    )
-    return row is not None
 
 
 def _find_absorbed_problems(db: Database, session: Session) -> Iterator[str]:

@@ -6,7 +6,7 @@ only reads; a daemon may be running meanwhile.
 Repair does not change the logs, except that a torn end is set aside and accepted messages that a log has lost are
 logged again. All of the index changes in one transaction, or nothing of it; views that no longer agree with it are
 made again. Checkpoints, turns, requests, inbox and outbox stay. What a compaction replaced and is not as it was can
-no longer be undone; what would not be read for the journal is queued again.
+no longer be undone.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from assistant.store.script.append import BULK_MAX_ROWS, BULK_TAIL_ROWS, batch_r
 from assistant.store.script.checkpoints import (
     BELONGS_IN_VIEW,
     first_uncovered_seq,
-    queue_unqueued_ranges,
-    release_lease,
 )
 from assistant.store.script.compact import find_tail_start, insert_reference_checkpoint
 from assistant.store.script.conversation import StoredConversation
@@ -47,7 +45,6 @@ from assistant.store.verify.coverage import (
     check_coverage,
     find_broken_undo,
     find_view_problems,
-    has_stray_lease,
 )
 
 
@@ -164,9 +161,6 @@ class IndexRepair:
         session_rows.recount_totals(self._db, session)
         for num in find_broken_undo(self._db, session)[:1]:
             discard_undo(self._db, session, num)
-        if has_stray_lease(self._db, session):
-            release_lease(self._db, session)
-        queue_unqueued_ranges(self._db, session, now)
 
     def _inherit(self, session: Session) -> None:
         """A branch, or a generation that continues an earlier one, which lost its row has its copies again, where

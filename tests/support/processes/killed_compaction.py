@@ -34,7 +34,7 @@ def main(path: Path, what: str, steps: int) -> None:
         if what == "begin":
             _killed_after(home, steps)
         until = NOW + timedelta(minutes=5)
-        started = home.conversation.begin_compaction("main", planned.prefix_rev, "nap", named, "a", until, NOW)
+        started = home.conversation.begin_compaction("main", planned.prefix_rev, "nap", named, until, NOW)
         if what == "compact":
             _killed_after(home, steps)
             home.conversation.commit_compaction(replace(planned, started_id=started), NOW)
