@@ -14,23 +14,18 @@ import structlog
 
 from assistant.core.bridge_api import Bridge, InboundPort, TurnEvent
 from assistant.core.errors import BridgeError, StoreError
-from assistant.core.messages import Media
 from assistant.core.people import Identity
 from assistant.core.records import IncomingMessage, OutgoingMessage
 from assistant.core.sessions import is_visible_on_bridge, peer_session_key, room_session_key, session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
-from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.core.telemetry import Tracer
 from assistant.gateway.outbox_worker import LoadMedia, OutboxWorker, ResolveDestination
 from assistant.gateway.supervisor import BridgeSupervisor
 from assistant.store.script.people import ConversationRoutes, People
 from assistant.store.script.state import BridgeStates
 
 log = structlog.get_logger()
-
-
-def keep_media_unloaded(media: Media) -> Media:
-    return media
 
 
 @dataclass(slots=True)
@@ -51,15 +46,14 @@ class Dispatcher:
         outbox: Outbox,
         bridges: Mapping[str, Bridge],
         clock: Callable[[], datetime],
-        resolve_destination: ResolveDestination | None = None,
-        states: BridgeStates | None = None,
-        load_media: LoadMedia = keep_media_unloaded,
-        tracer: Tracer = NULL_TRACER,
+        resolve_destination: ResolveDestination,
+        states: BridgeStates,
+        load_media: LoadMedia,
+        tracer: Tracer,
     ) -> None:
-        """`resolve_destination` gives the bridge and target where a message may still go, None for nowhere; without it,
-        that is where it was to go when it was stored. Without `states` no bridge stays paused."""
+        """`resolve_destination` gives the bridge and target where a message may still go, None for nowhere."""
         self._outbox = outbox
-        self._resolve_destination = resolve_destination or _as_stored
+        self._resolve_destination = resolve_destination
         self._states = states
         self._load_media = load_media
         self._clock = clock
@@ -111,16 +105,14 @@ class Dispatcher:
     async def pause(self, name: str) -> None:
         """Neither receive nor send there, across restarts too, until `resume`; what waits for it is kept."""
         async with self._changing:
-            if self._states is not None:
-                self._states.set_paused(name, True)
+            self._states.set_paused(name, True)
             if name in self._managed:
                 self._managed[name].paused = True
                 await self._stop(self._managed[name], SHUTDOWN_TIMEOUTS)
 
     async def resume(self, name: str) -> None:
         async with self._changing:
-            if self._states is not None:
-                self._states.set_paused(name, False)
+            self._states.set_paused(name, False)
             if name in self._managed:
                 self._managed[name].paused = False
                 if self._inbound is not None:
@@ -149,7 +141,7 @@ class Dispatcher:
 
     def _start(self, name: str, inbound: InboundPort) -> None:
         managed = self._managed[name]
-        managed.paused = managed.paused or (self._states is not None and self._states.is_paused(name))
+        managed.paused = managed.paused or self._states.is_paused(name)
         if not managed.paused:
             managed.supervisor.start(inbound)
             managed.worker.start()
@@ -206,7 +198,8 @@ class Dispatcher:
     def follow_turn(self, turn: str, incoming: Sequence[IncomingMessage]) -> None:
         """A turn answers these messages: what happens in it is shown where they came from."""
         self._followed[turn] = [
-            OutgoingMessage("", one.session, one.scope, one.bridge, one.target, "") for one in incoming
+            OutgoingMessage("", message.session, message.scope, message.bridge, message.target, "")
+            for message in incoming
         ]
 
     def unfollow_turn(self, turn: str) -> None:
@@ -216,13 +209,13 @@ class Dispatcher:
         """On terminals to everybody who looks at the session; elsewhere only at the places that the turn answers,
         while its answer may go there (I10)."""
         self._stop_showing(event)
-        places = {(answered.bridge, answered.target) for answered in self._followed.get(event.turn, ())}
+        followed = self._followed.get(event.turn, ())
         for name, managed in self._managed.items():
-            if managed.bridge.capabilities.shows_sessions:
-                if is_visible_on_bridge(event.session, name):
-                    managed.bridge.show(event, "")
-                continue
-            for _, target in [place for place in places if place[0] == name]:
+            if not managed.bridge.capabilities.shows_sessions:
+                targets = {answered.target for answered in followed if answered.bridge == name}
+            else:
+                targets = {""} if is_visible_on_bridge(event.session, name) else set()
+            for target in targets:
                 managed.bridge.show(event, target)
 
     def _stop_showing(self, event: TurnEvent) -> None:
@@ -233,21 +226,15 @@ class Dispatcher:
             self._followed[event.turn] = [answered for answered in followed if answered not in withdrawn]
             ended = TurnEvent("turn", event.session, event.turn, {"state": "aborted"})
             for answered in withdrawn:
-                if (
-                    answered.bridge in self._managed
-                    and not self._managed[answered.bridge].bridge.capabilities.shows_sessions
-                ):
-                    self._managed[answered.bridge].bridge.show(ended, answered.target)
+                managed = self._managed.get(answered.bridge)
+                if managed is not None and not managed.bridge.capabilities.shows_sessions:
+                    managed.bridge.show(ended, answered.target)
 
     def _may_show(self, outgoing: OutgoingMessage) -> bool:
         """Where this cannot be known, nothing is shown."""
         with contextlib.suppress(StoreError):
             return self._resolve_destination(outgoing) == (outgoing.bridge, outgoing.target)
         return False
-
-
-def _as_stored(outgoing: OutgoingMessage) -> tuple[str, str]:
-    return outgoing.bridge, outgoing.target
 
 
 Destination = tuple[str, str]

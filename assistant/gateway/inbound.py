@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -30,21 +30,26 @@ from assistant.store.script.state import BridgeStates
 
 log = structlog.get_logger()
 
+MAX_GUEST_CHARACTERS = 8000
 COMMAND_INTERRUPTED = (
     "The assistant was stopped while it ran this command. It may have taken effect: check before you repeat it."
 )
 COMMAND_FAILED = "That did not work, through no fault of yours. Try again later."
 
 
-@dataclass(frozen=True, slots=True)
-class InboundStores:
-    """What is stored about people who write over bridges.
+@dataclass(slots=True)
+class InboundHandler:
+    """The `InboundPort` of the daemon.
 
     - `people`: who they are.
     - `routes`: in which conversation each of the owner's places takes part.
     - `pending_commands`: the commands they typed.
     - `bridge_states`: how far each bridge has received.
     - `message_edits`: what they edited.
+    - `accept`: keeps a message that is to be answered.
+    - `handle_stranger`, `redeem_link_code`: what happens to people whom the owner has not let in.
+    - `command_names`, `run_command`: the slash commands.
+    - `answers_everything_in_rooms`: whether a message in a room that was not meant for the assistant is answered.
     """
 
     people: People
@@ -52,49 +57,19 @@ class InboundStores:
     pending_commands: SlashCommandQueue
     bridge_states: BridgeStates
     message_edits: MessageEdits
-
-
-class InboundHandler:
-    """The `InboundPort` of the daemon."""
-
-    def __init__(
-        self,
-        stores: InboundStores,
-        *,
-        accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]],
-        handle_stranger: Callable[[InboundMessage, datetime], None],
-        redeem_link_code: Callable[[InboundMessage, datetime], bool],
-        command_names: Callable[[], Collection[str]],
-        run_command: Callable[[PendingCommand], Awaitable[str]],
-        dispatcher: Dispatcher,
-        answers_everything_in_rooms: bool,
-        clock: Callable[[], datetime],
-    ) -> None:
-        """What other rooms do:
-
-        - `accept`: keeps a message that is to be answered.
-        - `handle_stranger`, `redeem_link_code`: what happens to people whom the owner has not let in.
-        - `command_names`, `run_command`: the slash commands.
-        - `answers_everything_in_rooms`: whether a message in a room that was not meant for the assistant is answered.
-        """
-        self._people = stores.people
-        self._routes = stores.routes
-        self._pending_commands = stores.pending_commands
-        self._states = stores.bridge_states
-        self._edits = stores.message_edits
-        self._accept = accept
-        self._handle_stranger = handle_stranger
-        self._redeem_link_code = redeem_link_code
-        self._command_names = command_names
-        self._run_command = run_command
-        self._dispatcher = dispatcher
-        self._answers_everything = answers_everything_in_rooms
-        self._clock = clock
-        self._tasks: set[asyncio.Task[None]] = set()
+    accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]]
+    handle_stranger: Callable[[InboundMessage, datetime], None]
+    redeem_link_code: Callable[[InboundMessage, datetime], bool]
+    command_names: Callable[[], Collection[str]]
+    run_command: Callable[[PendingCommand], Awaitable[str]]
+    dispatcher: Dispatcher
+    answers_everything_in_rooms: bool
+    clock: Callable[[], datetime]
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def recover_after_crash(self) -> None:
         """At start: answer the commands that an earlier process did not."""
-        for command in self._pending_commands.list_open():
+        for command in self.pending_commands.list_open():
             if command.begun:
                 self._save_answer(command, COMMAND_INTERRUPTED)
             else:
@@ -114,58 +89,62 @@ class InboundHandler:
             await asyncio.wait(self._tasks)
 
     def load_position(self, bridge: str) -> str:
-        return self._states.load_position(bridge)
+        return self.bridge_states.load_position(bridge)
 
     def save_position(self, bridge: str, position: str) -> None:
-        self._states.save_position(bridge, position)
+        self.bridge_states.save_position(bridge, position)
 
     def mark_connected(self, bridge: str) -> None:
-        self._dispatcher.mark_connected(bridge)
+        self.dispatcher.mark_connected(bridge)
 
     async def receive_change(self, change: MessageChange) -> None:
         """A change by a person who is not let in, or not any more, has no effect."""
-        person = self._people.find_by_identity(Identity(change.bridge, change.sender))
         if not self.accepts_from(change.bridge, change.sender, change.room, addressed=True):
-            self._states.save_position(change.bridge, change.position)
-        else:
-            owners = person is not None and person.role == "owner"
-            words = change.content if owners else truncate_guest_text(change.content)
-            self._edits.record_change(replace(change, content=words), self._clock())
+            self.bridge_states.save_position(change.bridge, change.position)
+            return
+        person = self.people.find_by_identity(Identity(change.bridge, change.sender))
+        owners = person is not None and person.role == "owner"
+        words = change.content if owners else truncate_guest_text(change.content)
+        self.message_edits.record_change(replace(change, content=words), self.clock())
 
     async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
         incoming = self._authorize(arrival)
         if incoming is None:
             if arrival.position:
-                self._states.save_position(arrival.bridge, arrival.position)
+                self.bridge_states.save_position(arrival.bridge, arrival.position)
             return None
         if (text := self._parse_command(incoming.content)) is not None:
-            self._accept_command(incoming, text, self._clock())
+            self._accept_command(incoming, text, self.clock())
             return None
-        return await self._accept(incoming)
+        return await self.accept(incoming)
 
     def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
-        person = self._people.find_by_identity(Identity(bridge, sender))
+        person = self.people.find_by_identity(Identity(bridge, sender))
         if not sender or (person is not None and person.state == "denied"):
             return False
         return person is not None if room is None else self._listens(bridge, room, addressed=addressed)
 
     def _listens(self, bridge: str, room: str, *, addressed: bool) -> bool:
         """Whether what is said in a room, to the assistant or not, is to be answered."""
-        decided_room = self._people.get_room(bridge, room)
-        return decided_room is not None and decided_room.state == "allowed" and (addressed or self._answers_everything)
+        decided_room = self.people.get_room(bridge, room)
+        return (
+            decided_room is not None
+            and decided_room.state == "allowed"
+            and (addressed or self.answers_everything_in_rooms)
+        )
 
     def _authorize(self, arrival: InboundMessage) -> IncomingMessage | None:
         """The message that is to be answered; None where nothing of it is stored."""
         if not arrival.sender or arrival.room == "" or not (arrival.content.strip() or arrival.media):
             return None
-        now = self._clock()
-        person = self._people.find_by_identity(Identity(arrival.bridge, arrival.sender))
+        now = self.clock()
+        person = self.people.find_by_identity(Identity(arrival.bridge, arrival.sender))
         if person is not None and person.state == "denied":
             return None
         owners = person is not None and person.role == "owner"
-        if not owners and self._redeem_link_code(arrival, now):
-            self._routes.record_account(arrival.bridge, arrival.target, arrival.sender)
-            self._dispatcher.wake(arrival.bridge)
+        if not owners and self.redeem_link_code(arrival, now):
+            self.routes.record_account(arrival.bridge, arrival.target, arrival.sender)
+            self.dispatcher.wake(arrival.bridge)
             return None
         session = self._session_for(arrival, person)
         if session is None:
@@ -193,20 +172,18 @@ class InboundHandler:
             return room_session_key(arrival.bridge, arrival.room) if listens else None
         if person is None:
             return None
-        self._routes.record_account(arrival.bridge, arrival.target, arrival.sender)
+        self.routes.record_account(arrival.bridge, arrival.target, arrival.sender)
         if person.role == "owner":
-            session = self._routes.session_at(arrival.bridge, arrival.target)
+            session = self.routes.session_at(arrival.bridge, arrival.target)
             return session if session_role(session) == "owner" else MAIN_SESSION
         return peer_session_key(arrival.bridge, arrival.sender)
 
     def _handle_unanswered(self, arrival: InboundMessage, now: datetime) -> None:
         """Nobody who was let in or denied gets an answer; a person nobody decided on yet may get a notice."""
-        if arrival.room is not None:
-            decided = self._people.get_room(arrival.bridge, arrival.room) is not None
-            if decided or not arrival.addressed:
-                return
-        self._handle_stranger(arrival, now)
-        self._dispatcher.wake()
+        if arrival.room is not None and (not arrival.addressed or self.people.get_room(arrival.bridge, arrival.room)):
+            return
+        self.handle_stranger(arrival, now)
+        self.dispatcher.wake()
 
     # --------------------------------------------------------------------------------------------------------- commands
 
@@ -216,10 +193,10 @@ class InboundHandler:
             return None
         name, *rest = text.strip().split(maxsplit=1)
         name = name.partition("@")[0].lower()
-        return " ".join([name, *rest]) if name in self._command_names() else None
+        return " ".join([name, *rest]) if name in self.command_names() else None
 
     def _accept_command(self, incoming: IncomingMessage, text: str, now: datetime) -> None:
-        command = self._pending_commands.accept(incoming, text, now)
+        command = self.pending_commands.accept(incoming, text, now)
         if command is not None:
             self._start_command(command)
 
@@ -230,9 +207,9 @@ class InboundHandler:
         task.add_done_callback(partial(self._on_command_ended, command))
 
     async def _answer_command(self, command: PendingCommand) -> None:
-        self._pending_commands.mark_running(command)
+        self.pending_commands.mark_running(command)
         try:
-            text = await self._run_command(command)
+            text = await self.run_command(command)
         except (ToolError, UsageError) as error:
             text = str(error)
         except AssistantError as error:
@@ -253,17 +230,15 @@ class InboundHandler:
         outgoing = OutgoingMessage(
             f"command:{command.id}", command.session, command.scope, command.bridge, command.target, text, "notice"
         )
-        self._pending_commands.save_answer(command, outgoing, self._clock())
-        self._dispatcher.wake(command.bridge)
+        self.pending_commands.save_answer(command, outgoing, self.clock())
+        self.dispatcher.wake(command.bridge)
 
 
 def _room_speaker_name(arrival: InboundMessage) -> str | None:
     """In a room the model has to see who speaks."""
-    return (
-        None
-        if arrival.room is None
-        else clean_display_name(arrival.sender_name) or clean_display_name(arrival.sender) or None
-    )
+    if arrival.room is None:
+        return None
+    return clean_display_name(arrival.sender_name) or clean_display_name(arrival.sender) or None
 
 
 def truncate_guest_text(text: str) -> str:
@@ -271,6 +246,3 @@ def truncate_guest_text(text: str) -> str:
     if len(text) <= MAX_GUEST_CHARACTERS:
         return text
     return f"{text[:MAX_GUEST_CHARACTERS]}\n[{len(text) - MAX_GUEST_CHARACTERS:,} more characters were left out.]"
-
-
-MAX_GUEST_CHARACTERS = 8000

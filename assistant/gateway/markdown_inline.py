@@ -7,10 +7,10 @@ what is after it, is still a paragraph by itself. Nothing but white space is lef
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -37,12 +37,12 @@ _Cut = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A piece of a text."""
+    """A piece of a text, with its marks."""
 
     start: int
     end: int
-    opener: str = ""  # the mark before it; "" for what is never cut, such as an escape
-    closer: str = ""  # the mark behind it
+    opener: str = ""
+    closer: str = ""
 
 
 @dataclass(slots=True)
@@ -51,35 +51,42 @@ class InlineText:
 
     text: str  # without the marks of spans
     spans: list[_Span] = field(default_factory=list)  # by where they start, outer ones first
+    whole: list[_Span] = field(default_factory=list)  # what is never cut, such as an escape, in order; without marks
+    _ends: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ends = sorted(span.end for span in self.spans)
 
     @classmethod
     def parse(cls, markdown: str, references: Mapping[str, Any]) -> InlineText:
         tokens: list[Token] = []
         PARSER.inline.parse(markdown, PARSER, {"references": dict(references)}, tokens)
-        text, opened, spans = "", list[tuple[int, str, str]](), list[_Span]()
+        text, opened, spans, whole = "", list[tuple[int, str, str]](), list[_Span](), list[_Span]()
         for token in tokens:
             start = len(text)
             if token.nesting > 0:
                 opened.append((start, *_span_marks(token)))
             elif token.nesting < 0:
                 start, opener, closer = opened.pop()
-                if start == len(text):
-                    text, opener, closer = text + opener + closer, "", ""
-                spans.append(_Span(start, len(text), opener, closer))
+                if start < len(text):
+                    spans.append(_Span(start, len(text), opener, closer))
+                else:
+                    text += opener + closer
+                    whole.append(_Span(start, len(text)))
             else:
                 text += _source(token)
                 if token.type == "code_inline":
                     spans.append(_Span(start, len(text), token.markup, token.markup))
                 elif token.type in ("text_special", "image"):
-                    spans.append(_Span(start, len(text)))
-        return cls(text, sorted(spans, key=lambda span: (span.start, -span.end)))
+                    whole.append(_Span(start, len(text)))
+        return cls(text, sorted(spans, key=lambda span: (span.start, -span.end)), whole)
 
     def write(self, start: int, end: int) -> str:
         """`text[start:end]` as Markdown: what is open at either end is opened and closed there."""
         written: list[str] = []
         opened: list[tuple[int, str]] = []
         at = start
-        for span in [*(span for span in self.spans if span.opener and span.start < end and span.end > start), None]:
+        for span in [*(span for span in self.spans if span.start < end and span.end > start), None]:
             edge = end if span is None else max(span.start, start)
             while opened and (span is None or opened[-1][0] <= edge):
                 stop, closer = opened.pop()
@@ -98,7 +105,10 @@ class InlineText:
         """Where the best piece from `start` on ends, and where the next begins. None where there is no good one
         `is_beside` other blocks."""
         stop = start + max_size + 3 * _LOOKAHEAD
-        near = InlineText(self.text, [span for span in self.spans if span.end > start and span.start < stop])
+        spans, whole = (
+            [span for span in spans if span.end > start and span.start < stop] for spans in (self.spans, self.whole)
+        )
+        near = InlineText(self.text, spans, whole)
         return near._cut(start, fits, max_size, is_beside)
 
     def _cut(self, start: int, fits: Fits, max_size: int, is_beside: bool) -> _Cut | None:
@@ -123,8 +133,13 @@ class InlineText:
 
     def _depth(self, cut: _Cut) -> int | None:
         """How many spans a cut parts; None where it would part what cannot be."""
-        parted = [span for span in self.spans if span.start < cut[0] and cut[1] < span.end]
-        return len(parted) if all(span.opener for span in parted) else None
+        before = bisect_left(self.whole, cut[0], key=lambda span: span.start)
+        if before and cut[1] < self.whole[before - 1].end:
+            return None
+        begun = bisect_left(self.spans, cut[0], key=lambda span: span.start)
+        in_gap = takewhile(lambda span: span.start < cut[1], islice(self.spans, begun, None))
+        ended = bisect_right(self._ends, cut[1]) - sum(span.end <= cut[1] for span in in_gap)
+        return begun - ended
 
     def _at_spaces(self, start: int, upper: int, *, only_good: bool) -> list[_Cut]:
         """The best first: within no span; those that leave half a part or more; lines before sentences before words."""
@@ -140,7 +155,7 @@ class InlineText:
     def _says_the_same(self, start: int, end: int, following: int) -> bool:
         """Whether both sides of a cut have words, are paragraphs and say what they said together."""
         stop = min(following + _LOOKAHEAD, len(self.text))
-        stop = max([stop, *(span.end for span in self.spans if span.start < stop < span.end)])
+        stop = max([stop, *(span.end for span in (*self.spans, *self.whole) if span.start < stop < span.end)])
         first, second = self.write(start, end), self.write(following, stop)
         if not self.text[start:end].strip() or not self.text[following:].strip():
             return False

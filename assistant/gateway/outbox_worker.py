@@ -26,7 +26,7 @@ from assistant.core.records import Button, OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_role
 from assistant.core.shutdown import ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
-from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.core.telemetry import Tracer
 from assistant.core.text import preview_line
 from assistant.gateway.markdown_splitter import split_into_parts
 from assistant.gateway.supervisor import as_bridge_error
@@ -72,7 +72,7 @@ class OutboxWorker:
         wake_bridge: Callable[[str], None],
         load_media: LoadMedia,
         clock: Callable[[], datetime],
-        tracer: Tracer = NULL_TRACER,
+        tracer: Tracer,
     ) -> None:
         """`wake_bridge` wakes the worker of a bridge to which something was redirected."""
         self.bridge = bridge

@@ -17,7 +17,7 @@ from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.erasure.backups import BackupErasure
 from assistant.erasure.service import ErasureService
 from assistant.gateway.dispatcher import Dispatcher
-from assistant.gateway.inbound import InboundHandler, InboundStores
+from assistant.gateway.inbound import InboundHandler
 from assistant.memory.service import MemoryService
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.running_turns import RunningTurns
@@ -99,7 +99,11 @@ def build_inbound(
         )
 
     return InboundHandler(
-        InboundStores(stores.people, stores.places, stores.typed_commands, stores.bridge_states, stores.message_edits),
+        stores.people,
+        stores.places,
+        stores.typed_commands,
+        stores.bridge_states,
+        stores.message_edits,
         accept=accept,
         handle_stranger=pairing.handle_stranger,
         redeem_link_code=pairing.redeem_link_code,

@@ -24,6 +24,7 @@ from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes, People
 from assistant.store.script.state import BridgeStates
 from tests.support.commands import run_line
+from tests.support.dispatching import open_dispatcher
 from tests.support.scripted import RecordingBridge, SteppingClock
 
 NOTHING_STUCK = "Nothing is stuck: what was sent arrived, or is on its way."
@@ -52,7 +53,7 @@ class CommandSetup:
         self.bridge, self.home = RecordingBridge("telegram", FORGETFUL), RecordingBridge("terminal")
         self.reloaded: list[str] = []
         there = {"terminal": self.home, "telegram": self.bridge}
-        self.delivery = Dispatcher(self.outbox, there, self.clock, None, self.states)
+        self.delivery = open_dispatcher(self.outbox, there, self.clock, states=self.states)
         self.bridges = BridgeOperations(
             self.delivery, self.reload, self.outbox, self.stuck, self.states, self.places, "terminal"
         )

@@ -16,6 +16,7 @@ from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.records import IncomingMessage, OutgoingMessage
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.outbox import StoredOutbox
+from tests.support.dispatching import open_dispatcher
 from tests.support.inbound import open_outbox, outgoing_message
 from tests.support.scripted import RecordingBridge, SteppingClock
 
@@ -57,7 +58,7 @@ async def test_what_is_pending_is_sent_in_order_and_marked(outbox: StoredOutbox,
     bridge = RecordingBridge()
     for key in ("a", "b"):
         outbox.push(outgoing_message(key), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert bridge.bodies == ["body of a", "body of b"]
     assert outbox.count_by_state().get("sent") == 2
@@ -67,7 +68,7 @@ async def test_a_key_keeps_its_first_body(outbox: StoredOutbox, clock: SteppingC
     bridge = RecordingBridge()
     outbox.push(outgoing_message("a"), clock())
     outbox.push(OutgoingMessage("a", "main", "owner", "kept", "main", "other words"), clock())
-    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert bridge.bodies == ["body of a"]
 
 
@@ -77,7 +78,7 @@ async def test_f36_an_interrupted_send_is_repeated_only_where_the_network_shows_
     remembers, forgets = RecordingBridge("remembers"), RecordingBridge("forgets", FORGETFUL)
     for name in ("remembers", "forgets"):
         outbox.set_state(outbox.push(outgoing_message(name, name), clock()).id, "sending", clock())
-    await Dispatcher(outbox, {"remembers": remembers, "forgets": forgets}, clock).flush()
+    await open_dispatcher(outbox, {"remembers": remembers, "forgets": forgets}, clock).flush()
     assert (remembers.bodies, "body of forgets" in forgets.bodies) == (["body of remembers"], False)
     assert outbox.count_by_state().get("ambiguous") == 1
 
@@ -87,7 +88,7 @@ async def test_an_ambiguous_failure_is_not_sent_again_without_deduplication(
 ) -> None:
     bridge = RecordingBridge(capabilities=FORGETFUL, send_errors=[BridgeError("timed out", ambiguous=True)])
     outbox.push(outgoing_message("a"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     await delivery.flush()
     assert "body of a" not in bridge.bodies
@@ -98,7 +99,7 @@ async def test_f39_a_bridge_that_cannot_start_turns_red_and_harms_nobody(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     broken, well = BrokenBridge("broken"), RecordingBridge("well")
-    delivery = Dispatcher(outbox, {"broken": broken, "well": well}, clock)
+    delivery = open_dispatcher(outbox, {"broken": broken, "well": well}, clock)
     await delivery.start(door_of(delivery))
     outbox.push(outgoing_message("a", "well"), clock())
     delivery.wake()
@@ -124,7 +125,7 @@ class GatedBridge(RecordingBridge):
 
 async def test_f39_a_bridge_that_takes_no_message_holds_up_no_other(outbox: StoredOutbox, clock: SteppingClock) -> None:
     held, well = GatedBridge("held"), RecordingBridge("well")
-    delivery = Dispatcher(outbox, {"held": held, "well": well}, clock)
+    delivery = open_dispatcher(outbox, {"held": held, "well": well}, clock)
     await delivery.start(door_of(delivery))
     outbox.push(outgoing_message("a", "held"), clock())
     delivery.wake()
@@ -143,7 +144,7 @@ async def test_a_disk_that_keeps_something_from_going_out_turns_its_bridge_red(
 ) -> None:
     bridge = RecordingBridge()
     outbox.push(outgoing_message("a"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     (tmp_path / "script.db").rename(tmp_path / "away.db")
     with pytest.raises(StoreError):
         await delivery.flush()
@@ -160,7 +161,7 @@ async def test_what_nobody_is_there_for_waits_until_somebody_attaches(
 ) -> None:
     bridge = RecordingBridge(send_errors=[RecipientNotConnected()])
     outbox.push(outgoing_message("a"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     await delivery.flush()
     assert bridge.bodies == []
@@ -174,7 +175,7 @@ async def test_f33_what_happens_in_a_guests_session_is_shown_on_their_bridge_alo
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     theirs, other = RecordingBridge("a"), RecordingBridge("b")
-    delivery = Dispatcher(outbox, {"a": theirs, "b": other}, clock)
+    delivery = open_dispatcher(outbox, {"a": theirs, "b": other}, clock)
     for session in ("main", "peer:a:1", "room:a:2"):
         delivery.show(TurnEvent("delta", session, "t", {"text": "hi"}))
     assert [event.session for event in theirs.events] == ["main", "peer:a:1", "room:a:2"]
@@ -204,7 +205,7 @@ async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_
     def allowed(outgoing: OutgoingMessage) -> tuple[str, str] | None:
         return None if outgoing.target in denied else (outgoing.bridge, outgoing.target)
 
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock, allowed)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock, allowed)
     delivery.follow_turn("t", followed("a", "b"))
     delivery.show(TurnEvent("delta", "main", "t", {"text": "one"}))
     denied.add("a")
@@ -218,7 +219,7 @@ async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_ot
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = EventRecordingBridge(capabilities=BridgeCapabilities())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     delivery.follow_turn("t", followed("a"))
     delivery.follow_turn("u", followed("b"))
     for turn, text in (("t", "one"), ("u", "two"), ("v", "of nobody's")):
@@ -230,7 +231,7 @@ async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     bridge = EventRecordingBridge(capabilities=BridgeCapabilities())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     delivery.follow_turn("t", followed("a"))
     delivery.unfollow_turn("t")
     delivery.show(TurnEvent("delta", "main", "t", {"text": "late"}))
@@ -244,7 +245,7 @@ async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_
     bridge, home = RecordingBridge(capabilities=FORGETFUL, send_errors=lost), RecordingBridge("terminal")
     item = outbox.push(outgoing_message("a"), clock())
     guests = outbox.push(OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "7", "for them alone"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
     for _ in range(2):
         await delivery.flush()
     assert [one.outgoing.key for one in bridge.sent] == [f"uncertain:{item.id}:1"]
@@ -260,14 +261,14 @@ async def test_f36_a_notice_that_may_have_arrived_has_no_notice_of_its_own(
     lost = [BridgeError("timed out", ambiguous=True) for _ in range(3)]
     outbox.push(outgoing_message("a"), clock())
     bridge = RecordingBridge(capabilities=FORGETFUL, send_errors=lost)
-    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert (outbox.count_by_state(), len(bridge.send_errors)) == ({"ambiguous": 2}, 1)
 
 
 async def test_f36_what_is_in_doubt_a_second_time_is_told_again(outbox: StoredOutbox, clock: SteppingClock) -> None:
     item = outbox.push(outgoing_message("a"), clock())
     bridge = RecordingBridge(capabilities=FORGETFUL, send_errors=[BridgeError("timed out", ambiguous=True)])
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     bridge.send_errors.append(BridgeError("timed out", ambiguous=True))
     outbox.set_state(item.id, "pending", clock())
@@ -294,7 +295,7 @@ class FailingCloseBridge(RecordingBridge):
 async def test_f39_a_bridge_that_cannot_be_closed_keeps_no_other_from_ending(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
-    delivery = Dispatcher(outbox, {"kept": FailingCloseBridge(), "terminal": RecordingBridge("terminal")}, clock)
+    delivery = open_dispatcher(outbox, {"kept": FailingCloseBridge(), "terminal": RecordingBridge("terminal")}, clock)
     await delivery.start(door_of(delivery))
     await delivery.stop()
     assert [one["state"] for one in delivery.bridge_states().values()] == ["paused", "paused"]
@@ -317,14 +318,14 @@ async def test_f38_bridges_end_side_by_side(outbox: StoredOutbox, clock: Steppin
     """The end has the time of one, however many there are."""
     together = asyncio.Barrier(2)
     bridges = {name: ConcurrentCloseBridge(name, together) for name in ("a", "b")}
-    delivery = Dispatcher(outbox, bridges, clock)
+    delivery = open_dispatcher(outbox, bridges, clock)
     await delivery.start(door_of(delivery))
     await delivery.stop()
     assert [one.closed for one in bridges.values()] == [True, True]
 
 
 async def test_f39_of_a_bridge_that_two_change_at_once_one_runs(outbox: StoredOutbox, clock: SteppingClock) -> None:
-    delivery = Dispatcher(outbox, {"kept": FailingCloseBridge()}, clock)
+    delivery = open_dispatcher(outbox, {"kept": FailingCloseBridge()}, clock)
     await delivery.start(door_of(delivery))
     await asyncio.gather(
         delivery.put("kept", FailingCloseBridge()), delivery.put("kept", FailingCloseBridge()), delivery.drop("kept")

@@ -14,6 +14,7 @@ from assistant.core.errors import BridgeError, RecipientNotConnected
 from assistant.core.records import OutgoingMessage
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.outbox import StoredOutbox
+from tests.support.dispatching import open_dispatcher
 from tests.support.inbound import open_outbox, outgoing_message
 from tests.support.scripted import RecordingBridge, SteppingClock
 
@@ -35,7 +36,7 @@ async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_
     bridge = RecordingBridge(send_errors=[BridgeError("the network is away")])
     for key in ("a", "b"):
         outbox.push(outgoing_message(key), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     outbox.push(outgoing_message("c"), clock())
     outbox.push(OutgoingMessage("there", "main", "owner", "kept", "elsewhere", "news"), clock())
@@ -50,7 +51,7 @@ async def test_what_waits_for_a_place_goes_out_in_its_order_and_other_places_go_
 async def test_each_failure_holds_its_place_for_longer(outbox: StoredOutbox, clock: SteppingClock) -> None:
     bridge = RecordingBridge(send_errors=[BridgeError("away") for _ in range(20)])
     outbox.push(outgoing_message("a"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     tried = []
     for second in range(64):
         left = len(bridge.send_errors)
@@ -65,7 +66,7 @@ async def test_who_comes_ends_the_waiting_but_not_the_patience_that_a_network_as
 ) -> None:
     bridge = RecordingBridge(send_errors=[BridgeError("away"), BridgeError("slowly", retry_after=40)])
     outbox.push(outgoing_message("a"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     for _ in range(2):
         delivery.retry_held_back("kept")
@@ -91,7 +92,7 @@ async def test_who_comes_while_a_send_fails_changes_no_order(outbox: StoredOutbo
     bridge = ReattachingBridge(send_errors=[BridgeError("away")])
     for key in ("a", "b"):
         outbox.push(outgoing_message(key), clock())
-    bridge.delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    bridge.delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await bridge.delivery.flush()
     assert bridge.bodies == ["body of a", "body of b"]
 
@@ -104,7 +105,7 @@ async def test_what_nobody_hears_holds_up_nothing_that_somebody_would(
     for number in range(150):
         outbox.push(outgoing_message(f"n{number}"), clock())
     outbox.push(outgoing_message("asked for"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert (bridge.bodies, delivery.bridge_states()["kept"]["ok"]) == (["body of asked for"], True)
 
@@ -117,7 +118,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
     mine = outbox.push(outgoing_message("a"), clock())
     hers = outbox.push(OutgoingMessage("b", "peer:kept:7", "peer:kept:7", "kept", "main", "for them alone"), clock())
     outbox.push(outgoing_message("c"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
     for _ in range(2):
         await delivery.flush()
         clock.now += timedelta(hours=1)
@@ -137,7 +138,7 @@ async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: StoredOutb
         outbox.push(replace(outgoing_message(f"n{number}"), message_id=40 + number), clock())
         bridge, home = RecordingBridge(send_errors=[BridgeError("no", **trouble)]), RecordingBridge("terminal")
         bridge.capabilities = BridgeCapabilities()
-        await Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock).flush()
+        await open_dispatcher(outbox, {"kept": bridge, "terminal": home}, clock).flush()
         (told,) = [*bridge.sent, *home.sent]
         assert told.outgoing.message_id == 40 + number
 
@@ -145,7 +146,7 @@ async def test_what_is_told_of_a_message_is_forgotten_with_it(outbox: StoredOutb
 async def test_of_a_refused_notice_nothing_is_told(outbox: StoredOutbox, clock: SteppingClock) -> None:
     refused = [BridgeError("not here", refused=True) for _ in range(3)]
     outbox.push(outgoing_message("a", "terminal"), clock())
-    await Dispatcher(outbox, {"terminal": RecordingBridge("terminal", send_errors=refused)}, clock).flush()
+    await open_dispatcher(outbox, {"terminal": RecordingBridge("terminal", send_errors=refused)}, clock).flush()
     assert (outbox.count_by_state(), len(refused)) == ({"failed": 2}, 1)
 
 
@@ -155,7 +156,7 @@ async def test_a_stranger_who_blocks_the_assistant_is_nothing_the_owner_is_told_
     code = OutgoingMessage("code", "peer:kept:7", "peer:kept:7", "kept", "7", "your code", "notice")
     outbox.push(code, clock())
     refused = RecordingBridge(send_errors=[BridgeError("blocked", refused=True)])
-    delivery = Dispatcher(outbox, {"kept": refused, "terminal": RecordingBridge("terminal")}, clock)
+    delivery = open_dispatcher(outbox, {"kept": refused, "terminal": RecordingBridge("terminal")}, clock)
     await delivery.flush()
     assert outbox.count_by_state() == {"dropped": 1}
     assert delivery.bridge_states()["kept"]["ok"]
@@ -168,7 +169,7 @@ async def test_f36_what_may_have_arrived_and_is_refused_then_stays_in_doubt(
         send_errors=[BridgeError("timed out", ambiguous=True), BridgeError("not here", refused=True)]
     )
     outbox.push(outgoing_message("a"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     for _ in range(2):
         await delivery.flush()
         clock.now += timedelta(minutes=1)
@@ -182,7 +183,7 @@ async def test_f36_what_may_have_arrived_is_not_shown_elsewhere_without_a_word(
     bridge, home = RecordingBridge(), RecordingBridge("terminal")
     cut, waits = outbox.push(outgoing_message("cut"), clock()), outbox.push(outgoing_message("waits"), clock())
     outbox.set_state(cut.id, "sending", clock())
-    delivery = Dispatcher(outbox, {"kept": bridge, "terminal": home}, clock, lambda outgoing: ("terminal", "main"))
+    delivery = open_dispatcher(outbox, {"kept": bridge, "terminal": home}, clock, lambda outgoing: ("terminal", "main"))
     await delivery.flush()
     await delivery.flush()
     assert bridge.bodies == []
@@ -222,12 +223,12 @@ async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_o
 ) -> None:
     bridge = FailingSecondBridge(trouble)
     outbox.push(replace(outgoing_message("a"), body="one one\n\ntwo two\n\nthree three\n\nfour four"), clock())
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert not delivery.bridge_states()["kept"]["ok"]
     clock.now += timedelta(minutes=1)
     # As after a restart: what went out is known from the outbox alone.
-    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert [part.text for part in bridge.parts] == ["one one", "two two", "three three", "four four"]
     assert len({part.key for part in bridge.parts}) == 4
 
@@ -240,7 +241,7 @@ async def test_i8_the_rest_of_a_long_one_is_sent_as_it_was_cut_at_first(
     item = outbox.push(replace(outgoing_message("a"), body="One sentence. Another one. A third one."), clock())
     outbox.save_parts(item.id, ["as an earlier", "version cut", "it"], clock())
     outbox.record_parts_sent(item.id, 1, clock())
-    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert [part.text for part in bridge.parts] == ["version cut", "it"]
     assert outbox.recent_items("main")[0].parts == ()
 
@@ -249,7 +250,7 @@ async def test_i8_a_long_one_is_stored_as_it_is_cut(outbox: StoredOutbox, clock:
     bridge = RecordingBridge(send_errors=[BridgeError("away")])
     bridge.capabilities = BridgeCapabilities(max_length=20)
     outbox.push(replace(outgoing_message("a"), body="One sentence. Another one."), clock())
-    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert outbox.recent_items("main")[0].parts == ("One sentence.", "Another one.")
 
 
@@ -260,7 +261,7 @@ async def test_f36_a_fault_of_a_bridge_while_it_sends_may_have_been_after_the_me
     bridge = FailingSecondBridge(trouble)
     bridge.capabilities = BridgeCapabilities(max_length=12)
     outbox.push(replace(outgoing_message("a"), body="one one\n\ntwo two"), clock())
-    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert outbox.count_by_state()["ambiguous"] == 1
 
 
@@ -268,7 +269,7 @@ async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: StoredO
     bridge = StatusRecordingBridge([BridgeError("away")])
     for key in ("a", "b"):
         outbox.push(outgoing_message(key), clock())
-    bridge.delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    bridge.delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await bridge.delivery.flush()
     clock.now += timedelta(minutes=1)
     await bridge.delivery.flush()
@@ -277,7 +278,9 @@ async def test_a_bridge_is_in_trouble_until_what_failed_has_gone(outbox: StoredO
 
 async def test_trouble_ends_with_what_was_in_it(outbox: StoredOutbox, clock: SteppingClock) -> None:
     item = outbox.push(outgoing_message("a"), clock())
-    delivery = Dispatcher(outbox, {"kept": RecordingBridge(send_errors=[BridgeError("slowly", retry_after=40)])}, clock)
+    delivery = open_dispatcher(
+        outbox, {"kept": RecordingBridge(send_errors=[BridgeError("slowly", retry_after=40)])}, clock
+    )
     await delivery.flush()
     outbox.set_state(item.id, "dropped", clock())
     clock.now += timedelta(seconds=41)
@@ -303,7 +306,7 @@ async def test_what_was_let_go_meanwhile_is_not_sent(outbox: StoredOutbox, clock
     outbox.push(outgoing_message("a"), clock())
     dropped = outbox.push(outgoing_message("b"), clock())
     bridge = Slow(outbox, dropped.id, clock)
-    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert (bridge.bodies, outbox.count_by_state()) == (["body of a"], {"sent": 1, "dropped": 1})
 
 
@@ -313,7 +316,7 @@ async def test_however_long_a_network_asks_to_wait_the_bridge_goes_on(
 ) -> None:
     outbox.push(outgoing_message("a"), clock())
     bridge = RecordingBridge(send_errors=[BridgeError("slowly", retry_after=asked)])
-    delivery = Dispatcher(outbox, {"kept": bridge}, clock)
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
     await delivery.flush()
     assert bridge.bodies == []
     clock.now += timedelta(days=1, minutes=1)
@@ -337,5 +340,5 @@ async def test_however_much_waits_for_one_place_the_others_have_theirs(
         outbox.push(OutgoingMessage(f"n{number}", "room:kept:1", "room:kept:1", "kept", "barred", "news"), clock())
     outbox.push(outgoing_message("a"), clock())
     bridge = BarredBridge()
-    await Dispatcher(outbox, {"kept": bridge}, clock).flush()
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert bridge.bodies == ["body of a"]
