@@ -74,7 +74,7 @@ async def serve_daemon(
     """The daemon, in this process, while the context is open. What is heavy and was not needed to be ready is loaded
     `warm_after` seconds later."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
-    with home_lock(settings.home):
+    with home_lock(settings.home.path):
         async with contextlib.AsyncExitStack() as stack:
             app = build_app(settings, utc_now)
             stack.callback(app.close)

@@ -18,6 +18,7 @@ import posixpath
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,7 +29,6 @@ from fsspec.implementations.local import LocalFileSystem
 from assistant.archive.encryption import ENCRYPTED_SUFFIX, AgeEncryption
 from assistant.core.archives import FetchedObject, StoredObject
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, install_hint
-from assistant.store.files import make_directory, sync_directory, sync_file
 
 T = TypeVar("T")
 
@@ -39,13 +39,22 @@ _OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oc
 _BYTES_A_WAIT = 10_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class LocalDurability:
+    """How a folder of this machine is written so that a power cut takes nothing back."""
+
+    make_directory: Callable[[Path], None]
+    sync: Callable[[Path], None]  # a file, or a directory for the names in it
+
+
 class FsspecFolder:
     """`url` is the folder; nothing is asked of it before the first call. Every method raises `ArchiveUnavailable`."""
 
-    def __init__(self, url: str, timeout_seconds: float) -> None:
+    def __init__(self, url: str, timeout_seconds: float, durability: LocalDurability) -> None:
         self.display_url = url_without_credentials(url)
         self._url = url
         self._timeout = timeout_seconds
+        self._durability = durability
         self._opened: tuple[Any, str] | None = None
 
     def write(self, name: str, data: bytes) -> None:
@@ -55,14 +64,14 @@ class FsspecFolder:
 
         def act() -> None:
             if local:
-                make_directory(Path(path).parent)
+                self._durability.make_directory(Path(path).parent)
                 # Closed to others before there is a word in it.
                 Path(path).touch(mode=0o600)
             elif not _OBJECT_STORES & _protocols(fs):
                 fs.makedirs(posixpath.dirname(path), exist_ok=True)
             fs.pipe_file(path, data)
             if local:
-                sync_file(Path(path))
+                self._durability.sync(Path(path))
 
         self._run(act, "written", len(data))
 
@@ -85,10 +94,10 @@ class FsspecFolder:
 
         def act() -> None:
             if isinstance(fs, LocalFileSystem):
-                make_directory(Path(target).parent)
+                self._durability.make_directory(Path(target).parent)
                 fs.mv(path, target)
-                sync_directory(Path(target).parent)
-                sync_directory(Path(path).parent)
+                self._durability.sync(Path(target).parent)
+                self._durability.sync(Path(path).parent)
                 return
             if not _OBJECT_STORES & _protocols(fs):
                 fs.makedirs(posixpath.dirname(target), exist_ok=True)
@@ -105,7 +114,7 @@ class FsspecFolder:
             if fs.exists(path):
                 fs.rm_file(path)
                 if isinstance(fs, LocalFileSystem):
-                    sync_directory(Path(path).parent)
+                    self._durability.sync(Path(path).parent)
 
         self._run(act, "removed")
 
@@ -201,10 +210,13 @@ _LOCAL = ("/", "file://", "local://")
 class FsspecObjectStore:
     """`url` "" keeps objects in `archive/` of the home."""
 
-    def __init__(self, home: Path, url: str, encryption: AgeEncryption, timeout_seconds: float) -> None:
+    def __init__(
+        self, home: Path, url: str, encryption: AgeEncryption, timeout_seconds: float, durability: LocalDurability
+    ) -> None:
         self._encryption = encryption
         self._encrypts = bool(url) and encryption.has_key
         self._timeout = timeout_seconds
+        self._durability = durability
         self._own = self._place(str(home / ARCHIVE_FOLDER))
         self._chosen = self._place(url) if url else self._own
         self._root = url_without_credentials(url) if url else ARCHIVE_FOLDER
@@ -256,7 +268,7 @@ class FsspecObjectStore:
         return self._place(root), name
 
     def _place(self, root: str) -> FsspecFolder:
-        return FsspecFolder(root, self._timeout)
+        return FsspecFolder(root, self._timeout, self._durability)
 
     @staticmethod
     def _read_back(place: FsspecFolder, name: str, stored: StoredObject) -> bytes:

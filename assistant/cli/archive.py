@@ -39,7 +39,7 @@ def verify(context: click.Context, session: str | None, generation: int | None, 
     settings, store = _archive()
     chosen = _chosen(store, session, generation)
     if repair:
-        with home_lock(settings.home):
+        with home_lock(settings.home.path):
             for key, number in chosen:
                 if store.verify(key, number):
                     store.rebuild(key, number, utc_now())
@@ -69,7 +69,7 @@ def restore(session: str, generation: int) -> None:
       assistant archive restore main 3
     """
     settings, _ = _archive()
-    with home_lock(settings.home):
+    with home_lock(settings.home.path):
         done = restore_archived_session(settings, session, generation)
     if not done.restored:
         print_text(

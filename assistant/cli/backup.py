@@ -88,7 +88,7 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
     home = Home(to.expanduser().absolute()) if to is not None else settings.home
     restorer = build_restorer(settings)
     path = restorer.find(require_utf8(name, "NAME")) if name else None
-    with home_lock(home):
+    with home_lock(home.path):
         if report := finish_interrupted_restore(home.path):
             print_remark(report)
         if path is None:

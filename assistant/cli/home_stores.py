@@ -15,7 +15,8 @@ from assistant.service.home_lock import is_listening
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import SettingsLayer, read_file_layer
 from assistant.settings.settings import Settings, load_settings
-from assistant.wire.stores import Stores, is_restore_unfinished, open_stores
+from assistant.store.backup.restore import is_restore_interrupted
+from assistant.wire.stores import Stores
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[St
     Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
     require_home(settings)
     configure_logging("warning")
-    stores = open_stores(settings, utc_now(), reading=reading)
+    stores = Stores(settings, utc_now(), reading=reading)
     try:
         yield stores
     finally:
@@ -34,7 +35,7 @@ def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[St
 
 def require_home(settings: Settings) -> None:
     """Raises `HomeError` where nothing was ever said, so that a command which changes a data folder creates none."""
-    if is_restore_unfinished(settings.home.path):
+    if is_restore_interrupted(settings.home.path):
         raise HomeError(
             f"A restore of {settings.home.path} was interrupted. Nothing is lost; starting the assistant finishes it, "
             "and so does `assistant backup restore` without a name."

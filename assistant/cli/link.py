@@ -155,7 +155,7 @@ async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside:
         try:
             return await stack.enter_async_context(inside(settings))
         except HomeLocked:
-            if not await wait_for_daemon(home) and is_home_served(home):
+            if not await wait_for_daemon(home) and is_home_served(home.path):
                 raise
     return await stack.enter_async_context(open_daemon_link(home))
 
@@ -200,7 +200,7 @@ async def open_home_locally(settings: Settings, *, begins: bool = True) -> Async
 
     if not begins:
         require_home(settings)
-    with home_lock(settings.home):
+    with home_lock(settings.home.path):
         app = build_app(settings, utc_now)
         try:
             app.stores.conversation.recover_after_crash(utc_now())
@@ -222,7 +222,7 @@ async def wait_for_daemon(home: Home) -> bool:
     long."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_STARTS_WITHIN):
-            while is_home_served(home):
+            while is_home_served(home.path):
                 if is_listening(home.socket):
                     return True
                 await asyncio.sleep(_LOOK_EVERY)

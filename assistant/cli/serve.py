@@ -62,8 +62,8 @@ def run(context: click.Context, with_chat: bool) -> None:
 
         asyncio.run(main(settings, lambda: print_remark(hint), manager))
         return
-    if is_home_served(settings.home):
-        print_remark(f"Process {lock_holder(settings.home)} runs it already; this terminal connects to it.")
+    if is_home_served(settings.home.path):
+        print_remark(f"Process {lock_holder(settings.home.path)} runs it already; this terminal connects to it.")
     if _talks_at_a_terminal():
         context.exit(talk_here(settings, MAIN_SESSION))
     configure_logging("warning")
@@ -81,15 +81,15 @@ def stop() -> None:
       assistant stop
     """
     home = home_from_environment()
-    if not is_home_served(home):
+    if not is_home_served(home.path):
         print_remark("The assistant is not running.")
         return
-    holder = lock_holder(home)
+    holder = lock_holder(home.path)
     if holder is None:
         raise AssistantError("The assistant is just starting. Try again in a moment.")
     os.kill(holder, signal.SIGTERM)
     limit = time.monotonic() + service_manager_timeout(_drain_seconds(home))
-    while is_home_served(home):
+    while is_home_served(home.path):
         if time.monotonic() > limit:
             raise AssistantError(f"Process {holder} was asked to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
@@ -115,7 +115,7 @@ def _talks_at_a_terminal() -> bool:
 
 async def _answer_or_serve(settings: Settings, hint: str) -> int:
     """Answer the lines that were piped in; where there are none, serve until told to stop."""
-    served_elsewhere = is_home_served(settings.home)
+    served_elsewhere = is_home_served(settings.home.path)
     async with open_link(settings) as link:
         lines = read_stdin_lines()
         first = asyncio.ensure_future(anext(lines, None))
@@ -182,5 +182,5 @@ def token(new: bool) -> None:
     print_text(current)
     if not settings.values.web.port:
         print_remark(_HOW)
-    elif new and settings.origins[WEB_TOKEN_KEY] == IN_FILE and is_home_served(settings.home):
+    elif new and settings.origins[WEB_TOKEN_KEY] == IN_FILE and is_home_served(settings.home.path):
         print_remark(_AT_ONCE)

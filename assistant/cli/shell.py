@@ -50,7 +50,7 @@ def run_in_shell(parsed: ParsedCommand) -> None:
     except KeyboardInterrupt:
         if parsed.command.reads:
             raise
-        if is_home_served(settings.home):
+        if is_home_served(settings.home.path):
             print_remark(f"`assistant {' '.join(parsed.path)}` continues in the running assistant.")
         else:
             print_remark("It was interrupted. What was done is kept.")

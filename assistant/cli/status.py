@@ -100,8 +100,8 @@ def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str,
             # It runs on settings that were understood, whatever config.toml says by now.
             return {"running": True, **run_with_signals(_of_the_daemon(home, within))}
         except (LinkLost, TimeoutError):
-            if is_home_served(home):
-                silent = [_SILENT.format(process=lock_holder(home) or "?", seconds=within)]
+            if is_home_served(home.path):
+                silent = [_SILENT.format(process=lock_holder(home.path) or "?", seconds=within)]
     settings, refused = _settings(home)
     from assistant.cli.home_stores import open_home_stores
 
@@ -109,7 +109,7 @@ def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str,
         from assistant.wire.stores import stored_status
 
         found = stored_status(settings, stores, utc_now())
-    served = is_home_served(home)
+    served = is_home_served(home.path)
     unanswered = [] if served else _unanswered(found["waiting"])
     return {"running": served, **found, **report_verdict([*silent, *refused, *unanswered, *found["problems"]])}
 
@@ -192,8 +192,8 @@ def _findings(home: Home, options: DoctorOptions) -> Iterator[Finding]:
 
 
 def _serving(home: Home) -> DaemonState:
-    served = is_home_served(home)
-    holder = lock_holder(home) if served else None
+    served = is_home_served(home.path)
+    holder = lock_holder(home.path) if served else None
     return DaemonState(served, holder, is_listening(home.socket), home.socket.exists(), home.socket.unlink)
 
 

@@ -47,7 +47,7 @@ def _checked(settings: Settings, archives: bool) -> IntegrityReport:
 
 
 def _repaired(settings: Settings, archives: bool) -> IntegrityReport:
-    with home_lock(settings.home), open_home_stores(settings, reading=False) as stores:
+    with home_lock(settings.home.path), open_home_stores(settings, reading=False) as stores:
         return _with_archives(stores.verifier.repair(utc_now()), stores.archive.verify_all(remote=archives))
 
 

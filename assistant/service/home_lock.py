@@ -16,20 +16,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assistant.core.errors import HomeError, HomeLocked
-from assistant.settings.home import Home
 
 
 @contextmanager
-def home_lock(home: Home) -> Iterator[None]:
+def home_lock(home: Path) -> Iterator[None]:
     """Hold the data folder for this process; the kernel releases it however the process ends.
 
     Raises `HomeLocked` (naming the holder) or `HomeError` (not writable)."""
+    lock = _lock_file(home)
     try:
-        home.run.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise HomeError(
-            f"The data folder {home.path} cannot be written ({error.strerror}). Nothing was started; "
+            f"The data folder {home} cannot be written ({error.strerror}). Nothing was started; "
             "make it writable or set ASSISTANT_HOME."
         ) from None
     try:
@@ -37,38 +37,42 @@ def home_lock(home: Home) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise HomeLocked(
-                f"Process {lock_holder(home) or '?'} uses the data folder {home.path} already. "
+                f"Process {lock_holder(home) or '?'} uses the data folder {home} already. "
                 "Talk to it with `assistant chat`, or stop it with `assistant stop`."
             ) from None
-        _write_holder(file, home)
+        _write_holder(file, lock)
         yield
     finally:
         os.close(file)
 
 
-def _write_holder(file: int, home: Home) -> None:
+def _lock_file(home: Path) -> Path:
+    return home / "run" / "lock"
+
+
+def _write_holder(file: int, lock: Path) -> None:
     """Note who holds the lock. Raises `HomeError`: where not even that can be written, nothing can."""
     try:
         os.ftruncate(file, 0)
         os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
     except OSError as error:
         raise HomeError(
-            f"{home.lock} cannot be written ({error.strerror}). Nothing was started; make room, or make the data "
+            f"{lock} cannot be written ({error.strerror}). Nothing was started; make room, or make the data "
             "folder writable, then start again."
         ) from None
 
 
-def lock_holder(home: Home) -> int | None:
+def lock_holder(home: Path) -> int | None:
     """The process that holds the lock, or None. Only a hint unless the lock is held."""
     with contextlib.suppress(OSError, ValueError):
-        return int(home.lock.read_text())
+        return int(_lock_file(home).read_text())
     return None
 
 
-def is_home_served(home: Home) -> bool:
+def is_home_served(home: Path) -> bool:
     """Whether a process holds the lock now."""
     try:
-        file = os.open(home.lock, os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(_lock_file(home), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return False
     try:

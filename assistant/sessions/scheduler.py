@@ -29,7 +29,6 @@ from assistant.sessions.reset import (
     ResetStores,
     SessionResetter,
 )
-from assistant.settings.sections import ResetSettings
 from assistant.store.script.generations import StoredGenerations, StoredResets
 
 log = structlog.get_logger()
@@ -67,16 +66,6 @@ class ResetPolicies:
     at: str  # the hour of daily resets, in the zone
     idle: timedelta  # how long nobody has to speak
     zone: tzinfo
-
-    @classmethod
-    def from_settings(cls, settings: ResetSettings, zone: tzinfo) -> ResetPolicies:
-        kinds: dict[SessionKind, SessionResetPolicy] = {
-            "main": settings.main,
-            "thread": settings.thread,
-            "guest": settings.guest,
-            "room": settings.room,
-        }
-        return cls(kinds, settings.at, timedelta(minutes=settings.idle_minutes), zone)
 
     @property
     def has_automatic(self) -> bool:

@@ -55,10 +55,6 @@ class Home:
     def socket(self) -> Path:
         return self.run / "control.sock"
 
-    @property
-    def lock(self) -> Path:
-        return self.run / "lock"
-
 
 @dataclass(frozen=True, slots=True)
 class NotifyTarget:

@@ -44,7 +44,7 @@ from assistant.wire.services import (
     build_resets,
 )
 from assistant.wire.sleep import build_learning, build_sleep
-from assistant.wire.stores import Stores, open_stores, session_reader, status_sources, token_counter_for
+from assistant.wire.stores import Stores, session_reader, status_sources, token_counter_for
 from assistant.wire.turns import (
     build_contexts,
     build_delegation,
@@ -269,7 +269,7 @@ def build_app(
     environment.
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
-    stores = open_stores(settings, clock())
+    stores = Stores(settings, clock())
     models = None if model is None else (model, writer or OfflineModel())
     read_settings = reread or partial(load_settings, settings.home, ring=None)
     try:

@@ -24,7 +24,7 @@ from assistant.store.database import Database
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.state import ModelFacts
 from assistant.web.servers import listen_tcp
-from assistant.wire.stores import backup_problems, memory_store_settings, open_stores, token_counter_for
+from assistant.wire.stores import Stores, backup_problems, memory_store_settings, token_counter_for
 
 Clock = Callable[[], datetime]
 
@@ -47,7 +47,7 @@ def _metering(settings: Settings, clock: Clock, *, served: bool) -> Iterator[tup
             db = stack.enter_context(closing(Database.open_unmigrated(settings.home.path / "script.db")))
             yield Ledger(db, settings.values.budget, settings.zone, render_notice), ModelFacts(db)
         else:
-            stores = stack.enter_context(closing(open_stores(settings, clock())))
+            stores = stack.enter_context(closing(Stores(settings, clock())))
             yield stores.ledger, stores.model_facts
 
 
@@ -58,7 +58,7 @@ def build_restorer(settings: Settings) -> BackupRestorer:
 
 @contextmanager
 def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[UnpackedStores]:
-    with closing(open_stores(replace(settings, home=Home(home)), now)) as stores:
+    with closing(Stores(replace(settings, home=Home(home)), now)) as stores:
         yield UnpackedStores(stores.conversation, stores.verifier, (stores.message_index, stores.journal_index))
 
 
@@ -80,6 +80,6 @@ def _describe_counting(settings: Settings) -> tuple[CountingTier, str]:
 
 @contextmanager
 def _open_checked(clock: Clock, settings: Settings) -> Iterator[CheckedStores]:
-    with closing(open_stores(settings, clock(), reading=True)) as stores:
+    with closing(Stores(settings, clock(), reading=True)) as stores:
         problems = backup_problems(settings, stores)
         yield CheckedStores(stores.conversation, stores.verifier, stores.backups, problems)

@@ -23,10 +23,17 @@ from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
-from assistant.sessions.scheduler import ResetPolicies, ResetScheduler
+from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
 from assistant.wire.sleep import Sleep
-from assistant.wire.stores import Stores, home_begun_at, lateness_policy, memory_deps, memory_storage_info
+from assistant.wire.stores import (
+    Stores,
+    home_begun_at,
+    lateness_policy,
+    memory_deps,
+    memory_storage_info,
+    reset_policies,
+)
 from assistant.wire.turns import Contexts
 from sleep.cycle.rebuild import Reextraction
 
@@ -155,4 +162,4 @@ def build_resets(
         handover_tokens=reset.handover_max_tokens,
         learn_for=timedelta(seconds=reset.learn_seconds),
     )
-    return ResetScheduler(resetter, reset_stores, context, ResetPolicies.from_settings(reset, settings.zone))
+    return ResetScheduler(resetter, reset_stores, context, reset_policies(settings))

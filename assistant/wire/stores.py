@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from assistant.core.errors import HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.records import LogLocation
+from assistant.core.sessions import SessionKind
 from assistant.health.problems import FindProblems, StatusSources
 from assistant.health.status import build_stored_report
 from assistant.mem0.client import (
@@ -40,16 +40,15 @@ from assistant.mem0.codec import EmbedderSettings
 from assistant.memory.service import MemoryDeps
 from assistant.models.factory import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
-from assistant.search.finder import SourceFinder
 from assistant.sessions.listing import SessionReader
-from assistant.sessions.scheduler import ResetPolicies, find_reset_problems
+from assistant.sessions.scheduler import ResetPolicies, SessionResetPolicy, find_reset_problems
 from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.spending.notices import render_notice
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.backup.folder import BackupFolder
-from assistant.store.backup.restore import finish_interrupted_restore, is_restore_interrupted
+from assistant.store.backup.restore import finish_interrupted_restore
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.character.memory_files import StoredMemoryFiles
@@ -57,10 +56,10 @@ from assistant.store.character.profiles import StoredProfiles
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.erasure.store import ErasureStore
+from assistant.store.files import make_directory, sync_file
 from assistant.store.home.guard import HomeGuard
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
-from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import character_migrations, memory_migrations, script_migrations
 from assistant.store.script.conversation import StoredConversation
@@ -75,7 +74,6 @@ from assistant.store.script.people import ConversationRoutes, Pairings, People
 from assistant.store.script.requests import Pins, UserRequests
 from assistant.store.script.state import BridgeStates, CircuitBreakers, ModelFacts
 from assistant.store.script.turns import Delegations
-from assistant.store.search.history import StoredHistory
 from assistant.store.verify.verifier import Verifier
 from assistant.wire.search import open_history, open_memory_search
 from sleep.rules.classifier import classify_request
@@ -95,11 +93,12 @@ def restore_archived_session(settings: Settings, session: str, generation: int) 
 def _open_object_store(settings: Settings) -> ObjectStore:
     # File systems elsewhere take a while to import, and most homes need them once a day at most.
     from assistant.archive.encryption import AgeEncryption
-    from assistant.archive.object_store import FsspecObjectStore
+    from assistant.archive.object_store import FsspecObjectStore, LocalDurability
 
     chosen = settings.values.archive
-    sealing = AgeEncryption(chosen.key.get_secret_value())
-    return FsspecObjectStore(settings.home.path, chosen.url, sealing, chosen.timeout_seconds)
+    encryption = AgeEncryption(chosen.key.get_secret_value())
+    durability = LocalDurability(make_directory, sync_file)
+    return FsspecObjectStore(settings.home.path, chosen.url, encryption, chosen.timeout_seconds, durability)
 
 
 # -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
@@ -152,149 +151,101 @@ def embedding_budget(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
 class Stores:
     """Everything durable of a home, open."""
 
-    conversation: StoredConversation
-    outbox: StoredOutbox
-    bridge_states: BridgeStates
-    message_edits: MessageEdits
-    turn_files: TurnFiles
-    workspace: WorkspaceFiles
-    deliveries: StuckItems
-    history: StoredHistory
-    message_index: SourceFinder
-    todos: StoredTodos
-    requests: UserRequests
-    pins: Pins
-    jobs: Jobs
-    journal: StoredJournal
-    consolidations: StoredConsolidations
-    profiles: StoredProfiles
-    files: StoredMemoryFiles
-    memories: Mem0Client
-    memory_search: StoredMemorySearch
-    journal_index: SourceFinder
-    log_reader: UnreadMessages
-    generations: StoredGenerations
-    resets: StoredResets
-    breakers: CircuitBreakers
-    delegations: Delegations
-    ledger: Ledger
-    model_facts: ModelFacts
-    verifier: Verifier
-    erasure: ErasureStore
-    archive: StoredArchive
-    people: People
-    pairings: Pairings
-    places: ConversationRoutes
-    typed_commands: SlashCommandQueue
-    backups: BackupFolder
-    home_guard: HomeGuard
-    counter: TokenCounter  # of the model in the settings, not corrected
-    exit_stack: ExitStack
+    def __init__(self, settings: Settings, now: datetime, *, reading: bool = False) -> None:
+        """Open (and make, or migrate) the stores of the home; `reading` opens them beside a running daemon.
+        Raises `HomeError`, `NewerSchema`, `StoreError`."""
+        home, zone, values = settings.home.path, settings.zone, settings.values
+        if not reading and (finished := finish_interrupted_restore(home)):
+            log.warning("a restore was cut off", what=finished)
+        with ExitStack() as stack:
+            script, character = _databases(home, stack, now, reading=reading)
+            message_log = stack.enter_context(closing(MessageLog(home)))
+            self.history, self.message_index = open_history(home, zone, reading=reading)
+            stack.callback(self.history.close)
+            self.ledger = Ledger(script, values.budget, zone, render_notice, values.permissions())
+            self.memories = open_memories(settings, stack, now, self.ledger, reading=reading)
+            read_memories = self.memories.read_locally
+            self.memory_search, self.journal_index = open_memory_search(home, read_memories, zone, reading=reading)
+            stack.callback(self.memory_search.close)
+            # Of the model in the settings, not corrected.
+            self.counter = token_counter_for(settings, values.model.name)
+            self.conversation = StoredConversation(
+                script,
+                message_log,
+                to_view_message=_view_truncation(values.tools, self.counter),
+                count_tokens=self.counter.count_message,
+                classify_request=classify_request,
+                undo_kept=values.compaction.undo_kept,
+            )
+            self._open_script(script, message_log)
+            self._open_character(home, character, values.memory.file_max_tokens)
+            self.archive = open_archive(settings)
+            self.workspace = WorkspaceFiles(settings.home.workspace)
+            self.backups = BackupFolder(home, values.backup.folder)
+            self.home_guard = HomeGuard(home, (script, character))
+            self.verifier = Verifier(home, script, message_log, self.conversation)
+            self.erasure = ErasureStore(
+                home,
+                script,
+                character,
+                message_log,
+                self.conversation,
+                self.message_index,
+                self.journal_index,
+                self.archive,
+            )
+            self._opened = stack.pop_all()
+
+    def _open_script(self, script: Database, message_log: MessageLog) -> None:
+        self.outbox = StoredOutbox(script)
+        self.bridge_states = BridgeStates(script)
+        self.message_edits = MessageEdits(script, message_log, self.conversation.appender)
+        self.turn_files = TurnFiles(script)
+        self.deliveries = StuckItems(script)
+        self.requests = UserRequests(script, message_log)
+        self.jobs = Jobs(script, self.conversation.appender)
+        self.log_reader = UnreadMessages(script, message_log)
+        self.generations = StoredGenerations(script, message_log)
+        self.resets = StoredResets(script)
+        self.breakers = CircuitBreakers(script)
+        self.delegations = Delegations(script)
+        self.model_facts = ModelFacts(script)
+        self.people = People(script)
+        self.pairings = Pairings(script)
+        self.places = ConversationRoutes(script)
+        self.typed_commands = SlashCommandQueue(script)
+
+    def _open_character(self, home: Path, character: Database, file_max_tokens: int) -> None:
+        self.todos = StoredTodos(character)
+        self.pins = Pins(character)
+        self.journal = StoredJournal(character)
+        self.consolidations = StoredConsolidations(character)
+        self.profiles = StoredProfiles(character)
+        self.files = StoredMemoryFiles(
+            home, character, count_tokens=self.counter.count_text, max_tokens=file_max_tokens
+        )
 
     def close(self) -> None:
-        self.exit_stack.close()
-
-
-def open_stores(settings: Settings, now: datetime, *, reading: bool = False) -> Stores:
-    """Open (and make, or migrate) the stores of the home; `reading` opens them beside a running daemon.
-    Raises `HomeError`, `NewerSchema`, `StoreError`."""
-    home = settings.home.path
-    if not reading:
-        _settle_restore(home)
-    with ExitStack() as stack:
-        db, people = _databases(home, stack, now, reading=reading)
-        log = stack.enter_context(closing(MessageLog(home)))
-        history, finder = open_history(home, settings.zone, reading=reading)
-        stack.callback(history.close)
-        ledger = Ledger(db, settings.values.budget, settings.zone, render_notice, settings.values.permissions())
-        memories = open_memories(settings, stack, now, ledger, reading=reading)
-        memory_search, entry_finder = open_memory_search(home, memories.read_locally, settings.zone, reading=reading)
-        stack.callback(memory_search.close)
-        counter = token_counter_for(settings, settings.values.model.name)
-        conversation = open_conversation(settings, db, log, counter)
-        archive = open_archive(settings)
-        return Stores(
-            conversation=conversation,
-            outbox=StoredOutbox(db),
-            bridge_states=BridgeStates(db),
-            message_edits=MessageEdits(db, log, conversation.appender),
-            turn_files=TurnFiles(db),
-            workspace=WorkspaceFiles(settings.home.workspace),
-            deliveries=StuckItems(db),
-            history=history,
-            message_index=finder,
-            todos=StoredTodos(people),
-            requests=UserRequests(db, log),
-            pins=Pins(people),
-            jobs=Jobs(db, conversation.appender),
-            journal=StoredJournal(people),
-            consolidations=StoredConsolidations(people),
-            profiles=StoredProfiles(people),
-            files=StoredMemoryFiles(
-                home, people, count_tokens=counter.count_text, max_tokens=settings.values.memory.file_max_tokens
-            ),
-            memories=memories,
-            memory_search=memory_search,
-            journal_index=entry_finder,
-            log_reader=UnreadMessages(db, log),
-            generations=StoredGenerations(db, log),
-            resets=StoredResets(db),
-            breakers=CircuitBreakers(db),
-            delegations=Delegations(db),
-            ledger=ledger,
-            model_facts=ModelFacts(db),
-            verifier=Verifier(home, db, log, conversation),
-            erasure=ErasureStore(home, db, people, log, conversation, finder, entry_finder, archive),
-            archive=archive,
-            people=People(db),
-            pairings=Pairings(db),
-            places=ConversationRoutes(db),
-            typed_commands=SlashCommandQueue(db),
-            backups=BackupFolder(home, settings.values.backup.folder),
-            home_guard=HomeGuard(home, (db, people)),
-            counter=counter,
-            exit_stack=stack.pop_all(),
-        )
+        self._opened.close()
 
 
 def _databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) -> tuple[Database, Database]:
     """script.db and character.db, closed with the stack."""
+    paths = home / "script.db", home / "character.db"
     if reading:
-        db, people = Database.open_reader(home / "script.db"), Database.open_reader(home / "character.db")
+        script, character = map(Database.open_reader, paths)
     else:
-        db = Database.open(home / "script.db", script_migrations, now)
-        people = Database.open(home / "character.db", character_migrations, now)
-    stack.callback(people.close)
-    stack.callback(db.close)
-    for one, migrations in ((db, script_migrations), (people, character_migrations)) if reading else ():
-        one.require_schema(migrations)
-    return db, people
-
-
-def is_restore_unfinished(home: Path) -> bool:
-    """Whether a restore was cut off, so that there is neither the old home nor the new one before it is finished."""
-    return is_restore_interrupted(home)
-
-
-def _settle_restore(home: Path) -> None:
-    if finished := finish_interrupted_restore(home):
-        log.warning("a restore was cut off", what=finished)
-
-
-def open_conversation(settings: Settings, db: Database, log: MessageLog, counter: TokenCounter) -> StoredConversation:
-    """What was said, over a script.db and the logs beside it."""
-    return StoredConversation(
-        db,
-        log,
-        to_view_message=_view_truncation(settings.values.tools, counter),
-        count_tokens=counter.count_message,
-        classify_request=classify_request,
-        undo_kept=settings.values.compaction.undo_kept,
-    )
+        script = Database.open(paths[0], script_migrations, now)
+        character = Database.open(paths[1], character_migrations, now)
+    stack.callback(character.close)
+    stack.callback(script.close)
+    if reading:
+        script.require_schema(script_migrations)
+        character.require_schema(character_migrations)
+    return script, character
 
 
 def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Client:
@@ -345,7 +296,6 @@ def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str
 
 
 def status_sources(settings: Settings, stores: Stores) -> StatusSources:
-    reset_policies = ResetPolicies.from_settings(settings.values.reset, settings.zone)
     return StatusSources(
         stores.conversation,
         stores.outbox,
@@ -359,7 +309,9 @@ def status_sources(settings: Settings, stores: Stores) -> StatusSources:
         stores.jobs,
         (
             backup_problems(settings, stores),
-            partial(find_reset_problems, stores.conversation, stores.generations, stores.resets, reset_policies),
+            partial(
+                find_reset_problems, stores.conversation, stores.generations, stores.resets, reset_policies(settings)
+            ),
             partial(find_agenda_problems, stores.jobs, lateness_policy(settings), settings.values.daemon.watch_seconds),
         ),
     )
@@ -375,8 +327,19 @@ def home_begun_at(stores: Stores) -> datetime | None:
 
 
 def session_reader(settings: Settings, stores: Stores) -> SessionReader:
-    policies = ResetPolicies.from_settings(settings.values.reset, settings.zone)
+    policies = reset_policies(settings)
     return SessionReader(stores.conversation, stores.generations, stores.resets, stores.archive, policies)
+
+
+def reset_policies(settings: Settings) -> ResetPolicies:
+    reset = settings.values.reset
+    by_kind: dict[SessionKind, SessionResetPolicy] = {
+        "main": reset.main,
+        "thread": reset.thread,
+        "guest": reset.guest,
+        "room": reset.room,
+    }
+    return ResetPolicies(by_kind, reset.at, timedelta(minutes=reset.idle_minutes), settings.zone)
 
 
 def lateness_policy(settings: Settings) -> LatenessPolicy:

@@ -26,7 +26,7 @@ from assistant.store.schema.migrations import (
     search_migrations,
 )
 from assistant.wire.app import build_app
-from assistant.wire.stores import Stores, open_stores
+from assistant.wire.stores import Stores
 from tests.support.home_0_1 import unpack_home_0_1
 from tests.support.scripted import RecordingBridge, ScriptedModel, SteppingClock, owner_message
 
@@ -56,7 +56,7 @@ def environment(home: Path) -> dict[str, str]:
 
 @contextmanager
 def opened(home: Path) -> Iterator[Stores]:
-    stores = open_stores(load_settings(None, environment(home)), NOW)
+    stores = Stores(load_settings(None, environment(home)), NOW)
     try:
         yield stores
     finally:

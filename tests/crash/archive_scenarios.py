@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assistant.core.errors import CorruptStore
-from assistant.wire.stores import open_archive, open_stores, restore_archived_session
+from assistant.wire.stores import Stores, open_archive, restore_archived_session
 from tests.crash.comparison import DIFFER, look
 from tests.crash.scenario import Scenario
 from tests.crash.turn_scenarios import LIVED
@@ -22,7 +22,7 @@ def _lose(home: Path) -> None:
 
 def _bring_back(home: Path) -> None:
     restore_archived_session(settings_of(home), "main", 1)
-    stores = open_stores(settings_of(home), BEGUN)
+    stores = Stores(settings_of(home), BEGUN)
     try:
         stores.conversation.recover_after_crash(BEGUN)
     except CorruptStore:

@@ -21,7 +21,7 @@ from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX, finish_interrup
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
 from assistant.wire.checks import build_restorer
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from tests.crash import pictures
 from tests.crash.comparison import DIFFER, but, look
 from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
@@ -63,7 +63,7 @@ def _back_up(home: Path) -> None:
 async def _backed_up(home: Path) -> None:
     settings = settings_of(home)
     witness, clock, folder = EffectLog(home), SteppingClock(_DUE), BackupFolder(home)
-    with closing(open_stores(settings, _DUE)) as stores:
+    with closing(Stores(settings, _DUE)) as stores:
 
         def sessions() -> list[SessionInfo]:
             return stores.conversation.list_sessions()

@@ -11,7 +11,7 @@ from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.core.model_api import ModelRequest
 from assistant.gateway.inbound import COMMAND_INTERRUPTED
 from assistant.gateway.markdown_splitter import split_text
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from tests.crash import pictures
 from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot
 from tests.crash.telegram_world import BRIDGE, live_on_telegram
@@ -36,7 +36,7 @@ def _answer(request: ModelRequest) -> str:
 
 
 def _look(home: Path) -> Snapshot:
-    stores = open_stores(settings_of(home), BEGUN)
+    stores = Stores(settings_of(home), BEGUN)
     try:
         verified = [f"{one.kind} {one.where}: {one.text}" for one in stores.verifier.verify().problems]
         position = stores.bridge_states.load_position(BRIDGE)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from sleep.compaction.compactor import LONG_THREAD_NOTICE
 from tests.crash import pictures
 from tests.crash.scenario import AllowedDifference, Faults, Snapshot
@@ -19,7 +19,7 @@ _ADVICE = LONG_THREAD_NOTICE.partition("{")[0]
 def look(home: Path) -> Snapshot:
     """Everything a home holds and everything the world saw."""
     witness = EffectLog(home)
-    stores = open_stores(settings_of(home), BEGUN)
+    stores = Stores(settings_of(home), BEGUN)
     try:
         report = stores.verifier.verify()
     finally:

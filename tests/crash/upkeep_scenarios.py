@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from tests.crash.comparison import DIFFER, look
 from tests.crash.scenario import Scenario
 from tests.crash.turn_scenarios import LIVED
@@ -40,7 +40,7 @@ def _damage(home: Path) -> None:
 
 
 def _repair(home: Path) -> None:
-    stores = open_stores(settings_of(home), BEGUN)
+    stores = Stores(settings_of(home), BEGUN)
     try:
         stores.verifier.repair(BEGUN)
     finally:

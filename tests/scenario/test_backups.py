@@ -24,7 +24,7 @@ from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.app import App, build_app
-from assistant.wire.stores import open_stores, stored_status
+from assistant.wire.stores import Stores, stored_status
 from tests.support.backup_home import BackupHome, make_backup_in_process
 from tests.support.command_line import ROOT, command_environment, one_line_error, run_in_process
 from tests.support.scripted import ScriptedModel, SteppingClock
@@ -140,7 +140,7 @@ def test_a_folder_that_is_not_there_turns_the_status_red(tmp_path: Path) -> None
 
 
 def _is_red(settings: Settings, now: datetime) -> bool:
-    with closing(open_stores(settings, now)) as stores:
+    with closing(Stores(settings, now)) as stores:
         problems = stored_status(settings, stores, now)["problems"]
     return any("backup" in one for one in problems)
 
@@ -256,6 +256,6 @@ def test_a_home_that_is_served_is_not_restored(tmp_path: Path) -> None:
     home = BackupHome(tmp_path / "home").open().write_files()
     name = home.back_up().backup.name
     home.close()
-    with home_lock(Home(home.path)):
+    with home_lock(home.path):
         told = one_line_error(run_in_process(home.path, "backup", "restore", name, "--force", **OFFLINE))
     assert "uses the data folder" in told and "assistant stop" in told

@@ -11,7 +11,6 @@ import pytest
 
 from assistant.core.messages import Message
 from assistant.service.home_lock import home_lock
-from assistant.settings.home import Home
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations
@@ -159,7 +158,7 @@ def test_what_the_log_lost_is_brought_back(home: ArchivedHome) -> None:
 
 
 def test_nothing_is_brought_back_while_somebody_serves_the_home(home: ArchivedHome) -> None:
-    with home_lock(Home(home.path)):
+    with home_lock(home.path):
         assert "Error" in run_in_process(home.path, "archive", "restore", "main", "1").err
         assert run_in_process(home.path, "archive", "list").returncode == 0
         assert run_in_process(home.path, "archive", "verify").returncode == 0

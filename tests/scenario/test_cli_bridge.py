@@ -20,7 +20,7 @@ from assistant.gateway.bridge_operations import TEST_MESSAGE
 from assistant.people.pairing import WELCOME, WELCOME_OWNER
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from tests.support.command_line import (
     ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
@@ -266,7 +266,7 @@ def test_a_bridge_that_is_not_there_is_told_so(home: Home) -> None:
 
 def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:
     assert "There is nothing in" in run_bridge_command(home, "deliveries").err
-    stores = open_stores(load_settings(home, {}), utc_now())
+    stores = Stores(load_settings(home, {}), utc_now())
     item = stores.outbox.push(
         OutgoingMessage("a", "main", "owner", "telegram", "1001", "the boat leaves at nine"), utc_now()
     )

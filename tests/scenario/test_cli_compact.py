@@ -36,14 +36,14 @@ def home(tmp_path: Path) -> Path:
 def test_a_command_is_run_by_this_process_where_nobody_serves(home: Path) -> None:
     assert "milk" in run_once(settings_of(home), ["pins", "add", "milk"]).text
     assert "milk" in run_once(settings_of(home), ["pins", "list"]).text
-    assert not is_home_served(settings_of(home).home)
+    assert not is_home_served(settings_of(home).home.path)
     assert not settings_of(home).home.socket.exists()
 
 
 def test_a_command_is_run_by_the_daemon_where_one_serves(home: Path) -> None:
     with run_daemon(home):
         assert "milk" in run_once(settings_of(home), ["pins", "add", "milk"]).text
-        assert is_home_served(settings_of(home).home)
+        assert is_home_served(settings_of(home).home.path)
     assert "milk" in run_once(settings_of(home), ["pins", "list"]).text
 
 
@@ -60,7 +60,7 @@ def test_a_home_that_another_process_holds_is_left_alone(home: Path) -> None:
             raise AssertionError("opened without the lock")
 
     settings = settings_of(home)
-    with home_lock(settings.home), pytest.raises(HomeLocked):
+    with home_lock(settings.home.path), pytest.raises(HomeLocked):
         asyncio.run(open_it(settings))
 
 

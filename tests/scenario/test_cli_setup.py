@@ -21,7 +21,7 @@ from assistant.core.errors import AssistantError
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from tests.strict.behaviour import ErrorStatus, ScriptedAnswer
 from tests.strict.server import StrictServer
 from tests.support.command_line import (
@@ -82,7 +82,7 @@ def test_a_key_is_proved_by_a_real_answer_within_the_budget_and_then_kept(home: 
     assert (settings.provider, settings.anthropic_key.get_secret_value()) == ("anthropic", server.key)
     assert stat.S_IMODE(home.secrets.stat().st_mode) == stat.S_IMODE(home.config.stat().st_mode) == 0o600
     assert server.key not in home.config.read_text()
-    stores = open_stores(settings, utc_now(), reading=True)
+    stores = Stores(settings, utc_now(), reading=True)
     try:
         ((kind, spent),) = stores.ledger.spent_by("kind", utc_now().replace(hour=0, minute=0, second=0, microsecond=0))
         assert (kind, spent.calls) == ("check", 1)
@@ -224,7 +224,7 @@ def test_enter_changes_nothing_and_a_hyphen_leaves_a_step_out(home: Home) -> Non
 )
 def test_beside_a_daemon_a_budget_needs_no_restart(home: Home, said: list[str], told: str) -> None:
     home.path.mkdir()
-    with home_lock(home):
+    with home_lock(home.path):
         done = setup(home, "budget", said=said)
     assert told in done.out and "after a restart" not in done.out
 

@@ -18,7 +18,7 @@ import pytest
 from assistant.core.memories import JournalEntry, SleepReport
 from assistant.mem0.client import MEMORY_DB_UNREADABLE
 from assistant.settings.settings import load_settings
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from tests.support.command_line import (
     ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
@@ -45,7 +45,7 @@ def home(tmp_path: Path) -> Path:
 def kept(home: Path, *, state: str = "done", ended: bool = True, trigger: str = "sleep") -> None:
     """A sleep as a process left it."""
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
-    stores = open_stores(settings, NOW)
+    stores = Stores(settings, NOW)
     number = stores.journal.begin_cycle(trigger, NOW)
     phases = {"extract": {"state": "done", "read": 1200, "written": 3, "cost_usd": None, "calls": 2}}
     end = NOW + timedelta(seconds=70) if ended else None
@@ -119,7 +119,7 @@ def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[
 
 
 def test_f30_a_sleep_that_failed_says_in_which_phase_and_ends_with_1(home: Path) -> None:
-    stores = open_stores(load_settings(None, {"ASSISTANT_HOME": str(home)}), NOW)
+    stores = Stores(load_settings(None, {"ASSISTANT_HOME": str(home)}), NOW)
     stores.journal.add([JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")], NOW)
     stores.close()
     (home / "memory.db").write_bytes(b"no database at all" * 100)

@@ -15,7 +15,7 @@ from assistant.core.calendar import utc_now
 from assistant.core.records import OutgoingMessage
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from tests.support.command_line import ROOT, run_bridge_command, run_in_process
 from tests.support.keyring import use_keyring
 from tests.support.synapse import Synapse
@@ -33,7 +33,7 @@ def desk() -> Iterator[ThreadedTelegram]:
 
 def stuck(home: Home) -> int:
     """The number of a delivery that may or may not have arrived."""
-    stores = open_stores(load_settings(home, {}), utc_now())
+    stores = Stores(load_settings(home, {}), utc_now())
     try:
         item = stores.outbox.push(
             OutgoingMessage(str(uuid4()), "main", "owner", "telegram", "1001", "words"), utc_now()

@@ -222,13 +222,13 @@ def test_the_lock_of_a_home_on_a_full_disk_is_refused_in_a_clear_line_and_given_
     home = Home(tmp_path / "home")
     with file_size_limit(tmp_path) as disk:
         disk.fill()
-        with pytest.raises(HomeError) as refused, home_lock(home):
+        with pytest.raises(HomeError) as refused, home_lock(home.path):
             pytest.fail("it cannot be held")
         disk.free()
         assert "Nothing was started" in str(refused.value) and is_clear(str(refused.value))
-        assert not is_home_served(home)
-        with home_lock(home):
-            assert is_home_served(home)
+        assert not is_home_served(home.path)
+        with home_lock(home.path):
+            assert is_home_served(home.path)
 
 
 @contextmanager
@@ -246,11 +246,11 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
         settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home")})
         build_app(settings, SteppingClock()).close()
         with read_only(disk.place):
-            with pytest.raises(HomeError) as refused, home_lock(settings.home):
+            with pytest.raises(HomeError) as refused, home_lock(settings.home.path):
                 pytest.fail("it cannot be held")
             assert "Read-only file system" in str(refused.value) and is_clear(str(refused.value))
             with pytest.raises(StoreError) as found:
                 HomeGuard(settings.home.path, []).require_writable()
             assert is_clear(str(found.value))
-        with home_lock(settings.home):
+        with home_lock(settings.home.path):
             build_app(settings, SteppingClock()).close()

@@ -323,7 +323,7 @@ async def rounds() -> None:
 def test_f40_a_daemon_that_does_not_answer_turns_the_status_red(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     assert run_in_process(home.path, "chat", "-m", "hello").returncode == 0
-    with listen_unix(home.socket), home_lock(home), MonkeyPatch.context() as patch:
+    with listen_unix(home.socket), home_lock(home.path), MonkeyPatch.context() as patch:
         patch.setenv("ASSISTANT_HOME", str(home.path))
         report = read_status_report(home, 0.05)
     assert (report["ok"], report["running"]) == (False, True)

@@ -14,8 +14,9 @@ from fsspec.implementations.memory import MemoryFileSystem
 from pyrage import x25519
 
 from assistant.archive.encryption import AgeEncryption
-from assistant.archive.object_store import FsspecObjectStore
+from assistant.archive.object_store import FsspecObjectStore, LocalDurability
 from assistant.store.archive.archive import StoredArchive
+from assistant.store.files import make_directory, sync_file
 from tests.support.store_home import StoreHome
 
 FAULTY_URL = "faulty://shelf"
@@ -95,7 +96,7 @@ def hanging_step() -> Iterator[Callable[[str, Any], Any]]:
 
 
 def make_object_store(home: Path, url: str = "", key: str = "", timeout_seconds: float = 30.0) -> FsspecObjectStore:
-    return FsspecObjectStore(home, url, AgeEncryption(key), timeout_seconds)
+    return FsspecObjectStore(home, url, AgeEncryption(key), timeout_seconds, LocalDurability(make_directory, sync_file))
 
 
 def open_archive(home: StoreHome, url: str = "", key: str = "") -> StoredArchive:

@@ -14,7 +14,7 @@ from assistant.cli.aihistory.main import aihistory
 from assistant.core.checkpoints import Checkpoint, Compaction, RequestKind
 from assistant.core.messages import Message
 from assistant.settings.settings import load_settings
-from assistant.wire.stores import open_stores
+from assistant.wire.stores import Stores
 from tests.support.command_line import run_in_process
 from tests.support.store_home import NOW, StoreHome, count_tokens
 
@@ -24,7 +24,7 @@ GUEST = "peer:test:ann"
 def open_empty_home(path: Path) -> StoreHome:
     """A home with all its databases and nothing in it, open; what begins with "Please" is a task there."""
     settings = load_settings(None, {"ASSISTANT_HOME": str(path)})
-    open_stores(settings, NOW).close()
+    Stores(settings, NOW).close()
     return StoreHome(path, asked=lambda text: RequestKind(text.startswith("Please"))).open()
 
 

@@ -18,7 +18,7 @@ from assistant.core.people import Identity
 from assistant.core.records import InboxReceipt
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.services import build_pairing
-from assistant.wire.stores import Stores, open_stores
+from assistant.wire.stores import Stores
 
 REFUSED = "Telegram does not accept the bot's token."
 
@@ -64,7 +64,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def stores(settings: Settings) -> Iterator[Stores]:
-    made = open_stores(settings, utc_now())
+    made = Stores(settings, utc_now())
     yield made
     made.close()
 

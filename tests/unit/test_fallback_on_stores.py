@@ -14,7 +14,7 @@ from assistant.core.messages import Message, ToolCall
 from assistant.core.records import IncomingMessage
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.stores import Stores, open_stores
+from assistant.wire.stores import Stores
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.values import CompactionLimits
@@ -31,7 +31,7 @@ TERMS = CompactionLimits(
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[Stores]:
-    stores = open_stores(load_settings(Home(tmp_path / "home"), {"TIKTOKEN_CACHE_DIR": ""}), START)
+    stores = Stores(load_settings(Home(tmp_path / "home"), {"TIKTOKEN_CACHE_DIR": ""}), START)
     yield stores
     stores.close()
 

@@ -134,7 +134,7 @@ def read_statuses_of_home(settings: Settings) -> list[BridgeStatus]:
     """Those that are set up. Raises `HomeError`, `StoreError`, `LinkLost`."""
     if is_listening(settings.home.socket):
         return run_with_signals(_of_the_daemon(settings))
-    return _as_kept(settings, is_home_served(settings.home))
+    return _as_kept(settings, is_home_served(settings.home.path))
 
 
 async def _of_the_daemon(settings: Settings) -> list[BridgeStatus]:

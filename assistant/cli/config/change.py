@@ -129,7 +129,7 @@ def report_changes(home: Home, done: list[SettingChange]) -> None:
         print_text("Nothing changed.")
         return
     print_changes(home, done)
-    if is_home_served(home):
+    if is_home_served(home.path):
         print_remark(describe_when_effective(change.key for change in done))
 
 

@@ -50,7 +50,7 @@ def set_(name: str, in_file: bool) -> None:
     spelled = canonical_secret_name(name)
     home = home_from_environment()
     place = store_secret(home, spelled, _asked(spelled), in_file=in_file)
-    if is_home_served(home):
+    if is_home_served(home.path):
         # The keyring is asked once, at the start.
         print_remark(describe_when_effective([spelled]) if place == IN_FILE else AFTER_RESTART_NOTE)
 
@@ -91,7 +91,7 @@ def remove(name: str) -> None:
     if not HomeSecretStore(home.secrets).remove(spelled):
         raise UsageError(f"{spelled} is neither in the keyring nor in secrets.toml. Nothing was changed.")
     print_text(f"{spelled} was removed.")
-    if is_home_served(home):
+    if is_home_served(home.path):
         print_remark(AFTER_RESTART_NOTE)
 
 

@@ -93,8 +93,8 @@ def install(asked: _ServiceOptions, force: bool, no_start: bool) -> None:
         print_remark(hint)
     if manager.read_status().running:
         print_remark("It runs." + (" `assistant service restart` applies the changes." if changed else ""))
-    elif is_home_served(placed.home):
-        holder = lock_holder(placed.home)
+    elif is_home_served(placed.home.path):
+        holder = lock_holder(placed.home.path)
         print_remark(f"Process {holder} runs the assistant now: `assistant stop`, then `assistant service start`.")
     elif not no_start:
         manager.start(placed.file)

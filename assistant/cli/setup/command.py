@@ -38,7 +38,7 @@ def _saved(kept: list[str]) -> str:
 
 
 def _next(home: Home, kept: Sequence[str]) -> str:
-    if is_home_served(home):
+    if is_home_served(home.path):
         return describe_when_effective(kept) if kept else "The assistant is running: `assistant chat` to talk with it."
     return (
         "Next: `assistant chat` to talk, `assistant run` to keep it running (it sleeps at night), `assistant status` "

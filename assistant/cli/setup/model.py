@@ -120,10 +120,10 @@ def _key(settings: Settings, provider: str) -> str:
 def _tried(home: Home, settings: Settings, choice: ModelAnswers) -> str:
     """Have the model answer once; what went wrong in words, "" where nothing did."""
     trial = _with(home, settings, choice)
-    served = is_home_served(home)
+    served = is_home_served(home.path)
     print_text("Asking for a first answer ...")
     try:
-        with contextlib.nullcontext() if served else home_lock(home):
+        with contextlib.nullcontext() if served else home_lock(home.path):
             reply = try_model(trial, utc_now, served=served)
     except ModelError as error:
         reason = f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {_ADVICE.get(error.kind, '')}".rstrip()
