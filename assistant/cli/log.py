@@ -12,11 +12,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
-from pydantic import TypeAdapter
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
 from assistant.cli.output import print_json, print_text, require_utf8, shorten_line
-from assistant.commands.archive import MessageItem, message_item
+from assistant.commands.archive import MessageItem
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.settings.settings import Settings
@@ -102,5 +101,4 @@ def print_record(record: LogRecord, zone: ZoneInfo) -> None:
 
 
 def record_json(record: LogRecord) -> dict[str, Any]:
-    value: dict[str, Any] = TypeAdapter(MessageItem).dump_python(message_item(record), mode="json")
-    return value
+    return MessageItem.model_validate(record).model_dump(mode="json")

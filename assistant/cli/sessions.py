@@ -8,13 +8,12 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import click
-from pydantic import TypeAdapter
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.output import clean_for_terminal, print_remark, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import sessions as session_commands
-from assistant.commands.archive import MessageItem, message_item
+from assistant.commands.archive import MessageItem
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import HomeError
 from assistant.core.records import LogRecord
@@ -81,8 +80,7 @@ _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": 
 def export_lines(records: Iterable[LogRecord], generation: Generation, form: str, zone: ZoneInfo) -> Iterator[str]:
     """The lines, without their ends."""
     if form == "jsonl":
-        adapter = TypeAdapter(MessageItem)
-        yield from (adapter.dump_json(message_item(record)).decode() for record in records)
+        yield from (MessageItem.model_validate(record).model_dump_json() for record in records)
         return
     yield f"# {generation.session}, number {generation.number}\n"
     yield f"Started {format_local_time(generation.started_at, zone)}" + (

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Any
+from operator import attrgetter
+from typing import Annotated
 
 import click
+from pydantic import BeforeValidator, Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, words_argument
+from assistant.commands.table import CommandGroup, Item, words_argument
 from assistant.core.archives import ArchiveEntry
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
-from assistant.core.records import LogRecord
+from assistant.core.messages import ToolCall
 from assistant.core.text import format_bytes, pluralize, shorten_line
 from assistant.sessions.listing import (
     HITS_PER_RESULT,
@@ -30,87 +31,47 @@ _SHOWN_IN_CHAT = 10
 _EXCERPT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveItem:
+class ArchiveItem(Item):
     """One archived conversation."""
 
     session: str
     generation: int
     scope: str
-    started_at: datetime | None
-    ended_at: datetime | None
+    started_at: datetime | None = Field(validation_alias="from_ts")
+    ended_at: datetime | None = Field(validation_alias="to_ts")
     records: int
     first_id: int
     last_id: int
     bytes: int
     sha256: str
-    where: str
+    where: str = Field(validation_alias="url")
     encrypted: bool
     archived_at: datetime
     reason: str
 
 
-def _item(entry: ArchiveEntry) -> ArchiveItem:
-    return ArchiveItem(
-        entry.session,
-        entry.generation,
-        entry.scope,
-        entry.from_ts,
-        entry.to_ts,
-        entry.records,
-        entry.first_id,
-        entry.last_id,
-        entry.bytes,
-        entry.sha256,
-        entry.url,
-        entry.encrypted,
-        entry.archived_at,
-        entry.reason,
-    )
+ByteRange = Annotated[tuple[int, int], BeforeValidator(attrgetter("start", "end"))]
 
 
-@dataclass(frozen=True, slots=True)
-class MessageItem:
+class MessageItem(Item):
     """One record of the message log."""
 
     id: int
-    at: datetime
+    at: datetime = Field(validation_alias="ts")
     session: str
     generation: int
     kind: str  # "message", "edit", "undo", ...
     role: str
     name: str | None
     content: str
-    tool_calls: list[dict[str, Any]]  # id, name, arguments
+    tool_calls: tuple[ToolCall, ...]
     tool_call_id: str | None
     bridge: str | None
     sender: str | None
     model: str | None
     turn: str | None
     refs: tuple[int, ...]  # the records that it is about
-    bytes: tuple[int, int]  # where it is in the file of its session
-
-
-def message_item(record: LogRecord) -> MessageItem:
-    calls = [{"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in record.tool_calls]
-    return MessageItem(
-        record.id,
-        record.ts,
-        record.session,
-        record.generation,
-        record.kind,
-        record.role,
-        record.name,
-        record.content,
-        calls,
-        record.tool_call_id,
-        record.bridge,
-        record.sender,
-        record.model,
-        record.turn,
-        record.refs,
-        (record.span.start, record.span.end),
-    )
+    bytes: ByteRange = Field(validation_alias="span")  # where it is in the file of its session
 
 
 @click.group(cls=CommandGroup)
@@ -127,23 +88,23 @@ def archive() -> None:
     """
 
 
-def _render_list(items: Sequence[ArchiveItem], zone: tzinfo) -> str:
+def _render_list(entries: Sequence[ArchiveEntry], zone: tzinfo) -> str:
     lines = [
-        f"- `{item.session} {item.generation}` — {_span(item, zone)}, {pluralize(item.records, 'record')}, "
-        f"{format_bytes(item.bytes)}, {item.where}{' (encrypted)' if item.encrypted else ''}"
-        for item in items
+        f"- `{entry.session} {entry.generation}` — {_span(entry, zone)}, {pluralize(entry.records, 'record')}, "
+        f"{format_bytes(entry.bytes)}, {entry.url}{' (encrypted)' if entry.encrypted else ''}"
+        for entry in entries
     ]
     return "\n".join(lines) or "Nothing is archived yet. A conversation is archived when it is reset: `/reset`."
 
 
-def _span(item: ArchiveItem, zone: tzinfo) -> str:
-    times = [format_local_time(moment, zone) for moment in (item.started_at, item.ended_at) if moment is not None]
+def _span(entry: ArchiveEntry, zone: tzinfo) -> str:
+    times = [format_local_time(moment, zone) for moment in (entry.from_ts, entry.to_ts) if moment is not None]
     return " to ".join(times)
 
 
 @archive.command("list", result=list[ArchiveItem], render=_render_list, reads=True, with_session=False)
 @click.argument("session", metavar="[SESSION]", required=False)
-async def list_archives(context: CommandContext, session: str | None) -> list[ArchiveItem]:
+async def list_archives(context: CommandContext, session: str | None) -> list[ArchiveEntry]:
     """List what is archived, by session, oldest first.
 
     \b
@@ -151,11 +112,10 @@ async def list_archives(context: CommandContext, session: str | None) -> list[Ar
       assistant archive list
       assistant archive list main
     """
-    return [_item(entry) for entry in await _entries(context) if session in (None, entry.session)]
+    return [entry for entry in await _entries(context) if session in (None, entry.session)]
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivedConversation:
+class ArchivedConversation(Item):
     """What was said in an archived conversation."""
 
     session: str
@@ -166,26 +126,22 @@ class ArchivedConversation:
     records: list[MessageItem]
 
 
-def _render_conversation(found: ArchivedConversation, zone: tzinfo) -> str:
-    lines = [
-        f"{title}: {text}\n" for title, text in (("Handed over", found.handover), ("Summary", found.summary)) if text
-    ]
+def _render_conversation(conversation: ArchivedConversation, zone: tzinfo) -> str:
+    notes = (("Handed over", conversation.handover), ("Summary", conversation.summary))
+    lines = [f"{title}: {text}\n" for title, text in notes if text]
+    is_whole = len(conversation.records) == conversation.messages
     lines += [
-        f"- {format_local_time(record.at, zone)} {record.name or record.role} #{record.id}: {_words(found, record)}"
-        for record in found.records
+        f"- {format_local_time(record.at, zone)} {record.name or record.role} #{record.id}: "
+        + (record.content if is_whole else shorten_line(record.content, _EXCERPT))
+        for record in conversation.records
     ]
-    if found.messages > len(found.records):
-        lines.append(
-            f"`assistant archive show {found.session} {found.generation}` prints all {found.messages:,} messages."
-        )
+    if not is_whole:
+        name = f"{conversation.session} {conversation.generation}"
+        lines.append(f"`assistant archive show {name}` prints all {conversation.messages:,} messages.")
     return "\n".join(lines)
 
 
-def _words(found: ArchivedConversation, record: MessageItem) -> str:
-    return record.content if len(found.records) == found.messages else shorten_line(record.content, _EXCERPT)
-
-
-@archive.command("show", result=ArchivedConversation, render=_render_conversation, reads=True, with_session=False)
+@archive.command("show", render=_render_conversation, reads=True, with_session=False)
 @click.argument("session", metavar="SESSION")
 @click.argument("number", metavar="[NUMBER]", type=click.IntRange(min=1), required=False)
 async def show(context: CommandContext, session: str, number: int | None) -> ArchivedConversation:
@@ -202,14 +158,20 @@ async def show(context: CommandContext, session: str, number: int | None) -> Arc
         raise UsageError(f"Nothing of {session!r} is archived. Nothing was changed; `/archive list` shows what is.")
     if not chosen:
         raise UsageError(f"{session} {number} is not archived. Nothing was changed; `/archive list` shows what is.")
-    entry = max(chosen, key=lambda entry: entry.generation)
-    store = context.stores.archive
-    records = visible_records(await asyncio.to_thread(store.read_records, entry.session, entry.generation))
-    shown = [message_item(record) for record in (records[-_SHOWN_IN_CHAT:] if context.surface == "chat" else records)]
-    if context.surface == "chat":
-        return ArchivedConversation(session, entry.generation, "", "", len(records), shown)
-    notes = await asyncio.to_thread(store.read_notes, entry.session, entry.generation)
-    return ArchivedConversation(session, entry.generation, notes.handover, notes.summary, len(records), shown)
+    generation, store = max(entry.generation for entry in chosen), context.stores.archive
+    records = visible_records(await asyncio.to_thread(store.read_records, session, generation))
+    handover, summary, shown = "", "", records[-_SHOWN_IN_CHAT:]
+    if context.surface == "shell":
+        notes = await asyncio.to_thread(store.read_notes, session, generation)
+        handover, summary, shown = notes.handover, notes.summary, records
+    return ArchivedConversation(
+        session=session,
+        generation=generation,
+        handover=handover,
+        summary=summary,
+        messages=len(records),
+        records=[MessageItem.model_validate(record) for record in shown],
+    )
 
 
 def _render_hits(hits: Sequence[ArchiveHit], zone: tzinfo) -> str:
@@ -221,7 +183,7 @@ def _render_hits(hits: Sequence[ArchiveHit], zone: tzinfo) -> str:
     return "\n".join(lines) or "No archived message has these words. `assistant log --grep` searches everything."
 
 
-@archive.command("search", result=list[ArchiveHit], render=_render_hits, reads=True)
+@archive.command("search", render=_render_hits, reads=True)
 @words_argument("text")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many messages.")
 async def search(context: CommandContext, text: str, limit: int) -> list[ArchiveHit]:
@@ -233,12 +195,12 @@ async def search(context: CommandContext, text: str, limit: int) -> list[Archive
     """
     store = context.stores.archive
     hits = context.stores.history.search(text, context.scope, limit=limit * HITS_PER_RESULT)
-    found = hits_in_log(hits, await asyncio.to_thread(store.list_archives, context.scope))
+    found_hits = hits_in_log(hits, await asyncio.to_thread(store.list_archives, context.scope))
     # Archives themselves are read where the message log was lost.
     for entry in await asyncio.to_thread(store.list_missing_from_log, context.scope):
         records = await asyncio.to_thread(store.read_records, entry.session, entry.generation)
-        found += search_archived_records(records, text)
-    return found[:limit]
+        found_hits += search_archived_records(records, text)
+    return found_hits[:limit]
 
 
 async def _entries(context: CommandContext) -> Sequence[ArchiveEntry]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, tzinfo
+from itertools import islice
 
 import click
 
@@ -45,10 +46,7 @@ class BackupItem:
 
 
 def backup_items(folder: BackupFolder) -> list[BackupItem]:
-    return [
-        BackupItem(kept.name, kept.made_at, kept.kind, kept.bytes, str(folder.path / kept.name))
-        for kept in folder.list_backups()
-    ]
+    return [BackupItem(**asdict(backup), path=str(folder.path / backup.name)) for backup in folder.list_backups()]
 
 
 def render_backups(items: Sequence[BackupItem], zone: tzinfo) -> str:
@@ -59,7 +57,7 @@ def render_backups(items: Sequence[BackupItem], zone: tzinfo) -> str:
     return "\n".join(lines) or "There is no backup yet; `/backup create` makes one."
 
 
-@backup.command("list", result=list[BackupItem], render=render_backups, reads=True, with_session=False)
+@backup.command("list", render=render_backups, reads=True, with_session=False)
 def list_backups(context: CommandContext) -> list[BackupItem]:
     """List the backups, oldest first.
 
@@ -71,14 +69,9 @@ def list_backups(context: CommandContext) -> list[BackupItem]:
 
 
 @dataclass(frozen=True, slots=True)
-class CreatedBackup:
+class CreatedBackup(BackupItem):
     """A backup that was made and verified."""
 
-    name: str
-    made_at: datetime
-    kind: BackupKind
-    bytes: int
-    path: str
     files: int
     unpacked_bytes: int
     left_out: dict[str, str]  # why each file is not in it
@@ -86,17 +79,16 @@ class CreatedBackup:
 
 
 def _render_created(made: CreatedBackup, _: tzinfo) -> str:
-    left = [f"Left out: {name} ({why})." for name, why in made.left_out.items()]
     lines = [
         f"Backed up to {made.path}: {pluralize(made.files, 'file')}, {format_bytes(made.unpacked_bytes)} packed into "
         f"{format_bytes(made.bytes)}, read back and verified, in {made.seconds:.1f} s.",
-        *left[:_LEFT_OUT_SHOWN],
+        *(f"Left out: {name} ({why})." for name, why in islice(made.left_out.items(), _LEFT_OUT_SHOWN)),
     ]
-    more = len(left) - _LEFT_OUT_SHOWN
+    more = len(made.left_out) - _LEFT_OUT_SHOWN
     return "\n".join([*lines, *([f"Left out: {more} more."] if more > 0 else [])])
 
 
-@backup.command("create", result=CreatedBackup, render=_render_created, max_seconds=_MOST_SECONDS, with_session=False)
+@backup.command("create", render=_render_created, max_seconds=_MOST_SECONDS, with_session=False)
 async def create(context: CommandContext) -> CreatedBackup:
     """Make a backup now and verify it. It stays until you remove it.
 
@@ -105,15 +97,11 @@ async def create(context: CommandContext) -> CreatedBackup:
       assistant backup create
     """
     made = await context.services.backups.create()
-    kept = made.backup
     return CreatedBackup(
-        kept.name,
-        kept.made_at,
-        kept.kind,
-        kept.bytes,
-        str(context.stores.backups.path / kept.name),
-        made.files,
-        made.unpacked_bytes,
-        dict(made.left_out),
-        round(made.seconds, 3),
+        **asdict(made.backup),
+        path=str(context.stores.backups.path / made.backup.name),
+        files=made.files,
+        unpacked_bytes=made.unpacked_bytes,
+        left_out=dict(made.left_out),
+        seconds=round(made.seconds, 3),
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from typing import Annotated
 
 import click
+from pydantic import AfterValidator, Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, TableCommand, numbers_argument, words_argument
-from assistant.core.checkpoints import Checkpoint, Pin
+from assistant.commands.table import CommandGroup, Item, TableCommand, numbers_argument, words_argument
+from assistant.core.checkpoints import Pin
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
 from assistant.core.text import shorten_line
@@ -19,64 +21,33 @@ _NEWEST = "newest"
 _MOST_SECONDS = 3700.0  # `compaction.summary_seconds` is an hour at most
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionItem:
+class CompactionItem(Item):
     """One compaction, as `aihistory` lists it too."""
 
     id: int
     session: str
-    at: datetime
+    at: datetime = Field(validation_alias="created_at")
     trigger: str
     tier: str
     state: str
-    compacted_count: int  # messages
-    original_token_count: int
-    summary_token_count: int
-    ratio: float
+    compacted_count: int = Field(validation_alias="messages_compressed")  # messages
+    original_token_count: int = Field(validation_alias="original_tokens")
+    summary_token_count: int = Field(validation_alias="compressed_tokens")
+    ratio: Annotated[float, AfterValidator(lambda ratio: round(ratio, 4))]
     from_message_id: int
     to_message_id: int
     cost_usd: float | None
     depth: int  # how many compactions deep its sources are
 
 
-def compaction_item(checkpoint: Checkpoint) -> CompactionItem:
-    return CompactionItem(
-        checkpoint.id,
-        checkpoint.session,
-        checkpoint.created_at,
-        checkpoint.trigger,
-        checkpoint.tier,
-        checkpoint.state,
-        checkpoint.messages_compressed,
-        checkpoint.original_tokens,
-        checkpoint.compressed_tokens,
-        round(checkpoint.ratio, 4),
-        checkpoint.from_message_id,
-        checkpoint.to_message_id,
-        checkpoint.cost_usd,
-        checkpoint.depth,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class CompactReport:
+class CompactReport(Item):
     """What was made, or undone, newest first."""
 
     compactions: list[CompactionItem]
     report: str  # Markdown
 
 
-def _render_compact(report: CompactReport, _: tzinfo) -> str:
-    return report.report
-
-
-@click.command(
-    cls=TableCommand,
-    result=CompactReport,
-    render=_render_compact,
-    max_seconds=_MOST_SECONDS,
-    context_settings={"ignore_unknown_options": False},
-)
+@click.command(cls=TableCommand, render=lambda report, _: report.report, max_seconds=_MOST_SECONDS)
 @words_argument("focus", required=False, metavar="FOCUS")
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed, what would stay and why, and the cost.")
 @click.option(
@@ -99,19 +70,24 @@ async def compact(context: CommandContext, focus: str, dry_run: bool, undo: str 
       assistant compact --undo
     """
     services = context.services
-    if (bool(focus) and undo is not None) or (dry_run and undo is not None):
+    if undo is not None and (focus or dry_run):
         raise UsageError("Give one of FOCUS, --dry-run and --undo. Nothing was compacted.")
-    before = {made.id: made.state for made in context.stores.conversation.checkpoints(context.session)}
+    list_checkpoints, compaction = context.stores.conversation.checkpoints, services.compaction
+    before = {checkpoint.id: checkpoint.state for checkpoint in list_checkpoints(context.session)}
     cached = services.cached_prompt(context.session, context.now)
     if dry_run:
-        return CompactReport([], await services.compaction.preview(context.session, focus, cached))
+        return CompactReport(compactions=[], report=await compaction.preview(context.session, focus, cached))
     if undo is None:
-        report = await services.compaction.compact_now(context.session, focus, cached)
+        report = await compaction.compact_now(context.session, focus, cached)
     else:
-        report = await services.compaction.undo(context.session, _checkpoint_id(undo))
-    after = context.stores.conversation.checkpoints(context.session)
-    changed = [made for made in after if before.get(made.id) != made.state and (made.state == "undone") == bool(undo)]
-    return CompactReport([compaction_item(made) for made in sorted(changed, key=lambda made: -made.id)], report)
+        report = await compaction.undo(context.session, _checkpoint_id(undo))
+    changed = [
+        checkpoint
+        for checkpoint in list_checkpoints(context.session)
+        if before.get(checkpoint.id) != checkpoint.state and (checkpoint.state == "undone") == bool(undo)
+    ]
+    newest_first = sorted(changed, key=lambda checkpoint: -checkpoint.id)
+    return CompactReport.model_validate({"compactions": newest_first, "report": report})
 
 
 def _checkpoint_id(word: str) -> int | None:
@@ -134,14 +110,13 @@ class Branch:
     message_id: int  # the last message that both have
 
 
-def _render_branch(branch: Branch, _: tzinfo) -> str:
-    return (
+@click.command(
+    cls=TableCommand,
+    render=lambda branch, _: (
         f"{branch.session} begins after message #{branch.message_id}; this conversation stays as it is. "
         f"`/session {branch.session}` goes there."
-    )
-
-
-@click.command(cls=TableCommand, result=Branch, render=_render_branch)
+    ),
+)
 @numbers_argument("ids", required=False, metavar="ID")
 def branch(context: CommandContext, ids: Sequence[int]) -> Branch:
     """Continue from an earlier message in a conversation of its own.
@@ -154,7 +129,7 @@ def branch(context: CommandContext, ids: Sequence[int]) -> Branch:
     """
     if len(ids) > 1:
         raise UsageError("Give the number of one message. Nothing was changed.")
-    message_id = ids[0] if ids else last_user_message(context).id
+    message_id = ids[0] if ids else _last_user_message(context).id
     assert message_id is not None
     made = context.stores.conversation.branch_session(context.session, message_id, context.now)
     return Branch(made.key, message_id)
@@ -163,13 +138,12 @@ def branch(context: CommandContext, ids: Sequence[int]) -> Branch:
 # ----------------------------------------------------------------------------------------------------------------- pins
 
 
-@dataclass(frozen=True, slots=True)
-class PinItem:
+class PinItem(Item):
     """Words that are sent with every request."""
 
     id: int
     session: str
-    at: datetime
+    at: datetime = Field(validation_alias="created_at")
     role: str  # who said them
     message_id: int | None  # the message they were taken from
     text: str
@@ -188,38 +162,34 @@ def pins() -> None:
     """
 
 
-def _render_pins(items: Sequence[PinItem], _: tzinfo) -> str:
+def _render_pins(pins: Sequence[Pin], _: tzinfo) -> str:
     lines = [
-        f"- {item.id}: {shorten_line(item.text, 120)}"
-        + (f" (message #{item.message_id}, {item.role})" if item.message_id is not None else "")
-        for item in items
+        f"- {pin.id}: {shorten_line(pin.text, 120)}"
+        + (f" (message #{pin.message_id}, {pin.role})" if pin.message_id is not None else "")
+        for pin in pins
     ]
     return "\n".join(lines) or "Nothing is pinned. `/pins add TEXT` pins something."
 
 
-def _render_added(item: PinItem, _: tzinfo) -> str:
-    words = shorten_line(item.text, 60)
-    return f"Pinned as {item.id}: {words!r}. It is sent with every request until `/pins remove {item.id}`."
-
-
-def _render_removed(items: Sequence[PinItem], _: tzinfo) -> str:
-    return "\n".join(f"Unpinned {item.id}: {shorten_line(item.text, 60)!r}" for item in items)
+def _render_added(pin: Pin, _: tzinfo) -> str:
+    words = shorten_line(pin.text, 60)
+    return f"Pinned as {pin.id}: {words!r}. It is sent with every request until `/pins remove {pin.id}`."
 
 
 @pins.command("list", result=list[PinItem], render=_render_pins, reads=True)
-def list_pins(context: CommandContext) -> list[PinItem]:
+def list_pins(context: CommandContext) -> list[Pin]:
     """List what is pinned, oldest first.
 
     \b
     Example:
       assistant pins list
     """
-    return [_pin_item(pin) for pin in context.stores.pins.list_pins(context.session)]
+    return context.stores.pins.list_pins(context.session)
 
 
 @pins.command("add", result=PinItem, render=_render_added, context_settings={"ignore_unknown_options": True})
 @words_argument("words", required=False, metavar="TEXT|ID")
-def add(context: CommandContext, words: str) -> PinItem:
+def add(context: CommandContext, words: str) -> Pin:
     """Pin a text, the message with this ID, or the last thing you said.
 
     \b
@@ -238,29 +208,29 @@ def add(context: CommandContext, words: str) -> PinItem:
             "more. Nothing was changed; `/pins remove` makes room."
         )
     message_id = message.id if message else None
-    return _pin_item(context.stores.pins.add(context.session, context.scope, text, role, message_id, context.now))
+    return context.stores.pins.add(context.session, context.scope, text, role, message_id, context.now)
 
 
-@pins.command("remove", result=list[PinItem], render=_render_removed)
+@pins.command(
+    "remove",
+    result=list[PinItem],
+    render=lambda pins, _: "\n".join(f"Unpinned {pin.id}: {shorten_line(pin.text, 60)!r}" for pin in pins),
+)
 @numbers_argument("ids")
-def remove(context: CommandContext, ids: Sequence[int]) -> list[PinItem]:
+def remove(context: CommandContext, ids: Sequence[int]) -> list[Pin]:
     """Remove pins, by their own numbers as `assistant pins` lists them.
 
     \b
     Example:
       assistant pins remove 3
     """
-    return [_pin_item(pin) for pin in context.stores.pins.remove(context.session, ids)]
-
-
-def _pin_item(pin: Pin) -> PinItem:
-    return PinItem(pin.id, pin.session, pin.created_at, pin.role, pin.message_id, pin.text)
+    return context.stores.pins.remove(context.session, ids)
 
 
 def _message_to_pin(context: CommandContext, words: str) -> Message | None:
     """The message that is meant; None where words are to be pinned instead."""
     if not words:
-        return last_user_message(context)
+        return _last_user_message(context)
     number = words.removeprefix("#")
     if not number.isdecimal():
         return None
@@ -273,7 +243,7 @@ def _message_to_pin(context: CommandContext, words: str) -> Message | None:
     return message
 
 
-def last_user_message(context: CommandContext) -> Message:
+def _last_user_message(context: CommandContext) -> Message:
     messages = context.stores.conversation.load_view(context.session).messages
     message = next((m for m in reversed(messages) if m.role == "user" and m.id is not None), None)
     if message is None:

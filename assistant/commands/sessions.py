@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, tzinfo
+from typing import Any
 
 import click
+from pydantic import Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Confirmation, TableCommand, words_argument
+from assistant.commands.table import CommandGroup, Confirmation, Item, TableCommand, TextOrNull, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_kind, session_role
@@ -21,23 +23,22 @@ _MOST_SECONDS = 3700.0
 _WHY = {"manual": "reset", "daily": "daily reset", "idle": "idle reset", "end": "ended", "resume": "another resumed"}
 
 
-@dataclass(frozen=True, slots=True)
-class SessionItem:
+class SessionItem(Item):
     """One conversation of a session: the current one, or one that ended."""
 
     session: str
-    generation: int  # its number within the session
+    generation: int = Field(validation_alias="number")  # within the session
     scope: str
     started_at: datetime
     last_at: datetime | None
     messages: int
-    view_messages: int  # of which the model currently sees
-    view_tokens: int
-    checkpoints: int  # compactions
+    view_messages: int = 0  # of which the model currently sees
+    view_tokens: int = 0
+    checkpoints: int = 0  # compactions
     kind: str  # "main", "thread", "branch", "guest" or "room"
     first_at: datetime | None
     ended_at: datetime | None
-    ended: str | None  # why
+    ended: TextOrNull = Field(validation_alias="end_reason")  # why
     pressure: float | None  # how full its context was at the end, 0 to 1
     resumed: int | None  # the conversation that it continues
     archive: str | None  # where it is archived
@@ -45,26 +46,18 @@ class SessionItem:
 
 
 def session_item(row: SessionRow) -> SessionItem:
-    known, info = row.generation, row.info
-    return SessionItem(
-        known.session,
-        known.number,
-        known.scope,
-        known.started_at,
-        known.last_at,
-        known.messages,
-        info.view_messages if info else 0,
-        info.view_tokens if info else 0,
-        info.checkpoints if info else 0,
-        session_kind(known.session),
-        known.first_at,
-        known.ended_at,
-        known.end_reason or None,
-        known.pressure,
-        known.resumed,
-        row.archive.url if row.archive else None,
-        row.reset is not None and row.reset.state == "waiting",
-    )
+    return SessionItem.model_validate(_item_values(row))
+
+
+def _item_values(row: SessionRow) -> dict[str, Any]:
+    """What the view of a session has is of its current conversation; of the rest each conversation has its own."""
+    return {
+        **(asdict(row.info) if row.info is not None else {}),
+        **asdict(row.generation),
+        "kind": session_kind(row.generation.session),
+        "archive": row.archive.url if row.archive else None,
+        "reset_waits": row.reset is not None and row.reset.state == "waiting",
+    }
 
 
 @click.group(cls=CommandGroup)
@@ -99,7 +92,7 @@ def _render_list(items: Sequence[SessionItem], zone: tzinfo) -> str:
     return "\n".join(lines) or "There is no conversation yet. Begin with `assistant chat`."
 
 
-@sessions.command("list", result=list[SessionItem], render=_render_list, reads=True, with_session=False)
+@sessions.command("list", render=_render_list, reads=True, with_session=False)
 @click.option(
     "--limit", default=5, show_default=True, type=click.IntRange(1, 100_000), help="How many of each session."
 )
@@ -113,7 +106,6 @@ def list_sessions(context: CommandContext, limit: int) -> list[SessionItem]:
     return [session_item(row) for row in context.stores.sessions.list_generations(limit)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class SessionDetails(SessionItem):
     """Everything about one conversation."""
 
@@ -143,7 +135,7 @@ def _render_details(item: SessionDetails, zone: tzinfo) -> str:
     return "\n\n".join(parts)
 
 
-@sessions.command("show", result=SessionDetails, render=_render_details, reads=True, with_session=False)
+@sessions.command("show", render=_render_details, reads=True, with_session=False)
 @click.argument("session", metavar="[SESSION]", default=MAIN_SESSION)
 @click.argument("number", metavar="[NUMBER]", required=False, type=click.IntRange(1))
 def show(context: CommandContext, session: str, number: int | None) -> SessionDetails:
@@ -156,15 +148,17 @@ def show(context: CommandContext, session: str, number: int | None) -> SessionDe
     """
     reader = context.stores.sessions
     row = reader.get_generation(session, number)
-    compactions = context.stores.conversation.checkpoints(row.generation.session)
-    made = [checkpoint for checkpoint in compactions if checkpoint.generation == row.generation.number]
-    live = [checkpoint.summary for checkpoint in made if checkpoint.state == "live" and checkpoint.summary]
-    return SessionDetails(
-        **asdict(session_item(row)),
-        handover=reader.handover_note(row.generation),
-        summary=live[-1] if live else "",
-        compactions=[checkpoint.id for checkpoint in made],
-        compaction_states=[f"{checkpoint.tier}, {checkpoint.state}" for checkpoint in made],
+    of_session = context.stores.conversation.checkpoints(row.generation.session)
+    checkpoints = [checkpoint for checkpoint in of_session if checkpoint.generation == row.generation.number]
+    summaries = [checkpoint.summary for checkpoint in checkpoints if checkpoint.state == "live" and checkpoint.summary]
+    return SessionDetails.model_validate(
+        _item_values(row)
+        | {
+            "handover": reader.handover_note(row.generation),
+            "summary": summaries[-1] if summaries else "",
+            "compactions": [checkpoint.id for checkpoint in checkpoints],
+            "compaction_states": [f"{checkpoint.tier}, {checkpoint.state}" for checkpoint in checkpoints],
+        }
     )
 
 
@@ -195,23 +189,22 @@ def _render_reset(report: ResetReport, _: tzinfo) -> str:
             f"({pluralize(report.open_requests, 'open request')}). Memories, to-dos, pins, requests and the message "
             "log stay as they are."
         )
-    read = "Everything worth keeping was written down first."
+    learned = "Everything worth keeping was written down first."
     if report.unread:
-        read = f"{pluralize(report.unread, 'message')} could not be read for memories yet; the next sleep reads them."
+        unread = pluralize(report.unread, "message")
+        learned = f"{unread} could not be read for memories yet; the next sleep reads them."
         if report.is_reading_on:
-            read = f"{pluralize(report.unread, 'message')} are still to be read for memories, which happens now."
-    kept = f" It is archived at {report.archive}, read back and proved." if report.archive else ""
-    again = ""
-    if report.can_resume:
-        again = f" `/sessions resume {report.session} {report.ended}` takes that conversation up again."
+            learned = f"{unread} are still to be read for memories, which happens now."
+    archived = f" It is archived at {report.archive}, read back and proved." if report.archive else ""
+    resume = f" `/sessions resume {report.session} {report.ended}` takes that conversation up again."
     begins = (
         f"{report.session} ended. The next message in it begins a new conversation."
         if report.put_away
         else f"{report.session} begins a new conversation (number {report.begins})."
     )
     return (
-        f"{begins} {read} The {pluralize(report.messages, 'message')} of number {report.ended} stay in the message log."
-        f"{kept} Open requests, to-dos and pins stay.{again}"
+        f"{begins} {learned} The {pluralize(report.messages, 'message')} of number {report.ended} stay in the message "
+        f"log.{archived} Open requests, to-dos and pins stay.{resume if report.can_resume else ''}"
     )
 
 
@@ -230,7 +223,7 @@ def _report(context: CommandContext, done: ResetResult, *, put_away: bool = Fals
     )
 
 
-@sessions.command("end", result=ResetReport, render=_render_reset, max_seconds=_MOST_SECONDS, with_session=False)
+@sessions.command("end", render=_render_reset, max_seconds=_MOST_SECONDS, with_session=False)
 @click.argument("session", metavar="SESSION")
 async def end(context: CommandContext, session: str) -> ResetReport:
     """End a thread: learn from it, archive it. Its next message begins a new conversation.
@@ -264,7 +257,7 @@ def _render_resume(report: ResumeReport, _: tzinfo) -> str:
     )
 
 
-@sessions.command("resume", result=ResumeReport, render=_render_resume, max_seconds=_MOST_SECONDS, with_session=False)
+@sessions.command("resume", render=_render_resume, max_seconds=_MOST_SECONDS, with_session=False)
 @click.argument("session", metavar="SESSION")
 @click.argument("number", metavar="[NUMBER]", required=False, type=click.IntRange(1))
 async def resume(context: CommandContext, session: str, number: int | None) -> ResumeReport:
@@ -319,7 +312,6 @@ def _ask(report: ResetReport | CancelReport) -> Confirmation | None:
 
 @click.command(
     cls=TableCommand,
-    result=ResetReport | CancelReport,
     render=_render_reset_or_cancel,
     max_seconds=_MOST_SECONDS,
     confirm=_ask,
@@ -372,7 +364,7 @@ def _render_current(here: CurrentSession, _: tzinfo) -> str:
     return f"You are in {here.session} now, {what}.{back}"
 
 
-@click.command(cls=TableCommand, result=CurrentSession, render=_render_current)
+@click.command(cls=TableCommand, render=_render_current)
 @words_argument("name", required=False, metavar="NAME")
 def session(context: CommandContext, name: str) -> CurrentSession:
     """Go to a conversation of its own, or back to main; alone: where you are.
@@ -381,15 +373,12 @@ def session(context: CommandContext, name: str) -> CurrentSession:
     Example:
       /session trip
     """
-    known = {info.key: info for info in context.stores.conversation.list_sessions()}
-    mine = sorted(key for key in known if session_role(key) == "owner")
+    views = {info.key: info.view_messages for info in context.stores.conversation.list_sessions()}
     here = parse_session_name(name) if name else context.session
     if session_role(here) != "owner":
         raise UsageError(f"{here!r} is not a conversation of yours. Nothing was changed.")
     if name and context.bridge != context.services.terminal:
         # A terminal keeps by itself which conversation it is in.
         context.stores.places.choose_session(context.bridge, context.target, here, context.now)
-    others = [key for key in mine if key != here]
-    return CurrentSession(
-        here, here not in known, known[here].view_messages if here in known else 0, others, bool(name)
-    )
+    others = sorted(key for key in views if session_role(key) == "owner" and key != here)
+    return CurrentSession(here, here not in views, views.get(here, 0), others, bool(name))

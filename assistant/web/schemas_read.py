@@ -100,7 +100,7 @@ class ConversationEntry(ReadAnswer):
 
     @classmethod
     def of(cls, row: SessionRow, **notes: str) -> Self:
-        return cls.model_validate({**asdict(session_item(row)), "current": row.info is not None, **notes})
+        return cls.model_validate({**session_item(row).model_dump(), "current": row.info is not None, **notes})
 
 
 class ConversationDetails(ConversationEntry):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime, tzinfo
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ import click
 
 from assistant.cli.home_stores import scope_of_session
 from assistant.cli.output import shorten_line
-from assistant.commands.compaction import CompactionItem, compaction_item
+from assistant.commands.compaction import CompactionItem
 from assistant.commands.context import CommandContext
 from assistant.commands.table import TableCommand, number_argument
 from assistant.core.calendar import format_local_time
@@ -83,20 +82,21 @@ def _parse_moment(text: str, zone: tzinfo) -> datetime:
 # ------------------------------------------------------------------------------------------------------------- listing
 
 
-def _render_list(items: Sequence[CompactionItem], zone: tzinfo) -> str:
-    return "\n".join(f"- {_line(item, zone)}" for item in items) or NOTHING_COMPACTED
+def _render_list(checkpoints: Sequence[Checkpoint], zone: tzinfo) -> str:
+    return "\n".join(f"- {_line(checkpoint, zone)}" for checkpoint in checkpoints) or NOTHING_COMPACTED
 
 
-def _line(item: CompactionItem, zone: tzinfo) -> str:
+def _line(checkpoint: Checkpoint, zone: tzinfo) -> str:
     return (
-        f"#{item.id} {item.session}, {format_local_time(item.at, zone)}: "
-        f"{pluralize(item.compacted_count, 'message')}, {_tokens(item)}, {describe_tier(item.tier)}, {item.trigger}, "
-        f"{item.state}, {format_dollars(item.cost_usd)}"
+        f"#{checkpoint.id} {checkpoint.session}, {format_local_time(checkpoint.created_at, zone)}: "
+        f"{pluralize(checkpoint.messages_compressed, 'message')}, {_tokens(checkpoint)}, "
+        f"{describe_tier(checkpoint.tier)}, {checkpoint.trigger}, {checkpoint.state}, "
+        f"{format_dollars(checkpoint.cost_usd)}"
     )
 
 
-def _tokens(item: CompactionItem) -> str:
-    return f"{item.original_token_count:,} -> {item.summary_token_count:,} tokens ({item.ratio:.0%})"
+def _tokens(checkpoint: Checkpoint) -> str:
+    return f"{checkpoint.original_tokens:,} -> {checkpoint.compressed_tokens:,} tokens ({checkpoint.ratio:.0%})"
 
 
 def describe_tier(tier: str) -> str:
@@ -111,20 +111,19 @@ def format_dollars(amount: float | None) -> str:
     "list", cls=TableCommand, result=list[CompactionItem], render=_render_list, reads=True, with_session=False
 )
 @filter_options
-def list_compactions(context: CommandContext, since: str | None, session: str | None) -> list[CompactionItem]:
+def list_compactions(context: CommandContext, since: str | None, session: str | None) -> list[Checkpoint]:
     """List the compactions, newest first: when, what it made of how much, its state and cost.
 
     \b
     Example:
       aihistory list --since 2026-11-01
     """
-    return [compaction_item(it) for it in select_checkpoints(context.stores.conversation, context.zone, since, session)]
+    return select_checkpoints(context.stores.conversation, context.zone, since, session)
 
 
 # ---------------------------------------------------------------------------------------------------- one in detail
 
 
-@dataclass(frozen=True, slots=True)
 class CompactionDetail(CompactionItem):
     """Everything about one compaction."""
 
@@ -134,7 +133,7 @@ class CompactionDetail(CompactionItem):
     attempts: int  # calls of the model
     note: str  # why it failed
     summary: str
-    key_facts: Mapping[str, Any]
+    key_facts: dict[str, Any]
 
 
 # Key facts that have a heading, in this order; every other one follows as it is.
@@ -150,30 +149,30 @@ _HEADINGS = {
 }
 
 
-def _render_detail(detail: CompactionDetail, zone: tzinfo) -> str:
-    facts = dict(detail.key_facts)
+def _render_detail(checkpoint: Checkpoint, zone: tzinfo) -> str:
+    facts = dict(checkpoint.key_facts)
     ranges = facts.pop("byte_ranges", ())
-    sections = [_head(detail, zone), detail.summary or "(no summary)"]
+    sections = [_head(checkpoint, zone), checkpoint.summary or "(no summary)"]
     sections += [_list(title, facts.pop(key)) for key, title in _HEADINGS.items() if facts.get(key)]
     others = {key: value for key, value in facts.items() if value not in (None, "", [], {})}
     if others:
         sections.append(f"Also noted:\n\n```json\n{json.dumps(others, ensure_ascii=False, indent=2)}\n```")
     places = "".join(f"\n- {path} bytes {start:,} to {end:,}" for path, start, end in ranges)
-    return "\n\n".join([*sections, f"The original messages: `aihistory recover {detail.id}`{places}"])
+    return "\n\n".join([*sections, f"The original messages: `aihistory recover {checkpoint.id}`{places}"])
 
 
-def _head(detail: CompactionDetail, zone: tzinfo) -> str:
-    note = f" ({shorten_line(detail.note, 200)})" if detail.note else ""
-    calls = pluralize(detail.attempts, "model call") if detail.attempts else "no model call"
-    model = f" of {detail.model}" if detail.attempts and detail.model else ""
-    sources = "earlier summaries" if detail.depth > 1 else "the original messages"
+def _head(checkpoint: Checkpoint, zone: tzinfo) -> str:
+    note = f" ({shorten_line(checkpoint.note, 200)})" if checkpoint.note else ""
+    calls = pluralize(checkpoint.attempts, "model call") if checkpoint.attempts else "no model call"
+    model = f" of {checkpoint.model}" if checkpoint.attempts and checkpoint.model else ""
+    sources = "earlier summaries" if checkpoint.depth > 1 else "the original messages"
     return "\n".join(
         (
-            f"Compaction #{detail.id} of {detail.session}, {format_local_time(detail.at, zone)}:",
-            f"- {detail.trigger}, {describe_tier(detail.tier)}, {detail.state}{note}",
-            f"- messages {detail.from_message_id} to {detail.to_message_id} ({detail.compacted_count:,}), "
-            f"{_tokens(detail)}",
-            f"- {calls}{model}, {format_dollars(detail.cost_usd)}; made from {sources}",
+            f"Compaction #{checkpoint.id} of {checkpoint.session}, {format_local_time(checkpoint.created_at, zone)}:",
+            f"- {checkpoint.trigger}, {describe_tier(checkpoint.tier)}, {checkpoint.state}{note}",
+            f"- messages {checkpoint.from_message_id} to {checkpoint.to_message_id} "
+            f"({checkpoint.messages_compressed:,}), {_tokens(checkpoint)}",
+            f"- {calls}{model}, {format_dollars(checkpoint.cost_usd)}; made from {sources}",
         )
     )
 
@@ -193,7 +192,7 @@ def _item(item: object) -> str:
 @click.command(cls=TableCommand, result=CompactionDetail, render=_render_detail, reads=True, with_session=False)
 @number_argument("checkpoint_id")
 @filter_options
-def show(context: CommandContext, checkpoint_id: int, since: str | None, session: str | None) -> CompactionDetail:
+def show(context: CommandContext, checkpoint_id: int, since: str | None, session: str | None) -> Checkpoint:
     """Show one compaction: its summary and key facts, and where the originals are.
 
     \b
@@ -201,14 +200,4 @@ def show(context: CommandContext, checkpoint_id: int, since: str | None, session
       aihistory show 3
       aihistory show 3 --json
     """
-    it = find_checkpoint(context.stores.conversation, context.zone, checkpoint_id, since, session)
-    return CompactionDetail(
-        **asdict(compaction_item(it)),
-        num=it.num,
-        generation=it.generation,
-        model=it.model,
-        attempts=it.attempts,
-        note=it.note,
-        summary=it.summary,
-        key_facts=dict(it.key_facts),
-    )
+    return find_checkpoint(context.stores.conversation, context.zone, checkpoint_id, since, session)
