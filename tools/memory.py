@@ -164,7 +164,7 @@ def update_memory_tool(memory: MemoryService, history: StoredHistory) -> Tool:
             )
         except UsageError as error:
             raise ToolError(str(error)) from None
-        return "\n".join(render_correction(done))
+        return render_correction(done)
 
     return update_memory
 

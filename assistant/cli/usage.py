@@ -10,8 +10,7 @@ from rich.theme import Theme
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.output import make_console, print_json
-from assistant.commands.usage import load_usage, usage_lines
-from assistant.commands.usage import usage_json as report_json
+from assistant.commands.usage import UsageAnswer, load_usage, usage_lines
 from assistant.core.calendar import utc_now
 from assistant.core.model_api import UsageKey
 
@@ -49,11 +48,11 @@ def usage(by: UsageKey, days: int, json_out: bool) -> None:
       assistant usage --by model --json
     """
     with open_home_stores(load_effective_settings(read_only=True)) as stores:
-        asked = load_usage(stores.ledger, by, days, utc_now())
+        report = load_usage(stores.ledger, by, days, utc_now())
     if json_out:
-        print_json(report_json(asked))
+        print_json(UsageAnswer.model_validate(report).model_dump(mode="json"))
         return
     out, bars = make_console(), _Bars()
     with out.use_theme(_COLOURS):
-        for line in usage_lines(asked):
+        for line in usage_lines(report):
             out.print(bars(line), soft_wrap=True, markup=False)

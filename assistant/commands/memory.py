@@ -6,24 +6,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
-from pydantic import PlainSerializer
+from pydantic import BeforeValidator
 
 from assistant.commands.context import CommandContext
 from assistant.commands.erasure import forget
 from assistant.commands.memory_text import (
-    as_of_json,
-    correction_json,
-    import_json,
+    AsOfItem,
+    CorrectionItem,
+    ImportItem,
+    MemoryCountsItem,
+    MemoryHitItem,
+    MemoryItem,
+    ProvenanceItem,
     left_out_note,
-    memory_counts_json,
-    memory_hits_json,
-    provenance_json,
-    rebuild_json,
-    recalled_references,
     render_as_of,
     render_correction,
     render_import,
@@ -34,7 +34,7 @@ from assistant.commands.memory_text import (
     render_provenance,
     render_rebuild,
 )
-from assistant.commands.table import CommandGroup, words_argument
+from assistant.commands.table import CommandGroup, Item, words_argument
 from assistant.core.errors import UsageError
 from assistant.core.memories import (
     CorrectionResult,
@@ -46,15 +46,16 @@ from assistant.core.memories import (
     MemoryState,
     RebuildResult,
 )
+from assistant.core.quoting import MEMORY_MARK, RECORD_TAG
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.text import lazy_regex
 from assistant.memory.as_of import split_as_of
-from assistant.memory.exchange import export_memory
 
 MAX_IMPORT_BYTES = 64 * 1024 * 1024
 # Every conversation may be read again, and every memory embedded.
 _MOST_SECONDS = 12 * 3600.0
 _REFERENCE_AND_TEXT = lazy_regex(r"((?:entry|memory)[ :]+#?\w+|\S+)\s*(.*)", re.IGNORECASE | re.DOTALL)
+_RECALLED = lazy_regex(r"^- \[([0-9a-f]{8}|entry \d+)\] ", re.MULTILINE)
 _DAY = click.DateTime(formats=["%Y-%m-%d"])
 _FREE_TEXT = {"ignore_unknown_options": True}
 _limit = click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="How many.")
@@ -83,16 +84,8 @@ def memory() -> None:
 # -------------------------------------------------------------------------------------------------------------- looking
 
 
-def _render_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> str:
-    return "\n".join(render_memory_hits(hits, zone))
-
-
 @memory.command(
-    "search",
-    result=Annotated[Any, PlainSerializer(memory_hits_json)],
-    render=_render_hits,
-    reads=True,
-    context_settings=_FREE_TEXT,
+    "search", result=list[MemoryHitItem], render=render_memory_hits, reads=True, context_settings=_FREE_TEXT
 )
 @words_argument("text")
 @click.option("--after", type=_DAY, metavar="DAY", help="What was said, or was true, from this day on (YYYY-MM-DD).")
@@ -100,7 +93,7 @@ def _render_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> str:
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many.")
 def search(
     context: CommandContext, text: str, after: datetime | None, before: datetime | None, limit: int
-) -> Sequence[MemoryHit]:
+) -> list[MemoryHit]:
     """Find memories by words and meaning, best first. Former ones show their end.
 
     \b
@@ -120,23 +113,11 @@ class MemoryListing:
     note: str  # about what could not be read, "" where all is well
 
 
-def _listing_json(listing: MemoryListing) -> list[dict[str, Any]]:
-    return [export_memory(state) for state in listing.memories]
-
-
-def _render_listing(listing: MemoryListing, zone: tzinfo) -> str:
-    return "\n".join(render_memories(listing.memories, zone))
-
-
-def _listing_remark(listing: MemoryListing) -> str:
-    return "\n".join(filter(None, [left_out_note(listing.left_out) if listing.left_out else "", listing.note]))
-
-
 @memory.command(
     "list",
-    result=Annotated[Any, PlainSerializer(_listing_json)],
-    render=_render_listing,
-    remark=_listing_remark,
+    result=Annotated[list[MemoryItem], BeforeValidator(attrgetter("memories"))],
+    render=lambda listing, zone: render_memories(listing.memories, zone) or "Nothing is remembered yet.",
+    remark=lambda listing: "\n".join(filter(None, [left_out_note(listing.left_out), listing.note])),
     reads=True,
 )
 @click.option("--former", is_flag=True, help="Also those that are no longer current.")
@@ -153,11 +134,7 @@ async def list_memories(context: CommandContext, former: bool, limit: int) -> Me
     return MemoryListing(memories[:limit], max(0, len(memories) - limit), everything.note)
 
 
-def _render_memory(state: MemoryState, zone: tzinfo) -> str:
-    return "\n".join(render_memory(state, zone))
-
-
-@memory.command("show", result=Annotated[Any, PlainSerializer(export_memory)], render=_render_memory, reads=True)
+@memory.command("show", result=MemoryItem, render=render_memory, reads=True)
 @words_argument("reference", metavar="ID")
 async def show(context: CommandContext, reference: str) -> MemoryState:
     """Show one memory, with all of its text.
@@ -179,16 +156,17 @@ class WhyReport:
     named: bool
 
 
-def _why_json(report: WhyReport) -> dict[str, Any] | list[dict[str, Any]]:
-    chains = [provenance_json(chain) for chain in report.chains]
-    return chains[0] if report.named else chains
-
-
 def _render_why(report: WhyReport, zone: tzinfo) -> str:
-    return "\n\n".join(["\n".join(render_provenance(chain, zone)) for chain in report.chains] + [*report.problems])
+    return "\n\n".join([*(render_provenance(chain, zone) for chain in report.chains), *report.problems])
 
 
-@memory.command("why", result=Annotated[Any, PlainSerializer(_why_json)], render=_render_why, reads=True)
+_WHY_JSON = Annotated[
+    ProvenanceItem | list[ProvenanceItem],
+    BeforeValidator(lambda report: report.chains[0] if report.named else report.chains),
+]
+
+
+@memory.command("why", result=_WHY_JSON, render=_render_why, reads=True)
 @words_argument("reference", metavar="ID", required=False)
 async def why(context: CommandContext, reference: str) -> WhyReport:
     """Show where a memory came from: what was said, word for word, with its date.
@@ -203,7 +181,7 @@ async def why(context: CommandContext, reference: str) -> WhyReport:
     if reference:
         return WhyReport([await service.why(reference, context.scope)], [], True)
     chains, problems = [], []
-    for recalled in recalled_references(context.stores.conversation.last_volatile(context.session)):
+    for recalled in _recalled_references(context.stores.conversation.last_volatile(context.session)):
         try:
             chains.append(await service.why(recalled, context.scope))
         except UsageError as error:
@@ -213,39 +191,32 @@ async def why(context: CommandContext, reference: str) -> WhyReport:
     return WhyReport(chains, problems, False)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFileAsOf:
+def _recalled_references(volatile: str) -> list[str]:
+    """References of what was brought to a turn unasked, from its volatile block."""
+    _, _, memories = volatile.partition(f"<{RECORD_TAG}>\n{MEMORY_MARK}")
+    return list(dict.fromkeys(_RECALLED.findall(memories.partition(f"</{RECORD_TAG}>")[0])))
+
+
+class MemoryFileAsOf(Item):
     """MEMORY.md as it was."""
 
-    at: datetime
+    as_of: datetime
     text: str
-    is_certain: bool
-
-
-def _as_of_json(then: MemoriesAsOf | MemoryFileAsOf) -> dict[str, Any]:
-    if isinstance(then, MemoryFileAsOf):
-        return {"as_of": then.at.isoformat(), "text": then.text, "sure": then.is_certain}
-    return as_of_json(then)
+    sure: bool  # false where it was edited around then, and it is not known when
 
 
 def _render_as_of(then: MemoriesAsOf | MemoryFileAsOf, zone: tzinfo) -> str:
-    return then.text if isinstance(then, MemoryFileAsOf) else "\n".join(render_as_of(then, zone))
+    return then.text if isinstance(then, MemoryFileAsOf) else render_as_of(then, zone)
 
 
 def _as_of_remark(then: MemoriesAsOf | MemoryFileAsOf) -> str:
     if isinstance(then, MemoriesAsOf):
-        return left_out_note(then.left_out) if then.left_out else ""
+        return left_out_note(then.left_out)
     edited = "MEMORY.md was edited around then, and it is not known when. This is the nearest text that is known."
-    return "" if then.is_certain else edited
+    return "" if then.sure else edited
 
 
-@memory.command(
-    "as-of",
-    result=Annotated[Any, PlainSerializer(_as_of_json)],
-    render=_render_as_of,
-    remark=_as_of_remark,
-    reads=True,
-)
+@memory.command("as-of", result=AsOfItem | MemoryFileAsOf, render=_render_as_of, remark=_as_of_remark, reads=True)
 @words_argument("words", metavar="DATE [TEXT]")
 @click.option("--former", is_flag=True, help="Also those that were no longer current then.")
 @click.option("--file", "page", is_flag=True, help="MEMORY.md as it was then, and nothing else.")
@@ -267,14 +238,10 @@ def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: 
     if text or context.session != MAIN_SESSION:
         raise UsageError("--file shows MEMORY.md, which is the owner's, whole: leave TEXT and --session out.")
     snapshot = context.stores.files.memory_file_as_of(at)
-    return MemoryFileAsOf(at, snapshot.text, snapshot.is_certain)
+    return MemoryFileAsOf(as_of=at, text=snapshot.text, sure=snapshot.is_certain)
 
 
-def _render_counts(counts: MemoryCounts, zone: tzinfo) -> str:
-    return "\n".join(render_memory_counts(counts, zone))
-
-
-@memory.command("stats", result=Annotated[Any, PlainSerializer(memory_counts_json)], render=_render_counts, reads=True)
+@memory.command("stats", result=MemoryCountsItem, render=render_memory_counts, reads=True)
 async def stats(context: CommandContext) -> MemoryCounts:
     """Show how much is remembered, what waits for the next sleep, and where it is stored.
 
@@ -288,14 +255,10 @@ async def stats(context: CommandContext) -> MemoryCounts:
 # ------------------------------------------------------------------------------------------------------------- changing
 
 
-def _render_correction(result: CorrectionResult, _: tzinfo) -> str:
-    return "\n".join(render_correction(result))
-
-
 @memory.command(
     "edit",
-    result=Annotated[Any, PlainSerializer(correction_json)],
-    render=_render_correction,
+    result=CorrectionItem,
+    render=lambda result, _: render_correction(result),
     context_settings=_FREE_TEXT,
 )
 @words_argument("words", metavar="ID TEXT")
@@ -312,11 +275,7 @@ async def edit(context: CommandContext, words: str) -> CorrectionResult:
     return await context.stores.memory.correct(match[1], match[2], context.scope, context.session, context.now)
 
 
-def _render_import(result: ImportResult, _: tzinfo) -> str:
-    return render_import(result)
-
-
-@memory.command("import", result=Annotated[Any, PlainSerializer(import_json)], render=_render_import, creates_home=True)
+@memory.command("import", result=ImportItem, render=lambda result, _: render_import(result), creates_home=True)
 @click.argument("file", type=click.Path(path_type=Path))
 def import_memories(context: CommandContext, file: Path) -> ImportResult:
     """Note what FILE says: an export (JSON or JSON lines), a JSON list of texts, or a text a line.
@@ -330,29 +289,14 @@ def import_memories(context: CommandContext, file: Path) -> ImportResult:
     return context.stores.memory.import_text(_read_file(file), context.scope, context.session, context.now)
 
 
-@dataclass(frozen=True, slots=True)
-class RebuildReport:
-    result: RebuildResult
-    from_log: bool
-
-
-def _rebuild_report_json(report: RebuildReport) -> dict[str, Any]:
-    return rebuild_json(report.result)
-
-
-def _render_rebuild(report: RebuildReport, _: tzinfo) -> str:
-    return "\n".join(render_rebuild(report.result, from_log=report.from_log))
-
-
 @memory.command(
     "rebuild",
-    result=Annotated[Any, PlainSerializer(_rebuild_report_json)],
-    render=_render_rebuild,
+    render=lambda result, _: render_rebuild(result),
     max_seconds=_MOST_SECONDS,
     with_session=False,
 )
 @click.option("--from-log", is_flag=True, help="First read every message again, for what the journal lacks.")
-async def rebuild(context: CommandContext, from_log: bool) -> RebuildReport:
+async def rebuild(context: CommandContext, from_log: bool) -> RebuildResult:
     """Make the memories again from the journal, which has everything.
 
     Run again, it changes nothing. With --from-log the configured model reads the whole message log once more, which
@@ -362,7 +306,7 @@ async def rebuild(context: CommandContext, from_log: bool) -> RebuildReport:
     Example:
       assistant memory rebuild
     """
-    return RebuildReport(await context.stores.memory.rebuild(context.now, from_log=from_log), from_log)
+    return await context.stores.memory.rebuild(context.now, from_log=from_log)
 
 
 memory.add_command(forget)

@@ -7,11 +7,13 @@ named again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import AfterValidator, AliasPath, BeforeValidator, Field
+
+from assistant.commands.table import Item, TextOrNull
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import (
     CorrectionResult,
@@ -23,142 +25,127 @@ from assistant.core.memories import (
     MemoryHit,
     MemoryProvenance,
     MemoryState,
+    MemoryVersion,
     RebuildResult,
 )
-from assistant.core.quoting import MEMORY_MARK, RECORD_TAG, quote_block, quote_text
-from assistant.core.records import LogRecord
-from assistant.core.text import lazy_regex, pluralize
-from assistant.memory.exchange import export_memory
+from assistant.core.quoting import quote_block, quote_text
+from assistant.core.text import pluralize, shorten_line
 
 _LONGEST = 300
-_RECALLED = lazy_regex(r"^- \[([0-9a-f]{8}|entry \d+)\] ", re.MULTILINE)
 _FORGOTTEN = "(forgotten)"
-
-
-def first_words(text: str, most: int = _LONGEST) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: most * 4].split())
-    return line if len(line) <= most and len(text) <= most * 4 else f"{line[: most - 1]}…"
-
-
-def recalled_references(volatile: str) -> list[str]:
-    """References of what was brought to a turn unasked, from its volatile block."""
-    _, found, block_of_it = volatile.partition(f"<{RECORD_TAG}>\n{MEMORY_MARK}")
-    return list(dict.fromkeys(_RECALLED.findall(block_of_it.partition(f"</{RECORD_TAG}>")[0]))) if found else []
-
 
 # ------------------------------------------------------------------------------------------------------------- Markdown
 
 
-def render_memory_line(memory: Memory, zone: tzinfo, by: str = "") -> str:
+def _memory_line(memory: Memory, zone: tzinfo, replaced_by: str) -> str:
     until = f", until {_day(memory.until, zone)}" if memory.until is not None else ""
-    instead = f", then [{by}]" if by else ""
+    instead = f", then [{replaced_by}]" if replaced_by else ""
     head = f"- [{memory.reference}] {_day(memory.said_at, zone)}{until}{instead}, {memory.kind}"
-    return f"{head}: {quote_text(first_words(memory.text))}"
+    return f"{head}: {_first_words(memory.text)}"
 
 
-def render_memory_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> list[str]:
-    lines = [render_memory_line(hit.memory, zone, hit.memory.superseded_by[:8]) for hit in hits]
-    return lines or ["Nothing that is remembered has to do with that."]
+def _day(moment: datetime, zone: tzinfo) -> str:
+    return moment.astimezone(zone).date().isoformat()
 
 
-def render_memories(memories: Sequence[MemoryState], zone: tzinfo) -> list[str]:
-    lines = [render_memory_line(state.memory, zone, state.replaced_by) for state in memories]
-    return lines or ["Nothing is remembered yet."]
+def _first_words(text: str) -> str:
+    """The beginning of a text, quoted on one line."""
+    return quote_text(shorten_line(text, _LONGEST))
+
+
+def render_memory_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> str:
+    lines = [_memory_line(hit.memory, zone, hit.memory.superseded_by[:8]) for hit in hits]
+    return "\n".join(lines) or "Nothing that is remembered has to do with that."
+
+
+def render_memories(memories: Sequence[MemoryState], zone: tzinfo) -> str:
+    return "\n".join(_memory_line(state.memory, zone, state.replaced_by) for state in memories)
 
 
 def left_out_note(older: int) -> str:
-    return f"Left out: {pluralize(older, 'older one')}; --limit shows more."
+    return f"Left out: {pluralize(older, 'older one')}; --limit shows more." if older else ""
 
 
-def render_as_of(then: MemoriesAsOf, zone: tzinfo) -> list[str]:
-    lines = [render_memory_line(state.memory, zone, state.replaced_by) for state in then.memories]
-    return [as_of_heading(then, zone), *(lines or [as_of_empty_note(then, zone)])]
+def render_as_of(then: MemoriesAsOf, zone: tzinfo) -> str:
+    lines = render_memories(then.memories, zone) or _as_of_empty_note(then, zone)
+    return f"As it was known on {format_local_time(then.at, zone)}:\n{lines}"
 
 
-def as_of_heading(then: MemoriesAsOf, zone: tzinfo) -> str:
-    return f"As it was known on {format_local_time(then.at, zone)}:"
-
-
-def as_of_empty_note(then: MemoriesAsOf, zone: tzinfo) -> str:
+def _as_of_empty_note(then: MemoriesAsOf, zone: tzinfo) -> str:
     if then.first_noted_at is None:
         return "Nothing is remembered yet."
     if then.at < then.first_noted_at:
-        return (
-            f"Nothing was known yet: what is remembered was noted from "
-            f"{format_local_time(then.first_noted_at, zone)} on."
-        )
+        first = format_local_time(then.first_noted_at, zone)
+        return f"Nothing was known yet: what is remembered was noted from {first} on."
     return f"Nothing that was known then {'has to do with that' if then.searched else 'is left'}."
 
 
-def render_memory(known: MemoryState, zone: tzinfo) -> list[str]:
-    memory = known.memory
+def render_memory(state: MemoryState, zone: tzinfo) -> str:
+    entries = ", ".join(str(entry.id) for entry in state.entries)
+    made_of = f"\nJournal entries: {entries}. `/why {state.reference}` shows what was said." if state.memory.id else ""
+    return f"{_memory_block(state, zone)}{made_of}"
+
+
+def _memory_block(state: MemoryState, zone: tzinfo) -> str:
+    memory = state.memory
     parts = [memory.kind, f"said {format_local_time(memory.said_at, zone)}", f"importance {memory.importance:.2f}"]
     if memory.until is not None:
         parts.append(f"until {format_local_time(memory.until, zone)}")
-    if known.replaced_by:
-        parts.append(f"then [{known.replaced_by}]")
+    if state.replaced_by:
+        parts.append(f"then [{state.replaced_by}]")
     if not memory.id:
         parts.append("no memory was made of it yet")
-    entries = ", ".join(str(one.id) for one in known.entries)
-    made = [f"Journal entries: {entries}. `/why {known.reference}` shows what was said."] if memory.id else []
-    return [f"[{known.reference}] {', '.join(parts)}", quote_block(memory.text), *made]
+    return f"[{state.reference}] {', '.join(parts)}\n{quote_block(memory.text)}"
 
 
-def render_provenance(chain: MemoryProvenance, zone: tzinfo) -> list[str]:
-    lines = render_memory(chain.memory_state, zone)[:2]
-    for said in chain.entries:
+def render_provenance(chain: MemoryProvenance, zone: tzinfo) -> str:
+    lines = [_memory_block(chain, zone)]
+    for said in chain.said:
         lines += ["", *_said_lines(said, zone)]
     if len(chain.versions) > 1:
         lines += ["", "What it said over time:"]
-        lines += [
-            f"- {format_local_time(one.at, zone)}: {quote_text(first_words(one.after))}" for one in chain.versions
-        ]
-    return [*lines, *filter(None, [chain.note])]
+        lines += [f"- {format_local_time(v.at, zone)}: {_first_words(v.after)}" for v in chain.versions]
+    return "\n".join([*lines, *filter(None, [chain.note])])
 
 
 def _said_lines(said: EntryWithMessages, zone: tzinfo) -> list[str]:
     entry = said.entry
     head = f"From entry {entry.id} ({entry.source_type}, {format_local_time(entry.timestamp, zone)}):"
-    lines = [f"{head} {quote_text(first_words(entry.content))}"]
+    lines = [f"{head} {_first_words(entry.content)}"]
     for record in said.records:
         name = f" {quote_text(record.name)}" if record.name else ""
         when = format_local_time(record.ts, zone)
         lines += [
             f"#{record.id} {when} {record.role}{name}, session {quote_text(record.session)}:",
-            quote_block(record_text(record)),
+            quote_block(record.content or (_FORGOTTEN if not record.salt.strip() else "")),
         ]
     lines += [f"#{number}: not in the log" for number in said.missing_ids]
     return lines if entry.sources else [*lines, "No message in your data says it."]
 
 
-def record_text(record: LogRecord) -> str:
-    """What was said, exactly."""
-    return record.content or (_FORGOTTEN if not record.salt.strip() else "")
-
-
-def render_correction(done: CorrectionResult) -> list[str]:
-    lines = [
+def render_correction(done: CorrectionResult) -> str:
+    line = (
         f"Corrected: [{done.previous.reference}] is out of date. Current now: [{done.current.reference}] "
-        f"{quote_text(first_words(done.current.text))}"
-    ]
-    return [*lines, *filter(None, [done.pending_reason])]
+        f"{_first_words(done.current.text)}"
+    )
+    return "\n".join(filter(None, [line, done.pending_reason]))
 
 
-def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> list[str]:
+def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> str:
     kinds = ", ".join(pluralize(number, kind) for kind, number in counts.kinds.items())
     size = "" if counts.storage.size is None else f", memory.db {counts.storage.size:,} bytes"
     slept = counts.last_sleep
     last = "never" if slept is None else f"{format_local_time(slept.started_at, zone)} ({slept.trigger}, {slept.state})"
-    return [
-        f"- current memories: {counts.current}" + (f" ({kinds})" if kinds else ""),
-        f"- former memories: {counts.superseded}",
-        f"- journal entries without a memory yet: {counts.pending}",
-        f"- changes decided and not made yet: {counts.planned}",
-        f"- last sleep: {last}",
-        f"- store: {counts.storage.store}, embedder {counts.storage.embedder}{size}",
-        *(f"- {note}" for note in filter(None, [counts.note])),
+    lines = [
+        f"current memories: {counts.current}" + (f" ({kinds})" if kinds else ""),
+        f"former memories: {counts.superseded}",
+        f"journal entries without a memory yet: {counts.pending}",
+        f"changes decided and not made yet: {counts.planned}",
+        f"last sleep: {last}",
+        f"store: {counts.storage.store}, embedder {counts.storage.embedder}{size}",
+        counts.note,
     ]
+    return "\n".join(f"- {line}" for line in lines if line)
 
 
 def render_import(done: ImportResult) -> str:
@@ -167,96 +154,107 @@ def render_import(done: ImportResult) -> str:
     return f"Imported {pluralize(done.new, 'entry', 'entries')}; already there: {done.already_present}.{left}{night}"
 
 
-def render_rebuild(done: RebuildResult, *, from_log: bool) -> list[str]:
+def render_rebuild(done: RebuildResult) -> str:
     learned = pluralize(done.learned, "new journal entry", "new journal entries")
-    read = [f"Read {pluralize(done.read, 'message')} again: {learned}."] if from_log else []
+    read = [f"Read {pluralize(done.read, 'message')} again: {learned}."] if done.read else []
     changed = pluralize(done.changed, "memory", "memories")
-    return [*read, f"Semantic memory is what the journal says; changed: {changed}.", *done.notes]
+    return "\n".join([*read, f"Semantic memory is what the journal says; changed: {changed}.", *done.notes])
 
 
 # ----------------------------------------------------------------------------------------------------------------- JSON
 
 
-def memory_hits_json(found: Sequence[MemoryHit]) -> list[dict[str, Any]]:
-    return [
-        {
-            **export_memory(MemoryState(one.memory, one.memory.superseded_by[:8])),
-            "score": round(one.score, 4),
-            "sources": list(one.sources),
-        }
-        for one in found
-    ]
+def _inner(*path: str) -> Any:
+    return Field(validation_alias=AliasPath(*path))
 
 
-def as_of_json(then: MemoriesAsOf) -> dict[str, Any]:
-    first = then.first_noted_at.isoformat() if then.first_noted_at else None
-    return {"as_of": then.at.isoformat(), "first": first, "known": [export_memory(one) for one in then.memories]}
+class MemoryItem(Item):
+    """A memory, or a journal entry without one, as an export has it too."""
+
+    id: str = _inner("reference")
+    memory_id: TextOrNull = _inner("memory", "id")
+    kind: str = _inner("memory", "kind")
+    text: str = _inner("memory", "text")
+    said_at: datetime = _inner("memory", "said_at")
+    until: datetime | None = _inner("memory", "until")
+    superseded_by: TextOrNull = _inner("replaced_by")
+    importance: float = _inner("memory", "importance")
+    entries: tuple[int, ...] = _inner("memory", "entries")
 
 
-def provenance_json(chain: MemoryProvenance) -> dict[str, Any]:
-    return {
-        **export_memory(chain.memory_state),
-        "said": [
-            {
-                "entry": one.entry.id,
-                "source_type": one.entry.source_type,
-                "at": one.entry.timestamp.isoformat(),
-                "text": one.entry.content,
-                "missing": list(one.missing_ids),
-                "messages": [
-                    {
-                        "id": record.id,
-                        "at": record.ts.isoformat(),
-                        "session": record.session,
-                        "role": record.role,
-                        "text": record.content,
-                    }
-                    for record in one.records
-                ],
-            }
-            for one in chain.entries
-        ],
-        "versions": [
-            {"at": one.at.isoformat(), "action": one.action, "before": one.before, "after": one.after}
-            for one in chain.versions
-        ],
-        "note": chain.note,
-    }
+class MemoryHitItem(MemoryItem):
+    """A memory that was found."""
+
+    superseded_by: Annotated[str | None, BeforeValidator(lambda id: id[:8] or None)] = _inner("memory", "superseded_by")
+    score: Annotated[float, AfterValidator(lambda score: round(score, 4))]
+    sources: tuple[int, ...]  # messages
 
 
-def correction_json(done: CorrectionResult) -> dict[str, Any]:
-    return {
-        "former": done.previous.reference,
-        "id": done.current.reference,
-        "memory_id": done.current.id or None,
-        "text": done.current.text,
-        "waiting": done.pending_reason or None,
-    }
+class SaidMessage(Item):
+    """A message that a journal entry came from."""
+
+    id: int
+    at: datetime = _inner("ts")
+    session: str
+    role: str
+    text: str = _inner("content")
 
 
-def memory_counts_json(counts: MemoryCounts) -> dict[str, Any]:
-    slept = counts.last_sleep
-    return {
-        "current": counts.current,
-        "former": counts.superseded,
-        "kinds": dict(counts.kinds),
-        "pending": counts.pending,
-        "planned": counts.planned,
-        "last_sleep": slept.started_at.isoformat() if slept else None,
-        "store": counts.storage.store,
-        "embedder": counts.storage.embedder,
-        "bytes": counts.storage.size,
-        "note": counts.note,
-    }
+class SaidItem(Item):
+    """A journal entry that a memory was made of."""
+
+    entry: int = _inner("entry", "id")
+    source_type: str = _inner("entry", "source_type")
+    at: datetime = _inner("entry", "timestamp")
+    text: str = _inner("entry", "content")
+    missing: tuple[int, ...] = _inner("missing_ids")  # messages that the log does not have
+    messages: list[SaidMessage] = _inner("records")
 
 
-def import_json(done: ImportResult) -> dict[str, Any]:
-    return {"new": done.new, "there": done.already_present, "left_out": done.left_out}
+class ProvenanceItem(MemoryItem):
+    """A memory, and where it came from."""
+
+    said: list[SaidItem]
+    versions: tuple[MemoryVersion, ...]
+    note: str
 
 
-def rebuild_json(done: RebuildResult) -> dict[str, Any]:
-    return {"changed": done.changed, "read": done.read, "learned": done.learned, "notes": list(done.notes)}
+class AsOfItem(Item):
+    """What was known at a time."""
+
+    as_of: datetime = _inner("at")
+    first: datetime | None = _inner("first_noted_at")  # when the first of all that is remembered was noted
+    known: list[MemoryItem] = _inner("memories")
 
 
-def _day(moment: datetime, zone: tzinfo) -> str:
-    return moment.astimezone(zone).date().isoformat()
+class MemoryCountsItem(Item):
+    """How much is remembered."""
+
+    current: int
+    former: int = _inner("superseded")
+    kinds: dict[str, int]
+    pending: int  # journal entries without a memory
+    planned: int  # changes that are decided and not made
+    last_sleep: datetime | None = Field(None, validation_alias=AliasPath("last_sleep", "started_at"))
+    store: str = _inner("storage", "store")
+    embedder: str = _inner("storage", "embedder")
+    bytes: int | None = _inner("storage", "size")
+    note: str
+
+
+class CorrectionItem(Item):
+    """A correction."""
+
+    former: str = _inner("previous", "reference")
+    id: str = _inner("current", "reference")
+    memory_id: TextOrNull = _inner("current", "id")
+    text: str = _inner("current", "text")
+    waiting: TextOrNull = _inner("pending_reason")  # why it is no memory yet
+
+
+class ImportItem(Item):
+    """Journal entries that were imported."""
+
+    new: int
+    there: int = _inner("already_present")
+    left_out: int  # summaries of conversations

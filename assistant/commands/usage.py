@@ -6,21 +6,172 @@ No line is wider than 80 columns, and none has a control character in it; the JS
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta, tzinfo
-from typing import Annotated, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import click
-from pydantic import PlainSerializer
+from pydantic import AfterValidator, AliasPath, Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import TableCommand
-from assistant.core.budget import BudgetStatus, CapUsage, PeriodSpend
+from assistant.commands.table import Item, TableCommand
+from assistant.core.budget import BudgetStatus, CapUsage
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, SpendTotals, UsageKey
-from assistant.core.text import pluralize
+from assistant.core.text import pluralize, shorten
 
+if TYPE_CHECKING:
+    from assistant.store.script.ledger import Ledger
+
+_DAYS = 31
+_NOTHING = SpendTotals(0, Usage(), 0.0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """What somebody wants to see: how it stands, and what was spent in the last `days`, by `grouping`, and by kind."""
+
+    grouping: UsageKey
+    days: int
+    budget: BudgetStatus
+    rows: Sequence[tuple[str, SpendTotals]]
+    kinds: Sequence[tuple[str, SpendTotals]]
+
+    @property
+    def named_rows(self) -> list[dict[str, Any]]:
+        """Each row with what it is of."""
+        return [{self.grouping: name, **asdict(spent)} for name, spent in self.rows]
+
+    @property
+    def split(self) -> Mapping[str, SpendTotals]:
+        """The sums of the kinds that somebody waits for, and of those that nobody does."""
+        background = [spent for kind, spent in self.kinds if kind in BACKGROUND_PURPOSES]
+        answering = [spent for kind, spent in self.kinds if kind not in BACKGROUND_PURPOSES]
+        return {"answering": _sum(answering), "background": _sum(background)}
+
+
+def _sum(parts: Sequence[SpendTotals]) -> SpendTotals:
+    whole = _NOTHING
+    for spent in parts:
+        whole = SpendTotals(
+            whole.calls + spent.calls,
+            whole.usage + spent.usage,
+            whole.usd + spent.usd,
+            whole.tokens + spent.tokens,
+            whole.unpriced_tokens + spent.unpriced_tokens,
+        )
+    return whole
+
+
+def load_usage(ledger: Ledger, by: UsageKey, days: int, now: datetime) -> UsageReport:
+    """What was spent in the days before `now`, and how the budget stands."""
+    since = now - timedelta(days=days)
+    rows = ledger.spent_by(by, since)
+    kinds = rows if by == "kind" else ledger.spent_by("kind", since)
+    return UsageReport(by, days, ledger.budget_status(now), rows, kinds)
+
+
+# ----------------------------------------------------------------------------------------------------------------- JSON
+
+_Amount = Annotated[float, AfterValidator(lambda amount: round(amount, 6))]
+
+
+def _budget(part: str) -> Any:
+    return Field(validation_alias=AliasPath("budget", part))
+
+
+def _tokens(kind: str) -> Any:
+    return Field(validation_alias=AliasPath("usage", kind))
+
+
+def _grouping() -> Any:
+    return Field(None, exclude_if=lambda name: name is None)
+
+
+class SpendSums(Item):
+    """What calls of models cost in US dollars; `unpriced_tokens` are of calls whose price is not known."""
+
+    calls: int
+    tokens: int
+    usd: _Amount
+    unpriced_tokens: int
+
+
+class SpendDetails(SpendSums):
+    """With what the tokens were for."""
+
+    input: int = _tokens("input")
+    output: int = _tokens("output")
+    cache_read: int = _tokens("cache_read")
+    cache_write: int = _tokens("cache_write")
+
+
+class SpendRow(SpendDetails):
+    """Of a day, a model, a kind or a session, whichever was asked for; calls without a session have an empty one."""
+
+    day: str | None = _grouping()
+    model: str | None = _grouping()
+    kind: str | None = _grouping()
+    session: str | None = _grouping()
+
+
+class SpendSplit(Item):
+    """Calls that somebody waits for, and those that nobody does."""
+
+    answering: SpendDetails
+    background: SpendDetails
+
+
+class BudgetCap(Item):
+    """A limit of the budget, and how much of it is used, in US dollars or tokens. `setting` is its key in `[budget]`,
+    `period` the day or month it is of."""
+
+    setting: str
+    period: str
+    used: _Amount
+    most: _Amount = Field(validation_alias="limit")
+    share: Annotated[float, AfterValidator(lambda share: round(share, 4))]
+    used_up: bool = Field(validation_alias="is_used_up")
+
+
+class BlockedCall(Item):
+    """A request of the background that was sent again and again, and is not sent any more until then."""
+
+    kind: str = Field(validation_alias="purpose")
+    times: int
+    until: datetime
+
+
+class UsageAnswer(Item):
+    """What `assistant usage --json` prints: rows of the last `days`, and how the budget stands. Of each cap,
+    `background_caps` has the part that work in the background may use; `forecast_usd` is what the month comes to if it
+    goes on as it did."""
+
+    by: str = Field(validation_alias="grouping")
+    days: int
+    rows: list[SpendRow] = Field(validation_alias="named_rows")
+    split: SpendSplit
+    today: SpendSums = _budget("day")
+    month: SpendSums = _budget("month")
+    forecast_usd: _Amount | None = _budget("forecast_usd")
+    caps: list[BudgetCap] = _budget("caps")
+    background_caps: list[BudgetCap] = _budget("background")
+    stopped: list[BlockedCall] = _budget("stopped")
+
+
+# -------------------------------------------------------------------------------------------------------- how it stands
+
+USAGE_WIDTH = 80
+_GAUGE = 20
+_LABEL = 13
+_AMOUNT = 28
+_LONGEST_NAME = 24
+_LEAST_BAR, _MOST_BAR = 6, 30
+_MUCH = 1_000.0
+_COLUMNS = ("calls", "input", "cached", "output")
+_NO_SESSION = "(no conversation)"
+_UNITS = (("k", 1e3), ("M", 1e6), ("G", 1e9))
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FULL, _REST = "█", "░"
 
@@ -39,126 +190,85 @@ def draw_gauge(share: float, width: int) -> str:
     return _FULL * used + _REST * (width - used)
 
 
-USAGE_WIDTH = 80
-_GAUGE = 20
-_LABEL = 13
-_AMOUNT = 28
-_LONGEST_NAME = 24
-_LEAST_BAR, _MOST_BAR = 6, 30
-_MUCH = 1_000.0
-_NOTHING = SpendTotals(0, Usage(), 0.0, 0, 0)
-_COLUMNS = ("calls", "input", "cached", "output")
-_NO_SESSION = "(no conversation)"
-
-
-@dataclass(frozen=True, slots=True)
-class UsageReport:
-    """What somebody wants to see: how it stands, and what was spent in the last `days`, `by` what, and by kind."""
-
-    grouping: UsageKey
-    days: int
-    budget: BudgetStatus
-    rows: Sequence[tuple[str, SpendTotals]]
-    kinds: Sequence[tuple[str, SpendTotals]]
-
-
-def usage_lines(asked: UsageReport) -> list[str]:
+def usage_lines(report: UsageReport) -> list[str]:
     """All of it, for a terminal."""
-    if not asked.rows:
-        return [*_standing(asked.budget), "", f"No model was called in the last {_days(asked.days)}."]
-    return [*_standing(asked.budget), "", *_split(asked), "", *_chart(asked)]
+    if not report.rows:
+        return [*_standing(report.budget), "", f"No model was called in the last {_days(report.days)}."]
+    return [*_standing(report.budget), "", _split_line(report), "", *_chart(report)]
 
 
-def usage_json(asked: UsageReport) -> dict[str, Any]:
-    standing = asked.budget
-    parts = {"answering": _part(asked.kinds, background=False), "background": _part(asked.kinds, background=True)}
-    return {
-        "by": asked.grouping,
-        "days": asked.days,
-        "rows": [{asked.grouping: name, **_spent_json(spent)} for name, spent in asked.rows],
-        "split": {name: _spent_json(spent) for name, spent in parts.items()},
-        "today": _sums_json(standing.day),
-        "month": _sums_json(standing.month),
-        "forecast_usd": None if standing.forecast_usd is None else round(standing.forecast_usd, 6),
-        "caps": [_cap_json(cap) for cap in standing.caps],
-        "background_caps": [_cap_json(cap) for cap in standing.background],
-        "stopped": [
-            {"kind": one.purpose, "times": one.times, "until": one.until.isoformat()} for one in standing.stopped
-        ],
-    }
+def _standing(budget: BudgetStatus) -> list[str]:
+    lines: list[str] = []
+    background = [cap for cap in budget.background if cap.used or cap.reached]
+    width = max([_AMOUNT, *(len(cap.describe()) + 2 for cap in (*budget.caps, *background))])
+    for label, unit, sums in (("Today", "day", budget.day), ("This month", "month", budget.month)):
+        caps = [cap for cap in budget.caps if cap.unit == unit]
+        if not any(cap.setting.endswith("_usd") for cap in caps):
+            lines.append(f"{label:<{_LABEL}}${sums.usd:,.2f} (no cap)")
+        lines += [_gauge_line(label, cap, width) for cap in caps]
+    lines += [_gauge_line("Background" if cap.unit == "day" else "  this month", cap, width) for cap in background]
+    if budget.forecast_usd is not None:
+        lines.append(f"{'Forecast':<{_LABEL}}about ${budget.forecast_usd:,.2f} this month, at this rate")
+    return lines
 
 
-# -------------------------------------------------------------------------------------------------------- how it stands
-
-
-def _standing(standing: BudgetStatus) -> list[str]:
-    drawn: list[str] = []
-    background = [cap for cap in standing.background if cap.used or cap.reached]
-    amount = max([_AMOUNT, *(len(cap.describe()) + 2 for cap in (*standing.caps, *background))])
-    for label, unit, sums in (("Today", "day", standing.day), ("This month", "month", standing.month)):
-        caps = [cap for cap in standing.caps if cap.unit == unit]
-        money = [cap for cap in caps if cap.setting.endswith("_usd")]
-        drawn += [] if money else [f"{label:<{_LABEL}}${sums.usd:,.2f} (no cap)"]
-        drawn += [_gauge(label, cap, amount) for cap in caps]
-    drawn += [_gauge(f"Background {cap.name[0]}", cap, amount) for cap in background]
-    if standing.forecast_usd is not None:
-        drawn.append(f"{'Forecast':<{_LABEL}}about ${standing.forecast_usd:,.2f} this month, at this rate")
-    return drawn
-
-
-def _gauge(label: str, cap: CapUsage, amount: int) -> str:
-    label = {"Background d": "Background", "Background m": "  this month"}.get(label, label)
-    full = "  used up" if cap.is_used_up else ""
-    return (
-        f"{label:<{_LABEL}}{cap.describe():<{amount}}{draw_gauge(cap.share, _GAUGE)} {min(cap.share, 9.99):>4.0%}{full}"
-    )
+def _gauge_line(label: str, cap: CapUsage, width: int) -> str:
+    gauge = f"{draw_gauge(cap.share, _GAUGE)} {min(cap.share, 9.99):>4.0%}"
+    return f"{label:<{_LABEL}}{cap.describe():<{width}}{gauge}{'  used up' if cap.is_used_up else ''}"
 
 
 def _days(number: int) -> str:
     return "day" if number == 1 else f"{number} days"
 
 
-def _split(asked: UsageReport) -> list[str]:
-    whole, quiet = _part(asked.kinds), _part(asked.kinds, background=True)
-    priced = whole.usd > 0
-    share = (quiet.usd / whole.usd) if priced else quiet.tokens / max(1, whole.tokens)
-    of = f"${whole.usd:,.2f}, " if priced else ""
-    return [
-        f"Last {_days(asked.days)}: {of}{format_count(whole.tokens)} tokens, {pluralize(whole.calls, 'call')}; "
+def _split_line(report: UsageReport) -> str:
+    background, whole = report.split["background"], _sum(list(report.split.values()))
+    share = background.usd / whole.usd if whole.usd > 0 else background.tokens / max(1, whole.tokens)
+    dollars = f"${whole.usd:,.2f}, " if whole.usd > 0 else ""
+    return (
+        f"Last {_days(report.days)}: {dollars}{format_count(whole.tokens)} tokens, {pluralize(whole.calls, 'call')}; "
         f"{1 - share:.0%} answers, {share:.0%} background"
-    ]
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ the chart
 
 
-def _chart(asked: UsageReport) -> list[str]:
-    rows = _every_day(asked) if asked.grouping == "day" else _dearest_first(asked.rows)
+def _chart(report: UsageReport) -> list[str]:
+    """A line of names above the rows: what it is of, what it cost, a bar, and how many of what."""
+    dearest_first = sorted(report.rows, key=lambda row: (-row[1].usd, -row[1].tokens, row[0]))
+    rows = _every_day(report) if report.grouping == "day" else dearest_first
     priced = any(spent.usd > 0 for _, spent in rows)
-    unpriced = any(spent.unpriced_tokens for _, spent in rows) and priced
-    columns = (*_COLUMNS, *(("no price",) if unpriced else ()))
-    cells = [[_cell(column, spent) for column in columns] for _, spent in rows]
-    widths = [max(len(name), *(len(row[place]) for row in cells)) for place, name in enumerate(columns)]
-    amounts = [_amount(spent, priced=priced) for _, spent in rows]
-    head = "US$" if priced else "tokens"
-    amount = max(len(head), *map(len, amounts))
-    room = USAGE_WIDTH - amount - 4 - sum(width + 2 for width in widths)
-    names = [_name(name, min(_LONGEST_NAME, room - _LEAST_BAR)) for name, _ in rows]
-    left = max(len(asked.grouping), *map(len, names))
-    length = min(_MOST_BAR, room - left)
+    unpriced = priced and any(spent.unpriced_tokens for _, spent in rows)
+    numbers = [[*_COLUMNS, "no price"], *(_numbers(spent) for _, spent in rows)]
+    numbers = numbers if unpriced else [cells[:-1] for cells in numbers]
+    widths = [max(map(len, column)) for column in zip(*numbers, strict=True)]
+    amounts = ["US$" if priced else "tokens", *(_amount(spent, priced=priced) for _, spent in rows)]
+    amount_width = max(map(len, amounts))
+    room = USAGE_WIDTH - amount_width - 4 - sum(width + 2 for width in widths)
+    names = [report.grouping, *(_name(name, min(_LONGEST_NAME, room - _LEAST_BAR)) for name, _ in rows)]
+    name_width = max(map(len, names))
+    bar_width = min(_MOST_BAR, room - name_width)
     sizes = [spent.usd if priced else float(spent.tokens) for _, spent in rows]
-    most = max(sizes) or 1.0
-    told = [_line((asked.grouping, left), (head, amount), " " * length, columns, widths)]
-    for name, money, size, row in zip(names, amounts, sizes, cells, strict=True):
-        told.append(_line((name, left), (money, amount), f"{draw_bar(size / most, length):<{length}}", row, widths))
-    return [line.rstrip() for line in told]
+    bars = ["", *(draw_bar(size / (max(sizes) or 1.0), bar_width) for size in sizes)]
+    lines = []
+    for name, amount, bar, cells in zip(names, amounts, bars, numbers, strict=True):
+        columns = "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        lines.append(f"{name:<{name_width}}  {amount:>{amount_width}}  {bar:<{bar_width}}{columns}".rstrip())
+    return lines
 
 
-def _line(
-    name: tuple[str, int], amount: tuple[str, int], drawn: str, cells: Sequence[str], widths: Sequence[int]
-) -> str:
-    numbers = "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-    return f"{name[0]:<{name[1]}}  {amount[0]:>{amount[1]}}  {drawn}{numbers}"
+def _numbers(spent: SpendTotals) -> list[str]:
+    """The cells of a row, in the order of the columns; empty where nothing was called."""
+    if not spent.calls:
+        return [""] * (len(_COLUMNS) + 1)
+    return [
+        f"{spent.calls:,}" if spent.calls < 100_000 else format_count(spent.calls),
+        format_count(spent.usage.prompt),
+        f"{spent.usage.cache_read / spent.usage.prompt:.0%}" if spent.usage.prompt else "",
+        format_count(spent.usage.output),
+        format_count(spent.unpriced_tokens),
+    ]
 
 
 def _amount(spent: SpendTotals, *, priced: bool) -> str:
@@ -169,122 +279,29 @@ def _amount(spent: SpendTotals, *, priced: bool) -> str:
     return f"{spent.usd:,.4f}" if spent.usd < _MUCH else f"{spent.usd:,.2f}"
 
 
-def _cell(column: str, spent: SpendTotals) -> str:
-    used = spent.usage
-    if not spent.calls:
-        return ""
-    match column:
-        case "calls":
-            return f"{spent.calls:,}" if spent.calls < 100_000 else format_count(spent.calls)
-        case "input":
-            return format_count(used.prompt)
-        case "cached":
-            return f"{used.cache_read / used.prompt:.0%}" if used.prompt else ""
-        case "output":
-            return format_count(used.output)
-        case _:
-            return format_count(spent.unpriced_tokens)
-
-
-def _every_day(asked: UsageReport) -> list[tuple[str, SpendTotals]]:
+def _every_day(report: UsageReport) -> list[tuple[str, SpendTotals]]:
     """From the first day on which anything was asked until today: a day without calls is a gap that is seen."""
-    known, day, rows = dict(asked.rows), date.fromisoformat(asked.rows[0][0]), []
-    last = date.fromisoformat(max(asked.budget.today, asked.rows[-1][0]))
-    while day <= last:
-        rows.append((day.isoformat(), known.get(day.isoformat(), _NOTHING)))
-        day += timedelta(days=1)
-    return rows
+    spent_by_day, first = dict(report.rows), date.fromisoformat(report.rows[0][0])
+    last = date.fromisoformat(max(report.budget.today, report.rows[-1][0]))
+    days = [(first + timedelta(days=n)).isoformat() for n in range((last - first).days + 1)]
+    return [(day, spent_by_day.get(day, _NOTHING)) for day in days]
 
 
-def _dearest_first(rows: Sequence[tuple[str, SpendTotals]]) -> list[tuple[str, SpendTotals]]:
-    return sorted(rows, key=lambda row: (-row[1].usd, -row[1].tokens, row[0]))
-
-
-def _name(name: str, most: int) -> str:
+def _name(name: str, limit: int) -> str:
     shown = "".join(letter if letter.isprintable() else "?" for letter in name).strip() or _NO_SESSION
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    return shorten(shown, limit)
 
 
 def format_count(count: int) -> str:
     """A number in five letters at most: 950, 9.4k, 34k, 1.2M."""
     if count < 1_000:
         return str(count)
-    for unit, size in (("k", 1e3), ("M", 1e6), ("G", 1e9)):
-        if count < 999.5 * size or unit == "G":
-            value = count / size
-            return f"{value:.1f}{unit}" if value < 9.95 else f"{value:,.0f}{unit}"
-    return str(count)
+    unit, size = next((unit, size) for unit, size in _UNITS if count < 999.5 * size or unit == "G")
+    value = count / size
+    return f"{value:.1f}{unit}" if value < 9.95 else f"{value:,.0f}{unit}"
 
 
-# ----------------------------------------------------------------------------------------------------------------- JSON
-
-
-def _part(kinds: Sequence[tuple[str, SpendTotals]], *, background: bool | None = None) -> SpendTotals:
-    """The sum of those kinds, all where nobody asks which."""
-    whole = _NOTHING
-    for kind, spent in kinds:
-        if background is None or (kind in BACKGROUND_PURPOSES) is background:
-            whole = SpendTotals(
-                whole.calls + spent.calls,
-                whole.usage + spent.usage,
-                whole.usd + spent.usd,
-                whole.tokens + spent.tokens,
-                whole.unpriced_tokens + spent.unpriced_tokens,
-            )
-    return whole
-
-
-def _spent_json(spent: SpendTotals) -> dict[str, Any]:
-    used = spent.usage
-    return {
-        "calls": spent.calls,
-        "input": used.input,
-        "output": used.output,
-        "cache_read": used.cache_read,
-        "cache_write": used.cache_write,
-        "tokens": spent.tokens,
-        "usd": round(spent.usd, 6),
-        "unpriced_tokens": spent.unpriced_tokens,
-    }
-
-
-def _sums_json(sums: PeriodSpend) -> dict[str, Any]:
-    return {
-        "calls": sums.calls,
-        "tokens": sums.tokens,
-        "usd": round(sums.usd, 6),
-        "unpriced_tokens": sums.unpriced_tokens,
-    }
-
-
-def _cap_json(cap: CapUsage) -> dict[str, Any]:
-    return {
-        "setting": cap.setting,
-        "period": cap.period,
-        "used": round(cap.used, 6),
-        "most": round(cap.limit, 6),
-        "share": round(cap.share, 4),
-        "used_up": cap.is_used_up,
-    }
-
-
-_DAYS = 31
-
-
-class UsageSource(Protocol):
-    """What a ledger tells."""
-
-    def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]: ...
-    def budget_status(self, now: datetime) -> BudgetStatus: ...
-
-
-def load_usage(ledger: UsageSource, by: UsageKey, days: int, now: datetime) -> UsageReport:
-    """What was spent in the days before `now`, and how the budget stands."""
-    since = now - timedelta(days=days)
-    rows = ledger.spent_by(by, since)
-    return UsageReport(
-        by, days, ledger.budget_status(now), rows, rows if by == "kind" else ledger.spent_by("kind", since)
-    )
+# ---------------------------------------------------------------------------------------------------------- the command
 
 
 def render_usage(report: UsageReport, _: tzinfo) -> str:
@@ -292,13 +309,7 @@ def render_usage(report: UsageReport, _: tzinfo) -> str:
     return "\n".join(["```", *usage_lines(report), "```"])
 
 
-@click.command(
-    cls=TableCommand,
-    result=Annotated[Any, PlainSerializer(usage_json)],
-    render=render_usage,
-    reads=True,
-    with_session=False,
-)
+@click.command(cls=TableCommand, result=UsageAnswer, render=render_usage, reads=True, with_session=False)
 @click.argument("by", required=False, default="model", type=click.Choice(get_args(UsageKey)))
 @click.option("--days", default=_DAYS, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
 def usage(context: CommandContext, by: UsageKey, days: int) -> UsageReport:

@@ -263,11 +263,10 @@ class EntryWithMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryProvenance:
-    """Where a memory came from."""
+class MemoryProvenance(MemoryState):
+    """A memory, and where it came from."""
 
-    memory_state: MemoryState
-    entries: tuple[EntryWithMessages, ...]
+    said: tuple[EntryWithMessages, ...] = ()  # its entries
     versions: tuple[MemoryVersion, ...] = ()  # oldest first
     note: str = ""
 

@@ -123,14 +123,14 @@ class MemoryService:
     async def why(self, reference: str, scope: str) -> MemoryProvenance:
         """Where it came from. Raises `UsageError`, `StoreError`."""
         state = await self._lookup.find(reference, scope)
-        entries = tuple(self._with_messages(entry) for entry in state.entries)
+        said = tuple(self._with_messages(entry) for entry in state.entries)
         versions: list[MemoryVersion] = []
         note = ""
         try:
             versions = await self._deps.memories.history(state.memory.id) if state.memory.id else []
         except MemoryUnavailable as error:
             note = f"What it said before cannot be read: {error}"
-        return MemoryProvenance(state, entries, tuple(versions), note)
+        return MemoryProvenance(state.memory, state.replaced_by, state.entries, said, tuple(versions), note)
 
     async def stats(self, scope: str) -> MemoryCounts:
         """Raises `StoreError`."""

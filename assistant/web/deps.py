@@ -19,7 +19,7 @@ from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.registry import CommandRegistry
 from assistant.commands.sleep import render_sleep_report
 from assistant.commands.table import CommandResult
-from assistant.commands.usage import load_usage, usage_json
+from assistant.commands.usage import UsageReport, load_usage
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
@@ -169,9 +169,9 @@ class OwnerReadApi:
         """Newest first."""
         return list(reversed(self.conversation.checkpoints(session)))
 
-    def usage(self, by: UsageKey, days: int) -> Mapping[str, Any]:
-        """What models cost in the last so many days and how the budget stands, as `assistant usage --json` has it."""
-        return usage_json(load_usage(self.ledger, by, days, self.clock()))
+    def usage(self, by: UsageKey, days: int) -> UsageReport:
+        """What models cost in the last so many days and how the budget stands."""
+        return load_usage(self.ledger, by, days, self.clock())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, AwareDatetime
 from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.commands.usage import UsageAnswer
 from assistant.core.errors import UsageError
 from assistant.core.model_api import UsageKey
 from assistant.core.sessions import MAIN_SESSION
@@ -29,7 +30,6 @@ from assistant.web.schemas_read import (
     SleepEntry,
     SleepList,
     StatusAnswer,
-    UsageAnswer,
 )
 
 MaxResults = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
@@ -147,7 +147,7 @@ def _running(control: DaemonControl, reader: OwnerReadApi) -> APIRouter:
     async def compactions(session: OwnerSession = MAIN_SESSION, limit: MaxResults = 100) -> CompactionList:
         return CompactionList.model_validate({"compactions": reader.compactions(session)[:limit]})
 
-    @routes.get("/usage", summary="What models cost, and may", response_model_exclude_unset=True)
+    @routes.get("/usage", summary="What models cost, and may")
     async def usage(
         by: UsageKey = "day", days: Annotated[int, Query(ge=1, le=36_500, description="How far back.")] = 31
     ) -> UsageAnswer:

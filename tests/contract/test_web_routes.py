@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.commands.usage import load_usage, usage_json
+from assistant.commands.usage import UsageAnswer, load_usage
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall, UsageKey
 from tests.support.scripted import owner_message
@@ -178,7 +178,7 @@ async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by
         for call in (answering, replace(answering, purpose="extraction", session=None)):
             ledger.settle_reservation(ledger.reserve(call, now), Usage(80, 10, cost_usd=0.25), now)
         told = await it.tcp.get("/v1/usage", by=by, days=7)
-        assert told == usage_json(load_usage(ledger, by, 7, now))
+        assert told == UsageAnswer.model_validate(load_usage(ledger, by, 7, now)).model_dump(mode="json")
         assert {cap["setting"]: cap["used"] for cap in told["caps"]} == {"daily_usd": 0.5, "monthly_usd": 0.5}
         assert {name: part["calls"] for name, part in told["split"].items()} == {"answering": 1, "background": 1}
         assert all(by in row for row in told["rows"])

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.commands.memory_text import as_of_json, render_as_of
+from assistant.commands.memory_text import AsOfItem, render_as_of
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import MemoriesAsOf, UndoableEdit
 from assistant.core.ports import ToolContext
@@ -290,7 +290,7 @@ async def test_a_person_is_told_what_was_known_and_since_when(life: Timeline) ->
         return life.memory.list_as_of(text, "owner", at, limit=50)
 
     def told(words: str) -> str:
-        return "\n".join(render_as_of(then(words), UTC))
+        return render_as_of(then(words), UTC)
 
     (oslo, *_) = life.memory.list_as_of("", "owner", NOW + 2 * HOUR).memories
     assert (told("2026-11-20 12:30")).split("\n") == [
@@ -300,12 +300,12 @@ async def test_a_person_is_told_what_was_known_and_since_when(life: Timeline) ->
     assert "Bergen" not in told("2026-11-20 12:30 where do I live") and "Bergen" in told("2026-11-20")
     assert "noted from Fri 2026-11-20 11:00 on" in told("2026-11-19")
     assert "has to do with that" in told("2026-11-20 zebra")
-    assert as_of_json(then("2026-11-20 12:30"))["as_of"] == "2026-11-20T12:30:00+00:00"
+    assert AsOfItem.model_validate(then("2026-11-20 12:30")).model_dump(mode="json")["as_of"] == "2026-11-20T12:30:00Z"
 
 
 def test_before_anything_is_remembered_that_is_said(life: Timeline) -> None:
     then = life.memory.list_as_of("", "owner", NOW)
-    assert render_as_of(then, UTC)[1:] == ["Nothing is remembered yet."]
+    assert render_as_of(then, UTC).splitlines()[1:] == ["Nothing is remembered yet."]
 
 
 async def test_the_tool_asks_for_the_end_of_a_day_of_the_home() -> None:

@@ -86,7 +86,7 @@ async def test_an_export_makes_the_same_memories_in_another_home(
         (BERGEN, None, "preference"),
     ]
     chain = await other.commands.why(held[0].reference, "owner")
-    assert chain.entries[0].records == () and chain.entries[0].missing_ids == ()
+    assert chain.said[0].records == () and chain.said[0].missing_ids == ()
 
 
 @pytest.mark.parametrize(

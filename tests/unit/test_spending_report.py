@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from datetime import UTC, datetime
 
@@ -14,13 +13,13 @@ from assistant.commands.registry import command_root
 from assistant.commands.table import parse_command
 from assistant.commands.usage import (
     USAGE_WIDTH,
+    UsageAnswer,
     UsageReport,
     draw_bar,
     draw_gauge,
     format_count,
     load_usage,
     render_usage,
-    usage_json,
     usage_lines,
 )
 from assistant.core.budget import BlockedRequest, BudgetStatus, CapUsage, PeriodSpend
@@ -128,7 +127,7 @@ def test_json_has_rows_split_caps_forecast_and_what_is_stopped() -> None:
     standing = BudgetStatus(
         "2026-11-20", PeriodSpend(1.0), PeriodSpend(2.0), CAPS, PART, None, (BlockedRequest("scoring", 5, NOW),)
     )
-    told = json.loads(json.dumps(usage_json(asked("model", [("claude", spent())], standing))))
+    told = UsageAnswer.model_validate(asked("model", [("claude", spent())], standing)).model_dump(mode="json")
     assert told["rows"] == [
         {
             "model": "claude",
@@ -152,7 +151,7 @@ def test_json_has_rows_split_caps_forecast_and_what_is_stopped() -> None:
         "used_up": False,
     }
     assert told["background_caps"][0]["used_up"] and told["forecast_usd"] is None
-    assert told["stopped"] == [{"kind": "scoring", "times": 5, "until": NOW.isoformat()}]
+    assert told["stopped"] == [{"kind": "scoring", "times": 5, "until": "2026-11-20T12:00:00Z"}]
     assert (told["today"]["usd"], told["month"]["usd"], told["by"], told["days"]) == (1.0, 2.0, "model", 31)
 
 
