@@ -145,7 +145,7 @@ def _render_conversation(conversation: ArchivedConversation, zone: tzinfo) -> st
 @click.argument("session", metavar="SESSION")
 @click.argument("number", metavar="[NUMBER]", type=click.IntRange(min=1), required=False)
 async def show(context: CommandContext, session: str, number: int | None) -> ArchivedConversation:
-    """Print what was said in an archived conversation, the newest one without its number.
+    """Print what was said in an archived conversation. Without NUMBER, the newest one.
 
     \b
     Example:

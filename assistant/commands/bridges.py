@@ -90,7 +90,7 @@ def _bridge_line(status: BridgeStatus, zone: tzinfo) -> str:
 
 @bridge.command("list", result=list[BridgeItem], render=render_bridges, with_session=False)
 async def list_bridges(context: CommandContext) -> Sequence[BridgeStatus]:
-    """List the bridges: how each is, who we are there, what waits, and what to do.
+    """List the bridges: how each is, who we are there, what waits. Also what to do about it.
 
     \b
     Example:
@@ -148,7 +148,7 @@ async def pause(context: CommandContext, name: str) -> BridgeChange:
 
 @_bridge_command("resume", creates_home=True)
 async def resume(context: CommandContext, name: str) -> BridgeChange:
-    """Receive and send again: what waits goes out, what was written comes in.
+    """Receive and send again. What waits goes out, and what was written comes in.
 
     \b
     Example:

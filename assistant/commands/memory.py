@@ -169,7 +169,7 @@ _WHY_JSON = Annotated[
 @memory.command("why", result=_WHY_JSON, render=_render_why, reads=True)
 @words_argument("reference", metavar="ID", required=False)
 async def why(context: CommandContext, reference: str) -> WhyReport:
-    """Show where a memory came from: what was said, word for word, with its date.
+    """Show the words that a memory came from, with their date.
 
     Without an ID: where that came from which came to mind for the last answer.
 
@@ -222,7 +222,7 @@ def _as_of_remark(then: MemoriesAsOf | MemoryFileAsOf) -> str:
 @click.option("--file", "page", is_flag=True, help="MEMORY.md as it was then, and nothing else.")
 @_limit
 def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: int) -> MemoriesAsOf | MemoryFileAsOf:
-    """Show what was known at an earlier time; with TEXT, what of it has to do with that.
+    """Show what was known at an earlier time. With TEXT, only what has to do with that.
 
     A day means its end. What was forgotten since is not shown.
 
@@ -243,7 +243,7 @@ def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: 
 
 @memory.command("stats", result=MemoryCountsItem, render=render_memory_counts, reads=True)
 async def stats(context: CommandContext) -> MemoryCounts:
-    """Show how much is remembered, what waits for the next sleep, and where it is stored.
+    """Show how much is remembered, and where it is stored. Also what waits for the next sleep.
 
     \b
     Example:
@@ -278,7 +278,7 @@ async def edit(context: CommandContext, words: str) -> CorrectionResult:
 @memory.command("import", result=ImportItem, render=lambda result, _: render_import(result), creates_home=True)
 @click.argument("file", type=click.Path(path_type=Path))
 def import_memories(context: CommandContext, file: Path) -> ImportResult:
-    """Note what FILE says: an export (JSON or JSON lines), a JSON list of texts, or a text a line.
+    """Note what FILE says. It is an export (JSON or JSON lines), a JSON list of texts, or a text a line.
 
     Importing it twice changes nothing. If anything in a file is malformed, nothing of it is imported.
 

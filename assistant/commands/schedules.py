@@ -68,7 +68,7 @@ async def add_schedule(
     when: str | None,
     catch_up: CatchUpPolicy | None,
 ) -> JobItem:
-    """Schedule PROMPT under NAME, with one of --every, --cron, --rrule, or --at for once.
+    """Schedule PROMPT under NAME. When is said by --every, --cron or --rrule, or by --at for once.
 
     \b
     Example:

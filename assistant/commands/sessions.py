@@ -139,7 +139,7 @@ def _render_details(item: SessionDetails, zone: tzinfo) -> str:
 @click.argument("session", metavar="[SESSION]", default=MAIN_SESSION)
 @click.argument("number", metavar="[NUMBER]", required=False, type=click.IntRange(1))
 def show(context: CommandContext, session: str, number: int | None) -> SessionDetails:
-    """Show one conversation: when, how it ended, its summary, the note it began with.
+    """Show a conversation: when it was, how it ended, its summary. Also the note that it began with.
 
     \b
     Example:
@@ -261,7 +261,7 @@ def _render_resume(report: ResumeReport, _: tzinfo) -> str:
 @click.argument("session", metavar="SESSION")
 @click.argument("number", metavar="[NUMBER]", required=False, type=click.IntRange(1))
 async def resume(context: CommandContext, session: str, number: int | None) -> ResumeReport:
-    """Take an earlier conversation up again: the last one that ended, or that NUMBER.
+    """Take up an earlier conversation again. Without NUMBER, the last one that ended.
 
     \b
     Example:
