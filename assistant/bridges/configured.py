@@ -7,10 +7,10 @@ that cannot be made there is one that fails, and says why (F39).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-import httpx2
 import structlog
 from pydantic import SecretStr
 
@@ -46,7 +46,7 @@ class ConfiguredBridges:
         self._replacing: asyncio.Future[None] | None = None
 
     def open_all(self) -> dict[str, Bridge]:
-        return {name: self.open_one(name) for name in NETWORK_NAMES if _is_enabled(self._settings, name)}
+        return {name: self.open_one(name) for name in NETWORK_NAMES if _section(self._settings, name).enabled}
 
     def take_over(self, settings: Settings, dispatcher: Dispatcher) -> None:
         """As `apply_settings`, beside everything else."""
@@ -75,23 +75,20 @@ class ConfiguredBridges:
         """Have one as the settings are at this moment, its token too. Raises `SettingsError`, and `StoreError` where it
         could not be had yet."""
         async with self._one_at_a_time:
-            found = load_settings(self._settings.home, ring=None)
-            values = self._settings.values.model_copy(update={name: _section(found, name)})
-            origins = {key: origin for key, origin in found.origins.items() if key.startswith(f"{name}.")}
+            read = load_settings(self._settings.home, ring=None)
+            values = self._settings.values.model_copy(update={name: _section(read, name)})
+            origins = {key: origin for key, origin in read.origins.items() if key.startswith(f"{name}.")}
             self._settings = replace(self._settings, values=values, origins={**self._settings.origins, **origins})
             self._due.add(name)
             await self._replace_due(dispatcher)
 
     async def _replace_due(self, dispatcher: Dispatcher) -> None:
         for name in sorted(self._due):
-            await self._replace(name, dispatcher)
+            if _section(self._settings, name).enabled:
+                await dispatcher.put(name, self.open_one(name))
+            else:
+                await dispatcher.drop(name)
             self._due.discard(name)
-
-    async def _replace(self, name: str, dispatcher: Dispatcher) -> None:
-        if _is_enabled(self._settings, name):
-            await dispatcher.put(name, self.open_one(name))
-        else:
-            await dispatcher.drop(name)
 
     def open_one(self, name: str) -> Bridge:
         """One bridge, not started."""
@@ -103,8 +100,7 @@ class ConfiguredBridges:
     def _telegram(self) -> Bridge:
         from assistant.bridges.telegram.bridge import TelegramBridge  # a network's library, for those who have it
 
-        telegram = self._settings.values.telegram
-        return TelegramBridge(self._token("telegram", telegram.token), telegram.base_url)
+        return TelegramBridge(self._token("telegram"), self._settings.values.telegram.base_url)
 
     def _matrix(self) -> Bridge:
         from assistant.bridges.matrix.bridge import MatrixBridge  # an extra
@@ -112,28 +108,26 @@ class ConfiguredBridges:
         matrix = self._settings.values.matrix
         return MatrixBridge(
             matrix.homeserver,
-            DeviceLogin(matrix.user, matrix.device, self._token("matrix", matrix.token)),
+            DeviceLogin(matrix.user, matrix.device, self._token("matrix")),
             store=self._settings.home.path / "bridges" / "matrix",
             encryption=matrix.encryption,
             invites=matrix.invites,
-            is_owners=self._is_owners_on("matrix"),
+            is_owners=partial(self._is_owners, "matrix"),
         )
 
-    def _is_owners_on(self, bridge: str) -> Callable[[str], bool]:
-        def is_owners(account: str) -> bool:
-            person = None if self._people is None else self._people.find_by_identity(Identity(bridge, account))
-            return person is not None and person.role == "owner"
+    def _is_owners(self, bridge: str, account: str) -> bool:
+        person = None if self._people is None else self._people.find_by_identity(Identity(bridge, account))
+        return person is not None and person.role == "owner"
 
-        return is_owners
-
-    def _token(self, name: str, found: SecretStr) -> str:
+    def _token(self, name: str) -> str:
         """Settings that were read again while the daemon runs come without what is in the keyring, or with what was
         there before: then it is read from there."""
-        if not found.get_secret_value() or self._settings.origins[f"{name}.token"] == IN_KEYRING:
-            found = _section(load_settings(self._settings.home), name).token
-        if not found.get_secret_value():
+        token = _section(self._settings, name).token.get_secret_value()
+        if not token or self._settings.origins[f"{name}.token"] == IN_KEYRING:
+            token = _section(load_settings(self._settings.home), name).token.get_secret_value()
+        if not token:
             raise BridgeError(f"No token is kept for {name}. `assistant bridge add {name}` asks for one.")
-        return found.get_secret_value()
+        return token
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +169,6 @@ def _section(settings: Settings, name: str) -> NetworkSettings:
     return section
 
 
-def _is_enabled(settings: Settings, name: str) -> bool:
-    return _section(settings, name).enabled
-
-
 _WITHIN = 30.0
 _DISCOVERED_WITHIN = 5.0
 _LONGEST = 64 * 1024
@@ -218,30 +208,35 @@ async def matrix_login(homeserver: str, user: str, password: str) -> DeviceLogin
 
 async def find_matrix_device(homeserver: str, user: str, token: str) -> DeviceLogin:
     """The device that a token belongs to. Raises `BridgeError` for one that is refused, or is another account's."""
+    import httpx2  # only a set-up asks
+
     path = f"{homeserver}/_matrix/client/v3/account/whoami"
     try:
         async with httpx2.AsyncClient(timeout=_WITHIN) as client:
             answer = await client.get(path, headers={"Authorization": f"Bearer {token}"})
-        found = answer.json()
+        account = answer.json()
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise BridgeError(f"{homeserver} cannot be reached, or is no homeserver ({type(error).__name__}).") from None
-    if not answer.is_success or not isinstance(found, dict) or "device_id" not in found:
+    if not answer.is_success or not isinstance(account, dict) or "device_id" not in account:
         raise BridgeError(f"{homeserver} refuses this access token.")
-    if found.get("user_id") != user:
-        raise BridgeError(f"This access token is one of {found.get('user_id')}, not of {user}.")
-    return DeviceLogin(user, str(found["device_id"]), token)
+    if account.get("user_id") != user:
+        raise BridgeError(f"This access token is one of {account.get('user_id')}, not of {user}.")
+    return DeviceLogin(user, str(account["device_id"]), token)
 
 
 async def find_homeserver(server: str) -> str:
     """Where the homeserver of accounts at `server` ("example.org") is: what it says at `/.well-known/matrix/client`;
     where it says nothing, itself."""
+    import httpx2  # only a set-up asks
+
     own = f"https://{server}"
     try:
         async with httpx2.AsyncClient(timeout=_DISCOVERED_WITHIN, follow_redirects=True) as client:
             answer = await client.get(f"{own}/.well-known/matrix/client")
-        told = (
-            answer.json()["m.homeserver"]["base_url"] if answer.is_success and len(answer.content) < _LONGEST else own
-        )
+        if not answer.is_success or len(answer.content) >= _LONGEST:
+            return own
+        address = answer.json()["m.homeserver"]["base_url"]
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError):
         return own
-    return told.rstrip("/") if isinstance(told, str) and told.startswith(("https://", "http://")) else own
+    is_address = isinstance(address, str) and address.startswith(("https://", "http://"))
+    return str(address).rstrip("/") if is_address else own

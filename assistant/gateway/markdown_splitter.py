@@ -1,7 +1,5 @@
 """Splits Markdown that is too long for one message: cut where a reader would, each part valid Markdown by itself. Pure.
 
-What always holds for parts is written in `splitter`. This module and its parser are loaded for the first long text.
-
 The text is parsed once into a tree of blocks. Blocks are packed one after the other, each whole where it fits into a
 part; one that does not is opened, down to paragraphs, lines of code and rows. A paragraph is read as plain text with
 marked spans (`InlineText`), cut there, and written as Markdown again, so that what is open at the cut is closed before
@@ -18,8 +16,6 @@ from typing import Any, Literal
 
 from markdown_it.tree import SyntaxTreeNode
 
-from assistant.core.bridge_api import Bridge, BridgeCapabilities, OutgoingPart
-from assistant.core.records import OutboxItem
 from assistant.core.text import lazy_regex
 from assistant.gateway.markdown_inline import PARSER, Fits, InlineText, take_graphemes
 
@@ -284,37 +280,3 @@ class _Packer:
         if self.part:
             self.parts.append(_write(self.part))
         self.part = []
-
-
-_SIZES: dict[str, Callable[[str], int]] = {
-    "characters": len,
-    "utf-16": lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2,
-    "utf-8": lambda text: len(text.encode("utf-8", "surrogatepass")),
-}
-
-
-def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
-    """The texts of the messages that `body`, Markdown, is sent as; one at least."""
-    max_size, size = capabilities.max_length, _SIZES[capabilities.length_unit]
-    if max_size is None or size(body) <= max_size:
-        return (body,)
-    # It loads a Markdown parser, and most answers are short.
-    from assistant.gateway.markdown_splitter import split_markdown
-
-    return split_markdown(body, max_size, size)
-
-
-def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
-    """What goes out, message by message; the same for the same item as soon as its texts are stored."""
-    outgoing, can = item.outgoing, bridge.capabilities
-    files = outgoing.media if can.media else ()
-    named = () if can.media else tuple(f"[{file.name or file.mime}]" for file in outgoing.media)
-    unshown = () if can.buttons else (file.command for file in outgoing.buttons if file.command not in outgoing.body)
-    commands = ", ".join(f"`{command}`" for command in unshown)
-    body = "\n\n".join(text for text in (outgoing.body, commands, *named) if text.strip())
-    texts = item.parts or (split_text(body, can) if body or not files else ())
-    count = len(texts) + len(files)
-    return [
-        *(OutgoingPart(item, number, text, number == count) for number, text in enumerate(texts, 1)),
-        *(OutgoingPart(item, number, "", number == count, file) for number, file in enumerate(files, len(texts) + 1)),
-    ]

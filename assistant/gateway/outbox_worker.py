@@ -28,7 +28,7 @@ from assistant.core.shutdown import ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
 from assistant.core.telemetry import Tracer
 from assistant.core.text import preview_line
-from assistant.gateway.markdown_splitter import split_into_parts
+from assistant.gateway.parts import split_into_parts
 from assistant.gateway.supervisor import as_bridge_error
 
 log = structlog.get_logger()

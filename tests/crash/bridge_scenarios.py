@@ -10,7 +10,7 @@ from typing import Any
 from assistant.bridges.telegram.bridge import TelegramBridge
 from assistant.core.model_api import ModelRequest
 from assistant.gateway.inbound import COMMAND_INTERRUPTED
-from assistant.gateway.markdown_splitter import split_text
+from assistant.gateway.parts import split_text
 from assistant.wire.stores import Stores
 from tests.crash import pictures
 from tests.crash.scenario import AllowedDifference, Faults, Scenario, Snapshot

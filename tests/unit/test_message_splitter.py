@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from wcwidth import iter_graphemes
 
 from assistant.core.bridge_api import BridgeCapabilities
-from assistant.gateway.markdown_splitter import split_text
+from assistant.gateway.parts import split_text
 
 _READER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 _FAMILY = "👨‍👩‍👧‍👦"

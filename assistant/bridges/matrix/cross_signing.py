@@ -8,7 +8,6 @@ next run uploads them. An account with keys of another program is left alone.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from vodozemac import Account
 
 from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal
 from assistant.bridges.matrix.events import api_path
+from assistant.store.files import write_file
 
 log = structlog.get_logger()
 
@@ -119,10 +119,7 @@ def _create_keys(file: Path, user: str) -> SigningKeys:
     keys = SigningKeys(user, {usage: Account() for usage in _USAGES})
     pickled = {usage: key.pickle(_PICKLE_KEY) for usage, key in keys.keys.items()}
     new = file.with_suffix(".new")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
-        json.dump({"user": user, "keys": pickled}, handle)
-        handle.flush()
-        os.fsync(handle.fileno())
+    write_file(new, json.dumps({"user": user, "keys": pickled}).encode())
     new.replace(file)
     return keys
 

@@ -7,7 +7,7 @@ A forwarded message is never a command, and no text in it addresses anybody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -121,42 +121,29 @@ def _marked_text(message: Message, me: User) -> str:
 
 def _describe_content(message: Message) -> Iterator[str]:
     """Content that is neither text nor a file that is stored, by name."""
-    describers: dict[str, Callable[[Message], str]] = {
-        "sticker": lambda m: f"sticker {m.sticker.emoji or ''}" if m.sticker else "",
-        "voice": lambda m: f"voice message, {_format_seconds(m.voice)}" if m.voice else "",
-        "video_note": lambda m: f"video message, {_format_seconds(m.video_note)}" if m.video_note else "",
-        "contact": _describe_contact,
-        "poll": lambda m: f"poll: {m.poll.question} ({' / '.join(o.text for o in m.poll.options)})" if m.poll else "",
-        "dice": lambda m: f"{m.dice.emoji} {m.dice.value}" if m.dice else "",
-        "story": lambda m: "story",
-        "game": lambda m: f"game: {m.game.title}" if m.game else "",
-        "checklist": _describe_checklist,
-        "paid_media": lambda m: "paid media",
-        "invoice": lambda m: f"invoice: {m.invoice.title}" if m.invoice else "",
-    }
-    if message.venue is not None:
-        venue = message.venue
+    if (venue := message.venue) is not None:
         where = f"{venue.location.latitude:.5f}, {venue.location.longitude:.5f}"
         yield f"[place: {clean_display_name(venue.title)}, {clean_display_name(venue.address)} ({where})]"
     elif message.location is not None:
         yield f"[location: {message.location.latitude:.5f}, {message.location.longitude:.5f}]"
-    for name, describe in describers.items():
-        if getattr(message, name) is not None:
-            yield f"[{_one_line(describe(message))}]"
-
-
-def _describe_contact(message: Message) -> str:
-    contact = message.contact
-    if contact is None:
-        return ""
-    names = " ".join(name for name in (contact.first_name, contact.last_name) if name)
-    return f"contact: {names}, {contact.phone_number}"
-
-
-def _describe_checklist(message: Message) -> str:
-    if message.checklist is None:
-        return ""
-    return f"checklist: {message.checklist.title}: {' / '.join(task.text for task in message.checklist.tasks)}"
+    contact, poll, checklist = message.contact, message.poll, message.checklist
+    for description in (
+        f"sticker {message.sticker.emoji or ''}" if message.sticker else "",
+        f"voice message, {_format_seconds(message.voice)}" if message.voice else "",
+        f"video message, {_format_seconds(message.video_note)}" if message.video_note else "",
+        f"contact: {contact.first_name} {contact.last_name or ''}".rstrip() + f", {contact.phone_number}"
+        if contact
+        else "",
+        f"poll: {poll.question} ({' / '.join(option.text for option in poll.options)})" if poll else "",
+        f"{message.dice.emoji} {message.dice.value}" if message.dice else "",
+        "story" if message.story else "",
+        f"game: {message.game.title}" if message.game else "",
+        f"checklist: {checklist.title}: {' / '.join(task.text for task in checklist.tasks)}" if checklist else "",
+        "paid media" if message.paid_media else "",
+        f"invoice: {message.invoice.title}" if message.invoice else "",
+    ):
+        if description:
+            yield f"[{' '.join(description.split())}]"
 
 
 def _describe_reply(message: Message, me: User) -> str:
@@ -180,16 +167,13 @@ def _describe_reply(message: Message, me: User) -> str:
 
 
 def _origin_name(origin: MessageOrigin) -> str:
-    for name in ("sender_user", "sender_chat", "chat"):
-        origin_sender = getattr(origin, name, None)
-        if isinstance(origin_sender, User | Chat):
-            return (
-                clean_display_name(
-                    (origin_sender.full_name if isinstance(origin_sender, User) else origin_sender.effective_name) or ""
-                )
-                or "somebody"
-            )
-    return clean_display_name(getattr(origin, "sender_user_name", "")) or "somebody"
+    name = getattr(origin, "sender_user_name", "")
+    for attribute in ("sender_user", "sender_chat", "chat"):
+        sender = getattr(origin, attribute, None)
+        if isinstance(sender, User | Chat):
+            name = (sender.full_name if isinstance(sender, User) else sender.effective_name) or ""
+            break
+    return clean_display_name(name) or "somebody"
 
 
 # ------------------------------------------------------------------------------------------------------------- entities
@@ -227,10 +211,6 @@ def _as_units(text: str) -> str:
 
 def _from_units(text: str) -> str:
     return text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _format_seconds(played: Voice | VideoNote) -> str:

@@ -25,7 +25,7 @@ from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Outbox
-from assistant.gateway.markdown_splitter import split_into_parts
+from assistant.gateway.parts import split_into_parts
 
 # A name of an event and its data, as a terminal receives it.
 TerminalEvent = tuple[str, Mapping[str, Any]]
@@ -34,6 +34,14 @@ _QUEUE_SIZE = 2048
 _CONFIRM_SECONDS = 20.0
 _DEDUPE_SECONDS = 7 * 24 * 3600.0
 _MAX_EARLY = 10_000
+# Deliveries given at once to a terminal that attaches again; where there are more, its stream ends after these, and it
+# gets the rest when it attaches once more.
+_MAX_CATCH_UP = 500
+_PAGE = 10_000
+_OPEN = ("pending", "sending")
+_HIDDEN_STATES = ("withheld", "dropped")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(slots=True, eq=False)
@@ -43,9 +51,6 @@ class Terminal:
     session: str
     feed: DeliveryFeed
     queue: asyncio.Queue[TerminalEvent | None]
-
-    def accepts(self, outgoing: OutgoingMessage) -> bool:
-        return self.feed.accepts(outgoing)
 
     async def events(self, idle_seconds: float | None = None) -> AsyncIterator[TerminalEvent]:
         """What happens in the session, `hello` first; ends when the terminal is detached.
@@ -77,14 +82,10 @@ class TerminalBridge:
     capabilities = BridgeCapabilities(edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS)
 
     def __init__(
-        self,
-        outbox: Outbox,
-        *,
-        queue_size: int = _QUEUE_SIZE,
-        confirm_seconds: float = _CONFIRM_SECONDS,
+        self, outbox: Outbox, *, queue_size: int = _QUEUE_SIZE, confirm_seconds: float = _CONFIRM_SECONDS
     ) -> None:
         """Terminals that attach again get from `outbox` what they missed."""
-        self.on_attach: Callable[[], None] = _ignore
+        self.on_attach: Callable[[], None] = lambda: None
         self._outbox = outbox
         self._queue_size = queue_size
         self._confirm_seconds = confirm_seconds
@@ -125,9 +126,7 @@ class TerminalBridge:
         terminal.queue.put_nowait(("hello", hello))
         missed, is_all = feed.read_missed() if after is not None else ((), True)
         for item in missed:
-            terminal.queue.put_nowait(
-                ("deliver", _delivery(item, "".join(piece.text for piece in split_into_parts(item, self))))
-            )
+            terminal.queue.put_nowait(self._delivery(item))
         self._terminals.append(terminal)
         try:
             if self._stopped or not is_all:
@@ -157,10 +156,6 @@ class TerminalBridge:
             self._confirmed_early[key] = None
         return was_given
 
-    def count_attached(self, session: str) -> int:
-        """How many terminals show this session."""
-        return sum(terminal.session == session for terminal in self._terminals)
-
     # ----------------------------------------------------------------------------------------------------------- bridge
 
     async def send(self, part: OutgoingPart) -> None:
@@ -170,7 +165,7 @@ class TerminalBridge:
         confirmed."""
         outgoing = part.item.outgoing
         confirmation = _Confirmation(asyncio.get_running_loop().create_future())
-        confirmation.recipients.update(terminal for terminal in self._terminals if terminal.accepts(outgoing))
+        confirmation.recipients.update(terminal for terminal in self._terminals if terminal.feed.accepts(outgoing))
         if self._is_already_shown(part.item, confirmation.recipients):
             return
         if not confirmation.recipients:
@@ -198,8 +193,22 @@ class TerminalBridge:
 
     def _deliver(self, terminal: Terminal, part: OutgoingPart) -> None:
         for item in terminal.feed.read_due(part.item):
-            text = part.text if item is part.item else "".join(piece.text for piece in split_into_parts(item, self))
-            self._put(terminal, ("deliver", _delivery(item, text)))
+            self._put(terminal, self._delivery(item, part.text if item is part.item else None))
+
+    def _delivery(self, item: OutboxItem, text: str | None = None) -> TerminalEvent:
+        """With its whole text, or the one that is given."""
+        outgoing = item.outgoing
+        if text is None:
+            text = "".join(part.text for part in split_into_parts(item, self))
+        data = {
+            "id": str(DeliveryMark(item.id, item.created_at)),
+            "key": outgoing.key,
+            "kind": outgoing.kind,
+            "body": text,
+            "message_id": outgoing.message_id,
+            "inbox_id": outgoing.inbox_id,
+        }
+        return "deliver", data
 
     def show(self, event: TurnEvent, target: str) -> None:
         for terminal in [t for t in self._terminals if t.session == event.session]:
@@ -216,47 +225,14 @@ class TerminalBridge:
             return
         self._terminals.remove(terminal)
         if notice:
-            _empty(terminal.queue)
+            while not terminal.queue.empty():
+                terminal.queue.get_nowait()
             terminal.queue.put_nowait(("notice", {"text": notice, "turn": ""}))
         terminal.queue.put_nowait(None)
         for confirmation in self._confirmations.values():
             confirmation.recipients.discard(terminal)
             if not confirmation.recipients and not confirmation.arrived.done():
                 confirmation.arrived.set_exception(RecipientNotConnected())
-
-
-def _delivery(item: OutboxItem, text: str) -> dict[str, Any]:
-    outgoing = item.outgoing
-    return {
-        "id": str(DeliveryMark(item.id, item.created_at)),
-        "key": outgoing.key,
-        "kind": outgoing.kind,
-        "body": text,
-        "message_id": outgoing.message_id,
-        "inbox_id": outgoing.inbox_id,
-    }
-
-
-def _empty(queue: asyncio.Queue[TerminalEvent | None]) -> None:
-    while not queue.empty():
-        queue.get_nowait()
-
-
-def _ignore() -> None:
-    """Until `on_attach` is set."""
-
-
-MAX_CATCH_UP = 500
-"""Deliveries given at once to a terminal that attaches again; where there are more, its stream ends after these, and it
-gets the rest when it attaches once more."""
-
-_PAGE = 10_000
-_OPEN = ("pending", "sending")
-_HIDDEN_STATES = ("withheld", "dropped")
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +286,8 @@ class DeliveryFeed:
 
     def read_missed(self) -> tuple[Sequence[OutboxItem], bool]:
         """What came after the id it named, and whether that is all."""
-        items = self._outbox.list_between(self._bridge, self._session, after=self._given_until, limit=MAX_CATCH_UP + 1)
-        page = items[:MAX_CATCH_UP]
+        items = self._outbox.list_between(self._bridge, self._session, after=self._given_until, limit=_MAX_CATCH_UP + 1)
+        page = items[:_MAX_CATCH_UP]
         return self._give_early(page), len(items) == len(page)
 
     def read_due(self, item: OutboxItem) -> Sequence[OutboxItem]:
