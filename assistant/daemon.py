@@ -114,7 +114,7 @@ async def shut_down(
     )
     await finish_within(timeouts.sleep, unfinished, "a sleep or a reset")
     await finish_within(timeouts.commands, app.inbound.stop(), "the commands")
-    await app.runtime.stop(drain_seconds, timeouts, force_stop)
+    await app.stop(drain_seconds, timeouts, force_stop)
     await finish_within(timeouts.runtime, asyncio.wait([worker]), "the runtime")
     await finish_within(timeouts.model, app.models.aclose(), "the model")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +16,7 @@ import structlog
 from assistant.core.bridge_api import Bridge, InboundPort, TurnEvent
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.people import Identity
-from assistant.core.records import IncomingMessage, OutgoingMessage
+from assistant.core.records import OutgoingMessage, Turn
 from assistant.core.sessions import is_visible_on_bridge, peer_session_key, room_session_key, session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
@@ -190,20 +191,20 @@ class Dispatcher:
             self._managed[bridge].supervisor.mark_connected()
             self._managed[bridge].worker.retry_held_back()
 
-    def bodies_of_turn(self, turn: str) -> list[str]:
-        return [item.outgoing.body for item in self._outbox.list_by_turn(turn)]
-
     # --------------------------------------------------------------------------------------------------------- showing
 
-    def follow_turn(self, turn: str, incoming: Sequence[IncomingMessage]) -> None:
-        """A turn answers these messages: what happens in it is shown where they came from."""
-        self._followed[turn] = [
+    @contextmanager
+    def follow_turn(self, turn: Turn) -> Iterator[None]:
+        """While this is open, what happens in the turn is shown where the messages that it answers came from."""
+        messages = [item.incoming for item in turn.items]
+        self._followed[turn.id] = [
             OutgoingMessage("", message.session, message.scope, message.bridge, message.target, "")
-            for message in incoming
+            for message in messages
         ]
-
-    def unfollow_turn(self, turn: str) -> None:
-        self._followed.pop(turn, None)
+        try:
+            yield
+        finally:
+            self._followed.pop(turn.id, None)
 
     def show(self, event: TurnEvent) -> None:
         """On terminals to everybody who looks at the session; elsewhere only at the places that the turn answers,

@@ -98,7 +98,7 @@ class ContextWindow:
         self._remember(turn, model, view, terms, request, pressure.prompt_tokens)
         return request
 
-    async def shrink_after_overflow(self, turn: Turn, attempt: int, now: datetime, notify: Notify) -> None:
+    async def shrink_after_overflow(self, turn: Turn, attempt: int, notify: Notify) -> None:
         """The provider called the last request too long: bring the view down, further with every attempt. Raises
         `ModelError` where compaction is switched off."""
         prepared = self._prepared[turn.id]

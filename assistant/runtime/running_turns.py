@@ -1,4 +1,5 @@
-"""The turns that run now, and the sessions in which none may begin: one is being reset, or waits for the disk.
+"""The turns that run now (`RunningTurns`), and the sessions in which none may begin: one is being reset, or waits for
+the disk (`StoreBackoff`).
 
 The runtime starts and ends turns; whoever has to wait for a turn, or to keep one from starting, asks here.
 """
@@ -8,17 +9,47 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 from assistant.core.errors import UsageError
 from assistant.core.store_ports import Conversation
-from assistant.runtime.store_backoff import StoreBackoff
 from assistant.runtime.turn import TurnControl
 
 # Longest that work nobody waits for lets messages go first, between two of its steps.
 _MAX_QUIET_WAIT_SECONDS = 5.0
 _POLL_SECONDS = 0.005
+_RETRY_STORE_AFTER = timedelta(seconds=5)
 
 RunningTurn = tuple[TurnControl, asyncio.Task[None]]
+
+
+class StoreBackoff:
+    """Sessions that wait because the data folder cannot be written: `sessions` maps them to why. The reason is reported
+    once, however often the disk is tried, and again only after something was answered there."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, str] = {}
+        self._tried_at: datetime | None = None
+        self._reported: dict[str, str] = {}
+
+    def start_waiting(self, session: str, why: str, now: datetime) -> bool:
+        """The session waits from now on; whether that is to be reported."""
+        self.sessions[session], self._tried_at = why, now
+        is_news = self._reported.get(session) != why
+        self._reported[session] = why
+        return is_news
+
+    def should_retry(self, now: datetime) -> bool:
+        """Whether it is time to look at the disk again; a clock that was set back is no reason to wait longer."""
+        waited_enough = self._tried_at is None or not timedelta() <= now - self._tried_at < _RETRY_STORE_AFTER
+        return bool(self.sessions) and waited_enough
+
+    def keep_waiting(self, why: str, now: datetime) -> None:
+        """The disk was looked at, and all wait on."""
+        self.sessions, self._tried_at = dict.fromkeys(self.sessions, why), now
+
+    def clear_notice(self, session: str) -> None:
+        self._reported.pop(session, None)
 
 
 class RunningTurns:

@@ -10,28 +10,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 import structlog
 
-from assistant.core.bridge_api import InboundPort, TurnEvent
+from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import HomeReplaced, StoreError
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn
 from assistant.core.sessions import session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
-from assistant.core.store_ports import Conversation
-from assistant.gateway.dispatcher import Dispatcher
+from assistant.core.store_ports import Conversation, Outbox
 from assistant.runtime.running_turns import RunningTurns
-from assistant.runtime.turn import TurnControl, TurnRunner
+from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
 from assistant.runtime.turn_context import TurnContextBuilder
-from assistant.runtime.turn_outcomes import TurnOutcome, TurnOutcomes
 from assistant.service.heartbeat import RuntimeActivity
 
 log = structlog.get_logger()
 
-StoreAttachments = Callable[[IncomingMessage, datetime], IncomingMessage]
+_OUTCOMES_KEPT = 256
 
 
 class Runtime:
@@ -40,26 +41,37 @@ class Runtime:
     def __init__(
         self,
         conversation: Conversation,
+        outbox: Outbox,
         turns: TurnRunner,
-        delivery: Dispatcher,
         turn_context: TurnContextBuilder,
         running: RunningTurns,
         clock: Callable[[], datetime],
-        check_home: Callable[[bool], None] = lambda refused: None,
-        store_attachments: StoreAttachments | None = None,
+        *,
+        wake_outbox: Callable[[], None],
+        show: Callable[[TurnEvent], None],
+        follow_turn: Callable[[Turn], AbstractContextManager[None]],
+        check_home: Callable[[bool], None],
+        store_attachments: Callable[[IncomingMessage, datetime], IncomingMessage],
     ) -> None:
-        """`check_home` raises `StoreError` while the data folder is away, or does not take what it refused;
-        `store_attachments` stores the files of a message, and gives what is to be accepted."""
+        """- `wake_outbox`: what is in the outbox may be sent now.
+        - `show`: shows what happens to everybody who looks on; while `follow_turn` is open, where its messages came
+          from as well.
+        - `check_home`: raises `StoreError` while the data folder is away, or does not take what it refused.
+        - `store_attachments`: stores the files of a message, and gives what is to be accepted.
+        """
         self._conversation = conversation
+        self._outbox = outbox
         self._turns = turns
-        self._delivery = delivery
         self._turn_context = turn_context
         self._running = running
         self._wake = running.wake
         self._clock = clock
+        self._wake_outbox = wake_outbox
+        self._show = show
+        self._follow_turn = follow_turn
         self._check_home = check_home
-        self._write_refused = False
         self._store_attachments = store_attachments
+        self._write_refused = False
         self._store_error = ""
         self._outcomes = TurnOutcomes()
         self._stopping = False
@@ -68,9 +80,8 @@ class Runtime:
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
-    async def start(self, inbound: InboundPort, recover: Callable[[datetime], Awaitable[None]]) -> None:
-        """Finish what an earlier process left, `recover` for other rooms; then start the bridges, which bring what they
-        receive to `inbound`. Raises `StoreError`."""
+    async def start(self, recover: Callable[[datetime], Awaitable[None]]) -> None:
+        """Finish what an earlier process left, `recover` for other rooms. Raises `StoreError`."""
         recovery = self._conversation.recover_after_crash(self._clock())
         if recovery.adopted_records or recovery.torn_files or recovery.running_turns:
             log.info(
@@ -83,7 +94,6 @@ class Runtime:
         await recover(self._clock())
         for turn in recovery.running_turns:
             self._launch(turn)
-        await self._delivery.start(inbound)
         self._wake.set()
 
     async def run(self) -> None:
@@ -110,8 +120,8 @@ class Runtime:
         timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
         force_stop: asyncio.Event | None = None,
     ) -> None:
-        """No new turns; running ones get the drain time, until `force_stop`, then are marked aborted; then bridges
-        close. A turn that cannot be ended stays as it is, for the next start."""
+        """No new turns; running ones get the drain time, until `force_stop`, then are marked aborted. A turn that
+        cannot be ended stays as it is, for the next start."""
         self._stopping, self._running.accepts_turns = True, False
         self._wake.set()
         await self._drain(drain_seconds, force_stop)
@@ -122,7 +132,6 @@ class Runtime:
             await asyncio.wait(late, timeout=timeouts.abort)
         for session in self._running.by_session:
             log.warning("a turn could not be ended and is left for the next start", session=session)
-        await self._delivery.stop(timeouts)
 
     async def _drain(self, seconds: float, force_stop: asyncio.Event | None) -> None:
         tasks = self._running.tasks()
@@ -142,10 +151,11 @@ class Runtime:
         try:
             # Files of a message are not to make a new home where one was taken away.
             self._check_home(False)
-            if (store := self._store_attachments) is not None:
-                # Files are written to the disk, and that may take a while.
-                slow = any(media.data for media in incoming.media)
-                incoming = await asyncio.to_thread(store, incoming, now) if slow else store(incoming, now)
+            if any(media.data for media in incoming.media):
+                # Writing files to the disk may take a while.
+                incoming = await asyncio.to_thread(self._store_attachments, incoming, now)
+            else:
+                incoming = self._store_attachments(incoming, now)
             return self._conversation.accept(incoming, now)
         except StoreError:
             self._write_refused = True
@@ -160,14 +170,14 @@ class Runtime:
             self._running.accepts_turns = True
             self._check_home(self._write_refused)
             self._write_refused = False
-            self._unblock(now)
+            self._retry_blocked(now)
             if self._conversation.sessions_waiting():
                 await self._turn_context.prepare()
         if not self._stopping:
             for session in self._running.waiting_sessions():
                 if not self._running.is_running(session):
                     self._begin(session, now)
-        self._delivery.wake()
+        self._wake_outbox()
         self._progress_count += 1
 
     async def wait_until_idle(self) -> None:
@@ -191,25 +201,24 @@ class Runtime:
         control.turn = turn
         task = asyncio.create_task(self._work(control), name=f"turn {turn.id}")
         self._running.by_session[turn.session] = (control, task)
-        message_ids = [item.message_id for item in turn.items]
-        self._delivery.follow_turn(turn.id, [item.incoming for item in turn.items])
-        self._delivery.show(TurnEvent("turn", turn.session, turn.id, {"state": "started", "message_ids": message_ids}))
 
     async def _work(self, control: TurnControl) -> None:
         turn = control.turn
-        try:
-            self._remember(await self._turns.run(control))
-        except StoreError as error:
-            self._hold(control, error)
-        # A model's SDK or a tool may raise anything, and no session may take another one down with it.
-        except Exception as error:
-            log.exception("turn failed", turn=turn.id)
-            self._give_up(control, error)
-        finally:
-            self._running.by_session.pop(turn.session, None)
-            self._delivery.unfollow_turn(turn.id)
-            self._delivery.wake()
-            self._wake.set()
+        message_ids = [item.message_id for item in turn.items]
+        with self._follow_turn(turn):
+            try:
+                self._show(TurnEvent("turn", turn.session, turn.id, {"state": "started", "message_ids": message_ids}))
+                self._remember(await self._turns.run(control))
+            except StoreError as error:
+                self._hold(control, error)
+            # A model's SDK or a tool may raise anything, and no session may take another one down with it.
+            except Exception as error:
+                log.exception("turn failed", turn=turn.id)
+                self._give_up(control, error)
+            finally:
+                self._running.by_session.pop(turn.session, None)
+                self._wake_outbox()
+                self._wake.set()
 
     def _give_up(self, control: TurnControl, error: Exception) -> None:
         details = f" ({type(error).__name__}: {error})" if session_role(control.turn.session) == "owner" else ""
@@ -236,17 +245,19 @@ class Runtime:
         if self._running.backoff.start_waiting(session, str(error), self._clock()):
             log.error("home cannot be written", session=session, error=str(error))
             text = str(error) if session_role(session) == "owner" else StoreError.__doc__
-            self._delivery.show(TurnEvent("notice", session, "", {"text": text, "disk": True}))
+            self._show(TurnEvent("notice", session, "", {"text": text, "disk": True}))
 
-    def _unblock(self, now: datetime) -> None:
-        if self._running.any_running or not self._running.backoff.should_retry(now):
+    def _retry_blocked(self, now: datetime) -> None:
+        """Take up the turns that wait for the disk, where it takes and gives again."""
+        backoff = self._running.backoff
+        if self._running.any_running or not backoff.should_retry(now):
             return
         try:
             recovery = self._conversation.recover_after_crash(now)
         except StoreError as error:
-            self._running.backoff.keep_waiting(str(error), now)
+            backoff.keep_waiting(str(error), now)
             return
-        self._running.backoff.end_waiting()
+        backoff.sessions.clear()
         for turn in recovery.running_turns:
             self._launch(turn)
 
@@ -283,7 +294,8 @@ class Runtime:
 
     def result(self, item: InboxItem) -> dict[str, Any]:
         """What became of an accepted message (see `DaemonControl.result`)."""
-        return self._outcomes.describe_result(item, self._delivery.bodies_of_turn(item.turn) if item.turn else [])
+        sent = self._outbox.list_by_turn(item.turn) if item.turn else []
+        return self._outcomes.describe_result(item, sent[0].outgoing.body if sent else "")
 
     def status(self) -> Mapping[str, Any]:
         return {
@@ -292,4 +304,35 @@ class Runtime:
             "waiting_sessions": len(self._conversation.sessions_waiting()),
             "blocked": dict(self._running.backoff.sessions),
             "trouble": self._store_error,
+        }
+
+
+class TurnOutcomes:
+    """How the turns that ended last ended: what a turn said is in the stores for good, how it ended is known for a
+    while, to the process it ran in."""
+
+    def __init__(self) -> None:
+        self._by_turn: OrderedDict[str, TurnOutcome] = OrderedDict()
+
+    def add(self, outcome: TurnOutcome) -> None:
+        self._by_turn[outcome.turn] = outcome
+        while len(self._by_turn) > _OUTCOMES_KEPT:
+            self._by_turn.popitem(last=False)
+
+    def describe_result(self, item: InboxItem, sent: str) -> dict[str, Any]:
+        """What became of an accepted message; `sent` is what its turn sent first."""
+        outcome = self._by_turn.get(item.turn or "")
+        answered = item.state == "answered"
+        failed = item.state not in ("accepted", "running", "answered")
+        text = outcome.text if outcome else sent
+        return {
+            "state": item.state,
+            "reply": text if answered else "",
+            "error": text if failed else "",
+            "exit_code": (outcome.exit_code if outcome else 1) if failed else 0,
+            "session": item.incoming.session,
+            "turn": item.turn,
+            "model": outcome.model if outcome else None,
+            "usage": asdict(outcome.usage) if outcome else None,
+            "pressure": round(outcome.pressure, 4) if outcome else None,
         }

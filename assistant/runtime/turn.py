@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from assistant.core.bridge_api import TurnEvent
@@ -31,9 +32,8 @@ from assistant.core.text import pluralize
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels, PinnedModels
 from assistant.runtime.tool_registry import ToolRegistry
-from assistant.runtime.turn_outcomes import TurnOutcome
+from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.sections import TurnSettings
-from assistant.spending.turn_guard import NO_TURN_GUARD, TurnGuard
 
 EMPTY_REPLY = "(The model ended its turn without saying anything.)"
 REFUSED_REPLY = "(The model declined to answer this.)"
@@ -43,31 +43,41 @@ TRUNCATED_REPLY_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output
 
 @dataclass(slots=True)
 class TurnControl:
-    """What the runtime may do to a running turn, and what it keeps while a disk refuses to take it.
+    """A turn that runs: what the runtime may do to it, and what it has seen so far. The latter is lost in a crash, and
+    then not needed; it is kept while a disk refuses to take it.
 
     - `abort_reason`: set from the moment the turn is to stop.
     - `unsaved_reply`: the newest reply and the number of replies that the log had before it, so that no reply is paid
       for twice.
     - `pinned_models`: from the first model call on, the models that the turn is budgeted for and answered by, to its
       end. A turn taken up after a restart pins those of then.
+    - `partial`: what the model has said of the answer that it is giving.
+    - `over_budget`: why the budget kept a model from giving the newest reply.
     """
 
     turn: Turn
     abort_reason: str | None = None
-    abort_exit_code: int = 1
     unsaved_reply: tuple[int, ModelReply] | None = None
     pinned_models: PinnedModels | None = None
-
-
-@dataclass(slots=True)
-class _Progress:
-    """What this run of the turn has seen so far; lost in a crash, and then not needed."""
-
     usage: Usage = field(default_factory=Usage)
     model: str | None = None
     partial: str = ""
     over_budget: str = ""
-    notes: list[str] = field(default_factory=list)
+    notices: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """How a turn ended. `text` is what was sent; `exit_code` as on the command line."""
+
+    turn: str
+    session: str
+    state: TurnState
+    text: str
+    exit_code: int = 0
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    pressure: float = 0.0
 
 
 class TurnRunner:
@@ -79,21 +89,21 @@ class TurnRunner:
         models: CurrentModels,
         toolbox: ToolRegistry,
         context: ContextWindow,
+        guard: TurnGuard,
         settings: TurnSettings,
         publish: Callable[[TurnEvent], None],
         clock: Callable[[], datetime],
         tracer: Tracer = NULL_TRACER,
-        guard: TurnGuard = NO_TURN_GUARD,
     ) -> None:
         self._conversation = conversation
+        self._models = models
         self._toolbox = toolbox
         self._context = context
+        self._guard = guard
         self._settings = settings
         self._publish = publish
         self._clock = clock
         self._tracer = tracer
-        self._guard = guard
-        self._models = models
 
     async def run(self, control: TurnControl) -> TurnOutcome:
         """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
@@ -103,81 +113,75 @@ class TurnRunner:
             span.set_attributes(state=outcome.state)
         return outcome
 
+    def fail(self, control: TurnControl, text: str, exit_code: int = 1) -> TurnOutcome:
+        """End the turn with a notice. Raises `StoreError`."""
+        self._close_calls(control.turn, "failed: the turn ended before this tool ran")
+        return self._finish(control, "failed", None, text, exit_code)
+
     async def _run(self, control: TurnControl) -> TurnOutcome:
-        progress = _Progress()
         if control.abort_reason is not None:
-            return self._abort(control, progress)
+            return self._abort(control)
         try:
             async with asyncio.timeout(self._settings.max_seconds):
-                return await self._until_answered(control, progress)
+                return await self._until_answered(control)
         except TimeoutError:
             limit = f"{self._settings.max_seconds:g} seconds"
-            return self._fail(control, progress, f"This took longer than {limit} (turn.max_seconds), so I stopped.", 1)
+            return self.fail(control, f"This took longer than {limit} (turn.max_seconds), so I stopped.")
         except ModelError as error:
-            return self._fail(control, progress, _error_text(error, control.turn), error.exit_code)
+            return self.fail(control, _error_text(error, control.turn), error.exit_code)
         except asyncio.CancelledError:
             if control.abort_reason is None:
                 raise
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
-            return self._abort(control, progress)
+            return self._abort(control)
 
-    def fail(self, control: TurnControl, text: str) -> TurnOutcome:
-        """End the turn with a notice, from outside of it. Raises `StoreError`."""
-        return self._fail(control, _Progress(), text, 1)
-
-    async def _until_answered(self, control: TurnControl, progress: _Progress) -> TurnOutcome:
+    async def _until_answered(self, control: TurnControl) -> TurnOutcome:
         while True:
             messages = self._conversation.turn_messages(control.turn)
-            last = next((m for m in reversed(messages) if m.role == "assistant"), None)
+            last = _newest_reply(messages)
             if _is_aborted(messages):
-                return self._finish(control, progress, "aborted", None, "Stopped.", 1)
+                return self._finish(control, "aborted", None, "Stopped.", 1)
             if last is not None and not last.tool_calls and last is messages[-1]:
                 # A reply that the log has but the crash kept from being delivered.
-                return self._answer(control, last, progress, cut=False)
+                return self._answer(control, last)
             # Counted in the log, so that a turn taken up after a crash has no more steps than any other.
-            steps = sum(m.role == "assistant" for m in messages)
+            steps = sum(message.role == "assistant" for message in messages)
             if steps >= self._settings.max_steps:
-                return self._fail(control, progress, self._too_many_steps(), 1)
-            if open_calls := _unanswered(last, messages):
+                limit = pluralize(self._settings.max_steps, "step")
+                return self.fail(control, f"I stopped after {limit} (turn.max_steps). Say how to continue.")
+            if open_calls := _unanswered_calls(messages):
                 await self._run_tools(control.turn, open_calls)
                 self._join_waiting_messages(control)
                 messages = self._conversation.turn_messages(control.turn)
-            if stopped := self._guard.stop_reason(control.turn.session, messages):
-                return self._fail(control, progress, stopped, 1)
+            if stop_reason := self._guard.stop_reason(control.turn.session, messages):
+                return self.fail(control, stop_reason)
             if control.unsaved_reply is None or control.unsaved_reply[0] != steps:
-                control.unsaved_reply = (steps, await self._call_model(control, progress))
+                control.unsaved_reply = (steps, await self._call_model(control))
             reply = control.unsaved_reply[1]
             if not reply.message.tool_calls:
-                return self._answer(control, reply.message, progress, cut=reply.stop == "max_tokens")
+                return self._answer(control, reply.message, cut=reply.stop == "max_tokens")
             view = self._conversation.load_view(control.turn.session).messages
             message = reply.message.with_unique_call_ids(view, control.turn.id)
             self._conversation.record_messages(control.turn, [message], self._clock())
-            progress.partial = ""
-            self._emit(control.turn, "discard")
-
-    def _too_many_steps(self) -> str:
-        return f"I stopped after {pluralize(self._settings.max_steps, 'step')} (turn.max_steps). Say how to continue."
+            self._discard_partial(control)
 
     # ------------------------------------------------------------------------------------------------------------ model
 
-    async def _call_model(self, control: TurnControl, progress: _Progress) -> ModelReply:
+    async def _call_model(self, control: TurnControl) -> ModelReply:
         """One answer of the model, the view shortened and tried again while the provider calls it too long."""
         turn = control.turn
         control.pinned_models = control.pinned_models or self._models.pin()
         model = control.pinned_models.models.answering
-
-        def tell(text: str) -> None:
-            self._notify(turn, progress, [text])
-
+        notify = partial(self._notify, control)
         overflow: ModelError | None = None
         for attempt in range(self._settings.overflow_retries + 1):
             if overflow is not None:
-                await self._context.shrink_after_overflow(turn, attempt, self._clock(), tell)
-            request = await self._context.prepare(turn, model, self._clock(), tell)
+                await self._context.shrink_after_overflow(turn, attempt, notify)
+            request = await self._context.prepare(turn, model, self._clock(), notify)
             try:
-                reply = await self._stream(turn, model, request, progress)
+                reply = await self._stream(control, model, request)
             except ModelError as error:
                 if error.kind != "overflow":
                     raise
@@ -190,28 +194,28 @@ class TurnRunner:
         assert overflow is not None
         raise overflow
 
-    async def _stream(self, turn: Turn, model: Model, request: ModelRequest, progress: _Progress) -> ModelReply:
-        progress.partial = progress.over_budget = ""
+    async def _stream(self, control: TurnControl, model: Model, request: ModelRequest) -> ModelReply:
+        turn = control.turn
+        control.partial = control.over_budget = ""
         reply: ModelReply | None = None
         calling = model.stream(request, _purpose(turn), session=turn.session, turn=turn.id)
         async with aclosing(calling) as events:
             async for event in events:
                 match event:
                     case TextDelta(text):
-                        progress.partial += text
+                        control.partial += text
                         self._emit(turn, "delta", text=text)
                     case ModelNotice():
                         if event.restarted:
-                            progress.partial = ""
-                            self._emit(turn, "discard")
-                        progress.over_budget = event.over_budget or progress.over_budget
-                        self._notify(turn, progress, [event.text])
+                            self._discard_partial(control)
+                        control.over_budget = event.over_budget or control.over_budget
+                        self._notify(control, event.text)
                     case ModelReply():
                         reply = event
         if reply is None:
             raise ModelError("The model's stream ended without an answer. Your message is kept.", kind="network")
-        progress.usage = progress.usage + reply.usage
-        progress.model = reply.message.model or model.name
+        control.usage = control.usage + reply.usage
+        control.model = reply.message.model or model.name
         return reply
 
     # ------------------------------------------------------------------------------------------------------------ tools
@@ -244,78 +248,63 @@ class TurnRunner:
 
     # ----------------------------------------------------------------------------------------------------------- ending
 
-    def _answer(self, control: TurnControl, message: Message, progress: _Progress, *, cut: bool) -> TurnOutcome:
+    def _answer(self, control: TurnControl, message: Message, *, cut: bool = False) -> TurnOutcome:
         body = message.content.strip() or (REFUSED_REPLY if message.metadata.get("refusal") else EMPTY_REPLY)
         if cut:
             body += TRUNCATED_REPLY_NOTE
-        turn, why, now = control.turn, progress.over_budget, self._clock()
-        if not why:
-            return self._finish(control, progress, "answered", message, body, 0)
-        before = self._conversation.turn_messages(turn)
-        body += self._guard.footnote_for(turn.session, why, before, message.model, now)
-        outcome = self._finish(control, progress, "answered", message, body, 0)
-        self._guard.mark_footnote_shown(turn.session, now)
+        if not control.over_budget:
+            return self._finish(control, "answered", message, body, 0)
+        session, now = control.turn.session, self._clock()
+        earlier = self._conversation.turn_messages(control.turn)
+        body += self._guard.footnote_for(session, control.over_budget, earlier, message.model, now)
+        outcome = self._finish(control, "answered", message, body, 0)
+        self._guard.mark_footnote_shown(session, now)
         return outcome
 
-    def _fail(self, control: TurnControl, progress: _Progress, text: str, exit_code: int) -> TurnOutcome:
-        self._close_calls(control.turn, "failed: the turn ended before this tool ran")
-        return self._finish(control, progress, "failed", None, text, exit_code)
-
-    def _abort(self, control: TurnControl, progress: _Progress) -> TurnOutcome:
+    def _abort(self, control: TurnControl) -> TurnOutcome:
         turn, reason = control.turn, control.abort_reason or "stopped"
         if not _is_aborted(self._conversation.turn_messages(turn)):
             self._close_calls(turn, "aborted")
-            partial_answer = (
-                [Message("assistant", progress.partial, model=progress.model)] if progress.partial.strip() else []
-            )
             text = f"{ABORTED_MARKER} {reason} The answer above this line is incomplete or missing."
-            self._conversation.record_messages(turn, [*partial_answer, Message("system", text)], self._clock())
-        return self._finish(control, progress, "aborted", None, reason, control.abort_exit_code)
+            messages = [Message("system", text)]
+            if control.partial.strip():
+                messages.insert(0, Message("assistant", control.partial, model=control.model))
+            self._conversation.record_messages(turn, messages, self._clock())
+        return self._finish(control, "aborted", None, reason, 1)
 
     def _close_calls(self, turn: Turn, word: str) -> None:
         """A turn that ends leaves no call without result in the stored view (F08)."""
-        messages = self._conversation.turn_messages(turn)
-        last = next((m for m in reversed(messages) if m.role == "assistant"), None)
-        results = [_result(call, f"[{word}]", ok=False) for call in _unanswered(last, messages)]
-        if results:
+        open_calls = _unanswered_calls(self._conversation.turn_messages(turn))
+        if open_calls:
+            results = [_result(call, f"[{word}]", ok=False) for call in open_calls]
             self._conversation.record_messages(turn, results, self._clock())
 
     def _finish(
-        self,
-        control: TurnControl,
-        progress: _Progress,
-        state: TurnState,
-        reply: Message | None,
-        body: str,
-        exit_code: int,
+        self, control: TurnControl, state: TurnState, reply: Message | None, body: str, exit_code: int
     ) -> TurnOutcome:
         turn = control.turn
-        outgoing = _deliveries(turn, body, "reply" if state == "answered" else "notice")
-        error = "" if state == "answered" else body
+        answered = state == "answered"
+        outgoing = _deliveries(turn, body, "reply" if answered else "notice")
+        error = "" if answered else body
         self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
         self._context.discard_turn(turn.id)
         if control.pinned_models is not None:
             control.pinned_models.release()
-        message_ids = [item.message_id for item in turn.items]
-        self._emit(turn, "turn", state=state, message_ids=message_ids)
-        return TurnOutcome(
-            turn.id,
-            turn.session,
-            state,
-            body,
-            exit_code,
-            progress.model,
-            progress.usage,
-            self._context.pressure(turn.session) or 0.0,
-        )
+        self._emit(turn, "turn", state=state, message_ids=[item.message_id for item in turn.items])
+        pressure = self._context.pressure(turn.session) or 0.0
+        return TurnOutcome(turn.id, turn.session, state, body, exit_code, control.model, control.usage, pressure)
 
     # ----------------------------------------------------------------------------------------------------------- events
 
-    def _notify(self, turn: Turn, progress: _Progress, notes: Sequence[str]) -> None:
-        for text in notes if session_role(turn.session) == "owner" else ():
-            if text not in progress.notes:
-                progress.notes.append(text)
-                self._emit(turn, "notice", text=text)
+    def _discard_partial(self, control: TurnControl) -> None:
+        control.partial = ""
+        self._emit(control.turn, "discard")
+
+    def _notify(self, control: TurnControl, text: str) -> None:
+        """Show a line to the owner, once a turn."""
+        if session_role(control.turn.session) == "owner" and text not in control.notices:
+            control.notices.add(text)
+            self._emit(control.turn, "notice", text=text)
 
     def _emit(self, turn: Turn, kind: Any, **data: Any) -> None:
         self._publish(TurnEvent(kind, turn.session, turn.id, data))
@@ -339,12 +328,15 @@ def _is_aborted(messages: Sequence[Message]) -> bool:
     return bool(messages) and messages[-1].role == "system" and messages[-1].content.startswith(ABORTED_MARKER)
 
 
-def _unanswered(last: Message | None, messages: Sequence[Message]) -> list[ToolCall]:
+def _newest_reply(messages: Sequence[Message]) -> Message | None:
+    return next((message for message in reversed(messages) if message.role == "assistant"), None)
+
+
+def _unanswered_calls(messages: Sequence[Message]) -> list[ToolCall]:
     """Calls of the newest assistant message that have no result yet."""
-    if last is None:
-        return []
-    answered = {m.tool_call_id for m in messages if m.role == "tool"}
-    return [call for call in last.tool_calls if call.id not in answered]
+    last = _newest_reply(messages)
+    answered = {message.tool_call_id for message in messages if message.role == "tool"}
+    return [] if last is None else [call for call in last.tool_calls if call.id not in answered]
 
 
 def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
@@ -355,19 +347,7 @@ def _deliveries(turn: Turn, body: str, kind: Any) -> list[OutgoingMessage]:
     """One delivery for every place that asked in this turn; the first one's key is the turn's own."""
     places: dict[tuple[str, str], OutgoingMessage] = {}
     for item in turn.items:
-        incoming = item.incoming
-        suffix = f":{len(places)}" if places else ""
-        places.setdefault(
-            (incoming.bridge, incoming.target),
-            OutgoingMessage(
-                f"{kind}:{turn.id}{suffix}",
-                turn.session,
-                turn.scope,
-                incoming.bridge,
-                incoming.target,
-                body,
-                kind,
-                inbox_id=item.id,
-            ),
-        )
+        place = (item.incoming.bridge, item.incoming.target)
+        key = f"{kind}:{turn.id}:{len(places)}" if places else f"{kind}:{turn.id}"
+        places.setdefault(place, OutgoingMessage(key, turn.session, turn.scope, *place, body, kind, inbox_id=item.id))
     return list(places.values())

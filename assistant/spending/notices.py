@@ -1,5 +1,4 @@
-"""Notices about the budget to the owner, each sent once; and the line under an answer of another model, because the
-budget did not allow the chosen one. Pure.
+"""Notices about the budget to the owner, each sent once. Pure.
 
 A notice has a key of its own, so that it is sent once, whatever finds it; only the owner reads sums, settings and names
 of requests.
@@ -88,19 +87,3 @@ def budget_notes(status: BudgetStatus) -> list[str]:
 
 def raise_cap_hint(cap: CapUsage) -> str:
     return f"Raise it with `assistant config set budget.{cap.setting} NUMBER`, which takes effect at once."
-
-
-def budget_footnote(why: str, *, owner: bool, model_changed_midway: bool) -> str:
-    """Under an answer of another model than the chosen one, because of the budget. `why` is what happened, as the
-    person who asked may read it; `model_changed_midway`: the turn began with the chosen one."""
-    if not owner:
-        more = " What was found before is above." if model_changed_midway else ""
-        return f"\n\n*({why} A simpler model answered.{more} Ask again later.)*"
-    ran_out = (
-        " That was in the middle of this answer: what was found before is in the conversation, and the "
-        "answer was finished in offline mode. Say `go on` once there is budget again."
-        if model_changed_midway
-        else " So this is an answer of offline mode (no language model). `/retry` asks again once there is budget."
-    )
-    more = "A raised `[budget]` applies at once, and `/usage` shows what was spent; this is said once a day."
-    return f"\n\n*({why}{ran_out} {more})*"

@@ -6,6 +6,7 @@ first used.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -15,6 +16,7 @@ from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.bridge_api import Bridge
 from assistant.core.ports import Model
+from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.health.status import DaemonStatus
@@ -191,7 +193,8 @@ class App:
 
     async def start(self) -> None:
         """Finish what an earlier process left half done, then receive and answer. Raises `StoreError`."""
-        await self.runtime.start(self.inbound, self._recover)
+        await self.runtime.start(self._recover)
+        await self.dispatcher.start(self.inbound)
 
     async def _recover(self, now: datetime) -> None:
         stores = self.stores
@@ -204,6 +207,16 @@ class App:
         stores.archive.remove_partial()
         await self.erasure.recover_after_crash(now)
         self.inbound.recover_after_crash()
+
+    async def stop(
+        self,
+        drain_seconds: float,
+        timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
+        force_stop: asyncio.Event | None = None,
+    ) -> None:
+        """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
+        await self.runtime.stop(drain_seconds, timeouts, force_stop)
+        await self.dispatcher.stop(timeouts)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
         """The control socket, and TCP where the settings ask for it, served while the context is open."""

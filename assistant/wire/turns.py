@@ -28,10 +28,10 @@ from assistant.runtime.token_estimates import TokenEstimates
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn import TurnRunner
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
+from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
 from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
-from assistant.spending.turn_guard import TurnGuard
 from assistant.wire.stores import Stores
 from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.prompts import SummaryPrompts
@@ -230,11 +230,11 @@ def build_turn_runner(
         models,
         toolbox,
         window,
+        guard,
         settings.values.turn,
         dispatcher.show,
         clock,
         tracer,
-        guard,
     )
 
 
@@ -263,11 +263,14 @@ def build_runtime(
     )
     return Runtime(
         stores.conversation,
+        stores.outbox,
         turn_runner,
-        dispatcher,
         turn_context,
         running,
         clock,
-        stores.home_guard.require_present,
-        AttachmentIntake(stores.workspace, zone).store_attachments,
+        wake_outbox=dispatcher.wake,
+        show=dispatcher.show,
+        follow_turn=dispatcher.follow_turn,
+        check_home=stores.home_guard.require_present,
+        store_attachments=AttachmentIntake(stores.workspace, zone).store_attachments,
     )

@@ -144,7 +144,7 @@ async def _messages(home: Path) -> tuple[list[float], list[float]]:
         beside.append(await answered(f"beside {number}"))
         await compacting
         await app.commands.run("/compact --undo", MAIN_SESSION)
-    await app.runtime.stop(5)
+    await app.stop(5)
     await worker
     app.close()
     return alone[1:], beside[1:]

@@ -195,7 +195,7 @@ async def _child(path: Path) -> None:
     taken, sent = await _one_by_one(app, network, answered, people[0])
     rate, longest, once = await _rush(app, network, people)
     print(json.dumps({"taken": taken, "sent": sent, "rate": rate, "longest": longest, "once": once}))
-    await app.runtime.stop(5)
+    await app.stop(5)
     await worker
     app.close()
 

@@ -65,7 +65,7 @@ async def _child(home: Path, how: str) -> None:
         app.stores.conversation.run_maintenance()
         steps.append(time.perf_counter() - began)
     await app.sleep.scheduler.stop()
-    await app.runtime.stop(5)
+    await app.stop(5)
     app.close()
     print(json.dumps({"reset": seconds, "upkeep": steps}))
 

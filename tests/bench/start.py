@@ -113,7 +113,7 @@ async def prompt_tokens(path: Path) -> int:
         await app.start()
         await app.runtime.accept(owner_message("hi", external_id="1"))
         await app.runtime.wait_until_idle()
-        await app.runtime.stop(1)
+        await app.stop(1)
         return app.estimates.request_tokens(model.requests[0], "claude-sonnet-5-5")
     finally:
         app.close()

@@ -74,7 +74,7 @@ async def _child(path: Path, number: int) -> None:
         seconds.append(time.perf_counter() - began)
         await app.dispatcher.flush()
     print(json.dumps({"seconds": seconds[_WARM_UP:], "resident_mb": resident_mb()}))
-    await app.runtime.stop(5)
+    await app.stop(5)
     await worker
     app.close()
 

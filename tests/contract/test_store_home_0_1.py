@@ -162,5 +162,5 @@ async def test_a_conversation_of_the_version_before_goes_on(home: Path) -> None:
         assert "I see: Was that sent?" not in bridge.bodies
         assert app.stores.verifier.verify().ok
     finally:
-        await app.runtime.stop(5)
+        await app.stop(5)
         app.close()

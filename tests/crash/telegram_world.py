@@ -90,7 +90,7 @@ async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequ
                 app.stores.people.link_owner(owner, BEGUN)
             await app.start()
             await _until_quiet(AppRun(app, model, clock), server)
-            await app.runtime.stop(drain_seconds=0)
+            await app.stop(drain_seconds=0)
         finally:
             await app.models.aclose()
             app.close()

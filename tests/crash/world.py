@@ -173,7 +173,7 @@ async def _live(home: Path, world: CrashEnvironment) -> None:
             await world.meanwhile(life)
             model.gate = None
         await _until_quiet(life)
-        await app.runtime.stop(drain_seconds=0)
+        await app.stop(drain_seconds=0)
     finally:
         await app.models.aclose()
         app.close()

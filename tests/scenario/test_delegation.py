@@ -27,8 +27,8 @@ from assistant.runtime.delegation import (
     interrupted_tasks_note,
     tasks_of_interrupted_calls,
 )
-from assistant.runtime.turn import TurnControl, TurnRunner
-from assistant.runtime.turn_outcomes import TurnOutcome
+from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
+from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.settings import load_settings
 from assistant.store.script.turns import Delegations
 from assistant.wire.search import open_history
@@ -79,8 +79,9 @@ class DelegatingApp:
         toolbox.add(delegate_tool(helpers))
         models = CurrentModels(self.chat, OfflineModel())
         context = make_context_window(home, self.history, toolbox, values, models)
+        guard = TurnGuard(ZoneInfo("UTC"), lambda: 0, lambda name: False, lambda name, now: None)
         self.turns = TurnRunner(
-            home.conversation, models, toolbox, context, values.turn, lambda event: None, lambda: NOW
+            home.conversation, models, toolbox, context, guard, values.turn, lambda event: None, lambda: NOW
         )
 
     async def ask(self, text: str) -> TurnOutcome:

@@ -79,7 +79,7 @@ async def lived(disk: FullableDisk, *script: ScriptStep, **environ: str) -> Asyn
         assert app.stores.verifier.verify().ok
     finally:
         disk.free()
-        await app.runtime.stop(0)
+        await app.stop(0)
         await running
         app.close()
 

@@ -89,7 +89,7 @@ async def lived(home: Path, *script: ScriptStep) -> AsyncIterator[FaultyHomeApp]
         yield FaultyHomeApp(home, app, model, bridge, clock)
         assert app.stores.verifier.verify().ok
     finally:
-        await app.runtime.stop(0)
+        await app.stop(0)
         await passing
         app.close()
 

@@ -63,7 +63,7 @@ async def app(
         yield built, bridge
         assert built.stores.verifier.verify().ok
     finally:
-        await built.runtime.stop(5)
+        await built.stop(5)
         await built.models.aclose()
         built.close()
 

@@ -33,7 +33,7 @@ async def open_app(path: Path, **environ: str) -> AsyncIterator[App]:
         yield app
         assert app.stores.verifier.verify().ok
     finally:
-        await app.runtime.stop(0)
+        await app.stop(0)
         app.close()
 
 

@@ -112,7 +112,7 @@ async def open_app(home: Path, server: PromptDrivenServer, **environ: str) -> As
         yield SpendingSetup(built, bridge, clock, server, home)
         assert built.stores.verifier.verify().ok
     finally:
-        await built.runtime.stop(5)
+        await built.stop(5)
         await built.models.aclose()
         await built.stores.memories.aclose()
         built.close()

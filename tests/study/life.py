@@ -58,7 +58,7 @@ async def run_study(
             await life.live(conversation, sleeps=sleeps)
             return life.told()
         finally:
-            await app.runtime.stop(5)
+            await app.stop(5)
             await app.models.aclose()
             app.close()
 

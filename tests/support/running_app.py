@@ -109,7 +109,7 @@ async def run_app(
         yield LiveApp(app, model, bridge, clock, [])
         assert app.stores.verifier.verify().ok
     finally:
-        await app.runtime.stop(5)
+        await app.stop(5)
         app.close()
 
 

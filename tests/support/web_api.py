@@ -145,7 +145,7 @@ async def run_web_api(
                 async with asyncio.timeout(10):
                     await app.web.tcp.opened.wait()
             yield LiveApi(app, model, tcp, own, port)
-            await app.runtime.stop(5)
+            await app.stop(5)
         await worker
     finally:
         app.close()

@@ -10,7 +10,8 @@ from assistant.bridges.matrix.drafts import MatrixDrafts
 from assistant.bridges.telegram.live_text import TelegramLiveText
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.records import InboxItem, IncomingMessage
-from assistant.runtime.turn_outcomes import TurnOutcome, TurnOutcomes
+from assistant.runtime.runtime import TurnOutcomes
+from assistant.runtime.turn import TurnOutcome
 from assistant.web.guard import TokenAttempts
 
 _MANY = 3000
@@ -24,9 +25,7 @@ def test_f41_of_how_turns_ended_the_newest_are_known() -> None:
 
     def model_of(turn: str) -> Any:
         incoming = IncomingMessage("kept", turn, "main", "owner", "owner", "owner", "hi")
-        return outcomes.describe_result(InboxItem(1, 1, incoming, "answered", datetime.now(UTC), turn), ["yes"])[
-            "model"
-        ]
+        return outcomes.describe_result(InboxItem(1, 1, incoming, "answered", datetime.now(UTC), turn), "yes")["model"]
 
     assert (model_of("t0"), model_of(f"t{_MANY - 1}")) == (None, "m")
     assert sum(model_of(f"t{number}") is not None for number in range(_MANY)) < _MANY / 10

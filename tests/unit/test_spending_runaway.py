@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest, SystemBlock, request_fingerprint
-from assistant.spending.turn_guard import TurnGuard, find_repetition
+from assistant.runtime.turn_guard import TurnGuard, find_repetition
 
 ASKED = Message("user", "do it")
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -28,6 +29,10 @@ def rounds(*steps: tuple[str, dict[str, Any], str] | list[tuple[str, dict[str, A
             Message("tool", out, tool_call_id=one, name=name) for one, (name, _, out) in zip(ids, calls, strict=True)
         ]
     return said
+
+
+def turn_guard(limit: Callable[[], int]) -> TurnGuard:
+    return TurnGuard(UTC, limit, lambda name: False, lambda name, now: None)
 
 
 SAME = ("look", {"a": 1, "b": [2]}, "nothing")
@@ -89,7 +94,7 @@ def test_a_guest_reads_neither_tools_nor_settings() -> None:
     assert not {"look", "budget", "nothing"} & set(
         found.stop_message(owner=False).replace("`", " ").replace(".", " ").split()
     )
-    guard = TurnGuard(UTC, lambda: 3)
+    guard = turn_guard(lambda: 3)
     assert "look" not in guard.stop_reason("peer:a:ann", rounds(*[SAME] * 3))
     assert "look" in guard.stop_reason("main", rounds(*[SAME] * 3))
 
@@ -101,7 +106,7 @@ def test_long_arguments_are_told_by_their_beginning() -> None:
 
 def test_a_limit_that_is_changed_holds_at_once() -> None:
     most = [5]
-    guard = TurnGuard(UTC, lambda: most[0])
+    guard = turn_guard(lambda: most[0])
     said = rounds(*[SAME] * 3)
     assert guard.stop_reason("main", said) == ""
     most[0] = 3
@@ -150,6 +155,6 @@ def test_why_another_model_answers_is_said_once_a_day_and_whenever_it_ended_an_a
 
 
 def test_a_guest_is_told_in_words_without_sums() -> None:
-    guard = TurnGuard(UTC, lambda: 0)
+    guard = turn_guard(lambda: 0)
     note = guard.footnote_for("peer:a:ann", "The daily budget is used up.", [ASKED], "offline", NOW)
     assert note and not any(letter in note for letter in "0123456789$`/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from assistant.runtime.store_backoff import StoreBackoff
+from assistant.runtime.running_turns import StoreBackoff
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -12,10 +12,10 @@ NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 def test_why_a_session_waits_is_told_once_until_something_was_answered() -> None:
     waiting = StoreBackoff()
     assert waiting.start_waiting("main", "the disk is full", NOW)
-    waiting.end_waiting()
+    waiting.sessions.clear()
     assert not waiting.start_waiting("main", "the disk is full", NOW)
     assert waiting.start_waiting("main", "the disk is gone", NOW)
-    waiting.end_waiting()
+    waiting.sessions.clear()
     waiting.clear_notice("main")
     assert waiting.start_waiting("main", "the disk is gone", NOW)
 
@@ -30,7 +30,7 @@ def test_the_disk_is_looked_at_again_after_a_while() -> None:
     waiting.keep_waiting("the disk is full", NOW + timedelta(seconds=5))
     assert not waiting.should_retry(NOW + timedelta(seconds=9))
     assert waiting.sessions == {"main": "the disk is full", "thread:a": "the disk is full"}
-    waiting.end_waiting()
+    waiting.sessions.clear()
     assert not waiting.sessions and not waiting.should_retry(NOW + timedelta(days=1))
 
 

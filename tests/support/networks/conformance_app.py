@@ -62,7 +62,7 @@ class ConformanceApp:
             self._let_in(network)
         await self.app.start()
         self._running.push_async_callback(_ended, asyncio.create_task(self.app.runtime.run()))
-        self._running.push_async_callback(self.app.runtime.stop, 5)
+        self._running.push_async_callback(self.app.stop, 5)
         self._running.push_async_callback(self.app.inbound.stop)
         for network in [self.network, *self.others]:
             await self._open.enter_async_context(network.serve_app(self.app))

@@ -1,10 +1,9 @@
 """Turns that repeat themselves, and the footnote under an answer of another model, because of the budget.
 
 What a turn repeats is counted in what the log has of it, so that a turn that is taken up after a crash has no more
-tries than any other; whatever the person says within a turn begins anew. Two requests are the same where purpose,
-model and the whole prompt are. The footnote says why another model answers, once a day in each conversation and
-whenever the budget ended in the middle of an answer; it is noted as shown only after the answer was stored, so that
-a crash shows it twice rather than never.
+tries than any other; whatever the person says within a turn begins anew. The footnote says why another model answers,
+once a day in each conversation and whenever the budget ended in the middle of an answer; it is noted as shown only
+after the answer was stored, so that a crash shows it twice rather than never.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 
 from assistant.core.errors import StoreError
-from assistant.core.messages import Message, ToolCall
+from assistant.core.messages import Message
 from assistant.core.sessions import session_role
 from assistant.core.text import shorten
-from assistant.spending.notices import budget_footnote
 
 _LONGEST = 200
 
@@ -52,34 +50,28 @@ class Repetition:
 def find_repetition(messages: Sequence[Message], limit: int) -> Repetition | None:
     """What a turn with these messages has repeated `limit` times since the person last said something; None where it
     makes progress."""
-    outcomes = {m.tool_call_id: m for m in messages if m.role == "tool"}
-    seen: Counter[tuple[str, str, str]] = Counter()
-    idle = 0
-    for message in _since_person(messages):
-        calls = [call for call in (_with_outcome(call, outcomes) for call in message.tool_calls) if call is not None]
+    outcomes = {message.tool_call_id: message.content for message in messages if message.role == "tool"}
+    newest_request = max((place for place, message in enumerate(messages) if message.role == "user"), default=-1)
+    times: Counter[tuple[str, str, str]] = Counter()
+    idle_rounds = 0
+    for message in messages[newest_request + 1 :]:
+        # (tool, arguments, outcome); calls without an outcome yet do not count.
+        calls = [
+            (call.name, json.dumps(dict(call.arguments), sort_keys=True, default=str), outcomes[call.id])
+            for call in message.tool_calls
+            if call.id in outcomes
+        ]
         if not calls:
             continue
-        idle = 0 if any(call not in seen for call in calls) else idle + 1
-        seen.update(calls)
-        most_frequent = max(calls, key=lambda call: seen[call])
-        if seen[most_frequent] >= limit:
-            return Repetition(most_frequent[0], shorten(most_frequent[1], _LONGEST), seen[most_frequent])
-        if idle >= limit:
-            return Repetition(most_frequent[0], shorten(most_frequent[1], _LONGEST), idle, is_idle_rounds=True)
+        idle_rounds = 0 if any(call not in times for call in calls) else idle_rounds + 1
+        times.update(calls)
+        most_frequent = max(calls, key=lambda call: times[call])
+        name, arguments = most_frequent[0], shorten(most_frequent[1], _LONGEST)
+        if times[most_frequent] >= limit:
+            return Repetition(name, arguments, times[most_frequent])
+        if idle_rounds >= limit:
+            return Repetition(name, arguments, idle_rounds, is_idle_rounds=True)
     return None
-
-
-def _since_person(said: Sequence[Message]) -> list[Message]:
-    last = max((place for place, m in enumerate(said) if m.role == "user"), default=-1)
-    return [m for m in said[last + 1 :] if m.role == "assistant"]
-
-
-def _with_outcome(call: ToolCall, outcomes: dict[str | None, Message]) -> tuple[str, str, str] | None:
-    """(tool, arguments, outcome) of a call that has one."""
-    outcome = outcomes.get(call.id)
-    if outcome is None:
-        return None
-    return call.name, json.dumps(dict(call.arguments), sort_keys=True, default=str), outcome.content
 
 
 class TurnGuard:
@@ -89,11 +81,11 @@ class TurnGuard:
         self,
         zone: tzinfo,
         limit: Callable[[], int],
-        was_shown: Callable[[str], bool] = lambda _name: False,
-        mark_shown: Callable[[str, datetime], None] = lambda _name, _now: None,
+        was_shown: Callable[[str], bool],
+        mark_shown: Callable[[str, datetime], None],
     ) -> None:
         """`limit` is `budget.runaway_calls`, asked for anew at each use; with 0 nothing is stopped. `was_shown` and
-        `mark_shown` remember footnotes by name; without them each is shown every time."""
+        `mark_shown` remember footnotes by name."""
         self._zone = zone
         self._limit = limit
         self._was_shown = was_shown
@@ -108,11 +100,22 @@ class TurnGuard:
     def footnote_for(
         self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime
     ) -> str:
-        """What is added to the answer that `model` gave after these messages of the turn, because of the budget."""
-        changed_midway = any(m.role == "assistant" and m.model != model for m in messages)
+        """What is added to the answer that `model` gave after these messages of the turn, because of the budget; `why`
+        is what happened, as the person who asked may read it."""
+        changed_midway = any(message.role == "assistant" and message.model != model for message in messages)
         if not changed_midway and self._was_shown(self._footnote_name(session, now)):
             return ""
-        return budget_footnote(why, owner=session_role(session) == "owner", model_changed_midway=changed_midway)
+        if session_role(session) != "owner":
+            more = " What was found before is above." if changed_midway else ""
+            return f"\n\n*({why} A simpler model answered.{more} Ask again later.)*"
+        ran_out = (
+            " That was in the middle of this answer: what was found before is in the conversation, and the "
+            "answer was finished in offline mode. Say `go on` once there is budget again."
+            if changed_midway
+            else " So this is an answer of offline mode (no language model). `/retry` asks again once there is budget."
+        )
+        more = "A raised `[budget]` applies at once, and `/usage` shows what was spent; this is said once a day."
+        return f"\n\n*({why}{ran_out} {more})*"
 
     def mark_footnote_shown(self, session: str, now: datetime) -> None:
         """The answer is stored. Where this cannot be noted, the footnote is shown again."""
@@ -121,7 +124,3 @@ class TurnGuard:
 
     def _footnote_name(self, session: str, now: datetime) -> str:
         return f"footnote:{session}:{now.astimezone(self._zone).date().isoformat()}"
-
-
-NO_TURN_GUARD = TurnGuard(UTC, lambda: 0)
-"""Counts nothing."""
