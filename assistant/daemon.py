@@ -26,7 +26,7 @@ from assistant.core.shutdown import (
     service_manager_timeout,
     shutdown_seconds,
 )
-from assistant.runtime.model_choice import model_label
+from assistant.runtime.current_models import model_label
 from assistant.service.heartbeat import READY, Heartbeat, SystemdNotifier, beat_interval, stopping_message
 from assistant.service.home_lock import home_lock
 from assistant.service.stop_signals import listen_for_stop

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.memory.service import MemoryService
     from assistant.people.pairing import PairingService
     from assistant.runtime.compaction_service import CompactionService
-    from assistant.runtime.model_choice import ModelChoice
+    from assistant.runtime.current_models import ModelChoice
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
     from assistant.store.archive.archive import StoredArchive

@@ -18,11 +18,10 @@ from assistant.core.memories import SleepReport
 from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import Metrics
 from assistant.health.problems import StatusSources, find_problems, free_bytes
+from assistant.runtime.context_meter import TokenEstimates
 from assistant.runtime.context_window import ContextWindow
-from assistant.runtime.current_models import CurrentModels
-from assistant.runtime.model_choice import model_label
+from assistant.runtime.current_models import CurrentModels, model_label
 from assistant.runtime.runtime import Runtime
-from assistant.runtime.token_estimates import TokenEstimates
 from assistant.service.heartbeat import StallDetector
 from assistant.settings.settings import Settings
 from assistant.settings.watch import SettingsWatch

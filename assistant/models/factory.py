@@ -16,7 +16,7 @@ from typing import Any
 
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
-from assistant.core.ports import LedgerPort, Model, ModelFactsPort
+from assistant.core.ports import LedgerPort, Model, ModelFactsPort, ModelPair
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import EstimateTokens, MeteredModel
@@ -51,6 +51,11 @@ class ModelDeps:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     prices_file: Path = field(default_factory=lambda: shipped_config_dir() / PRICES_FILE)
     tracer: Tracer = NULL_TRACER
+
+
+def build_models(settings: Settings, deps: ModelDeps) -> ModelPair:
+    """Raises `SettingsError` for an unusable table of prices."""
+    return ModelPair(build_model_chain(settings, deps), build_summary_model(settings, deps))
 
 
 def build_model_chain(settings: Settings, deps: ModelDeps) -> Model:

@@ -1,5 +1,5 @@
-"""How full a session's context is, and what that is measured by: the model that answers, how it counts, what is sent
-around the history.
+"""How full a session's context is, and what that is measured by: the model that answers, how it counts tokens
+(`TokenEstimates`), what is sent around the history (`ContextMeter`).
 
 What always holds: the same terms are used for planning, for sending and for what a person is shown, so that nothing is
 compacted by one measure and refused by another. A turn is measured by the model that answers it; a session at rest by
@@ -8,9 +8,10 @@ the model that is chosen now.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from assistant.context.build import PromptFrame
 from assistant.context.pressure import (
@@ -22,21 +23,75 @@ from assistant.context.pressure import (
     measure_pressure,
     utf8_length,
 )
-from assistant.core.model_api import ModelLimits
+from assistant.context.tokens import TokenCounter, update_calibration
+from assistant.core.model_api import ModelLimits, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.records import ContextView
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.recall import recall_budget
-from assistant.runtime.token_estimates import TokenEstimates
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import CompactionSettings, ContextSettings
 from assistant.store.script.requests import Pins
+from assistant.store.script.state import ModelFacts
 from sleep.compaction.draft_view import is_compaction_prefix
 from sleep.compaction.values import CompactionLimits
 
 _FRAMES_KEPT = 32
+_SIZES_KEPT = 64
+# A factor that moved less than this since the last call is not worth a write.
+_MIN_FACTOR_CHANGE = 0.01
+
+
+class TokenEstimates:
+    """How many tokens a request will have, as each model counts: by the best counter that there is for it, corrected by
+    what the provider reported earlier."""
+
+    def __init__(self, facts: ModelFacts, counter_for: Callable[[str], TokenCounter]) -> None:
+        self._facts = facts
+        self._counter_for = counter_for
+        self._counters: dict[str, TokenCounter] = {}
+        self._measured: OrderedDict[str, tuple[ModelRequest, str, int]] = OrderedDict()
+
+    def counter(self, model: str) -> TokenCounter:
+        if model not in self._counters:
+            counter = self._counter_for(model)
+            calibration = self._facts.calibration(model)
+            self._counters[model] = counter.with_calibration(calibration) if calibration else counter
+        return self._counters[model]
+
+    def calibrate(self, model: str, estimated: int, reported: int, now: datetime) -> None:
+        """Learn from what a provider reported for a prompt of this estimate."""
+        counter = self.counter(model)
+        calibration = update_calibration(counter.calibration, model, estimated, reported)
+        self._counters[model] = counter.with_calibration(calibration)
+        if counter.calibration is None or abs(calibration.factor - counter.factor) > _MIN_FACTOR_CHANGE:
+            self._facts.set_calibration(calibration, now)
+
+    def remember_size(self, turn: str, request: ModelRequest, model: str, prompt_tokens: int) -> None:
+        """The newest request of a turn was measured when it was made: it need not be counted again."""
+        self._measured[turn] = request, model, prompt_tokens
+        while len(self._measured) > _SIZES_KEPT:
+            self._measured.popitem(last=False)
+
+    def discard_turn(self, turn: str) -> None:
+        self._measured.pop(turn, None)
+
+    def request_tokens(self, request: ModelRequest, model: str) -> int:
+        """The whole prompt of a request, as this model is expected to bill it."""
+        for measured, its_model, prompt_tokens in self._measured.values():
+            if measured is request and its_model == model:
+                return prompt_tokens
+        counter = self.counter(model)
+        system = sum(counter.count_text(block.text) for block in request.system)
+        messages = sum(counter.count_message(message) + counter.count_thinking(message) for message in request.messages)
+        volatile = sum(counter.count_text(str(message.metadata.get("volatile", ""))) for message in request.messages)
+        return counter.corrected(system + messages + volatile + counter.count_tools(request.tools))
+
+    def describe(self, model: str) -> str:
+        """One line for `status`: how tokens are counted for a model, and why so."""
+        return self.counter(model).describe()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from assistant.core.ports import Model
 from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_meter import ContextMeter
-from assistant.runtime.token_estimates import TokenEstimates
+from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from sleep.compaction.values import CachedPrompt, CompactionLimits
 
 Notify = Callable[[str], None]

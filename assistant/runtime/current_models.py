@@ -1,4 +1,4 @@
-"""The models that a home uses now, and how one is exchanged for another while work is under way.
+"""The models that a home uses now, and how one is exchanged for another while work is under way (`/model`).
 
 What always holds: work that began with a model ends with it. Budgets, counted tokens, signed thinking and the
 provider's cache belong to one model, so a choice made meanwhile counts for the next piece of work. A model that was
@@ -17,8 +17,8 @@ from assistant.core.ports import Model, ModelPair
 class CurrentModels:
     """The models of a home."""
 
-    def __init__(self, answering: Model, writing: Model) -> None:
-        self._current = ModelPair(answering, writing)
+    def __init__(self, models: ModelPair) -> None:
+        self._current = models
         self._users = 0
         self._replaced: list[Model] = []
         self._closing: set[asyncio.Task[None]] = set()
@@ -33,30 +33,21 @@ class CurrentModels:
         """The economical model that the next summary or journal entry is written by."""
         return self._current.writing
 
-    def pin(self) -> PinnedModels:
-        """The models of now, for work that has no block of its own; `release` it at the end."""
-        self._users += 1
-        return PinnedModels(self._current, self._release)
-
     @contextmanager
     def use(self) -> Iterator[ModelPair]:
         """The models of now; what replaces them meanwhile closes none of them."""
-        pin = self.pin()
+        self._users += 1
         try:
-            yield pin.models
+            yield self._current
         finally:
-            pin.release()
+            self._users -= 1
+            self._close_replaced()
 
-    def replace(self, answering: Model, writing: Model) -> None:
+    def replace(self, models: ModelPair) -> None:
         """What begins from now on uses these."""
-        previous, self._current = self._current, ModelPair(answering, writing)
-        self._replaced += [
-            model for model in (previous.answering, previous.writing) if model is not answering and model is not writing
-        ]
-        self._close_replaced()
-
-    def _release(self) -> None:
-        self._users -= 1
+        previous, self._current = self._current, models
+        current = (models.answering, models.writing)
+        self._replaced += [model for model in (previous.answering, previous.writing) if model not in current]
         self._close_replaced()
 
     def _close_replaced(self) -> None:
@@ -74,19 +65,42 @@ class CurrentModels:
         await _close([*replaced, self._current.answering, self._current.writing])
 
 
-class PinnedModels:
-    """Models in use until `release`, which may be called again."""
-
-    def __init__(self, models: ModelPair, release: Callable[[], None]) -> None:
-        self.models = models
-        self._release: Callable[[], None] | None = release
-
-    def release(self) -> None:
-        release, self._release = self._release, None
-        if release is not None:
-            release()
-
-
 async def _close(models: list[Model]) -> None:
     for model in {id(model): model for model in models}.values():
         await model.aclose()
+
+
+class ModelChoice:
+    """The choice of a model for as long as the daemon runs."""
+
+    def __init__(
+        self,
+        models: CurrentModels,
+        build: Callable[[str], ModelPair],
+        describe_counting: Callable[[str], str],
+        is_answering: Callable[[], bool],
+    ) -> None:
+        """- `build`: makes the models of a choice, and raises `UsageError` for one that there is not.
+        - `describe_counting`: how the tokens of a model are counted.
+        - `is_answering`: whether a turn runs, which ends with the model that it began with.
+        """
+        self._models = models
+        self._build = build
+        self._describe_counting = describe_counting
+        self._is_answering = is_answering
+
+    def describe(self) -> str:
+        """The model that answers, and how its tokens are counted."""
+        model = self._models.answering
+        return f"{model_label(model)}; tokens: {self._describe_counting(model.name)}"
+
+    def choose(self, choice: str) -> str:
+        """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
+        self._models.replace(self._build(choice))
+        since = "From the next message on" if self._is_answering() else "From now on"
+        return f"{since}: {self.describe()}"
+
+
+def model_label(model: Model) -> str:
+    """The model that answers, for a person."""
+    return f"{model.provider} {model.name}" if model.provider != model.name else model.name

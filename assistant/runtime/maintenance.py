@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from assistant.core.errors import StoreError
 from assistant.runtime.running_turns import RunningTurns
-from assistant.search.finder import SourceFinder
 from assistant.service.malloc import trim_heap
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.home.guard import HomeGuard
@@ -24,13 +23,14 @@ class Maintenance:
         self,
         conversation: StoredConversation,
         files: StoredMemoryFiles,
-        indexes: Sequence[SourceFinder],
+        index_next_batch: Sequence[Callable[[], int]],
         home_guard: HomeGuard,
         running: RunningTurns,
     ) -> None:
+        """`index_next_batch`: indexes a little more of a search index; how much, 0 at the end."""
         self._conversation = conversation
         self._files = files
-        self._indexes = indexes
+        self._index_next_batch = index_next_batch
         self._home_guard = home_guard
         self._running = running
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left half written, a line each
@@ -53,8 +53,8 @@ class Maintenance:
         """Index what is new, a little at a time, in a worker thread."""
         try:
             self._home_guard.require_present()
-            for index in self._indexes:
-                while await asyncio.to_thread(index.index_next_batch):
+            for index_next_batch in self._index_next_batch:
+                while await asyncio.to_thread(index_next_batch):
                     pass
             await asyncio.to_thread(trim_heap)
         except StoreError as error:

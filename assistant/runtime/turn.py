@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -23,14 +23,14 @@ from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import CallPurpose, ModelNotice, ModelReply, ModelRequest, TextDelta
-from assistant.core.ports import Model, ToolContext
+from assistant.core.ports import Model, ModelPair, ToolContext
 from assistant.core.records import OutgoingMessage, Turn, TurnState, is_timed_schedule_prompt
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
 from assistant.runtime.context_window import ContextWindow
-from assistant.runtime.current_models import CurrentModels, PinnedModels
+from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.sections import TurnSettings
@@ -49,8 +49,8 @@ class TurnControl:
     - `abort_reason`: set from the moment the turn is to stop.
     - `unsaved_reply`: the newest reply and the number of replies that the log had before it, so that no reply is paid
       for twice.
-    - `pinned_models`: from the first model call on, the models that the turn is budgeted for and answered by, to its
-      end. A turn taken up after a restart pins those of then.
+    - `models`: from the first model call on, the models that the turn is budgeted for and answered by, to its
+      end; `exit_stack` releases them. A turn taken up after a restart uses those of then.
     - `partial`: what the model has said of the answer that it is giving.
     - `over_budget`: why the budget kept a model from giving the newest reply.
     """
@@ -58,7 +58,8 @@ class TurnControl:
     turn: Turn
     abort_reason: str | None = None
     unsaved_reply: tuple[int, ModelReply] | None = None
-    pinned_models: PinnedModels | None = None
+    models: ModelPair | None = None
+    exit_stack: ExitStack = field(default_factory=ExitStack)
     usage: Usage = field(default_factory=Usage)
     model: str | None = None
     partial: str = ""
@@ -172,8 +173,9 @@ class TurnRunner:
     async def _call_model(self, control: TurnControl) -> ModelReply:
         """One answer of the model, the view shortened and tried again while the provider calls it too long."""
         turn = control.turn
-        control.pinned_models = control.pinned_models or self._models.pin()
-        model = control.pinned_models.models.answering
+        if control.models is None:
+            control.models = control.exit_stack.enter_context(self._models.use())
+        model = control.models.answering
         notify = partial(self._notify, control)
         overflow: ModelError | None = None
         for attempt in range(self._settings.overflow_retries + 1):
@@ -288,8 +290,7 @@ class TurnRunner:
         error = "" if answered else body
         self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
         self._context.discard_turn(turn.id)
-        if control.pinned_models is not None:
-            control.pinned_models.release()
+        control.exit_stack.close()
         self._emit(turn, "turn", state=state, message_ids=[item.message_id for item in turn.items])
         pressure = self._context.pressure(turn.session) or 0.0
         return TurnOutcome(turn.id, turn.session, state, body, exit_code, control.model, control.usage, pressure)

@@ -15,21 +15,20 @@ from functools import partial
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.bridge_api import Bridge
-from assistant.core.ports import Model
+from assistant.core.ports import Model, ModelPair
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
-from assistant.models.factory import ModelDeps, build_model_chain, build_summary_model
+from assistant.models.factory import ModelDeps, build_models
 from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import DeniedMessages
-from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.context_meter import TokenEstimates
+from assistant.runtime.current_models import CurrentModels, ModelChoice
 from assistant.runtime.maintenance import Maintenance
-from assistant.runtime.model_choice import ModelChoice
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
-from assistant.runtime.token_estimates import TokenEstimates
 from assistant.service.heartbeat import StallDetector
 from assistant.settings.sections import check_grants
 from assistant.settings.settings import Settings, load_settings
@@ -70,7 +69,7 @@ class App:
         stores: Stores,
         clock: Clock,
         bridges: Mapping[str, Bridge],
-        models: tuple[Model, Model] | None,
+        models: ModelPair | None,
         read_settings: Callable[[], Settings],
     ) -> None:
         """Each part is built from parts that are there already; `models` answer and write instead of the configured
@@ -88,7 +87,7 @@ class App:
         self._build_sleep(settings)
         self._build_access(settings)
 
-    def _build_models(self, settings: Settings, models: tuple[Model, Model] | None) -> None:
+    def _build_models(self, settings: Settings, models: ModelPair | None) -> None:
         stores = self.stores
         self.estimates = TokenEstimates(stores.model_facts, partial(token_counter_for, settings))
         deps = ModelDeps(
@@ -99,11 +98,15 @@ class App:
             OfflineModel,
             tracer=self.telemetry.tracer,
         )
-        models = models or (build_model_chain(settings, deps), build_summary_model(settings, deps))
-        self.models = CurrentModels(*models)
+        self.models = CurrentModels(models or build_models(settings, deps))
         self.sleep_lock = SleepLock(self.models.use)
         self.running_turns = RunningTurns(stores.conversation)
-        self.model_choice = ModelChoice(settings, deps, self.models, self.estimates, self.running_turns)
+        self.model_choice = ModelChoice(
+            self.models,
+            lambda choice: build_models(settings.with_model(choice), deps),
+            self.estimates.describe,
+            lambda: self.running_turns.any_running,
+        )
 
     def _build_bridges(self, settings: Settings, bridges: Mapping[str, Bridge]) -> None:
         stores = self.stores
@@ -139,7 +142,7 @@ class App:
             settings, stores, models, self.toolbox, window, self.dispatcher, clock, tracer
         )
         self.runtime = build_runtime(settings, stores, self.turn_runner, self.dispatcher, self.contexts, running, clock)
-        indexes = (stores.message_index, stores.journal_index)
+        indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
         self.maintenance = Maintenance(stores.conversation, stores.files, indexes, stores.home_guard, running)
 
     def _build_sleep(self, settings: Settings) -> None:
@@ -283,7 +286,7 @@ def build_app(
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = Stores(settings, clock())
-    models = None if model is None else (model, writer or OfflineModel())
+    models = None if model is None else ModelPair(model, writer or OfflineModel())
     read_settings = reread or partial(load_settings, settings.home, ring=None)
     try:
         return App(ensure_web_token(settings), stores, clock, bridges or {}, models, read_settings)

@@ -14,10 +14,10 @@ from assistant.core.telemetry import Tracer
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call, worst_case_usd
 from assistant.models.prices import load_prices
 from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_meter import TokenEstimates
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepLock, SleepScheduler, run_cycle
-from assistant.runtime.token_estimates import TokenEstimates
 from assistant.settings.prompts import load_prompt_asking_for
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.stores import Stores

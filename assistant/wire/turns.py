@@ -17,14 +17,13 @@ from assistant.memory.service import MemoryService
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import load_prices
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_meter import ContextMeter, SystemPrompts
+from assistant.runtime.context_meter import ContextMeter, SystemPrompts, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.runtime import Runtime
-from assistant.runtime.token_estimates import TokenEstimates
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn import TurnRunner
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder

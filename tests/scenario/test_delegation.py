@@ -16,6 +16,7 @@ import pytest
 from assistant.core.checkpoints import Delegation
 from assistant.core.messages import ToolCall, Usage
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest
+from assistant.core.ports import ModelPair
 from assistant.core.quoting import NOTE_TAG
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.offline.model import OfflineModel
@@ -77,7 +78,7 @@ class DelegatingApp:
             max_seconds=30,
         )
         toolbox.add(delegate_tool(helpers))
-        models = CurrentModels(self.chat, OfflineModel())
+        models = CurrentModels(ModelPair(self.chat, OfflineModel()))
         context = make_context_window(home, self.history, toolbox, values, models)
         guard = TurnGuard(ZoneInfo("UTC"), lambda: 0, lambda name: False, lambda name, now: None)
         self.turns = TurnRunner(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelLimits, ModelRequest
-from assistant.core.ports import Model
+from assistant.core.ports import Model, ModelPair
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.current_models import CurrentModels
 from tests.support.compaction_app import (
@@ -214,18 +214,16 @@ async def test_two_sessions_at_once_are_each_measured_by_their_own_model(tmp_pat
 
 async def test_models_are_closed_when_nothing_uses_them_any_more() -> None:
     first, second, third, writer = (ClosableModel(name=name) for name in ("a", "b", "c", "w"))
-    models = CurrentModels(first, writer)
+    models = CurrentModels(ModelPair(first, writer))
     with models.use() as pair:
-        models.replace(second, writer)
-        models.replace(third, writer)
+        models.replace(ModelPair(second, writer))
+        models.replace(ModelPair(third, writer))
         await asyncio.sleep(0)
         assert (pair.answering, models.answering) == (first, third)
         assert (first.closed, second.closed) == (0, 0)
     await asyncio.sleep(0)
     assert (first.closed, second.closed, third.closed, writer.closed) == (1, 1, 0, 0)
-    pin = models.pin()
-    models.replace(OfflineModel(), OfflineModel())
-    pin.release()
-    pin.release()
+    with models.use():
+        models.replace(ModelPair(OfflineModel(), OfflineModel()))
     await models.aclose()
     assert (first.closed, second.closed, third.closed, writer.closed) == (1, 1, 1, 1)

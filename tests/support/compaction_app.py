@@ -13,10 +13,9 @@ from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.records import CountingTier
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_meter import ContextMeter, SystemPrompts
+from assistant.runtime.context_meter import ContextMeter, SystemPrompts, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
-from assistant.runtime.token_estimates import TokenEstimates
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import SettingsValues
 from assistant.store.character.journal import StoredJournal
