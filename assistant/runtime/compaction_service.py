@@ -1,9 +1,8 @@
 """When conversations are compacted, and what people are told of it.
 
 What always holds: one way leads to every compaction (`sleep/compaction/compactor.py`); each trigger only says when,
-under which
-terms, and whether a person is waiting. What happened while nobody was there is told with the next turn, once. That a
-context is at its floor is told once, until it no longer is (F02).
+under which terms, and whether a person is waiting. What happened while nobody was there is told with the next turn,
+once. That a context is at its floor is told once, until it no longer is (F02).
 """
 
 from __future__ import annotations
@@ -59,23 +58,16 @@ class CompactionService:
             notify(line)
 
     async def compact_in_sleep(
-        self,
-        session: str,
-        trigger: str,
-        cached_request: CachedPrompt | None = None,
-        *,
-        budget: SleepBudget | None = None,
+        self, session: str, trigger: str, budget: SleepBudget | None = None
     ) -> CompactionResult | None:
         """At night or in a nap: compact where the context is above the sleep threshold; None where it is not, or where
         nobody knows yet whom the session talks to. `budget` is what the sleep may still spend. Raises `StoreError`."""
         terms = self._meter.terms(session)
-        if not self._meter.compaction_settings.auto or terms is None or not self.needs_sleep_compaction(session):
+        if terms is None or not self.needs_sleep_compaction(session):
             return None
         if self._meter.pressure_ratio(session) < self._meter.compaction_settings.sleep_threshold:
             trigger = "messages"
-        outcome = await self._compactor.compact(
-            CompactionRequest(session, trigger, terms, cached_prompt=cached_request, sleep_budget=budget)
-        )
+        outcome = await self._compactor.compact(CompactionRequest(session, trigger, terms, sleep_budget=budget))
         self._pending_notices[session] += self._notices(session, outcome)
         return outcome
 
@@ -85,11 +77,12 @@ class CompactionService:
         """As `compact_in_sleep`, for the report of a sleep; None where nothing was compacted."""
         await self._meter.load_model_limits()
         earlier = {checkpoint.id for checkpoint in self._conversation.checkpoints(session)}
-        outcome = await self.compact_in_sleep(session, trigger, budget=budget)
+        outcome = await self.compact_in_sleep(session, trigger, budget)
         if outcome is None or not outcome.checkpoints:
             return None
         # Those that joined records into one too, which are in no outcome.
-        made = tuple(one.id for one in self._conversation.checkpoints(session) if one.id not in earlier)
+        checkpoints = self._conversation.checkpoints(session)
+        made = tuple(checkpoint.id for checkpoint in checkpoints if checkpoint.id not in earlier)
         before, after = outcome.before.prompt_tokens, outcome.after.prompt_tokens
         return CompactedSession(
             outcome.message_count, before, after, _known_cost(outcome), outcome.checkpoints[-1].tier, made
@@ -128,7 +121,7 @@ class CompactionService:
 
     # ----------------------------------------------------------------------------------------------------------- people
 
-    async def compact_now(self, session: str, focus: str, cached_request: CachedPrompt | None = None) -> str:
+    async def compact_now(self, session: str, focus: str, cached_request: CachedPrompt | None) -> str:
         """`/compact`, with what the summary should keep in mind."""
         terms = await self._meter.load_terms(session)
         outcome = await self._compactor.compact(
@@ -140,17 +133,16 @@ class CompactionService:
             return f"There is nothing to gain by compacting: {outcome.before.describe()}."
         kinds = ", ".join(dict.fromkeys(checkpoint.tier for checkpoint in outcome.checkpoints))
         undo = "--undo" if len(outcome.checkpoints) == 1 else f"--undo {outcome.checkpoints[0].id}"
-        paragraphs = [
-            f"Compacted {pluralize(outcome.message_count, 'message')} ({kinds}): {outcome.before.prompt_tokens:,} "
-            f"tokens "
-            f"became {outcome.after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({outcome.before.ratio:.0%} to "
-            f"{outcome.after.ratio:.0%} of the context).{_cost_text(outcome)} The messages stay in the message log: "
-            f"`aihistory show {outcome.checkpoints[-1].id}` shows what was kept, `/compact {undo}` undoes it.",
-            *self._notices(session, outcome),
-        ]
-        return "\n\n".join(paragraphs)
+        before, after = outcome.before, outcome.after
+        summary = (
+            f"Compacted {pluralize(outcome.message_count, 'message')} ({kinds}): {before.prompt_tokens:,} tokens "
+            f"became {after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({before.ratio:.0%} to {after.ratio:.0%} "
+            f"of the context).{_cost_text(outcome)} The messages stay in the message log: `aihistory show "
+            f"{outcome.checkpoints[-1].id}` shows what was kept, `/compact {undo}` undoes it."
+        )
+        return "\n\n".join([summary, *self._notices(session, outcome)])
 
-    async def preview(self, session: str, focus: str = "", cached_request: CachedPrompt | None = None) -> str:
+    async def preview(self, session: str, focus: str, cached_request: CachedPrompt | None) -> str:
         """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
         request = CompactionRequest(
             session, "manual", await self._meter.load_terms(session), focus=focus, cached_prompt=cached_request
@@ -184,9 +176,12 @@ class CompactionService:
 
     def _notices(self, session: str, outcome: CompactionResult) -> list[str]:
         """What to tell the person: that a context is at its floor once, until it is no longer."""
-        already_told = session in self._at_floor
-        (self._at_floor.add if outcome.stuck_reason else self._at_floor.discard)(session)
-        return [*outcome.notices, *([outcome.stuck_reason] if outcome.stuck_reason and not already_told else [])]
+        stuck, was_told = outcome.stuck_reason, session in self._at_floor
+        if not stuck:
+            self._at_floor.discard(session)
+            return list(outcome.notices)
+        self._at_floor.add(session)
+        return [*outcome.notices] if was_told else [*outcome.notices, stuck]
 
 
 def _preview_text(plan: CompactionPlan, estimate: SummaryEstimate | None) -> str:
@@ -201,18 +196,12 @@ def _preview_text(plan: CompactionPlan, estimate: SummaryEstimate | None) -> str
         price = "no known price" if estimate.usd is None else f"about ${estimate.usd:.4f}"
         calls = pluralize(estimate.calls, "call")
         cost = f"{calls} of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
-    return "\n".join(
-        [
-            f"Nothing was changed. This would be done ({plan.tier}):",
-            "",
-            *rows,
-            "",
-            f"Tokens: {before.prompt_tokens:,} now ({before.ratio:.0%}), about {after.prompt_tokens:,} after "
-            f"({after.ratio:.0%}). {plan.minimum.describe()}",
-            "",
-            cost,
-        ]
+    sizes = (
+        f"Tokens: {before.prompt_tokens:,} now ({before.ratio:.0%}), about {after.prompt_tokens:,} after "
+        f"({after.ratio:.0%}). {plan.minimum.describe()}"
     )
+    head = f"Nothing was changed. This would be done ({plan.tier}):"
+    return "\n".join([head, "", *rows, "", sizes, "", cost])
 
 
 def _cost_text(outcome: CompactionResult) -> str:

@@ -57,7 +57,7 @@ class _Work:
     """One helper: its task as it is kept, what it said and was told so far, what that cost."""
 
     delegation: Delegation
-    said: list[Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     calls: int = 0
     answer: str | None = None
@@ -81,13 +81,10 @@ class DelegationRunner:
         *,
         prompt: str,
         count_request_tokens: Callable[[ModelRequest, str], int],
-        max_seconds: float,
     ) -> None:
         """- `last_call`: the model and the request of a turn's last model call; None where this process made none.
         - `prompt`: tells a helper what it is.
         - `count_request_tokens`: the whole prompt of a request as the model of that name is expected to bill it.
-        - `max_seconds`: for all helpers of a call. Keep it below what the toolbox gives the tool, or all answers are
-          lost where one helper takes too long.
         """
         self._toolbox, self._last_call = toolbox, last_call
         self._delegations = delegations
@@ -95,7 +92,6 @@ class DelegationRunner:
         self._clock = clock
         self._prompt = prompt.strip()
         self._count_request_tokens = count_request_tokens
-        self._max_seconds = max_seconds
 
     @property
     def max_tasks(self) -> int:
@@ -126,10 +122,11 @@ class DelegationRunner:
 
     async def _carry_out(self, work: _Work, call: tuple[Model, ModelRequest], context: ToolContext) -> None:
         try:
-            async with asyncio.timeout(self._max_seconds):
+            # Below what the toolbox gives the tool, or all answers would be lost where one helper takes too long.
+            async with asyncio.timeout(self._settings.max_seconds):
                 answer = await self._until_answered(work, *call, context)
         except TimeoutError:
-            self._end(work, "failed", f"The helper had no answer after {self._max_seconds:g} seconds.")
+            self._end(work, "failed", f"The helper had no answer after {self._settings.max_seconds:g} seconds.")
         except (ModelError, ToolError) as error:
             self._end(work, "failed", str(error))
         else:
@@ -137,7 +134,7 @@ class DelegationRunner:
 
     def _end(self, work: _Work, state: DelegationState, text: str) -> None:
         """The answer stands, whether or not the disk takes the note that it is there."""
-        last = next((m.content for m in reversed(work.said) if m.role == "assistant" and m.content.strip()), "")
+        last = next((m.content for m in reversed(work.messages) if m.role == "assistant" and m.content.strip()), "")
         if state == "failed":
             text = f"{FAILED_PREFIX}{text}" + (f" It last said:\n{last}" if last else "")
         work.answer = text
@@ -151,25 +148,26 @@ class DelegationRunner:
 
     async def _until_answered(self, work: _Work, model: Model, request: ModelRequest, context: ToolContext) -> str:
         """Model calls and tools, until words without a call. Raises `ModelError`, and `ToolError` at a limit."""
-        work.said.append(Message("user", self._task(work.delegation.task, context)))
+        work.messages.append(Message("user", self._task(work.delegation.task, context)))
         for step in range(1, self._settings.max_steps + 1):
             if step == self._settings.max_steps > 1:
-                work.said.append(Message("user", quote_in_tag(NOTE_TAG, LAST_STEP_NOTE), metadata={"note": True}))
+                work.messages.append(Message("user", quote_in_tag(NOTE_TAG, LAST_STEP_NOTE), metadata={"note": True}))
             reply = await self._ask(model, await self._next_request(work, request, model), context, work)
             if not reply.message.tool_calls:
                 return _answer_text(reply, model.name)
-            message = reply.message.with_unique_call_ids((*request.messages, *work.said), f"helper{work.delegation.id}")
-            work.said.append(message)
+            message = reply.message.with_unique_call_ids(
+                (*request.messages, *work.messages), f"helper{work.delegation.id}"
+            )
+            work.messages.append(message)
             for call in message.tool_calls:
-                work.said.append(await self._result(call, work, context))
+                work.messages.append(await self._result(call, work, context))
         limit = pluralize(self._settings.max_steps, "model call")
         raise ToolError(f"The helper stopped after {limit} (delegation.max_steps).")
 
     def _task(self, task: str, context: ToolContext) -> str:
         tools = ", ".join(self._tools(context)) or "none"
-        limits = (
-            f"You have {pluralize(self._settings.max_steps, 'model call')} at most. Tools that run for you: {tools}."
-        )
+        calls = pluralize(self._settings.max_steps, "model call")
+        limits = f"You have {calls} at most. Tools that run for you: {tools}."
         return f"{self._prompt}\n\n{limits}\n\nYour task:\n{task}"
 
     def _tools(self, context: ToolContext) -> list[str]:
@@ -178,7 +176,7 @@ class DelegationRunner:
 
     async def _next_request(self, work: _Work, request: ModelRequest, model: Model) -> ModelRequest:
         """The snapshot as it is and what was said since, with room for an answer that keeps within the limits."""
-        messages = (*request.messages, *normalise(work.said))
+        messages = (*request.messages, *normalise(work.messages))
         edges = (*request.cache_boundaries, len(messages) - 1)[-2:]
         whole = replace(request, messages=messages, cache_boundaries=edges)
         prompt = self._count_request_tokens(whole, model.name)
@@ -204,16 +202,14 @@ class DelegationRunner:
         return reply
 
     async def _result(self, call: ToolCall, work: _Work, context: ToolContext) -> Message:
-        runs = self._tools(context)
-        if call.name in runs:
+        allowed = self._tools(context)
+        if call.name in allowed:
             key = f"{context.key}:{work.delegation.id}:{call.id}"
             inner = replace(context, key=key, now=self._clock())
             text, ok = await self._toolbox.run(call, inner, session_role(context.session))
         else:
-            text, ok = (
-                f"{FAILURE_PREFIX}{call.name} does not run for helpers. Tools that do: {', '.join(runs) or 'none'}.",
-                False,
-            )
+            tools = ", ".join(allowed) or "none"
+            text, ok = f"{FAILURE_PREFIX}{call.name} does not run for helpers. Tools that do: {tools}.", False
         metadata = {} if ok else {"is_error": True}
         return Message("tool", _both_ends(text), tool_call_id=call.id, name=call.name, metadata=metadata)
 
@@ -226,9 +222,12 @@ def _answer_text(reply: ModelReply, model_name: str) -> str:
         raise ModelError("The model's context window is full.", kind="overflow")
     if not reply.message.content.strip():
         raise ModelError("The helper answered nothing.", kind="bad_request")
-    by = reply.message.model
-    other = f"\n(Answered by {by}, since {model_name} could not.)" if by not in (None, model_name) else ""
-    return reply.message.content.strip() + (TRUNCATED_ANSWER_NOTE if reply.stop == "max_tokens" else "") + other
+    text = reply.message.content.strip()
+    if reply.stop == "max_tokens":
+        text += TRUNCATED_ANSWER_NOTE
+    if reply.message.model not in (None, model_name):
+        text += f"\n(Answered by {reply.message.model}, since {model_name} could not.)"
+    return text
 
 
 def _both_ends(text: str) -> str:

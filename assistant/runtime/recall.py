@@ -25,7 +25,7 @@ from datetime import datetime, tzinfo
 
 from assistant.context.memory_block import profiles_block
 from assistant.context.pressure import FULL_CONTEXT_TOKENS
-from assistant.context.question import PastPeriod, find_past_period, is_question, searchable_text
+from assistant.context.question import find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
 from assistant.core.quoting import MEMORY_MARK, RECORD_TAG, QuotedMessage, format_quote, quote_in_tag, quote_text
@@ -90,16 +90,12 @@ class HistoryRecall:
         room = self._budget()
         if room <= 0 or not is_question(words) or not any(message.is_summary for message in view.messages):
             return ""
-        hits = self._hits(words, scope, _tail_start(view, now), now)
         shown = fully_shown_ids(view)
         quotes: dict[int, str] = {}
-        for hit in hits:
+        for hit in self._hits(words, scope, _tail_start(view, now), now):
             is_shown = hit.message_id in shown or hit.message_id in quotes
-            if (
-                not is_shown
-                and not self._quotes_the_past(hit.role, hit.name)
-                and _fits_well(hit.quality, _MOST_BY_CHANCE)
-            ):
+            quotes_the_past = hit.role == "tool" and hit.name in self._quoting_tools
+            if not is_shown and not quotes_the_past and _fits_well(hit.quality, _MOST_BY_CHANCE):
                 room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
         lines = [quotes[message_id] for message_id in sorted(quotes)]
         return quote_in_tag(RECORD_TAG, "\n".join([_HISTORY_HEADING, *lines])) if lines else ""
@@ -116,14 +112,11 @@ class HistoryRecall:
 
     def _add(self, quotes: dict[int, str], lines: dict[int, str], room: int) -> int:
         """Put lines that belong together to the others if all of them fit and are new; the room that is left."""
-        new = {
-            message_id: line
-            for message_id, line in lines.items()
-            if line.partition(": ")[2] not in _quoted_words(quotes)
-        }
-        used = self._count("\n".join(new.values())) + (
-            0 if quotes else self._count(quote_in_tag(RECORD_TAG, _HISTORY_HEADING))
-        )
+        quoted_words = [_words_of_line(line) for line in quotes.values()]
+        new = {message_id: line for message_id, line in lines.items() if _words_of_line(line) not in quoted_words}
+        used = self._count("\n".join(new.values()))
+        if not quotes:
+            used += self._count(quote_in_tag(RECORD_TAG, _HISTORY_HEADING))
         if not new or used > room:
             return room
         quotes.update(new)
@@ -131,29 +124,21 @@ class HistoryRecall:
 
     def _with_reply(self, hit: SearchHit, scope: str, session: str, shown: frozenset[int]) -> dict[int, str]:
         """The line of a hit, and where it asks something that of what was said to it: there stands the answer."""
-        lines = {hit.message_id: self._line(hit.message_id, hit.ts, hit.role, hit.text, hit.name, hit.session, session)}
+        lines = {hit.message_id: self._line(hit.message_id, hit, hit.text, session)}
         if hit.role != "tool" and _ENDS_ASKING.search(hit.text):
             neighbours = self._history.read(hit.message_id, scope, neighbours=_REPLY_WITHIN)
-            behind = (
+            later = (
                 record for record in neighbours if record.id > hit.message_id and record.role in ("user", "assistant")
             )
-            reply = next((record for record in behind if record.content.strip()), None)
+            reply = next((record for record in later if record.content.strip()), None)
             if reply and reply.id not in shown:
-                lines[reply.id] = self._reply_line(reply, session)
+                lines[reply.id] = self._line(reply.id, reply, shorten_line(reply.content, _REPLY_LENGTH), session)
         return lines
 
-    def _reply_line(self, reply: LogRecord, session: str) -> str:
-        text = shorten_line(reply.content, _REPLY_LENGTH)
-        return self._line(reply.id, reply.ts, reply.role, text, reply.name, reply.session, session)
-
-    def _line(
-        self, message_id: int, ts: datetime, role: str, text: str, name: str | None, said_in: str, session: str
-    ) -> str:
-        line = format_quote(QuotedMessage(message_id, format_local_time(ts, self._zone), role, text, name))
-        return line if said_in == session else f"{line} (in session {quote_text(said_in)})"
-
-    def _quotes_the_past(self, role: str, name: str | None) -> bool:
-        return role == "tool" and name in self._quoting_tools
+    def _line(self, message_id: int, message: SearchHit | LogRecord, text: str, session: str) -> str:
+        when = format_local_time(message.ts, self._zone)
+        line = format_quote(QuotedMessage(message_id, when, message.role, text, message.name))
+        return line if message.session == session else f"{line} (in session {quote_text(message.session)})"
 
 
 def _fits_well(fit: MatchQuality, max_chance: float) -> bool:
@@ -175,8 +160,8 @@ def _tail_start(view: ContextView, now: datetime) -> datetime:
     return min(first, now)
 
 
-def _quoted_words(quotes: dict[int, str]) -> Sequence[str]:
-    return [line.partition(": ")[2] for line in quotes.values()]
+def _words_of_line(line: str) -> str:
+    return line.partition(": ")[2]
 
 
 _MEMORY_HEADING = f"{MEMORY_MARK} Data, may be out of date; search_memory finds more."
@@ -219,9 +204,10 @@ class MemoryRecall:
             is_shown = hit.sources and shown.issuperset(hit.sources)
             if is_shown or _flat(hit.memory.text) in flat:
                 continue
-            if len(lines) == _MAX_MEMORIES or self._count(_block([*lines, self._line(hit.memory)])) > room:
+            line = self._line(hit.memory)
+            if len(lines) == _MAX_MEMORIES or self._count(_block([*lines, line])) > room:
                 break
-            lines.append(self._line(hit.memory))
+            lines.append(line)
         return _block(lines) if lines else ""
 
     def _hits(self, words: str, scope: str, now: datetime) -> Sequence[MemoryHit]:
@@ -230,13 +216,13 @@ class MemoryRecall:
             rest = words.replace(period.matched_words, " ")
             if not _asks_for_something(rest):
                 return self._search.search_by_time(scope, period.after, period.before, limit=_MAX_MEMORIES)
-            hits = self._relevant_hits(rest, scope, period)
-            if hits:
+            if hits := self._relevant_hits(rest, scope, period.after, period.before):
                 return hits
-        return self._relevant_hits(words, scope, None)
+        return self._relevant_hits(words, scope)
 
-    def _relevant_hits(self, words: str, scope: str, period: PastPeriod | None) -> list[MemoryHit]:
-        after, before = (period.after, period.before) if period is not None else (None, None)
+    def _relevant_hits(
+        self, words: str, scope: str, after: datetime | None = None, before: datetime | None = None
+    ) -> list[MemoryHit]:
         hits = self._search.search(words, scope, limit=_MEMORIES_READ, after=after, before=before)
         return [hit for hit in hits if hit.is_relevant]
 

@@ -12,7 +12,6 @@ import asyncio
 import difflib
 import traceback
 from collections.abc import Iterable
-from typing import Any
 
 import structlog
 
@@ -100,25 +99,17 @@ class ToolRegistry:
             return f"{FAILURE_PREFIX}{error}", False
         except OSError as error:
             if isinstance(error, TimeoutError) and limit.expired():
-                return (
-                    f"{FAILURE_PREFIX}{call.name} took longer than {seconds:g} s and was "
-                    f"stopped.{_outcome_unknown_note(tool)}",
-                    False,
-                )
-            return (
-                f"{FAILURE_PREFIX}{call.name} failed: "
-                f"{error.strerror or type(error).__name__}.{_outcome_unknown_note(tool)}",
-                False,
-            )
+                failure = f"took longer than {seconds:g} s and was stopped."
+            else:
+                failure = f"failed: {error.strerror or type(error).__name__}."
         # A tool is where the app is extended, and the port promises that none of them can end a turn: a bug in one
         # is recorded with its place (never with the words it worked on) and told to the model.
         except Exception as error:  # noqa: BLE001
             log.error("tool failed", tool=call.name, error=type(error).__name__, at=_place(error))
-            text = (
-                f"{call.name} failed unexpectedly ({type(error).__name__}); this is a fault of the "
-                f"tool.{_outcome_unknown_note(tool)}"
-            )
-            return FAILURE_PREFIX + text, False
+            failure = f"failed unexpectedly ({type(error).__name__}); this is a fault of the tool."
+        if tool.effects != "none":
+            failure += " Whether it took effect is not known: look before you repeat it."
+        return f"{FAILURE_PREFIX}{call.name} {failure}", False
 
     def _not_offered(self, name: str, role: str) -> str:
         offered = [spec.name for spec in self.specs(role)]
@@ -130,9 +121,5 @@ class ToolRegistry:
         return f"there is no tool {quote_text(name[:64])}.{suggestion} {available}"
 
 
-def _outcome_unknown_note(tool: Tool) -> str:
-    return "" if tool.effects == "none" else " Whether it took effect is not known: look before you repeat it."
-
-
-def _place(error: BaseException) -> list[Any]:
+def _place(error: BaseException) -> list[str]:
     return [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-3:]]

@@ -11,8 +11,7 @@ What always holds:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -34,14 +33,6 @@ from assistant.store.script.requests import UserRequests
 from assistant.store.script.turns import Delegations
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class _FrozenBlock:
-    day: date
-    prefix_rev: int
-    cycle: int
-    text: str
 
 
 class StandingMemory:
@@ -66,25 +57,27 @@ class StandingMemory:
         self._count = count
         self._file_max_tokens = file_max_tokens
         self._day_max_tokens = day_max_tokens
-        self._blocks: dict[str, _FrozenBlock] = {}
+        # By session; the day, the view and the sleep that a block was made for, and the block.
+        self._blocks: dict[str, tuple[tuple[date, int, int], str]] = {}
 
     def prompt_block(self, session: str) -> str:
         """The block of a session; "" where nothing is remembered. Raises `StoreError` where the home cannot be read."""
         view = self._conversation.load_view(session)
         days = today_and_yesterday(self._clock(), self._zone)
-        cycle = self._journal.last_finished_cycle()
-        block = self._blocks.get(session)
-        if block is None or (block.day, block.prefix_rev, block.cycle) != (days[0], view.prefix_rev, cycle):
-            text = memory_block(
-                self._read(self._files.read_memory_file) if session_role(session) == "owner" else "",
+        made_for = (days[0], view.prefix_rev, self._journal.last_finished_cycle())
+        frozen_for, block = self._blocks.get(session, (None, ""))
+        if frozen_for != made_for:
+            role = session_role(session)
+            block = memory_block(
+                self._read(self._files.read_memory_file) if role == "owner" else "",
                 [(day, self._read(partial(self._files.read_daily_note, view.scope, day))) for day in days],
-                role=session_role(session),
+                role=role,
                 count=self._count,
                 file_max_tokens=self._file_max_tokens,
                 day_max_tokens=self._day_max_tokens,
             )
-            block = self._blocks[session] = _FrozenBlock(days[0], view.prefix_rev, cycle, text)
-        return block.text
+            self._blocks[session] = made_for, block
+        return block
 
     def _read(self, file: Callable[[], str]) -> str:
         try:
@@ -140,47 +133,37 @@ class TurnContextBuilder:
 
     def build(self, item: InboxItem, now: datetime) -> str:
         """The block for the turn that this message opens. Raises `StoreError`."""
-        incoming = item.incoming
-        parts = [current_time_block(now, self._zone), self._interrupted.pop(incoming.session, "")]
-        view = self._conversation.load_view(item.incoming.session)
-        parts += [self._open_tasks(item), self._known_profiles(item), *self._recalled(item, view, now)]
+        session = item.incoming.session
+        view = self._conversation.load_view(session)
+        parts = [current_time_block(now, self._zone), self._interrupted.pop(session, ""), self._open_tasks(item)]
+        parts += self._recalled(item.incoming, view, now)
         return "\n\n".join(part for part in parts if part)
 
     def _open_tasks(self, item: InboxItem) -> str:
         """Tasks that nobody has finished (F18): told with each new message, so that a copy kept as history is known for
         what it is, and stops being open in the moment it is closed."""
         requests = self._requests.list_open(item.incoming.session, limit=_REQUESTS_READ)
-        tasks = [request for request in requests if request.task and request.message_id != item.message_id][
-            :_MAX_OPEN_TASKS
-        ]
+        tasks = [request for request in requests if request.task and request.message_id != item.message_id]
         if not tasks:
             return ""
-        lines = [f"- #{request.message_id}: {shorten_line(request.text, _TASK_LENGTH)}" for request in reversed(tasks)]
+        shown = reversed(tasks[:_MAX_OPEN_TASKS])
+        lines = [f"- #{request.message_id}: {shorten_line(request.text, _TASK_LENGTH)}" for request in shown]
         return quote_in_tag(NOTE_TAG, "\n".join([OPEN_TASKS_HEADING, *lines]))
 
-    def _known_profiles(self, item: InboxItem) -> str:
-        try:
-            return self._profile_recall.recall(item.incoming.content, item.incoming.scope)
-        except StoreError as error:
-            log.error("no profiles were looked up", session=item.incoming.session, error=str(error))
-            return ""
+    def _recalled(self, message: IncomingMessage, view: ContextView, now: datetime) -> Iterator[str]:
+        """Who the message names, what memory has, and what was said; a message is answered without what would have come
+        to mind, rather than not at all."""
+        text, session, scope = message.content, message.session, message.scope
 
-    def _recalled(self, item: InboxItem, view: ContextView, now: datetime) -> list[str]:
-        """What memory has, and what was said; a message is answered without what would have come to mind, rather than
-        not at all."""
-        incoming = item.incoming
-        blocks: list[str] = []
-        recalling: tuple[Callable[[], str], ...] = (
-            lambda: self._recall_memories(incoming, view, now),
-            lambda: self._history_recall.recall(incoming.content, incoming.session, incoming.scope, view, now),
-        )
-        for recall in recalling:
+        def recall_memories() -> str:
+            return self._memory_recall.recall(text, scope, view, self._standing_memory.prompt_block(session), now)
+
+        for recall in (
+            partial(self._profile_recall.recall, text, scope),
+            recall_memories,
+            partial(self._history_recall.recall, text, session, scope, view, now),
+        ):
             try:
-                blocks.append(recall())
+                yield recall()
             except StoreError as error:
-                log.error("nothing was recalled", session=incoming.session, error=str(error))
-        return blocks
-
-    def _recall_memories(self, message: IncomingMessage, view: ContextView, now: datetime) -> str:
-        standing = self._standing_memory.prompt_block(message.session)
-        return self._memory_recall.recall(message.content, message.scope, view, standing, now)
+                log.error("nothing was recalled", session=session, error=str(error))

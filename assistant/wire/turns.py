@@ -207,7 +207,6 @@ def build_delegation(
         clock,
         prompt=load_prompt(settings.home, "delegate"),
         count_request_tokens=estimates.request_tokens,
-        max_seconds=settings.values.delegation.max_seconds,
     )
 
 

@@ -75,7 +75,6 @@ class DelegatingApp:
             lambda: NOW,
             prompt=PROMPT,
             count_request_tokens=lambda request, model: 1000,
-            max_seconds=30,
         )
         toolbox.add(delegate_tool(helpers))
         models = CurrentModels(ModelPair(self.chat, OfflineModel()))

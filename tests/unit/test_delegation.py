@@ -87,7 +87,6 @@ class DelegationSetup:
     kept: InMemoryDelegations = field(default_factory=InMemoryDelegations)
     request: ModelRequest | None = field(default_factory=snapshot)
     settings: DelegationSettings = ALL
-    seconds: float = 60.0
     tokens_of: Callable[[ModelRequest, str], int] = lambda request, model: 1000
 
     async def run(self, *tasks: str, context: ToolContext = CONTEXT) -> list[str]:
@@ -100,7 +99,6 @@ class DelegationSetup:
             lambda: NOW,
             prompt=PROMPT,
             count_request_tokens=self.tokens_of,
-            max_seconds=self.seconds,
         )
         return await helpers.run(tasks, context)
 
@@ -277,7 +275,7 @@ async def test_a_helper_that_takes_too_long_leaves_the_answers_of_the_others() -
             async for event in super().stream(request, *given, **names):
                 yield event
 
-    app = DelegationSetup(Stalling(by_task(fast="here")), seconds=0.05)
+    app = DelegationSetup(Stalling(by_task(fast="here")), settings=replace(ALL, max_seconds=0.05))
     assert await app.run("slow", "fast") == [f"{FAILED_PREFIX}The helper had no answer after 0.05 seconds.", "here"]
     assert app.states == [("slow", "failed"), ("fast", "done")]
 
