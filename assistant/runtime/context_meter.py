@@ -8,9 +8,7 @@ the model that is chosen now.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
 from assistant.context.build import PromptFrame
@@ -39,7 +37,6 @@ from sleep.compaction.draft_view import is_compaction_prefix
 from sleep.compaction.values import CompactionLimits
 
 _FRAMES_KEPT = 32
-_SIZES_KEPT = 64
 # A factor that moved less than this since the last call is not worth a write.
 _MIN_FACTOR_CHANGE = 0.01
 
@@ -52,7 +49,7 @@ class TokenEstimates:
         self._facts = facts
         self._counter_for = counter_for
         self._counters: dict[str, TokenCounter] = {}
-        self._measured: OrderedDict[str, tuple[ModelRequest, str, int]] = OrderedDict()
+        self._measured: dict[str, tuple[ModelRequest, str, int]] = {}  # by turn
 
     def counter(self, model: str) -> TokenCounter:
         if model not in self._counters:
@@ -72,8 +69,6 @@ class TokenEstimates:
     def remember_size(self, turn: str, request: ModelRequest, model: str, prompt_tokens: int) -> None:
         """The newest request of a turn was measured when it was made: it need not be counted again."""
         self._measured[turn] = request, model, prompt_tokens
-        while len(self._measured) > _SIZES_KEPT:
-            self._measured.popitem(last=False)
 
     def discard_turn(self, turn: str) -> None:
         self._measured.pop(turn, None)
@@ -94,14 +89,6 @@ class TokenEstimates:
         return self.counter(model).describe()
 
 
-@dataclass(frozen=True, slots=True)
-class SystemPrompts:
-    """The words that stand in every prompt, as the home has them."""
-
-    rules: str
-    persona: str
-
-
 class ContextMeter:
     """Terms, frames and pressure of every session of a home."""
 
@@ -114,18 +101,22 @@ class ContextMeter:
         estimates: TokenEstimates,
         context_settings: ContextSettings,
         compaction_settings: CompactionSettings,
-        prompts: SystemPrompts,
+        *,
+        rules: str,
+        persona: str,
         standing_memory: Callable[[str], str] = lambda session: "",
         zone: tzinfo = UTC,
     ) -> None:
-        """`standing_memory` gives the block of memory in the prompts of a session."""
+        """`rules` and `persona` stand in every prompt; `standing_memory` gives the block of memory in the prompts of a
+        session."""
         self._conversation = conversation
         self._pins = pins
         self._toolbox = toolbox
         self._models = models
         self._estimates = estimates
-        self._prompts = prompts
-        self._memory = standing_memory
+        self._rules = rules
+        self._persona = persona
+        self._standing_memory = standing_memory
         self._zone = zone
         self.context_settings = context_settings
         self.compaction_settings = compaction_settings
@@ -202,27 +193,19 @@ class ContextMeter:
         limit = self.compaction_settings.max_messages
         if not limit or len(view.messages) < limit:
             return False
-        return (
-            sum(1 for row in view.messages if not is_compaction_prefix(row))
-            >= 2 * self.context_settings.preserve_messages
-        )
+        movable = sum(1 for row in view.messages if not is_compaction_prefix(row))
+        return movable >= 2 * self.context_settings.preserve_messages
 
     def frame(self, session: str, model: str) -> tuple[PromptFrame, PromptSize]:
         """What stands around the history of a session, and its size as this model counts."""
         role, pins = session_role(session), tuple((pin.role, pin.text) for pin in self._pins.list_pins(session))
-        memory = self._memory(session)
-        frame_and_size = self._frames.get((role, model, pins, memory))
-        if frame_and_size is None:
-            frame = PromptFrame(
-                self._prompts.rules, self._prompts.persona, self._toolbox.specs(role), role, pins, memory
-            )
-            frame_and_size = self._frames[role, model, pins, memory] = (
-                frame,
-                frame.size(self._estimates.counter(model)),
-            )
+        key = (role, model, pins, self._standing_memory(session))
+        if key not in self._frames:
+            frame = PromptFrame(self._rules, self._persona, self._toolbox.specs(role), role, pins, key[3])
+            self._frames[key] = frame, frame.size(self._estimates.counter(model))
             while len(self._frames) > _FRAMES_KEPT:
                 self._frames.pop(next(iter(self._frames)))
-        return frame_and_size
+        return self._frames[key]
 
     def recall_budget(self, max_tokens: int) -> int:
         """Tokens that recalled text may take now, where so many are meant for a full context."""

@@ -7,8 +7,6 @@ unless the person switched that off; then a request that does not fit ends in wo
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -19,13 +17,10 @@ from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
-from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.compaction_service import CompactionService, Notify
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from sleep.compaction.values import CachedPrompt, CompactionLimits
 
-Notify = Callable[[str], None]
-
-_MAX_CALLS_KEPT = 64
 # Providers keep a prompt for five minutes after it was last read; a summary takes some seconds of that.
 _PROMPT_CACHE_LIFETIME = timedelta(minutes=4, seconds=30)
 
@@ -35,9 +30,7 @@ class _Prepared:
     """What a call was prepared from, for learning from what it was billed."""
 
     model: Model
-    prefix_rev: int
-    last_message_id: int
-    estimated: int
+    view: ContextView
     terms: CompactionLimits
     request: ModelRequest
     prompt_tokens: int
@@ -47,9 +40,12 @@ class _Prepared:
 class _Sent:
     """The last request of a session that was answered, for as long as the provider may still have it."""
 
-    live: CachedPrompt
+    prompt: CachedPrompt
     prefix_rev: int
     at: datetime
+
+    def may_be_cached(self, now: datetime) -> bool:
+        return timedelta() <= now - self.at < _PROMPT_CACHE_LIFETIME
 
 
 class ContextWindow:
@@ -69,9 +65,9 @@ class ContextWindow:
         self._meter = meter
         self._compaction = compaction
         self._max_output = max_output_tokens
-        self._prepared: OrderedDict[str, _Prepared] = OrderedDict()
-        self._sent: OrderedDict[str, _Sent] = OrderedDict()
-        self._models: dict[str, str] = {}
+        self._prepared: dict[str, _Prepared] = {}  # by turn
+        self._sent: dict[str, _Sent] = {}  # by session
+        self._models: dict[str, str] = {}  # by session, the name of the model that answered there last
 
     async def prepare(self, turn: Turn, model: Model, now: datetime, notify: Notify) -> ModelRequest:
         """The request for the next call of this turn; `notify` gets what the person should know of how it was made to
@@ -94,7 +90,8 @@ class ContextWindow:
         room = answer_token_limit(limits, pressure, self._max_output)
         frame, _ = self._meter.frame(turn.session, model.name)
         request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
-        self._remember(turn, model, view, terms, request, pressure.prompt_tokens)
+        self._prepared[turn.id] = _Prepared(model, view, terms, request, pressure.prompt_tokens)
+        self._estimates.remember_size(turn.id, request, model.name, pressure.prompt_tokens)
         return request
 
     async def shrink_after_overflow(self, turn: Turn, attempt: int, notify: Notify) -> None:
@@ -118,13 +115,16 @@ class ContextWindow:
         prepared = self._prepared.get(turn.id)
         if prepared is None or reply.message.model not in (None, prepared.model.name):
             return
-        live = CachedPrompt(prepared.model.name, prepared.request, prepared.prompt_tokens)
-        self._keep_sent(turn.session, _Sent(live, prepared.prefix_rev, now))
+        model, view, terms = prepared.model.name, prepared.view, prepared.terms
+        self._sent = {session: sent for session, sent in self._sent.items() if sent.may_be_cached(now)}
+        prompt = CachedPrompt(model, prepared.request, prepared.prompt_tokens)
+        self._sent[turn.session] = _Sent(prompt, view.prefix_rev, now)
         if reply.estimated:
             return
-        reported = reply.usage.prompt
-        self._conversation.report_usage(turn.session, prepared.prefix_rev, reported, prepared.last_message_id)
-        self._estimates.calibrate(prepared.model.name, prepared.estimated, reported, now)
+        last = next((message.id for message in reversed(view.messages) if message.id is not None), 0)
+        self._conversation.report_usage(turn.session, view.prefix_rev, reply.usage.prompt, last)
+        estimated = estimate_prompt_tokens(view, terms.counter, terms.fixed, terms.adding)
+        self._estimates.calibrate(model, estimated, reply.usage.prompt, now)
 
     def discard_turn(self, turn: str) -> None:
         """The turn has ended: what was kept for its next call is not needed."""
@@ -144,12 +144,9 @@ class ContextWindow:
         """The session's last request, while the provider is likely to have it in its cache and the view still begins
         with it."""
         sent = self._sent.get(session)
-        if sent is None or not timedelta() <= now - sent.at < _PROMPT_CACHE_LIFETIME:
+        if sent is None or not sent.may_be_cached(now):
             return None
-        same = self._conversation.load_view(session).prefix_rev == sent.prefix_rev
-        return sent.live if same else None
-
-    # ---------------------------------------------------------------------------------------------------------- keeping
+        return sent.prompt if self._conversation.load_view(session).prefix_rev == sent.prefix_rev else None
 
     def _trigger(self, session: str, model: str, view: ContextView, terms: CompactionLimits) -> str:
         """Why room has to be made before this call; "" where it has not."""
@@ -160,25 +157,3 @@ class ContextWindow:
         if self._meter.pressure(view, terms).ratio >= terms.threshold:
             return "model" if switched else "emergency"
         return "messages" if self._meter.has_too_many_messages(view) else ""
-
-    def _remember(
-        self,
-        turn: Turn,
-        model: Model,
-        view: ContextView,
-        terms: CompactionLimits,
-        request: ModelRequest,
-        prompt_tokens: int,
-    ) -> None:
-        last = next((m.id for m in reversed(view.messages) if m.id is not None), 0)
-        estimated = estimate_prompt_tokens(view, terms.counter, terms.fixed, terms.adding)
-        self._prepared[turn.id] = _Prepared(model, view.prefix_rev, last, estimated, terms, request, prompt_tokens)
-        self._estimates.remember_size(turn.id, request, model.name, prompt_tokens)
-        while len(self._prepared) > _MAX_CALLS_KEPT:
-            self._prepared.popitem(last=False)
-
-    def _keep_sent(self, session: str, sent: _Sent) -> None:
-        self._sent[session] = sent
-        self._sent.move_to_end(session)
-        while len(self._sent) > _MAX_CALLS_KEPT:
-            self._sent.popitem(last=False)

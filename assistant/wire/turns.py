@@ -17,7 +17,7 @@ from assistant.memory.service import MemoryService
 from assistant.models.factory import PRICES_FILE, cost_usd_of_call
 from assistant.models.prices import load_prices
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_meter import ContextMeter, SystemPrompts, TokenEstimates
+from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.delegation import DelegationRunner
@@ -127,9 +127,10 @@ def build_contexts(
         estimates,
         values.context,
         values.compaction,
-        SystemPrompts(load_system_prompt(), load_persona(settings.home)),
-        standing_memory.prompt_block,
-        settings.zone,
+        rules=load_system_prompt(),
+        persona=load_persona(settings.home),
+        standing_memory=standing_memory.prompt_block,
+        zone=settings.zone,
     )
     deps = _compaction_deps(settings, stores, models, estimates.counter, running, clock)
     compaction = CompactionService(stores.conversation, Compactor(deps, tracer), meter, clock)

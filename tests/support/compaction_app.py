@@ -13,7 +13,7 @@ from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.records import CountingTier
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_meter import ContextMeter, SystemPrompts, TokenEstimates
+from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.tool_registry import ToolRegistry
@@ -58,7 +58,8 @@ def make_context_window(
         estimates,
         values.context,
         values.compaction,
-        SystemPrompts("Be kind.", ""),
+        rules="Be kind.",
+        persona="",
     )
     summariser = Summariser(
         models.use, PROMPTS, lambda name: COUNTER, lambda *_: 0.0, restored_max_tokens=200, timeout_seconds=30
