@@ -1,5 +1,4 @@
-"""What is remembered as text: MEMORY.md, the notes of two days and profiles for a prompt, and a change of a memory file
-or a profile as a diff. Pure.
+"""What is remembered as text for a prompt: MEMORY.md, the notes of two days, and profiles. Pure.
 
 What always holds: in a prompt the words are data, quoted between boundaries that they cannot close (I10); MEMORY.md is
 shown to the owner's sessions alone (F33), whatever is handed in; the same input gives the same text, so that a cached
@@ -8,6 +7,7 @@ prompt stays valid; nothing is longer than its budget, and what is left out is s
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 
@@ -80,9 +80,9 @@ def _profile(profile: Profile, zone: tzinfo, *, with_former: bool) -> str:
     aliases = f", also {'; '.join(map(_flat, profile.aliases))}" if profile.aliases else ""
     head = f"- {_flat(profile.name)} ({profile.kind}{aliases})"
     head += f": {_flat(profile.summary)}" if profile.summary.strip() else ""
-    holding = [attribute for attribute in profile.attributes if attribute.until is None]
-    ended = [attribute for attribute in profile.attributes if attribute.until is not None] if with_former else []
-    return "\n".join([head, *(f"  {_attribute(attribute, zone)}" for attribute in (*holding, *ended))])
+    current = [attribute for attribute in profile.attributes if attribute.until is None]
+    former = [attribute for attribute in profile.attributes if attribute.until is not None] if with_former else []
+    return "\n".join([head, *(f"  {_attribute(attribute, zone)}" for attribute in (*current, *former))])
 
 
 def _attribute(attribute: ProfileAttribute, zone: tzinfo) -> str:
@@ -113,32 +113,21 @@ def _plain(text: str) -> str:
 
 
 def _lines_that_fit(text: str, count: CountTokens, limit: int, *, newest: bool) -> str:
-    """As many whole lines as fit: from the start, or from the end, where the newest notes are."""
+    """As many whole lines as fit: from the start, or from the end, where the newest notes are; "" where not even the
+    note of what was left out does."""
     if not text or limit <= 0:
         return ""
+    if count(text) <= limit:
+        return text
     lines = text.split("\n")
 
-    def of_length(number: int) -> str:
-        kept = "\n".join(lines[len(lines) - number :] if newest else lines[:number]).strip()
-        if number == len(lines):
-            return kept
-        return f"{EARLIER_OMITTED}\n{kept}" if newest else f"{kept}\n{REST_OMITTED}"
+    def shown(number: int) -> str:
+        if newest:
+            return "\n".join([EARLIER_OMITTED, *lines[len(lines) - number :]])
+        return "\n".join([*lines[:number], REST_OMITTED])
 
-    return _longest_that_fits(len(lines), of_length, count, limit).strip()
-
-
-def _longest_that_fits(lines: int, text: Callable[[int], str], count: CountTokens, limit: int) -> str:
-    """The text of the largest number of lines that fits, found by halving; "" where not even the note of what was left
-    out does."""
-    low, high = 0, lines
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(text(middle)) <= limit:
-            low = middle
-        else:
-            high = middle - 1
-    longest = text(low)
-    return longest if low or count(longest) <= limit else ""
+    fitting = bisect_right(range(len(lines)), limit, key=lambda number: count(shown(number)))
+    return shown(fitting - 1).strip() if fitting else ""
 
 
 def today_and_yesterday(now: datetime, zone: tzinfo) -> tuple[date, date]:

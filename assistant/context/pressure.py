@@ -68,20 +68,22 @@ class Pressure:
     source: Literal["reported", "estimated"] = "estimated"  # whether the provider counted most of it, or we did
 
     @property
-    def shares(self) -> dict[BudgetKind, float]:
-        budgets = self.budgets
+    def _used_and_allowed(self) -> dict[BudgetKind, tuple[int, int]]:
         return {
-            "tokens": (self.prompt_tokens + budgets.reserve) / budgets.tokens,
-            "bytes": self.bytes / budgets.bytes,
-            # A model without eyes is sent no pictures, so that they cannot be too many.
-            "images": self.images / budgets.images if budgets.images else 0.0,
+            "tokens": (self.prompt_tokens + self.budgets.reserve, self.budgets.tokens),
+            "bytes": (self.bytes, self.budgets.bytes),
+            "images": (self.images, self.budgets.images),
         }
 
     @property
+    def shares(self) -> dict[BudgetKind, float]:
+        # A model without eyes is sent no pictures, so that they cannot be too many.
+        return {kind: used / allowed if allowed else 0.0 for kind, (used, allowed) in self._used_and_allowed.items()}
+
+    @property
     def fullest_budget(self) -> BudgetKind:
-        """The budget that is fullest."""
         shares = self.shares
-        return max(shares, key=lambda budget: shares[budget])
+        return max(shares, key=lambda kind: shares[kind])
 
     @property
     def ratio(self) -> float:
@@ -89,13 +91,10 @@ class Pressure:
 
     def describe(self) -> str:
         """One line: the share and numbers of the budget that binds."""
-        used = {"tokens": self.prompt_tokens + self.budgets.reserve, "bytes": self.bytes, "images": self.images}
-        limits = {"tokens": self.budgets.tokens, "bytes": self.budgets.bytes, "images": self.budgets.images}
-        reserve = f" (with {self.budgets.reserve} kept for the answer)" if self.fullest_budget == "tokens" else ""
-        return (
-            f"{self.ratio:.0%}: {used[self.fullest_budget]} of {limits[self.fullest_budget]} "
-            f"{self.fullest_budget}{reserve}, {self.source}"
-        )
+        kind = self.fullest_budget
+        used, allowed = self._used_and_allowed[kind]
+        reserve = f" (with {self.budgets.reserve} kept for the answer)" if kind == "tokens" else ""
+        return f"{self.ratio:.0%}: {used} of {allowed} {kind}{reserve}, {self.source}"
 
 
 def effective_budgets(
@@ -121,14 +120,17 @@ def measure_pressure(
 ) -> Pressure:
     """The pressure of the next call. `fixed` is what surrounds the history (rules, persona, tools), `adding` what is
     about to be added to the view as it stands (a volatile block, a message not yet in it)."""
-    tokens, source = _prompt_tokens(view, counter, fixed, adding)
-    return Pressure(
-        tokens,
-        view.bytes + fixed.bytes + adding.bytes,
-        view.images + adding.images,
-        budgets,
-        source,
-    )
+    size, images = view.bytes + fixed.bytes + adding.bytes, view.images + adding.images
+    if view.reported is None or view.reported[0] != view.prefix_rev:
+        tokens = counter.corrected(estimate_prompt_tokens(view, counter, fixed, adding))
+        return Pressure(tokens, size, images, budgets)
+    _, reported_tokens, last_id = view.reported
+    since = adding.tokens
+    for message in reversed(view.messages):
+        if message.id is not None and message.id <= last_id:
+            break
+        since += counter.count_message(message) + counter.count_thinking(message)
+    return Pressure(reported_tokens + counter.corrected(since), size, images, budgets, "reported")
 
 
 def estimate_prompt_tokens(
@@ -138,20 +140,6 @@ def estimate_prompt_tokens(
     start = max(0, tool_loop_start(view.messages))
     thinking = sum(counter.count_thinking(message) for message in view.messages[start:] if message.thinking)
     return fixed.tokens + view.tokens + adding.tokens + thinking
-
-
-def _prompt_tokens(
-    view: ContextView, counter: TokenCounter, fixed: PromptSize, adding: PromptSize
-) -> tuple[int, Literal["reported", "estimated"]]:
-    if view.reported is None or view.reported[0] != view.prefix_rev:
-        return counter.corrected(estimate_prompt_tokens(view, counter, fixed, adding)), "estimated"
-    _, prompt_tokens, last_id = view.reported
-    since = adding.tokens
-    for message in reversed(view.messages):
-        if message.id is not None and message.id <= last_id:
-            break
-        since += counter.count_message(message) + counter.count_thinking(message)
-    return prompt_tokens + counter.corrected(since), "reported"
 
 
 def message_size(message: Message, counter: TokenCounter) -> PromptSize:

@@ -94,25 +94,19 @@ def _is_file(path: Path) -> bool:
 def counter_for_model(model: str, cache_dir: Path | None) -> TokenCounter:
     """The best way of counting for a model that this machine has, found without any network; `cache_dir` as in
     `choose_tier`."""
-    from assistant.context.tokens import tiktoken_encoder, toksum_encoder
-
-    tier = choose_tier(model, cache_dir, toksum=importlib.util.find_spec("toksum") is not None)
-    return open_counter(tier, {"tiktoken": tiktoken_encoder, "toksum": toksum_encoder})
+    return open_counter(choose_tier(model, cache_dir, toksum=importlib.util.find_spec("toksum") is not None))
 
 
-def open_counter(
-    tier: CountingTier,
-    loaders: Mapping[str, Callable[[CountingTier], EncodedLength]],
-    calibration: TokenCalibration | None = None,
-) -> TokenCounter:
-    """The counter of a tier. `loaders` open the tiers that need a library; one that fails falls through to the
-    estimate at once, with the reason kept for `describe`."""
+def open_counter(tier: CountingTier) -> TokenCounter:
+    """The counter of a tier. One whose library or vocabulary cannot be used falls through to the estimate at once, with
+    the reason kept for `describe`."""
     if tier.name == "estimate":
-        return TokenCounter(tier, None, calibration)
+        return TokenCounter(tier)
+    load = tiktoken_encoder if tier.name == "tiktoken" else toksum_encoder
     try:
-        return TokenCounter(tier, loaders[tier.name](tier), calibration)
+        return TokenCounter(tier, load(tier))
     except (VocabularyError, ImportError, OSError) as error:
-        return TokenCounter(tier.as_estimate(f"{tier.name} cannot be used: {error}"), None, calibration)
+        return TokenCounter(tier.as_estimate(f"{tier.name} cannot be used: {error}"))
 
 
 def estimate_tokens(text: str) -> int:

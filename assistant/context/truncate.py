@@ -1,23 +1,28 @@
-"""Long texts as the model sees them: both their ends, what was left out counted, and how to read it back.
+"""Long texts as the model sees them: both their ends, what was left out counted, and how to read it back; and a tool
+result that is represented by one line. Pure.
 
 The message log keeps every message whole. A view holds at most what the policy allows of a tool result, cut once, when
 it is written; a message that turns out too large later is shown by reference in the same way.
 
 What always holds: the result is never longer than the limit, in the unit of the limit; a cut never falls inside a
-surrogate pair or between a letter and the marks that belong to it; the same message gives the same result.
+surrogate pair or between a letter and the marks that belong to it; the same message gives the same result. The one line
+is short enough to be cheap and says enough for the model to know whether it has to look: asking again for what it knows
+it has is how assistants go in circles after a compaction (F03).
 """
 
 from __future__ import annotations
 
+import json
 import unicodedata
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from assistant.context.pressure import utf8_length
-from assistant.core.messages import Message
+from assistant.core.messages import Message, ToolCall
 from assistant.core.records import LogLocation, strip_schedule_heading
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten
 
 MeasureText = Callable[[str], int]
 LengthUnit = Literal["tokens", "chars"]
@@ -212,3 +217,89 @@ def _holds_together(before: str, after: str) -> bool:
     if "\udc00" <= after <= "\udfff":
         return "\ud800" <= before <= "\udbff"
     return after > "\u02ff" and unicodedata.category(after) in ("Mn", "Mc", "Me")
+
+
+# ----------------------------------------------------------------------------------------------------- tool results
+
+_WORD = lazy_regex(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
+_CHARACTERS_READ = 4_000
+_EXCERPT_LENGTH = 24
+_CANDIDATES = 40
+# Words that every text has say nothing of this one.
+_COMMON_WORDS = """
+about above after again against also been before being below between both cannot could does doing down during each else
+every from further have having here into itself just like line lines made make many more most much must name none null
+only other over same shall should since some such than that their them then there these they this those through true
+false type under until value very want were what when where which while will with within without would your yours
+aber auch dass dies dieser doch eine einem einen einer haben kann mehr nach nicht noch oder schon sein sich sind über
+unter wenn wird dans avec cette être leur mais pour plus sont tout como esta este para pero porque sobre todo ikke eller
+hvis også skal være noen dette https http
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+
+
+def topic_words(text: str, limit: int = 5) -> tuple[str, ...]:
+    """The words that stand in it most often and mean something, in the order in which they come; the first characters
+    of a text in a script without spaces. The first 4,000 characters are looked at."""
+    start = text[:_CHARACTERS_READ]
+    folded = start.lower()
+    counted = Counter(_WORD.findall(folded))
+    telling = [word for word, _ in counted.most_common(_CANDIDATES) if word not in _COMMON]
+    if len(telling) < 2:
+        first = " ".join(start.split())[:_EXCERPT_LENGTH]
+        return (first,) if first else ()
+    best = sorted(telling, key=lambda word: (-counted[word], -len(word)))[:limit]
+    # Lower case has as many characters in nearly all scripts; where it has not, it is shown as it is.
+    spelled = start if len(start) == len(folded) else folded
+    places = sorted((folded.find(word), len(word)) for word in best)
+    return tuple(spelled[place : place + length] for place, length in places)
+
+
+ARCHIVED_PREFIX = "[TOOL OUTPUT ARCHIVED"
+_CALL_LENGTH = 80
+
+
+def mask_tool_result(
+    message: Message,
+    call: ToolCall | None,
+    place: LogLocation,
+    tokens: int,
+    *,
+    repeats: int = 1,
+    latest: int | None = None,
+) -> Message:
+    """The tool result `message` (of `call`, which took `tokens`) by reference. `repeats` is how often the same call
+    stands in view, `latest` the message with its newest result, where that is another one."""
+    when = f", {message.ts:%Y-%m-%d %H:%M}" if message.ts else ""
+    topics = topic_words(message.content)
+    about = f"; about: {', '.join(topics)}" if topics else ""
+    repetition = ""
+    if repeats > 1:
+        newest = "do not repeat it, read this." if latest is None else f"its newest result is message {latest}."
+        repetition = f" The same call was made {repeats} times; {newest}"
+    span = place.span
+    content = (
+        f"{ARCHIVED_PREFIX}: {_describe_call(message, call)}{when}, about {tokens} tokens{about}. All of it: "
+        f"read_history(message_id={message.id}), {place.path} bytes {span.start}-{span.end}.{repetition}]"
+    )
+    return message.with_content(content, archived=True)
+
+
+def call_signature(call: ToolCall) -> str:
+    """The same for calls that ask for the same thing."""
+    return f"{call.name}({json.dumps(dict(call.arguments), sort_keys=True, ensure_ascii=False, default=str)})"
+
+
+def calls_by_id(messages: list[Message]) -> Mapping[str, ToolCall]:
+    return {call.id: call for message in messages for call in message.tool_calls}
+
+
+def _describe_call(message: Message, call: ToolCall | None) -> str:
+    if call is None:
+        return message.name or "a tool"
+    shown = ", ".join(f"{key}={_short(value)}" for key, value in call.arguments.items())
+    return f"{call.name}({shorten(shown, _CALL_LENGTH)})"
+
+
+def _short(value: Any) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False, default=str), _CALL_LENGTH)

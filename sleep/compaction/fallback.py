@@ -20,9 +20,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.context.mask import call_signature, calls_by_id, mask_tool_result
 from assistant.context.pressure import EMPTY_SIZE, Pressure, PromptSize, message_size
-from assistant.context.truncate import truncate_to_reference, without_image_data
+from assistant.context.truncate import (
+    call_signature,
+    calls_by_id,
+    mask_tool_result,
+    truncate_to_reference,
+    without_image_data,
+)
 from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
 from assistant.core.records import ContextView, LogLocation

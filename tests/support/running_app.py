@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assistant.core.ports import Model
+from assistant.core.ports import Model, ModelPair
 from assistant.core.records import InboxItem, InboxReceipt
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
@@ -115,7 +115,7 @@ async def run_app(
 
 def use_model(app: App, model: Model) -> None:
     """Have another model answer from the next turn on."""
-    app.models.replace(model, app.models.writing)
+    app.models.replace(ModelPair(model, app.models.writing))
 
 
 def files_with_words(home: Path, words: str) -> list[str]:

@@ -275,7 +275,7 @@ async def test_a_helper_that_takes_too_long_leaves_the_answers_of_the_others() -
             async for event in super().stream(request, *given, **names):
                 yield event
 
-    app = DelegationSetup(Stalling(by_task(fast="here")), settings=replace(ALL, max_seconds=0.05))
+    app = DelegationSetup(Stalling(by_task(fast="here")), settings=ALL.model_copy(update={"max_seconds": 0.05}))
     assert await app.run("slow", "fast") == [f"{FAILED_PREFIX}The helper had no answer after 0.05 seconds.", "here"]
     assert app.states == [("slow", "failed"), ("fast", "done")]
 

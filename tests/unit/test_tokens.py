@@ -7,7 +7,7 @@ import importlib.util
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,6 @@ import tiktoken
 
 from assistant.context.tokens import (
     IMAGE_TOKENS,
-    EncodedLength,
     TokenCounter,
     VocabularyError,
     choose_tier,
@@ -23,7 +22,6 @@ from assistant.context.tokens import (
     open_counter,
     openai_encoding,
     tiktoken_encoder,
-    toksum_encoder,
     update_calibration,
     vocabulary_file,
 )
@@ -31,10 +29,6 @@ from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.records import CountingTier, TokenCalibration
 
-LOADERS: Mapping[str, Callable[[CountingTier], EncodedLength]] = {
-    "tiktoken": tiktoken_encoder,
-    "toksum": toksum_encoder,
-}
 SAMPLES = (
     "Hello, world! It's 12345 o'clock.\r\n\r\n  Indented\tand   spaced  ",
     "def f(x):\n    return x ** 2  # naïve\n" * 20,
@@ -57,7 +51,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def exact(cache: Path) -> TokenCounter:
-    return open_counter(choose_tier("gpt-5", cache), LOADERS)
+    return open_counter(choose_tier("gpt-5", cache))
 
 
 _watched: list[str] | None = None
@@ -95,7 +89,7 @@ def test_the_vocabulary_file_is_named_as_tiktoken_names_it(tmp_path: Path) -> No
 @pytest.mark.parametrize("model", ["gpt-5", "gpt-4"])
 def test_counts_are_those_of_tiktoken_itself(cache: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
-    ours = open_counter(choose_tier(model, cache), LOADERS)
+    ours = open_counter(choose_tier(model, cache))
     theirs = tiktoken.encoding_for_model(model)
     assert ours.tier.name == "tiktoken" and ours.tier.encoding == theirs.name
     assert [ours.count_text(text) for text in SAMPLES] == [len(theirs.encode_ordinary(text)) for text in SAMPLES]
@@ -122,10 +116,10 @@ def test_only_openai_models_have_a_public_vocabulary(model: str, encoding: str |
 
 
 def test_a_missing_vocabulary_falls_through_and_says_so(tmp_path: Path, network: list[str]) -> None:
-    counter = open_counter(choose_tier("gpt-5", tmp_path), LOADERS)
+    counter = open_counter(choose_tier("gpt-5", tmp_path))
     assert counter.tier.name == "estimate"
     assert "no vocabulary o200k_base" in counter.describe() and "not downloaded" in counter.describe()
-    assert open_counter(choose_tier("gpt-5", None), LOADERS).tier.name == "estimate"
+    assert open_counter(choose_tier("gpt-5", None)).tier.name == "estimate"
     assert counter.count_text("four" * 10) == 12
     assert network == []
 
@@ -137,7 +131,7 @@ def test_a_damaged_vocabulary_is_neither_used_nor_replaced_nor_downloaded(
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     path = vocabulary_file("o200k_base", tmp_path)
     path.write_bytes(content)
-    counter = open_counter(choose_tier("gpt-5", tmp_path), LOADERS)
+    counter = open_counter(choose_tier("gpt-5", tmp_path))
     assert counter.tier.name == "estimate"
     assert "is not the vocabulary of o200k_base" in counter.describe()
     assert path.read_bytes() == content
@@ -146,7 +140,7 @@ def test_a_damaged_vocabulary_is_neither_used_nor_replaced_nor_downloaded(
 
 def test_a_vocabulary_that_vanished_since_it_was_found_falls_through(tmp_path: Path) -> None:
     path = vocabulary_file("o200k_base", tmp_path)
-    counter = open_counter(CountingTier("tiktoken", "gpt-5", "found", "o200k_base", path), LOADERS)
+    counter = open_counter(CountingTier("tiktoken", "gpt-5", "found", "o200k_base", path))
     assert counter.tier.name == "estimate" and "cannot be read" in counter.describe()
 
 
@@ -170,7 +164,7 @@ def test_a_long_text_is_sampled_and_still_about_right(exact: TokenCounter) -> No
 
 
 def test_toksum_counts_models_it_knows_and_never_less_than_one_for_a_wide_character() -> None:
-    counter = open_counter(choose_tier("claude-3-opus-20240229", None, toksum=True), LOADERS)
+    counter = open_counter(choose_tier("claude-3-opus-20240229", None, toksum=True))
     assert counter.tier.name == "toksum" and counter.describe().startswith("toksum")
     assert counter.count_text("A plain English sentence, not very long.") >= 10
     assert counter.count_text("漢字" * 100) >= 160
@@ -178,7 +172,7 @@ def test_toksum_counts_models_it_knows_and_never_less_than_one_for_a_wide_charac
 
 @pytest.mark.parametrize("model", ["claude-of-next-year", "text-davinci-003"])
 def test_toksum_is_not_used_for_models_it_does_not_know_or_would_download_for(model: str, network: list[str]) -> None:
-    counter = open_counter(CountingTier("toksum", model, "installed"), LOADERS)
+    counter = open_counter(CountingTier("toksum", model, "installed"))
     assert counter.tier.name == "estimate" and "toksum cannot be used" in counter.describe()
     assert network == []
 
@@ -283,12 +277,10 @@ def test_a_call_too_small_to_tell_teaches_nothing(estimated: int, reported: int)
     assert update_calibration(None, "m", estimated, reported) == TokenCalibration("m", 1.0, 0)
 
 
-def test_a_library_that_is_missing_falls_through() -> None:
-    def missing(tier: CountingTier) -> EncodedLength:
-        raise ImportError("No module named 'tiktoken'")
-
-    counter = open_counter(CountingTier("tiktoken", "gpt-5", "found", "o200k_base"), {"tiktoken": missing})
-    assert counter.tier.name == "estimate" and "No module" in counter.describe()
+def test_a_library_that_is_missing_falls_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    counter = open_counter(CountingTier("tiktoken", "gpt-5", "found", "o200k_base"))
+    assert counter.tier.name == "estimate" and "import of tiktoken halted" in counter.describe()
 
 
 def test_a_tier_without_a_file_is_refused(tmp_path: Path) -> None:
