@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import cache
 from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,23 +21,10 @@ from assistant.core.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, Sched
 
 _MOST_COUNTED = 10_000
 _LONGEST = 400
-_PARTS = {
-    "FREQ",
-    "INTERVAL",
-    "COUNT",
-    "UNTIL",
-    "WKST",
-    "BYMONTH",
-    "BYMONTHDAY",
-    "BYYEARDAY",
-    "BYWEEKNO",
-    "BYDAY",
-    "BYHOUR",
-    "BYMINUTE",
-    "BYSETPOS",
-}
+_PART_NAMES = "FREQ INTERVAL COUNT UNTIL WKST BYMONTH BYMONTHDAY BYYEARDAY BYWEEKNO BYDAY BYHOUR BYMINUTE BYSETPOS"
+_PARTS = frozenset(_PART_NAMES.split())
 # What of these a rule within the day may have: with more it could look for a day that never comes, for minutes.
-_WITHIN_DAY = {"FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "BYHOUR", "BYMINUTE"}
+_WITHIN_DAY = frozenset(["FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "BYHOUR", "BYMINUTE"])
 _FREQUENCIES = {"YEARLY": 1000, "MONTHLY": 1200, "WEEKLY": 1000, "DAILY": 1000, "HOURLY": 24, "MINUTELY": 1440}
 _DAYS_OF_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _NOTHING_SET = "Nothing was set."
@@ -100,27 +86,20 @@ def _times(spec: RRuleSpec | CronSpec, anchor: datetime, since: datetime) -> Ite
     """Local times not before `since`; `anchor` is one of a rule's times, or where it starts."""
     try:
         if isinstance(spec, CronSpec):
-            yield from _cronsim().CronSim(spec.cron, since - timedelta(minutes=1))
-            return
-        rule = load_rrule().rrulestr(spec.rrule, dtstart=anchor)
-        yield from rule.xafter(since, inc=True)
+            from cronsim import CronSim  # needed where something repeats
+
+            yield from CronSim(spec.cron, since - timedelta(minutes=1))
+        else:
+            yield from parse_rule(spec.rrule, anchor).xafter(since, inc=True)
     except OverflowError:
         return
 
 
-@cache
-def load_rrule() -> Any:
-    """The module that reads rules."""
-    from dateutil import rrule  # dateutil and cronsim are needed where something repeats
+def parse_rule(rule: str, start: datetime) -> Any:
+    """The times of an RRULE from a local time on, as dateutil has them."""
+    from dateutil.rrule import rrulestr  # needed where something repeats
 
-    return rrule
-
-
-@cache
-def _cronsim() -> Any:
-    import cronsim
-
-    return cronsim
+    return rrulestr(rule, dtstart=start)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -128,12 +107,14 @@ def _cronsim() -> Any:
 
 def parse_cron(line: str) -> CronSpec:
     """Raises `UsageError` for a line that cron would not take, or that never comes."""
-    line, wrong = " ".join(line.split()), _cronsim().CronSimError
+    from cronsim import CronSim, CronSimError
+
+    line = " ".join(line.split())
     try:
         if len(line.split()) != 5:
-            raise wrong("it needs five fields")
-        next(_cronsim().CronSim(line, _ANY_DAY))
-    except (wrong, StopIteration) as error:
+            raise CronSimError("it needs five fields")
+        next(CronSim(line, _ANY_DAY))
+    except (CronSimError, StopIteration) as error:
         why = str(error) or "it never comes"
         raise UsageError(
             f"{line[:_LONGEST]!r} is not a line of cron ({why}). {_NOTHING_SET} Write five fields, as in "
@@ -150,8 +131,7 @@ def parse_rrule(text: str, start: datetime) -> RRuleSpec:
     try:
         parts = _parts(rule)
         _must_be_possible(parts)
-        recurrence = load_rrule().rrulestr(rule, dtstart=start)
-        times = list(islice(recurrence, int(parts.get("COUNT", "1"))))
+        times = list(islice(parse_rule(rule, start), int(parts.get("COUNT", "1"))))
         if not times:
             raise ValueError("it never comes")
     except (ValueError, OverflowError, TypeError) as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.recurrence import first_due, load_rrule, parse_cron, parse_rrule
+from assistant.agenda.recurrence import first_due, parse_cron, parse_rrule, parse_rule
 from assistant.agenda.time_phrases import DEFAULT_HOUR, MAX_PHRASE_CHARACTERS, parse_moment
 from assistant.core.calendar import NUMBER_WORDS, local_slot_key, utc_to_local
 from assistant.core.errors import UsageError
@@ -124,8 +124,7 @@ def _first_of(rrule: str, start: datetime) -> datetime:
     """Where every second Tuesday begins: with the next one."""
     if "INTERVAL" not in rrule or "BYDAY" not in rrule:
         return start
-    every = load_rrule().rrulestr(re.sub(r"INTERVAL=\d+;?", "", rrule), dtstart=start)
-    following: datetime | None = every.after(start, inc=True)
+    following: datetime | None = parse_rule(re.sub(r"INTERVAL=\d+;?", "", rrule), start).after(start, inc=True)
     return following or start
 
 

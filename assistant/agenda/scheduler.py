@@ -15,8 +15,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from assistant.agenda.catch_up import LatenessPolicy, end_due_slots_of_jobs
-from assistant.agenda.notifications import build_firing
+from assistant.agenda.catch_up import LatenessPolicy, build_firing, end_due_slots_of_jobs
 from assistant.core.errors import StoreError
 from assistant.store.script.jobs import Jobs
 
@@ -47,7 +46,6 @@ class AgendaScheduler:
         self._longest_wait = longest_wait
         self._ring = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self.last_error = ""
 
     def recover_after_crash(self, now: datetime) -> None:
@@ -56,7 +54,6 @@ class AgendaScheduler:
 
     def start(self) -> None:
         """Go off from now on."""
-        self._ring.set()
         self._task = asyncio.create_task(self._run(), name="agenda")
 
     def check_due(self) -> None:
@@ -64,8 +61,6 @@ class AgendaScheduler:
         self._ring.set()
 
     async def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -73,17 +68,18 @@ class AgendaScheduler:
 
     async def _run(self) -> None:
         while True:
-            await self._ring.wait()
             self._ring.clear()
             try:
                 await self.fire_due()
-                self._set_timer(self._wait())
+                seconds = self._seconds_to_wait()
                 self.last_error = ""
             except StoreError as error:
                 if self.last_error != str(error):
                     log.error("the agenda cannot go on", error=str(error))
                 self.last_error = str(error)
-                self._set_timer(_RETRY_SECONDS)
+                seconds = _RETRY_SECONDS
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ring.wait(), seconds)
 
     async def fire_due(self) -> int:
         """End every slot that is due; how many ended. Raises `StoreError`."""
@@ -94,7 +90,7 @@ class AgendaScheduler:
             now = self._clock()
             after, until = self._punctuality.due_window(now)
             jobs = self._jobs.list_due(after, until, limit=BATCH_SIZE)
-            ended = [job for job in end_due_slots_of_jobs(iter(jobs), now, self._punctuality, BATCH_SIZE) if job[1]]
+            ended = [job for job in end_due_slots_of_jobs(jobs, now, self._punctuality, BATCH_SIZE) if job[1]]
             if not ended:
                 return count
             self._jobs.apply_firing(build_firing(ended, self._zone, now), now)
@@ -103,15 +99,9 @@ class AgendaScheduler:
             self._fired()
             await asyncio.sleep(0)
 
-    def _wait(self) -> float:
-        """Seconds until the next look."""
+    def _seconds_to_wait(self) -> float:
         now = self._clock()
         wake_at = self._punctuality.wake_at(self._jobs.next_due_at(), now)
         if wake_at is None:
             return self._longest_wait
         return min(max((wake_at - now).total_seconds(), _SHORTEST_WAIT), self._longest_wait)
-
-    def _set_timer(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._ring.set)

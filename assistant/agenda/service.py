@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.catch_up import LatenessPolicy
-from assistant.agenda.notifications import build_manual_run
+from assistant.agenda.catch_up import LatenessPolicy, build_manual_run
 from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.core.calendar import format_moment

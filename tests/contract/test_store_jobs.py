@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assistant.agenda.catch_up import LatenessPolicy, end_due_slots_of_jobs
-from assistant.agenda.notifications import build_firing
+from assistant.agenda.catch_up import LatenessPolicy, build_firing, end_due_slots_of_jobs
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.context.normalise import normalise
 from assistant.core.errors import StoreError, UsageError
@@ -160,7 +159,7 @@ async def test_f37_what_was_logged_before_the_disk_failed_is_not_logged_again_wi
 def _fire_only(home: AgendaHome) -> None:
     """What `Alarm.fire` commits, and then nothing more."""
     due = home.jobs.list_due(None, home.now, limit=100)
-    ended = end_due_slots_of_jobs(iter(due), home.now, LatenessPolicy(timedelta(minutes=1)), 100)
+    ended = end_due_slots_of_jobs(due, home.now, LatenessPolicy(timedelta(minutes=1)), 100)
     home.jobs.apply_firing(build_firing(ended, BERLIN, home.now), home.now)
 
 

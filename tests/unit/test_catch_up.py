@@ -9,15 +9,16 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.agenda.catch_up import (
+    MAX_SEPARATE_REMINDERS,
     NOTE_CAUGHT_UP,
     NOTE_FOLDED,
     NOTE_HELD,
     NOTE_SKIPPED,
     LatenessPolicy,
+    build_firing,
     end_due_slots,
     parse_quiet_hours,
 )
-from assistant.agenda.notifications import MAX_SEPARATE_REMINDERS, build_firing
 from assistant.agenda.recurrence import first_due, parse_cron
 from assistant.core.jobs import CatchUpPolicy, DeliveryTarget, Job, OneTimeSpec, ScheduleSpec
 from assistant.core.text import strip_control_characters
