@@ -24,8 +24,8 @@ _KEPT = "The journal keeps everything; the next sleep tries again"
 
 _CONNECT_SECONDS = 5
 Faults = tuple[type[Exception], ...]
-OpenServer = Callable[[str, str, int, float], VectorStoreBase]
-"""Opens a collection on a server: address, name of the collection, dimensions, seconds for one step."""
+OpenServer = Callable[[str, int], VectorStoreBase]
+"""Opens a collection on a server: its name, dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,6 @@ class VectorBackend:
 
     store: MemoryVectors | None  # None: on a server
     url: str = ""
-    seconds: float = 20.0  # for one step of a server
     open_server: OpenServer | None = None
     faults: Faults = ()  # what it raises where its server cannot be used
 
@@ -47,7 +46,7 @@ class VectorBackend:
         if self.store is not None:
             return LocalVectorStore(self.store, embedder, dimensions)
         assert self.open_server is not None
-        return self.open_server(self.url, _collection_name(embedder), dimensions, self.seconds)
+        return self.open_server(_collection_name(embedder), dimensions)
 
     def unavailable_error(self, error: Exception) -> MemoryUnavailable:
         # The first line alone: the next ones may quote what was to be written.
@@ -63,13 +62,13 @@ def open_backend(kind: str, url: str, store: MemoryVectors, *, seconds: float = 
     if not url:
         raise MemoryUnavailable(f"`[memory] store` is {kind}, but `store_url` has no address. {_KEPT}.")
     if kind == "pgvector":
-        return VectorBackend(None, url, seconds, *_pgvector())
+        return VectorBackend(None, url, *_pgvector(url, seconds))
     if kind == "qdrant":
-        return VectorBackend(None, url, seconds, *_qdrant())
+        return VectorBackend(None, url, *_qdrant(url, seconds))
     raise MemoryUnavailable(f"There is no memory store {kind!r}. {_KEPT}; correct `[memory] store`.")
 
 
-def _pgvector() -> tuple[OpenServer, Faults]:
+def _pgvector(url: str, seconds: float) -> tuple[OpenServer, Faults]:
     """Mem0's adapter over a PostgreSQL of one's own. No index over the vectors: the search of a scope is exact."""
     if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
         raise MemoryUnavailable(
@@ -80,7 +79,7 @@ def _pgvector() -> tuple[OpenServer, Faults]:
     from mem0.vector_stores.pgvector import PGVector  # type: ignore[import-untyped]
     from psycopg_pool import ConnectionPool
 
-    def open_server(url: str, collection: str, dimensions: int, seconds: float) -> VectorStoreBase:
+    def open_server(collection: str, dimensions: int) -> VectorStoreBase:
         options = {"connect_timeout": _CONNECT_SECONDS}
         # Raises at once where nobody answers at the address: the pool would try again until its time is up.
         psycopg.connect(url, connect_timeout=_CONNECT_SECONDS).close()
@@ -100,7 +99,7 @@ def _pgvector() -> tuple[OpenServer, Faults]:
     return open_server, (psycopg.Error,)
 
 
-def _qdrant() -> tuple[OpenServer, Faults]:
+def _qdrant(url: str, seconds: float) -> tuple[OpenServer, Faults]:
     """Mem0's adapter over a Qdrant server of one's own. The collection is made where it is missing."""
     # An extra.
     from mem0.vector_stores.qdrant import Qdrant  # type: ignore[import-untyped]
@@ -114,7 +113,7 @@ def _qdrant() -> tuple[OpenServer, Faults]:
         def _get_bm25_encoder(self) -> None:
             return None
 
-    def open_server(url: str, collection: str, dimensions: int, seconds: float) -> VectorStoreBase:
+    def open_server(collection: str, dimensions: int) -> VectorStoreBase:
         client = QdrantClient(url=url, timeout=max(1, int(seconds)))
         return ServerVectors(collection_name=collection, embedding_model_dims=dimensions, client=client)
 

@@ -17,8 +17,7 @@ import json
 import threading
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +25,7 @@ from typing import Any, TypeVar
 from assistant.core.errors import CorruptStore, HomeError, MemoryUnavailable, StoreError
 from assistant.core.memories import Memory, MemoryChange, MemoryVersion
 from assistant.mem0.codec import EmbedderSettings, memory_from_payload, version_from_row
-from assistant.store.memory.vectors import MemoryRow, MemoryVectors
+from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.rows import dump_json, from_values
 
 T = TypeVar("T")
@@ -39,11 +38,8 @@ MEMORY_DB_UNREADABLE = (
 
 def unreadable_reason(error: HomeError | StoreError) -> str:
     """Why memory.db does not serve, and what to do."""
-    return (
-        MEMORY_DB_UNREADABLE
-        if isinstance(error, CorruptStore | HomeError)
-        else f"{error} The journal keeps everything."
-    )
+    is_damaged = isinstance(error, CorruptStore | HomeError)
+    return MEMORY_DB_UNREADABLE if is_damaged else f"{error} The journal keeps everything."
 
 
 class LocalMemoryReader:
@@ -54,22 +50,23 @@ class LocalMemoryReader:
         self._lock = threading.Lock()
 
     async def get(self, memory_id: str) -> Memory | None:
-        row = await self._read(lambda: self._store.get(memory_id))
-        return None if row is None else _memory(row)
+        def read() -> Memory | None:
+            row = self._store.get(memory_id)
+            return None if row is None else memory_from_payload(*row)
+
+        return await self._read(read)
 
     async def all(self, scope: str | None = None) -> list[Memory]:
-        return list(map(_memory, await self._read(lambda: self._store.list_memories(scope))))
+        return await self._read(lambda: [memory_from_payload(*row) for row in self._store.list_memories(scope)])
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
-        rows = await self._read(lambda: self._store.history_of_memory(memory_id))
-        with _reading_answer():
-            return list(map(version_from_row, rows))
+        return await self._read(lambda: [version_from_row(row) for row in self._store.history_of_memory(memory_id)])
 
     async def _read(self, query: Callable[[], T]) -> T:
         def read() -> T:
             with self._lock:
                 try:
-                    return query()
+                    return _checked(query)
                 except StoreError as error:
                     raise MemoryUnavailable(unreadable_reason(error)) from error
 
@@ -95,11 +92,6 @@ class LocalMemoryReader:
         return ""
 
 
-def _memory(row: MemoryRow) -> Memory:
-    with _reading_answer():
-        return memory_from_payload(*row)
-
-
 _NOTHING_LOST = "The journal keeps everything; the next sleep tries again"
 MAX_ANSWER_BYTES = 1 << 28
 _OUTPUT_LINES_KEPT = 20
@@ -107,8 +99,8 @@ _SECONDS_TO_END = 5.0
 
 
 class ChildProcess:
-    """`command` is run with `first` as its first line, and in it what `now_also` says at each start. `seconds` bounds
-    each step, the first one its start too. `said` are the last lines that the child wrote beside its answers."""
+    """`command` is run with `first_line`, and in it what `first_line_extra` says at each start. `seconds` bounds each
+    step, the first one its start too. `last_output` are the last lines that the child wrote beside its answers."""
 
     def __init__(
         self,
@@ -246,8 +238,8 @@ class MemoryStoreSettings:
 
 class Mem0Client:
     """`command` starts the child (`assistant.wire.memory_worker_main`); `local` reads memory.db where the store is
-    "local", and
-    `fault` says why there is none. `spending` is what the child may spend on an embedder, as its first line says it."""
+    "local", and `fault` says why there is none. `spending` is what the child may spend on an
+    embedder, as its first line says it."""
 
     def __init__(
         self,
@@ -271,15 +263,13 @@ class Mem0Client:
         if self._local is not None:
             return await self._local.get(memory_id)
         memory = await self.child.ask("get", memory_id=memory_id)
-        with _reading_answer():
-            return None if memory is None else from_values(Memory, memory)
+        return None if memory is None else _checked(lambda: from_values(Memory, memory))
 
     async def all(self, scope: str | None = None) -> list[Memory]:
         if self._local is not None:
             return await self._local.all(scope)
         memories = await self.child.ask("all", scope=scope)
-        with _reading_answer():
-            return from_values(list[Memory], memories)
+        return _checked(lambda: from_values(list[Memory], memories))
 
     def read_locally(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
         """Those that can be read without the child, by their ids."""
@@ -293,15 +283,13 @@ class Mem0Client:
         if not texts:
             return []
         rows = await self.child.ask("nearest", texts=list(texts), scope=scope, limit=limit)
-        with _reading_answer():
-            return from_values(list[list[tuple[Memory, float]]], rows)
+        return _checked(lambda: from_values(list[list[tuple[Memory, float]]], rows))
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
         if self._local is not None:
             return await self._local.history(memory_id)
         versions = await self.child.ask("history", memory_id=memory_id)
-        with _reading_answer():
-            return from_values(list[MemoryVersion], versions)
+        return _checked(lambda: from_values(list[MemoryVersion], versions))
 
     async def erase(self, memory_ids: Sequence[str]) -> None:
         if memory_ids:
@@ -311,8 +299,7 @@ class Mem0Client:
         """Embed at most `limit` memories again where another embedder was chosen; how many are left. The former one
         answers until none is. Raises `MemoryUnavailable`."""
         remaining = await self.child.ask("reembed", limit=limit)
-        with _reading_answer():
-            return from_values(int, remaining)
+        return _checked(lambda: from_values(int, remaining))
 
     async def aclose(self) -> None:
         await self.child.aclose()
@@ -331,10 +318,10 @@ def _split_into_steps(changes: Sequence[MemoryChange]) -> list[list[MemoryChange
     return steps
 
 
-@contextmanager
-def _reading_answer() -> Iterator[None]:
+def _checked(read: Callable[[], T]) -> T:
+    """What it reads. Raises `MemoryUnavailable` where that is not what it should be."""
     try:
-        yield
+        return read()
     except (ValueError, KeyError, TypeError) as error:
         raise MemoryUnavailable(
             "The memory store has something that is no memory. The journal keeps everything that memories are made of."

@@ -1,6 +1,5 @@
 """What crosses between the client, the child process and memory.db: which embedder is chosen, a `Memory` as Mem0 keeps
-it (words, `user_id`, metadata), a row of Mem0's history. Across the pipe values go as JSON (`assistant.store.rows`,
-`assistant.store.rows`).
+it (words, `user_id`, metadata), a row of Mem0's history. Across the pipe values go as JSON (`assistant.store.rows`).
 
 What always holds: whatever went in comes back the same, to the microsecond and the character. Light: importing this
 loads no embedder and no Mem0.

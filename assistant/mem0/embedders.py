@@ -33,7 +33,6 @@ FASTEMBED_MODEL = "BAAI/bge-small-en-v1.5"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TABLE = "embedding.weight"
-_DIMENSIONS = 256
 _LONGEST_HEADER = 1 << 20
 _TEXTS_AT_ONCE = 256
 # Rows gathered at once, 8 MB of them: what a text of a megabyte costs has to have an end.
@@ -55,9 +54,9 @@ def open_embedder(
             return FastEmbedder(settings.model, home / "models")
         case "openai" | "ollama":
             # Its client of HTTP: search needs only the built-in one.
-            from assistant.mem0.remote_embedders import open_remote_embedder
+            from assistant.mem0.remote_embedders import RemoteEmbedder
 
-            return open_remote_embedder(settings, seconds=seconds, meter=meter_for(settings))
+            return RemoteEmbedder(settings, seconds=seconds, meter=meter_for(settings))
         case other:
             raise MemoryUnavailable(
                 f"There is no embedder {other!r}. The journal keeps everything; correct `[memory]`."
@@ -65,32 +64,23 @@ def open_embedder(
 
 
 class WordLlamaEmbedder:
-    """`dims` up to 256: the first ones of a vector carry most of its meaning. Raises `MemoryUnavailable` where the
-    package or its files are missing."""
+    """Raises `MemoryUnavailable` where the package or its files are missing."""
 
-    def __init__(self, dims: int = _DIMENSIONS) -> None:
-        if not 1 <= dims <= _DIMENSIONS:
-            raise ValueError(f"WordLlama has 1 to {_DIMENSIONS} dimensions, not {dims}")
+    dimensions = 256
+    name = f"wordllama:{dimensions}"
+
+    def __init__(self) -> None:
         folder = _package()
         # Two bytes a number, as the file has them; only what a text needs becomes larger.
-        self._table = _table(folder / _WEIGHTS)[:, :dims]
+        self._table = _table(folder / _WEIGHTS)
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         # Of this tokenizer a whole text is one word, which it would keep: 4 KB a text, for the first 10,000 of them.
         self._tokenizer.model._resize_cache(0)
-        self._dimensions = dims
-
-    @property
-    def name(self) -> str:
-        return f"wordllama:{self._dimensions}"
-
-    @property
-    def dimensions(self) -> int:
-        return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        return embed_in_batches(texts, self._dimensions, _TEXTS_AT_ONCE, self._rows)
+        return embed_in_batches(texts, self.dimensions, _TEXTS_AT_ONCE, self._rows)
 
     def _rows(self, texts: list[str]) -> Vectors:
         encodings = self._tokenizer.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
@@ -98,7 +88,7 @@ class WordLlamaEmbedder:
 
     def _mean(self, ids: Sequence[int]) -> NDArray[np.float32]:
         tokens = np.minimum(np.asarray(ids, dtype=np.int64), len(self._table) - 1)
-        total = np.zeros(self._dimensions, dtype=np.float32)
+        total = np.zeros(self.dimensions, dtype=np.float32)
         for start in range(0, len(tokens), _TOKENS_AT_ONCE):
             total += self._table[tokens[start : start + _TOKENS_AT_ONCE]].sum(axis=0, dtype=np.float32)
         mean: NDArray[np.float32] = total / np.float32(max(1, len(tokens)))
@@ -147,34 +137,24 @@ class FastEmbedder:
             )
         import fastembed  # an extra
 
-        self._model_name = model or FASTEMBED_MODEL
-        models = {
-            str(model_info["model"]): int(model_info["dim"])
-            for model_info in fastembed.TextEmbedding.list_supported_models()
-        }
-        if self._model_name not in models:
+        model = model or FASTEMBED_MODEL
+        dimensions = {str(info["model"]): int(info["dim"]) for info in fastembed.TextEmbedding.list_supported_models()}
+        if model not in dimensions:
             raise MemoryUnavailable(
-                f"fastembed does not know the model {self._model_name}. The journal keeps everything; correct "
+                f"fastembed does not know the model {model}. The journal keeps everything; correct "
                 "`[memory] embedder_model`."
             )
-        self._dimensions = models[self._model_name]
+        self.name = f"fastembed:{model}"
+        self.dimensions = dimensions[model]
         try:
-            self._model = fastembed.TextEmbedding(self._model_name, cache_dir=str(folder))
+            self._model = fastembed.TextEmbedding(model, cache_dir=str(folder))
         except (OSError, ValueError) as error:
             raise MemoryUnavailable(
-                f"fastembed could not load {self._model_name} ({type(error).__name__}). The journal keeps everything; "
+                f"fastembed could not load {model} ({type(error).__name__}). The journal keeps everything; "
                 "check the network for the first download."
             ) from error
 
-    @property
-    def name(self) -> str:
-        return f"fastembed:{self._model_name}"
-
-    @property
-    def dimensions(self) -> int:
-        return self._dimensions
-
     def embed(self, texts: Sequence[str]) -> Vectors:
         return embed_in_batches(
-            texts, self._dimensions, _TEXTS_AT_ONCE, lambda batch: np.stack(list(self._model.embed(batch)))
+            texts, self.dimensions, _TEXTS_AT_ONCE, lambda batch: np.stack(list(self._model.embed(batch)))
         )

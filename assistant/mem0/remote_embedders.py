@@ -10,7 +10,6 @@ What always holds:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,42 +85,27 @@ _MAX_TEXT_LENGTH = 8000
 _KEPT = "The journal keeps everything"
 
 
-class RemoteEmbedder(ABC):
-    """One model at one address. `dimensions` is found by asking, once. `seconds` bounds one request; `meter` counts
-    each (None: nobody does)."""
-
-    kind: str
-    path: str
-    """Of a request, below the address."""
+class RemoteEmbedder:
+    """One model at one address, of the kind "openai" (any address that speaks as OpenAI's embeddings do) or "ollama".
+    `dimensions` is found by asking, once. `seconds` bounds one request; `meter` counts each (None: nobody does)."""
 
     def __init__(
-        self,
-        model: str,
-        url: str,
-        headers: Mapping[str, str],
-        *,
-        seconds: float = 30.0,
-        meter: EmbeddingMeter | None = None,
+        self, settings: EmbedderSettings, *, seconds: float = 30.0, meter: EmbeddingMeter | None = None
     ) -> None:
-        self.name = f"{self.kind}:{model}"
-        self._model = model
+        self._is_ollama = settings.kind == "ollama"
+        default_model, default_url = (OLLAMA_MODEL, OLLAMA_URL) if self._is_ollama else (OPENAI_MODEL, OPENAI_URL)
+        self._model = settings.model or default_model
+        self.name = f"{settings.kind}:{self._model}"
         self._meter = meter
+        url = settings.url or default_url
         self._host = urlsplit(url).netloc or url
         self._dimensions = 0
-        timeout = httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
-        self._client = httpx2.Client(base_url=url.rstrip("/") + "/", headers=dict(headers), timeout=timeout)
-
-    @abstractmethod
-    def request(self, texts: list[str]) -> dict[str, Any]:
-        """The body of a request."""
-
-    @abstractmethod
-    def read_vectors(self, answer: Any) -> list[Any]:
-        """One for each text, in their order."""
-
-    @abstractmethod
-    def read_tokens(self, answer: Any) -> int | None:
-        """The tokens that an answer says it took, None where it does not."""
+        with_key = bool(settings.key) and not self._is_ollama
+        self._client = httpx2.Client(
+            base_url=url.rstrip("/") + "/",
+            headers={"Authorization": f"Bearer {settings.key}"} if with_key else {},
+            timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
+        )
 
     @property
     def dimensions(self) -> int:
@@ -142,85 +126,51 @@ class RemoteEmbedder(ABC):
         self._client.close()
 
     def _ask(self, texts: list[str], *, probe: bool = False) -> Vectors:
-        body = self.request([clean_text(text) for text in texts])
         if self._meter is None:
-            return self._send(body, len(texts), EmbeddingBill())
+            return self._send(texts, EmbeddingBill())
         with self._meter.count_request(self._model, texts, probe=probe) as bill:
-            return self._send(body, len(texts), bill)
+            return self._send(texts, bill)
 
-    def _send(self, body: dict[str, Any], count: int, bill: EmbeddingBill) -> Vectors:
+    def _send(self, texts: list[str], bill: EmbeddingBill) -> Vectors:
+        body: dict[str, Any] = {"model": self._model, "input": [clean_text(text) for text in texts]}
+        body |= {"truncate": True} if self._is_ollama else {"encoding_format": "float"}
         try:
-            answer = self._client.post(self.path, json=body)
+            answer = self._client.post("api/embed" if self._is_ollama else "embeddings", json=body)
             bill.tokens = 0 if answer.is_error else None
             answer.raise_for_status()
             content = answer.json()
-            bill.tokens = self.read_tokens(content)
-            vectors = np.asarray(self.read_vectors(content), dtype=np.float32)
+            bill.tokens = self._read_tokens(content)
+            vectors = np.asarray(self._read_vectors(content), dtype=np.float32)
         except httpx2.TimeoutException as error:
             raise self._fault("did not answer in time") from error
         except httpx2.HTTPStatusError as error:
             raise self._fault(_refusal(error.response)) from error
-        except httpx2.ConnectError as error:
-            bill.tokens = 0
-            raise self._fault(f"cannot be reached ({type(error).__name__})") from error
         except httpx2.HTTPError as error:
+            if isinstance(error, httpx2.ConnectError):
+                bill.tokens = 0
             raise self._fault(f"cannot be reached ({type(error).__name__})") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._fault("answered with something that is no vectors") from error
-        if vectors.ndim != 2 or vectors.shape[0] != count or not vectors.shape[1] or not np.isfinite(vectors).all():
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1] or not np.isfinite(vectors).all():
             raise self._fault("answered with something that is no vectors")
         return vectors
+
+    def _read_vectors(self, answer: Any) -> list[Any]:
+        """One for each text, in their order."""
+        if self._is_ollama:
+            return list(answer["embeddings"])
+        return [row["embedding"] for row in sorted(answer["data"], key=lambda row: int(row["index"]))]
+
+    def _read_tokens(self, answer: Any) -> int | None:
+        """The tokens that an answer says it took, None where it does not."""
+        usage, name = (answer, "prompt_eval_count") if self._is_ollama else (answer.get("usage"), "prompt_tokens")
+        count = usage.get(name) if isinstance(usage, Mapping) else None
+        return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
     def _fault(self, what: str) -> MemoryUnavailable:
         return MemoryUnavailable(
             f"The embedder at {self._host} {what}. {_KEPT}; check `[memory] embedder_*`, the next sleep tries again."
         )
-
-
-class OpenAIEmbedder(RemoteEmbedder):
-    """Any address that speaks as OpenAI's embeddings do."""
-
-    kind = "openai"
-    path = "embeddings"
-
-    def request(self, texts: list[str]) -> dict[str, Any]:
-        return {"model": self._model, "input": texts, "encoding_format": "float"}
-
-    def read_vectors(self, answer: Any) -> list[Any]:
-        return [row["embedding"] for row in sorted(answer["data"], key=lambda row: int(row["index"]))]
-
-    def read_tokens(self, answer: Any) -> int | None:
-        return _token_count(answer.get("usage"), "prompt_tokens")
-
-
-class OllamaEmbedder(RemoteEmbedder):
-    kind = "ollama"
-    path = "api/embed"
-
-    def request(self, texts: list[str]) -> dict[str, Any]:
-        return {"model": self._model, "input": texts, "truncate": True}
-
-    def read_vectors(self, answer: Any) -> list[Any]:
-        return list(answer["embeddings"])
-
-    def read_tokens(self, answer: Any) -> int | None:
-        return _token_count(answer, "prompt_eval_count")
-
-
-def open_remote_embedder(
-    settings: EmbedderSettings, *, seconds: float = 30.0, meter: EmbeddingMeter | None = None
-) -> RemoteEmbedder:
-    """Of the kinds "openai" and "ollama"; nothing is asked yet."""
-    model, url = settings.model, settings.url
-    if settings.kind == "ollama":
-        return OllamaEmbedder(model or OLLAMA_MODEL, url or OLLAMA_URL, {}, seconds=seconds, meter=meter)
-    headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
-    return OpenAIEmbedder(model or OPENAI_MODEL, url or OPENAI_URL, headers, seconds=seconds, meter=meter)
-
-
-def _token_count(usage: Any, name: str) -> int | None:
-    count = usage.get(name) if isinstance(usage, Mapping) else None
-    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 
 def _refusal(answer: httpx2.Response) -> str:

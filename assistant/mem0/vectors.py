@@ -32,16 +32,12 @@ class Embedder(Protocol):
         ...
 
 
-def contains_word(text: str) -> bool:
-    return any(map(str.isalnum, text))
-
-
 def embed_in_batches(
     texts: Sequence[str], dimensions: int, batch_size: int, embed_batch: Callable[[list[str]], Vectors]
 ) -> Vectors:
     """Rows of length 1, `batch_size` texts at a time by `embed_batch`; zero rows for texts without words."""
     rows = np.zeros((len(texts), dimensions), dtype=np.float32)
-    worded = [place for place, text in enumerate(texts) if contains_word(text)]
+    worded = [place for place, text in enumerate(texts) if any(map(str.isalnum, text))]
     for start in range(0, len(worded), batch_size):
         places = worded[start : start + batch_size]
         rows[places] = embed_batch([texts[place] for place in places])

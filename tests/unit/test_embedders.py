@@ -16,7 +16,7 @@ import pytest
 from assistant.core.errors import MemoryUnavailable
 from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.embedders import WordLlamaEmbedder, _table, open_embedder
-from assistant.mem0.remote_embedders import RemoteEmbedder, open_remote_embedder
+from assistant.mem0.remote_embedders import RemoteEmbedder
 from assistant.mem0.vectors import nearest_vectors, vector_to_bytes
 from tests.support.semantic_memory import EmbedderServer, run_embedder_server
 
@@ -47,24 +47,21 @@ def letters() -> Iterator[EmbedderServer]:
 # ------------------------------------------------------------------------------------------------------- WordLlama
 
 
-@pytest.mark.parametrize("dims", [256, 128, 64])
-def test_vectors_are_those_of_the_package_itself(dims: int) -> None:
+def test_vectors_are_those_of_the_package_itself(wordllama: WordLlamaEmbedder) -> None:
     package = pytest.importorskip("wordllama", reason="this release of wordllama cannot be imported here")
     spec = importlib.util.find_spec("wordllama")
     assert spec is not None and spec.origin is not None
-    theirs = package.WordLlama.load(cache_dir=Path(spec.origin).parent, disable_download=True, trunc_dim=dims)
-    made = WordLlamaEmbedder(dims).embed(TEXTS)
-    assert made.shape == (len(TEXTS), dims) and made.dtype == np.float32
+    theirs = package.WordLlama.load(cache_dir=Path(spec.origin).parent, disable_download=True, trunc_dim=256)
+    made = wordllama.embed(TEXTS)
+    assert made.shape == (len(TEXTS), 256) and made.dtype == np.float32
     np.testing.assert_allclose(made, theirs.embed(TEXTS, norm=True), atol=1e-5)
     # Longer than what is gathered at once; summed in another order.
     long = ["Every thing has its place, and that is not here. " * 3000]
-    assert float(WordLlamaEmbedder(dims).embed(long)[0] @ theirs.embed(long, norm=True)[0]) > 0.99999
+    assert float(wordllama.embed(long)[0] @ theirs.embed(long, norm=True)[0]) > 0.99999
 
 
-def test_its_name_tells_its_dimensions() -> None:
-    assert (WordLlamaEmbedder(128).name, WordLlamaEmbedder(128).dimensions) == ("wordllama:128", 128)
-    with pytest.raises(ValueError, match="1 to 256"):
-        WordLlamaEmbedder(512)
+def test_its_name_tells_its_dimensions(wordllama: WordLlamaEmbedder) -> None:
+    assert (wordllama.name, wordllama.dimensions) == ("wordllama:256", 256)
 
 
 def test_rows_have_length_one_and_texts_without_words_the_zero_row(wordllama: WordLlamaEmbedder) -> None:
@@ -137,7 +134,7 @@ def test_the_package_is_not_imported() -> None:
 
 
 def _both(letters: EmbedderServer) -> list[RemoteEmbedder]:
-    return [open_remote_embedder(letters.settings(kind)) for kind in ("openai", "ollama")]
+    return [RemoteEmbedder(letters.settings(kind)) for kind in ("openai", "ollama")]
 
 
 def test_a_provider_is_asked_in_batches_and_its_rows_are_put_in_order(letters: EmbedderServer) -> None:
@@ -153,14 +150,14 @@ def test_a_provider_is_asked_in_batches_and_its_rows_are_put_in_order(letters: E
 
 
 def test_texts_without_words_are_not_sent_and_long_ones_are_cut(letters: EmbedderServer) -> None:
-    embedder = open_remote_embedder(letters.settings())
+    embedder = RemoteEmbedder(letters.settings())
     made = embedder.embed(["", "?!", "b" * 1_000_000])
     assert np.linalg.norm(made, axis=1).tolist() == pytest.approx([0, 0, 1])
     assert max(len(text) for body in letters.request_bodies for text in body["input"]) == 8000
 
 
 def test_the_key_goes_into_the_header_alone(letters: EmbedderServer) -> None:
-    open_remote_embedder(letters.settings()).embed(["a"])
+    RemoteEmbedder(letters.settings()).embed(["a"])
     assert letters.headers[0]["Authorization"] == "Bearer sk-secret-key"
     assert "sk-secret-key" not in repr(letters.settings())
 
@@ -199,9 +196,9 @@ def test_f30_a_provider_that_hangs_or_is_not_there_is_unavailable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(MemoryUnavailable, match="did not answer in time"):
-            open_remote_embedder(EmbedderSettings("openai", "letters", url), seconds=0.2).embed(["cake"])
+            RemoteEmbedder(EmbedderSettings("openai", "letters", url), seconds=0.2).embed(["cake"])
     with pytest.raises(MemoryUnavailable, match="cannot be reached"):
-        open_remote_embedder(EmbedderSettings("ollama", "letters", url), seconds=5).embed(["cake"])
+        RemoteEmbedder(EmbedderSettings("ollama", "letters", url), seconds=5).embed(["cake"])
 
 
 def test_an_embedder_that_is_not_known_or_not_installed_is_told(tmp_path: Path) -> None:
