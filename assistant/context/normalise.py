@@ -20,13 +20,19 @@ change is passed on as the same object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from assistant.context.structure import describe_change, is_edit_or_deletion, is_retained_request, tool_loop_start
 from assistant.core.messages import Media, Message, ToolCall
-from assistant.core.quoting import NOTE_TAG, escape_own_tags, quote_in_tag, quote_speaker, replace_unsendable
+from assistant.core.quoting import (
+    NOTE_TAG,
+    escape_own_tags,
+    quote_in_tag,
+    quote_speaker,
+    replace_unsendable,
+    replace_unsendable_in_json,
+)
 
 ABORTED_RESULT = "aborted: this call was interrupted before it returned; whether it took effect is not known."
 EMPTY_REQUEST = "(a message without text)"
@@ -113,11 +119,9 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
             notes.append(quote_in_tag(NOTE_TAG, RETAINED_WORDS_START if is_retained else RETAINED_WORDS_END))
             within_retained = is_retained
         if message.role == "system":
-            if (
-                text := describe_change(message, words_by_id)
-                if is_edit_or_deletion(message)
-                else message.content.strip()
-            ):
+            is_change = is_edit_or_deletion(message)
+            text = describe_change(message, words_by_id) if is_change else message.content.strip()
+            if text:
                 notes.append(quote_in_tag(NOTE_TAG, replace_unsendable(text)))
             continue
         if message.role == "user":
@@ -143,19 +147,17 @@ def _worded(message: Message) -> Message | None:
     if message.role == "assistant":
         if blank and not message.tool_calls:
             return None
-        return _with(
-            message, replace_unsendable(content), _safe_calls(message.tool_calls) if message.tool_calls else ()
-        )
+        return _with(message, replace_unsendable(content), _safe_calls(message.tool_calls))
     if message.metadata.get("note") or (blank and message.media):
         return message
-    instead = EMPTY_REQUEST if message.role == "user" else NO_OUTPUT
-    if message.role == "user" and message.name:
-        return replace(
-            message,
-            content=quote_speaker(replace_unsendable(message.name), instead if blank else replace_unsendable(content)),
-            name=None,
-        )
-    return _with(message, instead if blank else escape_own_tags(replace_unsendable(content)), message.tool_calls)
+    if message.role != "user":
+        text = NO_OUTPUT if blank else escape_own_tags(replace_unsendable(content))
+    elif message.name:
+        text = EMPTY_REQUEST if blank else replace_unsendable(content)
+        return replace(message, content=quote_speaker(replace_unsendable(message.name), text), name=None)
+    else:
+        text = EMPTY_REQUEST if blank else escape_own_tags(replace_unsendable(content))
+    return _with(message, text, message.tool_calls)
 
 
 def _with(message: Message, content: str, calls: tuple[ToolCall, ...]) -> Message:
@@ -165,18 +167,8 @@ def _with(message: Message, content: str, calls: tuple[ToolCall, ...]) -> Messag
 
 
 def _safe_calls(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    cleaned = tuple(ToolCall(call.id, call.name, _safe_json(call.arguments)) for call in calls)
+    cleaned = tuple(ToolCall(call.id, call.name, replace_unsendable_in_json(call.arguments)) for call in calls)
     return calls if cleaned == calls else cleaned
-
-
-def _safe_json(value: Any) -> Any:
-    if isinstance(value, str):
-        return replace_unsendable(value)
-    if isinstance(value, Mapping):
-        return {replace_unsendable(str(key)): _safe_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_safe_json(item) for item in value]
-    return value
 
 
 def _note(notes: list[str]) -> Message:

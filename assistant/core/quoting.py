@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from assistant.core.records import TodoItem
 from assistant.core.text import lazy_regex
@@ -65,6 +66,17 @@ def replace_unsendable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def replace_unsendable_in_json(value: Any) -> Any:
+    """JSON-like `value` with every text in it as `replace_unsendable` gives it, keys included."""
+    if isinstance(value, str):
+        return replace_unsendable(value)
+    if isinstance(value, Mapping):
+        return {replace_unsendable(str(key)): replace_unsendable_in_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [replace_unsendable_in_json(item) for item in value]
+    return value
 
 
 FAILURE_PREFIX = "Error: "

@@ -26,11 +26,11 @@ from typing import Any
 from assistant.context.structure import tool_loop_start
 from assistant.core.messages import Media, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest, StopReason
+from assistant.core.quoting import replace_unsendable_in_json
 from assistant.models.encoding import (
     CHARS_PER_TOKEN,
     CallIds,
     MalformedProviderData,
-    clean_json,
     describe_media,
     encode_text,
     encode_tool,
@@ -152,7 +152,7 @@ def _call(call: ToolCall, ids: CallIds) -> Block:
         "type": "tool_use",
         "id": ids.id_for_call(call.id),
         "name": safe_tool_name(call.name),
-        "input": clean_json(dict(call.arguments)),
+        "input": replace_unsendable_in_json(dict(call.arguments)),
     }
 
 

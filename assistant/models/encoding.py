@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from assistant.core.messages import Media
 from assistant.core.model_api import ToolSpec
+from assistant.core.quoting import replace_unsendable, replace_unsendable_in_json
 from assistant.core.text import lazy_regex
 
 CHARS_PER_TOKEN = 4
@@ -49,34 +50,14 @@ def read_token_count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def clean_text(text: str) -> str:
-    """`text` with surrogate pairs joined and lone surrogates replaced: UTF-8 has no form for them."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def clean_json(value: Any) -> Any:
-    """`value` with every string in it cleaned, keys included."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean_json(item) for item in value]
-    return value
-
-
 def encode_text(text: str) -> list[dict[str, Any]]:
     """`text` as the one part that all providers write alike; nothing for blank text, which they refuse."""
-    return [{"type": "text", "text": clean_text(text)}] if text.strip() else []
+    return [{"type": "text", "text": replace_unsendable(text)}] if text.strip() else []
 
 
 def encode_tool(spec: ToolSpec, *, schema_key: str) -> dict[str, Any]:
-    schema = clean_json(dict(spec.schema))
-    return {"name": spec.name, "description": clean_text(spec.description), schema_key: schema}
+    schema = replace_unsendable_in_json(dict(spec.schema))
+    return {"name": spec.name, "description": replace_unsendable(spec.description), schema_key: schema}
 
 
 def is_image(media: Media) -> bool:
@@ -149,7 +130,7 @@ def unique_call_id(call_id: str, taken: set[str]) -> str:
 
 def describe_media(media: Media) -> str:
     """A medium that this request cannot carry, in words."""
-    name = f' "{clean_text(media.name)}"' if media.name else ""
+    name = f' "{replace_unsendable(media.name)}"' if media.name else ""
     size = f", {media.size} bytes" if media.size else ""
-    place = f"; it is in the workspace as {clean_text(media.path)}" if media.path else ""
-    return f"[{media.kind}{name} ({clean_text(media.mime)}{size}) is not shown here{place}]"
+    place = f"; it is in the workspace as {replace_unsendable(media.path)}" if media.path else ""
+    return f"[{media.kind}{name} ({replace_unsendable(media.mime)}{size}) is not shown here{place}]"

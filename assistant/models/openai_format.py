@@ -17,12 +17,11 @@ from typing import Any, Literal
 
 from assistant.core.messages import Media, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest, StopReason
+from assistant.core.quoting import replace_unsendable, replace_unsendable_in_json
 from assistant.models.encoding import (
     CHARS_PER_TOKEN,
     CallIds,
     MalformedProviderData,
-    clean_json,
-    clean_text,
     describe_media,
     encode_text,
     encode_tool,
@@ -59,7 +58,7 @@ def render_openai_request(
 
 
 def _system(request: ModelRequest) -> list[dict[str, Any]]:
-    texts = [clean_text(block.text) for block in request.system if block.text.strip()]
+    texts = [replace_unsendable(block.text) for block in request.system if block.text.strip()]
     return [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
 
 
@@ -90,7 +89,7 @@ def _entry(message: Message, ids: CallIds) -> dict[str, Any]:
             return entry
         case "tool":
             parts = [message.content, *(describe_media(medium) for medium in message.media)]
-            text = clean_text("\n\n".join(part for part in parts if part.strip()))
+            text = replace_unsendable("\n\n".join(part for part in parts if part.strip()))
             return {
                 "role": "tool",
                 "tool_call_id": ids.id_for_result(message.tool_call_id or ""),
@@ -114,7 +113,7 @@ def _flat(parts: list[Part]) -> str | list[Part]:
 
 
 def _call(call: ToolCall, ids: CallIds) -> dict[str, Any]:
-    arguments = json.dumps(clean_json(dict(call.arguments)), ensure_ascii=False)
+    arguments = json.dumps(replace_unsendable_in_json(dict(call.arguments)), ensure_ascii=False)
     function = {"name": safe_tool_name(call.name), "arguments": arguments}
     return {"id": ids.id_for_call(call.id), "type": "function", "function": function}
 

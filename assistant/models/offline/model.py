@@ -34,7 +34,6 @@ from assistant.models.offline.steps import (
     StepContext,
     ToolStep,
     describe_tool_results,
-    describe_unseen_media,
     next_step,
 )
 from assistant.search.units import split_into_units
@@ -98,7 +97,8 @@ def _answer(request: ModelRequest) -> Message:
                 case text:
                     parts.append(text)
         if message.media:
-            parts.append(describe_unseen_media([media.name or media.kind for media in message.media]))
+            names = ", ".join(media.name or media.kind for media in message.media)
+            parts.append(f"I can't look at {names} offline; kept with your message.")
     if calls:
         return Message("assistant", tool_calls=tuple(calls), model=NAME)
     if other_results := _results_of_other_models(request.messages):

@@ -102,24 +102,7 @@ class ChangeTodos:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsModel:
-    """Something that takes a language model."""
-
-
-Request = (
-    Say
-    | UseTool
-    | Note
-    | Correction
-    | Question
-    | AboutMe
-    | AddTodos
-    | SetReminder
-    | ShowTodos
-    | ChangeTodos
-    | NeedsModel
-)
+Request = Say | UseTool | Note | Correction | Question | AboutMe | AddTodos | SetReminder | ShowTodos | ChangeTodos
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +218,6 @@ def _request(row: Mapping[str, Any], match: re.Match[str]) -> Request:
             return _question(what)
         case "correct" | "change":
             return Correction(what or match[0])
-        case "unable":
-            return NeedsModel()
         case does:
             return Note(is_task=does == "task")
 

@@ -28,7 +28,6 @@ from assistant.models.offline.parse import (
     AddTodos,
     ChangeTodos,
     Correction,
-    NeedsModel,
     Note,
     Question,
     Request,
@@ -77,11 +76,6 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note():
             offer = request.is_task and "manage_todo_list" in context.tools
             return f"{_NOTED} To put it on your to-do list, say: add … to my list." if offer else _NOTED
-        case NeedsModel():
-            return (
-                "I can't do that in offline mode: it needs a language model. Your message is kept. Connect one with "
-                "`assistant setup model`, then ask again."
-            )
         case AboutMe():
             return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
         case Question():
@@ -256,11 +250,7 @@ def _line(text: str) -> str:
     return quote_block(" ".join(text.split())).removeprefix("> ")
 
 
-# ------------------------------------------------------------------------------------------ media, another model's work
-
-
-def describe_unseen_media(names: Sequence[str]) -> str:
-    return f"I can't look at {', '.join(names)} offline; kept with your message."
+# ------------------------------------------------------------------------------------------------ another model's work
 
 
 def describe_tool_results(results: Sequence[tuple[str, str]]) -> str:
