@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -145,6 +145,9 @@ class RoleGrant:
     budget_share: float  # the part of each cap (0 to 1) that all its sessions together may use
 
 
+_NO_GRANT = RoleGrant(frozenset(), frozenset(), memory=False, budget_share=0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Permissions:
     """The grants of everybody but the owner."""
@@ -153,38 +156,24 @@ class Permissions:
 
     def may_use_tool(self, role: str, tool: str, admitted: Collection[str]) -> bool:
         """Whether a session of this role may use a tool that admits these roles."""
-        if role == "owner":
-            return "owner" in admitted
-        grant = self._grant(role)
-        return role in admitted and grant is not None and tool in grant.tools
+        return role in admitted and (role == "owner" or tool in self._grant(role).tools)
 
     def may_run_command(self, role: str, command: str, admitted: Collection[str]) -> bool:
         """Whether a session of this role may type a command (without the slash) that admits these roles."""
-        if role == "owner":
-            return "owner" in admitted
-        grant = self._grant(role)
-        return role in admitted and grant is not None and command in grant.commands
+        return role in admitted and (role == "owner" or command in self._grant(role).commands)
 
     def may_learn_from(self, session: str) -> bool:
         """Whether what is said in this session is learned, for itself alone."""
         role = session_role(session)
-        grant = self._grant(role)
-        return role == "owner" or (grant is not None and grant.memory)
+        return role == "owner" or self._grant(role).memory
 
     def budget_share(self, role: str) -> float:
         """The part of each cap that all sessions of this role together may use."""
-        grant = self._grant(role)
-        return 1.0 if role == "owner" else 0.0 if grant is None else grant.budget_share
+        return 1.0 if role == "owner" else self._grant(role).budget_share
 
-    def _grant(self, role: str) -> RoleGrant | None:
-        return next((grant for granted_role, grant in self.grants.items() if granted_role == role), None)
+    def _grant(self, role: str) -> RoleGrant:
+        return next((grant for granted_role, grant in self.grants.items() if granted_role == role), _NO_GRANT)
 
 
 OWNER_ONLY_PERMISSIONS = Permissions({})
 """The owner may do everything, nobody else anything."""
-
-
-def invalid_grants(names: Iterable[str], admitted_roles: Mapping[str, Collection[str]], role: str) -> list[str]:
-    """Of what the settings name for a role: what does not exist, or does not admit the role. `admitted_roles` has the
-    roles of each tool or command by its name."""
-    return [name for name in names if role not in admitted_roles.get(name, ())]

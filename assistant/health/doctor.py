@@ -43,7 +43,7 @@ from assistant.health.problems import FindProblems, free_bytes
 from assistant.mem0.client import MemoryStoreSettings
 from assistant.mem0.embedders import open_embedder
 from assistant.settings.home import Home
-from assistant.settings.network_sections import WebSettings
+from assistant.settings.sections import WebSettings
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.home.guard import has_fts5, measure_sync_seconds, sqlite_version

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assistant.core.errors import install_hint
 from assistant.core.telemetry import CombinedTracer, Metrics, Tracer
-from assistant.settings.network_sections import TelemetrySettings
+from assistant.settings.sections import TelemetrySettings
 
 if TYPE_CHECKING:
     from assistant.health.otlp import OtlpTracer

@@ -1,4 +1,5 @@
-"""The keys of the settings, a class for each section: their types and ranges, and how a person reads what is allowed.
+"""The keys of the settings, a class for each section: their types and ranges, how a person reads what is allowed, and
+what is not allowed together.
 
 The defaults are in `config/default.toml`, next to the words that explain them. A field's `description`, where it has
 one, says what is allowed better than its type and range would.
@@ -6,26 +7,27 @@ one, says what is allowed better than its type and range would.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import ipaddress
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.errors import SettingsError
-from assistant.core.people import Permissions, RoleGrant, invalid_grants
-from assistant.settings.network_sections import MatrixSettings, TelegramSettings, TelemetrySettings, WebSettings
+from assistant.core.people import Permissions, RoleGrant
 from assistant.settings.validators import (
+    ArchiveUrl,
+    ContextSize,
+    HoursOfDay,
+    ModelChoice,
+    NameList,
+    ProviderChain,
     SettingsSection,
-    check_archive_url,
-    check_context_size,
-    check_hours_of_day,
-    check_model_choice,
-    check_name_list,
-    check_provider_chain,
-    check_time_of_day,
-    check_web_address,
-    check_zone_name,
+    Share,
+    TimeOfDay,
+    WebAddress,
+    ZoneName,
 )
 
 ResetPolicyName = Literal["manual", "daily", "idle"]
@@ -35,25 +37,15 @@ DEFAULT_MODEL_NAMES = {"anthropic": "claude-sonnet-5-5"}
 
 
 class HomeSettings(SettingsSection):
-    timezone: Annotated[
-        str, AfterValidator(check_zone_name), Field(description='an IANA time zone as in "Europe/Oslo", or ""')
-    ]
+    timezone: ZoneName
 
 
 class ModelSettings(SettingsSection):
     provider: Literal["auto", "anthropic", "openai", "offline"]
     name: str
-    base_url: Annotated[
-        str,
-        AfterValidator(check_web_address),
-        Field(description='an address that starts with http:// or https://, or ""'),
-    ]
+    base_url: WebAddress
     api_key: SecretStr
-    fallback: Annotated[
-        tuple[str, ...],
-        BeforeValidator(check_provider_chain),
-        Field(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
-    ]
+    fallback: ProviderChain
     max_output_tokens: Annotated[int, Field(ge=256, le=128_000)]
     thinking: Literal["off", "adaptive"]
     stall_seconds: Annotated[float, Field(ge=1, le=600)]
@@ -62,11 +54,7 @@ class ModelSettings(SettingsSection):
 
 
 class ContextSettings(SettingsSection):
-    max_context_tokens: Annotated[
-        int,
-        AfterValidator(check_context_size),
-        Field(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
-    ]
+    max_context_tokens: ContextSize
     reserve_tokens: Annotated[int, Field(ge=0, le=100_000)]
     emergency_threshold: Annotated[float, Field(ge=0.60, le=0.95)]
     target: Annotated[float, Field(ge=0.10, le=0.50)]
@@ -82,17 +70,9 @@ class CompactionSettings(SettingsSection):
     sleep_threshold: Annotated[float, Field(ge=0.50, le=0.70)]
     max_messages: Annotated[int, Field(ge=0, le=1_000_000)]
     user_messages_max_tokens: Annotated[int, Field(ge=0, le=200_000)]
-    protected_tools: Annotated[
-        tuple[str, ...],
-        BeforeValidator(check_name_list),
-        Field(description='a list of tool names, as in ["manage_todo_list"]'),
-    ]
+    protected_tools: NameList = Field(description='a list of tool names, as in ["manage_todo_list"]')
     pins_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
-    summary_model: Annotated[
-        str,
-        AfterValidator(check_model_choice),
-        Field(description='"", or a provider with a model as in "anthropic:claude-haiku-5-5"'),
-    ]
+    summary_model: ModelChoice
     summary_max_tokens: Annotated[int, Field(ge=200, le=20_000)]
     summary_seconds: Annotated[float, Field(ge=1, le=3600)]
     restored_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
@@ -104,7 +84,7 @@ class CompactionSettings(SettingsSection):
 
 
 class SleepSettings(SettingsSection):
-    at: Annotated[str, AfterValidator(check_time_of_day), Field(description='a time of day as in "03:30", or ""')]
+    at: TimeOfDay = Field(description='a time of day as in "03:30", or ""')
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
     max_usd: Annotated[float, Field(ge=0)]
 
@@ -135,7 +115,7 @@ class ToolSettings(SettingsSection):
     output_max_tokens: Annotated[int, Field(ge=100, le=100_000)]
     output_max_bytes: Annotated[int, Field(ge=400, le=10_000_000)]
     output_serialization_buffer: Annotated[float, Field(ge=1.0, le=2.0)]
-    output_split: Annotated[float, Field(ge=0.0, le=1.0)]
+    output_split: Share
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
 
 
@@ -151,7 +131,7 @@ class BudgetSettings(SettingsSection):
     monthly_usd: Annotated[float, Field(ge=0)]
     daily_tokens: Annotated[int, Field(ge=0)]
     monthly_tokens: Annotated[int, Field(ge=0)]
-    background_share: Annotated[float, Field(ge=0.0, le=1.0)]
+    background_share: Share
     runaway_calls: Annotated[int, Field(ge=2, le=1000)]
 
 
@@ -165,14 +145,10 @@ class PeopleSettings(SettingsSection):
 class RoleSettings(SettingsSection):
     """What one role may do."""
 
-    tools: Annotated[tuple[str, ...], BeforeValidator(check_name_list), Field(description="a list of tool names")]
-    commands: Annotated[
-        tuple[str, ...],
-        BeforeValidator(check_name_list),
-        Field(description='a list of commands without the slash, as in ["help"]'),
-    ]
+    tools: NameList = Field(description="a list of tool names")
+    commands: NameList = Field(description='a list of commands without the slash, as in ["help"]')
     memory: bool
-    budget_share: Annotated[float, Field(ge=0.0, le=1.0)]
+    budget_share: Share
 
     def grant(self) -> RoleGrant:
         return RoleGrant(frozenset(self.tools), frozenset(self.commands), self.memory, self.budget_share)
@@ -187,36 +163,66 @@ class ResetSettings(SettingsSection):
     thread: ResetPolicyName
     guest: ResetPolicyName
     room: ResetPolicyName
-    at: Annotated[
-        str, AfterValidator(check_time_of_day), Field(min_length=1, description='a time of day as in "04:00"')
-    ]
+    at: TimeOfDay = Field(min_length=1, description='a time of day as in "04:00"')
     idle_minutes: Annotated[float, Field(ge=1, le=525_600)]
     learn_seconds: Annotated[float, Field(ge=0, le=3600)]
     handover_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
 
 
 class ArchiveSettings(SettingsSection):
-    url: Annotated[
-        str,
-        AfterValidator(check_archive_url),
-        Field(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
-    ]
+    url: ArchiveUrl
     key: SecretStr
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
 
 
 class AgendaSettings(SettingsSection):
-    quiet: Annotated[str, AfterValidator(check_hours_of_day), Field(description='hours as in "22:00-07:00", or ""')]
+    quiet: HoursOfDay
     late_seconds: Annotated[float, Field(ge=1, le=86_400)]
     catch_up: Literal["once", "all", "skip"]
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class BackupSettings(SettingsSection):
-    at: Annotated[str, AfterValidator(check_time_of_day), Field(description='a time of day as in "05:00", or ""')]
+    at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
     keep: Annotated[int, Field(ge=1, le=1000)]
     workspace: bool
+
+
+class NetworkSettings(SettingsSection):
+    """What every network has."""
+
+    enabled: bool
+    token: SecretStr
+
+
+class TelegramSettings(NetworkSettings):
+    base_url: WebAddress
+
+
+class MatrixSettings(NetworkSettings):
+    homeserver: WebAddress
+    user: Annotated[
+        str, Field(pattern=r"^(@[^:]+:.+)?$", description='an account as in "@nocturne:example.org", or ""')
+    ]
+    device: Annotated[str, Field(max_length=255)]
+    encryption: bool
+    invites: NameList = Field(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
+
+
+class WebSettings(SettingsSection):
+    port: Annotated[int, Field(ge=0, le=65_535)]
+    host: Annotated[str, Field(min_length=1, max_length=255)]
+    token: SecretStr
+    hosts: NameList = Field(description='a list of names as in ["nocturne.example.org"]')
+    behind_proxy: bool
+    certificate: Annotated[str, Field(max_length=1000)]
+    certificate_key: Annotated[str, Field(max_length=1000)]
+
+
+class TelemetrySettings(SettingsSection):
+    traces: Literal["off", "otlp"]
+    endpoint: WebAddress
 
 
 class DaemonSettings(SettingsSection):
@@ -255,6 +261,11 @@ class SettingsValues(SettingsSection):
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings
+
+    def value_of(self, key: str) -> Any:
+        """The value of a dotted key, as in "context.target"."""
+        section, _, name = key.partition(".")
+        return getattr(getattr(self, section), name)
 
     def permissions(self) -> Permissions:
         """What guests and rooms may do."""
@@ -316,9 +327,49 @@ def check_grants(settings: SettingsValues, tools: AllowedRoles, commands: Allowe
     or `[room]` names and does not exist, or is the owner's alone."""
     for role, section in (("guest", settings.guest), ("room", settings.room)):
         for key, named, allowed in (("tools", section.tools, tools), ("commands", section.commands, commands)):
-            for name in invalid_grants(named, allowed, role):
+            for name in [name for name in named if role not in allowed.get(name, ())]:
                 what = "is the owner's alone" if name in allowed else "does not exist"
                 possible = ", ".join(sorted(other for other, roles in allowed.items() if role in roles))
                 raise SettingsError(
                     f"`{role}.{key}` names {name!r}, which {what}. Nothing was started; it may name: {possible}."
                 )
+
+
+MIN_TOKEN_LENGTH = 16
+"""What the web API starts with at all."""
+STRONG_TOKEN_LENGTH = 43
+"""Characters of a token that is made here: 256 bits, in base64."""
+_FEWEST_DIFFERENT = 10
+
+
+def is_weak_token(token: str) -> bool:
+    """Whether a token is weaker than those that are made here: shorter, or of a few characters again and again."""
+    return len(token) < STRONG_TOKEN_LENGTH or len(set(token)) < _FEWEST_DIFFERENT
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody beyond this machine can reach what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def web_exposure_problems(web: WebSettings, origins: Mapping[str, str]) -> Iterator[str]:
+    """What keeps the web API from listening as it is set (F42), a line each; nothing where it is off."""
+    if not web.port:
+        return
+    if not (is_loopback(web.host) or web.behind_proxy or web.certificate):
+        yield (
+            f"{origins['web.host']}: `web.host` is {web.host!r}, which can be reached from beyond this machine without "
+            "encryption; set web.certificate and web.certificate_key, or web.behind_proxy = true where a proxy "
+            'encrypts, or "127.0.0.1".'
+        )
+    if bool(web.certificate) != bool(web.certificate_key):
+        given, missing = ("certificate", "certificate_key") if web.certificate else ("certificate_key", "certificate")
+        yield f"{origins[f'web.{given}']}: `web.{given}` is set and web.{missing} is not; set both."
+    if 0 < len(web.token.get_secret_value()) < MIN_TOKEN_LENGTH:
+        yield (
+            f"{origins['web.token']}: `web.token` has fewer than {MIN_TOKEN_LENGTH} characters; "
+            "`assistant config secret set web.token` takes a longer one."
+        )

@@ -32,7 +32,6 @@ from assistant.settings.layers import (
     read_file_layer,
     secret_layers,
 )
-from assistant.settings.network_sections import web_exposure_problems
 from assistant.settings.secrets import (
     PROVIDER_KEYS,
     FoundSecret,
@@ -46,6 +45,7 @@ from assistant.settings.sections import (
     ModelSettings,
     SettingsValues,
     describe_allowed,
+    web_exposure_problems,
 )
 
 # Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
@@ -197,8 +197,7 @@ def describe_settings(settings: Settings) -> list[SettingRow]:
     comments = _comments()
     rows = []
     for key, spec in SETTING_FIELDS.items():
-        section, _, name = key.partition(".")
-        value = format_setting_value(getattr(getattr(settings.values, section), name))
+        value = format_setting_value(settings.values.value_of(key))
         rows.append(
             SettingRow(
                 key,

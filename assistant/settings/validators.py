@@ -1,15 +1,14 @@
-"""Checks of single settings that sections share, and the base class of every section."""
+"""The kinds of text and lists that settings are, with their checks, and the base class of every section."""
 
 from __future__ import annotations
 
 import difflib
-import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 PROVIDERS = ("anthropic", "openai", "offline")
 _NAMES_TOLD = 3
@@ -42,13 +41,7 @@ def _zone_in_any_case(value: str) -> str:
         return known[spelled][0]
     places = [name for name in known if name.rpartition("/")[2] == spelled]
     near = places or difflib.get_close_matches(spelled, known)
-    raise UnknownName(sorted(name for one in near[:_NAMES_TOLD] for name in known[one]))
-
-
-def check_web_address(value: str) -> str:
-    if value and not value.startswith(("http://", "https://")):
-        raise ValueError("no address")
-    return value
+    raise UnknownName(sorted(name for spelling in near[:_NAMES_TOLD] for name in known[spelling]))
 
 
 def check_provider_chain(value: Any) -> Any:
@@ -69,28 +62,6 @@ def check_name_list(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def check_model_choice(value: str) -> str:
-    provider, _, name = value.partition(":")
-    if value and (provider not in PROVIDERS or not name):
-        raise ValueError("unknown provider")
-    return value
-
-
-def check_time_of_day(value: str) -> str:
-    if value:
-        time.strptime(value, "%H:%M")
-    return value
-
-
-def check_hours_of_day(value: str) -> str:
-    """Two times of day with a hyphen between."""
-    if value:
-        first, _, last = value.partition("-")
-        time.strptime(first, "%H:%M")
-        time.strptime(last, "%H:%M")
-    return value
-
-
 def check_archive_url(value: str) -> str:
     """Chained addresses go through a cache, from which nothing can be proved; a password would be shown with them."""
     if value and ("::" in value or not ("://" in value or value.startswith("/")) or urlsplit(value).password):
@@ -102,6 +73,42 @@ def check_context_size(value: int) -> int:
     if 0 < value < 2000:
         raise ValueError("too small to talk in")
     return value
+
+
+_TIME = r"(\d|[01]\d|2[0-3]):(\d|[0-5]\d)"
+TimeOfDay = Annotated[str, Field(pattern=rf"^({_TIME})?$")]
+HoursOfDay = Annotated[str, Field(pattern=rf"^({_TIME}-{_TIME})?$", description='hours as in "22:00-07:00", or ""')]
+ZoneName = Annotated[
+    str, AfterValidator(check_zone_name), Field(description='an IANA time zone as in "Europe/Oslo", or ""')
+]
+WebAddress = Annotated[
+    str,
+    Field(pattern=r"(?s)^(https?://.*)?$", description='an address that starts with http:// or https://, or ""'),
+]
+ArchiveUrl = Annotated[
+    str,
+    AfterValidator(check_archive_url),
+    Field(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
+]
+ModelChoice = Annotated[
+    str,
+    Field(
+        pattern=rf"(?s)^(({'|'.join(PROVIDERS)}):.+)?$",
+        description='"", or a provider with a model as in "anthropic:claude-haiku-5-5"',
+    ),
+]
+ProviderChain = Annotated[
+    tuple[str, ...],
+    BeforeValidator(check_provider_chain),
+    Field(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
+]
+ContextSize = Annotated[
+    int,
+    AfterValidator(check_context_size),
+    Field(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
+]
+NameList = Annotated[tuple[str, ...], BeforeValidator(check_name_list)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class SettingsSection(BaseModel):

@@ -15,7 +15,7 @@ import structlog
 from pydantic import SecretStr
 
 from assistant.core.errors import SettingsError
-from assistant.settings.home import FileStamp, Home, file_stamp, settings_stamps
+from assistant.settings.home import file_stamp, settings_stamps
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.sections import SETTING_FIELDS, SettingsValues
 from assistant.settings.settings import Settings
@@ -54,7 +54,8 @@ class SettingsWatch:
         self._on_understood = on_understood
         self._take_over = take_over
         self._seen = settings.file_stamps
-        self._other_files = _others(settings.home)
+        # Read once, at the start.
+        self._persona = file_stamp(settings.home.persona)
         self._refused: tuple[str, ...] = ()
         self._waiting: tuple[str, ...] = ()
         on_understood(settings)
@@ -86,8 +87,8 @@ class SettingsWatch:
 
     def keys_for_next_start(self) -> list[str]:
         """The changed keys, and files, that take effect at the next start."""
-        others = _others(self.settings.home)
-        return [*self._waiting, *(name for name in others if others[name] != self._other_files[name])]
+        persona = self.settings.home.persona
+        return [*self._waiting, *([persona.name] if file_stamp(persona) != self._persona else [])]
 
     # ----------------------------------------------------------------------------------------------------------- within
 
@@ -97,7 +98,7 @@ class SettingsWatch:
         self._waiting = (*(key for key in keys if key not in live), *_changed_keys(self.settings, found))
         if live:
             taken = {key: found.origins[key] for key in live}
-            values = _with(self.settings.values, {key: _value(found.values, key) for key in live})
+            values = _with(self.settings.values, {key: found.values.value_of(key) for key in live})
             self.settings = replace(self.settings, values=values, origins={**self.settings.origins, **taken})
             if _LOG_LEVEL in live:
                 set_log_level(self.settings)
@@ -111,8 +112,8 @@ def _differing(old: Settings, new: Settings) -> Iterator[str]:
     """The keys with another value. The keyring was not asked again."""
     for key, spec in SETTING_FIELDS.items():
         in_keyring = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
-        unasked = in_keyring and not _value(new.values, key).get_secret_value()
-        if not unasked and _value(old.values, key) != _value(new.values, key):
+        unasked = in_keyring and not new.values.value_of(key).get_secret_value()
+        if not unasked and old.values.value_of(key) != new.values.value_of(key):
             yield key
 
 
@@ -129,12 +130,7 @@ def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
 def _is_gone(key: str, found: Settings) -> bool:
     """Without a token nobody is let in; the previous one is valid until the next start, which makes one or asks the
     keyring."""
-    return key == _TOKEN and not _value(found.values, key).get_secret_value()
-
-
-def _value(values: SettingsValues, key: str) -> Any:
-    section, _, name = key.partition(".")
-    return getattr(getattr(values, section), name)
+    return key == _TOKEN and not found.values.value_of(key).get_secret_value()
 
 
 def _with(values: SettingsValues, changed: Mapping[str, Any]) -> SettingsValues:
@@ -146,8 +142,3 @@ def _with(values: SettingsValues, changed: Mapping[str, Any]) -> SettingsValues:
     return values.model_copy(
         update={section: getattr(values, section).model_copy(update=update) for section, update in sections.items()}
     )
-
-
-def _others(home: Home) -> dict[str, FileStamp]:
-    """Other files that are read once, at the start."""
-    return {home.persona.name: file_stamp(home.persona)}

@@ -35,8 +35,8 @@ from assistant.core.errors import HomeError, HomeLocked, StoreError
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
 from assistant.settings.home import Home
-from assistant.settings.network_sections import WebSettings
 from assistant.settings.secrets import IN_FILE
+from assistant.settings.sections import WebSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import AccessRules, ApiDeps
 

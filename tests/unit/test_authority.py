@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from assistant.core.people import ALL_ROLES, OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions, RoleGrant, invalid_grants
+from assistant.core.errors import SettingsError
+from assistant.core.people import ALL_ROLES, OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions, RoleGrant
+from assistant.settings.home import Home
+from assistant.settings.sections import check_grants
+from assistant.settings.settings import parse_settings_values
 
 AUTHORITY = Permissions(
     {
@@ -61,6 +67,8 @@ def test_without_grants_nobody_else_may_anything() -> None:
     assert not OWNER_ONLY_PERMISSIONS.may_learn_from("peer:a:b")
 
 
-def test_what_cannot_be_granted_is_told_by_name() -> None:
-    admitting = {"look": ALL_ROLES, "files": OWNER_ONLY}
-    assert invalid_grants(["look", "files", "gone"], admitting, "guest") == ["files", "gone"]
+@pytest.mark.parametrize(("name", "why"), [("files", "is the owner's alone"), ("gone", "does not exist")])
+def test_what_cannot_be_granted_is_told_by_name(name: str, why: str) -> None:
+    values, _ = parse_settings_values(Home(Path("home")), f"[guest]\ntools = ['look', '{name}']\n")
+    with pytest.raises(SettingsError, match=f"`guest.tools` names '{name}', which {why}"):
+        check_grants(values, {"look": ALL_ROLES, "files": OWNER_ONLY}, {})

@@ -175,9 +175,8 @@ def _words(change: SettingChange, value: Any) -> str:
 
 def _default(key: str) -> str:
     """What the shipped defaults say."""
-    section, _, name = key.partition(".")
     values, _ = parse_settings_values(home_from_environment(), "")
-    return format_setting_value(getattr(getattr(values, section), name)) if key in SETTING_FIELDS else "nothing"
+    return format_setting_value(values.value_of(key)) if key in SETTING_FIELDS else "nothing"
 
 
 def _tell_what_wins(settings: Settings, change: SettingChange) -> None:

@@ -129,9 +129,7 @@ def _in_force(settings: Settings, row: SettingRow) -> str:
     """A value as a script wants it: text without quotes, anything else as TOML; no secret."""
     if row.key not in SETTING_FIELDS:
         return row.value.strip('"')
-    section, _, name = row.key.partition(".")
-    value = getattr(getattr(settings.values, section), name)
-    text = mask_secrets(value)
+    text = mask_secrets(settings.values.value_of(row.key))
     return str(json.loads(text)) if is_text_setting(SETTING_FIELDS[row.key]) and text.startswith('"') else text
 
 

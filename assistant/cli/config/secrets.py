@@ -12,8 +12,8 @@ from assistant.core.errors import SettingsError, UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import environment_variable
-from assistant.settings.network_sections import STRONG_TOKEN_LENGTH, is_weak_token
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, PROVIDER_KEYS, SECRET_NAMES, canonical_secret_name
+from assistant.settings.sections import STRONG_TOKEN_LENGTH, is_weak_token
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.home.secrets import HomeSecretStore
 
@@ -123,9 +123,7 @@ def _origin(settings: Settings, name: str) -> str:
     origin = settings.origins.get(name, "")
     if name in PROVIDER_KEYS:
         return origin
-    section, _, key = name.partition(".")
-    is_set = getattr(getattr(settings.values, section), key).get_secret_value()
-    return origin if is_set else ""
+    return origin if settings.values.value_of(name).get_secret_value() else ""
 
 
 def _asked(name: str) -> str:
