@@ -9,13 +9,13 @@ lines of cron are loaded by the first job that needs them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.core.calendar import local_slot_key, local_to_utc, utc_to_local
+from assistant.core.calendar import MONTHS, WEEKDAYS, local_slot_key, local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
 
@@ -27,6 +27,16 @@ _PARTS = frozenset(_PART_NAMES.split())
 _WITHIN_DAY = frozenset(["FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "BYHOUR", "BYMINUTE"])
 _FREQUENCIES = {"YEARLY": 1000, "MONTHLY": 1200, "WEEKLY": 1000, "DAILY": 1000, "HOURLY": 24, "MINUTELY": 1440}
 _DAYS_OF_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_UNIT_WORDS = {
+    "YEARLY": "year",
+    "MONTHLY": "month",
+    "WEEKLY": "week",
+    "DAILY": "day",
+    "HOURLY": "hour",
+    "MINUTELY": "minute",
+}
+_DAY_CODES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_NTH_WORDS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last"}
 _NOTHING_SET = "Nothing was set."
 _ANY_DAY = datetime.fromisoformat("2024-01-01")
 
@@ -59,8 +69,8 @@ def next_due_after(spec: ScheduleSpec, zone: ZoneInfo, last: DueSlot, after: dat
     return _first_after(_times(spec, datetime.fromisoformat(last.key), utc_to_local(after, zone)), zone, after)
 
 
-def describe_recurrence(spec: ScheduleSpec) -> str:
-    """The rule by which times repeat; "" for one time."""
+def recurrence_rule(spec: ScheduleSpec) -> str:
+    """The rule by which times repeat, for programs; "" for one time."""
     match spec:
         case OneTimeSpec():
             return ""
@@ -68,6 +78,61 @@ def describe_recurrence(spec: ScheduleSpec) -> str:
             return spec.rrule
         case CronSpec():
             return f"cron {spec.cron}"
+
+
+def describe_recurrence(spec: ScheduleSpec) -> str:
+    """How often it repeats, for people, as in "every Monday"; what is too special for that as its rule, and "" for one
+    time."""
+    rule = recurrence_rule(spec)
+    if not isinstance(spec, RRuleSpec):
+        return rule
+    parts = _parts(rule)
+    until = parts.pop("UNTIL", "")
+    words = _in_words(parts, spec.start)
+    if not words:
+        return rule
+    return f"{words} until {until[:4]}-{until[4:6]}-{until[6:8]}" if until else words
+
+
+def _in_words(parts: Mapping[str, str], start: datetime) -> str:
+    """ "" for a rule that has no simple words."""
+    number, days = int(parts.get("INTERVAL", "1")), parts.get("BYDAY", "")
+    unit = _UNIT_WORDS[parts["FREQ"]]
+    every = f"every {unit}" if number == 1 else f"every {number} {unit}s"
+    match sorted(parts.keys() - {"FREQ", "INTERVAL"}), unit:
+        case [], "year":
+            return f"{every} on {start.day} {MONTHS[start.month - 1].capitalize()}"
+        case [], _:
+            return every
+        case ["BYDAY"], "week" if number == 1 and days == "MO,TU,WE,TH,FR":
+            return "every weekday"
+        case ["BYDAY"], "week":
+            named = _join_words([_weekday_name(day) for day in days.split(",")])
+            return f"every {named}" if number == 1 else f"{every} on {named}"
+        case ["BYDAY"], "month" if all(day[:-2] in _NTH_WORDS for day in days.split(",")):
+            named = _join_words([f"the {_NTH_WORDS[day[:-2]]} {_weekday_name(day)}" for day in days.split(",")])
+            return f"{every} on {named}"
+        case ["BYMONTHDAY"], "month":
+            dates = [int(day) for day in parts["BYMONTHDAY"].split(",")]
+            if min(dates) >= -1:
+                return f"{every} on {_join_words([_date_in_words(date) for date in dates])}"
+    return ""
+
+
+def _weekday_name(day: str) -> str:
+    """Of `MO` or `2MO`."""
+    return WEEKDAYS[_DAY_CODES.index(day[-2:])].capitalize()
+
+
+def _date_in_words(date: int) -> str:
+    if date == -1:
+        return "the last day"
+    suffix = "th" if date in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(date % 10, "th")
+    return f"the {date}{suffix}"
+
+
+def _join_words(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _first_after(times: Iterator[datetime], zone: ZoneInfo, after: datetime) -> DueSlot | None:

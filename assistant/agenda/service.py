@@ -168,7 +168,7 @@ class AgendaService:
     # ------------------------------------------------------------------------------------------------------ telling
 
     def describe_due(self, job: Job) -> str:
-        """When it is due, and how often, as people read it: one line."""
+        """How often and when it is due, as people read it: one line."""
         if job.due is None:
             return "never again"
         zone, punctuality = self.zone, self._config.punctuality
@@ -178,12 +178,11 @@ class AgendaService:
             if following is not None:
                 parts.append(f"then {format_moment(following.at, zone)}")
                 following = next_due(job.spec, ZoneInfo(job.zone), following)
-        if often := describe_recurrence(job.spec):
-            parts.append(f"and so on: {often}" if following is not None else often)
         told_at = punctuality.next_allowed(job.due.at)
         if told_at > job.due.at:
             parts.append(f"sent {format_moment(told_at, zone)}, after quiet hours ({punctuality.quiet})")
-        return ", ".join(parts)
+        often = describe_recurrence(job.spec)
+        return f"{often}: {', '.join(parts)}" if often else ", ".join(parts)
 
 
 def _closest(spec: ScheduleSpec, due: DueSlot, zone: ZoneInfo) -> timedelta:

@@ -12,7 +12,7 @@ from typing import Annotated
 import click
 from pydantic import AliasPath, BeforeValidator, Field
 
-from assistant.agenda.recurrence import describe_recurrence
+from assistant.agenda.recurrence import recurrence_rule
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, number_argument, phrase_option, words_argument
 from assistant.core.calendar import format_moment, split_reminder
@@ -45,7 +45,7 @@ class JobItem(Item):
     state: JobState
     due: datetime | None = Field(None, validation_alias=AliasPath("due", "at"))
     local: str | None = Field(None, validation_alias=AliasPath("due", "key"))  # when it is due by the clock of `zone`
-    repeats: Annotated[str, BeforeValidator(describe_recurrence)] = Field(validation_alias="spec")  # "" for once
+    repeats: Annotated[str, BeforeValidator(recurrence_rule)] = Field(validation_alias="spec")  # "" for once
     zone: str
     catch_up: CatchUpPolicy
     session: str = Field(validation_alias=AliasPath("place", "session"))  # where it was made, and comes to

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.agenda.recurrence import first_due, next_due, next_due_after, parse_cron, parse_rrule
+from assistant.agenda.recurrence import (
+    describe_recurrence,
+    first_due,
+    next_due,
+    next_due_after,
+    parse_cron,
+    parse_rrule,
+)
 from assistant.core.calendar import local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.jobs import DueSlot, OneTimeSpec, ScheduleSpec
@@ -111,6 +118,30 @@ def test_a_rule_that_counts_ends_after_so_many() -> None:
     spec = parse_rrule("FREQ=WEEKLY;COUNT=3", local("2026-11-23T09:00"))
     assert "COUNT" not in spec.rrule
     assert len(list(dues(spec, BERLIN, NEW_YEAR, datetime(2030, 1, 1, tzinfo=UTC)))) == 3
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("FREQ=DAILY", "every day"),
+        ("FREQ=HOURLY;INTERVAL=2", "every 2 hours"),
+        ("FREQ=WEEKLY;BYDAY=MO", "every Monday"),
+        ("FREQ=WEEKLY;BYDAY=MO,TU,TH", "every Monday, Tuesday and Thursday"),
+        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "every weekday"),
+        ("FREQ=WEEKLY;INTERVAL=2;BYDAY=TU", "every 2 weeks on Tuesday"),
+        ("FREQ=MONTHLY;BYMONTHDAY=1,15,22", "every month on the 1st, the 15th and the 22nd"),
+        ("FREQ=MONTHLY;BYMONTHDAY=-1", "every month on the last day"),
+        ("FREQ=MONTHLY;BYDAY=1MO", "every month on the first Monday"),
+        ("FREQ=YEARLY", "every year on 3 May"),
+        ("FREQ=WEEKLY;COUNT=3", "every week until 2026-05-17"),
+        ("FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1"),
+        ("FREQ=MONTHLY;BYDAY=MO", "FREQ=MONTHLY;BYDAY=MO"),
+        ("FREQ=MONTHLY;BYMONTHDAY=-3", "FREQ=MONTHLY;BYMONTHDAY=-3"),
+        ("FREQ=DAILY;BYHOUR=8,20;BYMINUTE=0", "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=0"),
+    ],
+)
+def test_how_often_it_repeats_is_said_in_words(rule: str, words: str) -> None:
+    assert describe_recurrence(parse_rrule(rule, local("2026-05-03T09:00"))) == words
 
 
 def test_once_is_due_once() -> None:
