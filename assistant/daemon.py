@@ -27,7 +27,7 @@ from assistant.core.shutdown import (
     shutdown_seconds,
 )
 from assistant.runtime.current_models import model_label
-from assistant.service.heartbeat import READY, Heartbeat, SystemdNotifier, beat_interval, stopping_message
+from assistant.service.heartbeat import Heartbeat, SystemdNotifier, beat_interval, stopping_message
 from assistant.service.home_lock import home_lock
 from assistant.service.stop_signals import listen_for_stop
 from assistant.settings.home import NotifyTarget
@@ -188,7 +188,7 @@ async def main(
 
     with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, force_stop.set)) as listener:
         async with serve_daemon(settings, Supervision(manager, force_stop, listener.arm_watchdog)) as daemon:
-            notifier.notify(**{READY: "1"})
+            notifier.notify(READY="1")
             if on_ready is not None:
                 on_ready()
             await daemon.wait_until(stop)

@@ -104,7 +104,7 @@ class Heartbeat:
         """Keep the watchdog quiet until `ending` is over; that has a limit of its own."""
         task = asyncio.ensure_future(ending)
         while not task.done():
-            self.manager.notify(**{WATCHDOG: "1"})
+            self.manager.notify(WATCHDOG="1")
             await asyncio.wait([task], timeout=every)
         await task
 
@@ -114,9 +114,9 @@ class Heartbeat:
         self.wake()
         if not fault:
             self.feed()
-            self.manager.notify(**{WATCHDOG: "1", STATUS: self.serving()})
+            self.manager.notify(WATCHDOG="1", STATUS=self.serving())
         else:
-            self.manager.notify(**{STATUS: fault})
+            self.manager.notify(STATUS=fault)
         if fault and not previous:
             log.error("the daemon makes no progress", fault=fault)
         elif previous and not fault:
@@ -128,12 +128,6 @@ def beat_interval(watchdog_seconds: float, watch_seconds: float) -> float:
     return min(watch_seconds, watchdog_seconds / _BEATS) if watchdog_seconds else watch_seconds
 
 
-READY = "READY"
-STOPPING = "STOPPING"
-STATUS = "STATUS"
-WATCHDOG = "WATCHDOG"
-EXTEND_TIMEOUT = "EXTEND_TIMEOUT_USEC"
-
 # Longest that the manager's queue may be full.
 _SECONDS = 0.5
 _LONGEST_STATUS = 300
@@ -143,16 +137,18 @@ class SystemdNotifier:
     """Sends to one manager; with "" as address, nothing. May be used from any thread."""
 
     def __init__(self, address: str = "") -> None:
-        self._address = _address(address)
+        self._address = "\0" + address[1:] if address.startswith("@") else address
 
     def notify(self, **values: str) -> bool:
-        """Send one message, such as `READY="1"`; whether the manager has it."""
-        if not self._address:
+        """Send one message, such as `READY="1"`, a line a name; whether the manager has it."""
+        # Any other address is neither a path nor an abstract name.
+        if not self._address.startswith(("/", "\0")):
             return False
+        lines = (f"{name}={' '.join(value.split())[:_LONGEST_STATUS]}" for name, value in values.items())
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
                 client.settimeout(_SECONDS)
-                client.sendto(encode_message(values), self._address)
+                client.sendto("\n".join(lines).encode("utf-8", "replace"), self._address)
         except OSError:
             return False
         return True
@@ -161,27 +157,7 @@ class SystemdNotifier:
 def stopping_message(seconds: float) -> dict[str, str]:
     """Stopping takes `seconds` at most, also where the setting grew after the unit was written."""
     return {
-        STOPPING: "1",
-        STATUS: "Stopping: running turns are finished.",
-        EXTEND_TIMEOUT: format_microseconds(seconds),
+        "STOPPING": "1",
+        "STATUS": "Stopping: running turns are finished.",
+        "EXTEND_TIMEOUT_USEC": str(round(seconds * 1_000_000)),
     }
-
-
-def encode_message(values: Mapping[str, str]) -> bytes:
-    """One datagram: a line a name."""
-    return "\n".join(f"{name}={_on_a_line(value)}" for name, value in values.items()).encode("utf-8", "replace")
-
-
-def format_microseconds(seconds: float) -> str:
-    return str(round(seconds * 1_000_000))
-
-
-def _on_a_line(value: str) -> str:
-    return " ".join(value.split())[:_LONGEST_STATUS]
-
-
-def _address(address: str) -> str:
-    """As the kernel wants it; "" for one that is neither a path nor an abstract name."""
-    if address.startswith("@"):
-        return "\0" + address[1:]
-    return address if address.startswith("/") else ""

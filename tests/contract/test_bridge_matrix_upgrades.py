@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from assistant.bridges.matrix.bridge import MatrixBridge
-from assistant.bridges.matrix.sync_position import RoomUpgrade, SyncPosition
+from assistant.bridges.matrix.events import RoomUpgrade, SyncPosition
 from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import BridgeError
 from tests.support.matrix_bot import (

@@ -17,7 +17,6 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.bridges.matrix import bridge, client
 from assistant.bridges.matrix import events as form
 from assistant.bridges.matrix import receiver as inbound
-from assistant.bridges.matrix import sync_position as position
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings, settings_problems
 from tests.support.command_line import TIMEOUT_SECONDS, run_bridge_command
@@ -86,7 +85,7 @@ def test_its_figures_are_those_of_the_bridge() -> None:
         f"up to {inbound._PAGE_SIZE * inbound._MAX_PAGES:,} events of each room are read",
         f"An answer of more than {form.MAX_TEXT_BYTES:,} bytes comes in several messages",
         f"After {bridge._DEDUPE_SECONDS / 3600:g} hours it is not repeated automatically",
-        f"Up to {position._MAX_UNDECRYPTED} such messages are remembered",
+        f"Up to {form._MAX_UNDECRYPTED} such messages are remembered",
         f"one of more than {client._MAX_ANSWER_BYTES // 1_000_000} MB is never taken for the server's word",
         "`device not verified`",
     ):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assistant.bridges.matrix import events as form
-from assistant.bridges.matrix.sync_position import SyncPosition, UndecryptedEvent
+from assistant.bridges.matrix.events import SyncPosition, UndecryptedEvent
 
 ME = "@nocturne:example.org"
 

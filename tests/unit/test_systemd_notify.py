@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.service import heartbeat as notify
-from assistant.service.heartbeat import SystemdNotifier
+from assistant.service.heartbeat import SystemdNotifier, stopping_message
 from assistant.settings.home import NotifyTarget, notify_target_from_environment
 
 
@@ -39,8 +38,10 @@ def test_nobody_who_hears_is_no_trouble(address: str) -> None:
     assert not SystemdNotifier(address).notify(READY="1")
 
 
-def test_a_status_cannot_pass_for_another_message() -> None:
-    assert notify.encode_message({"STATUS": "one\nREADY=1"}) == b"STATUS=one READY=1"
+def test_a_status_cannot_pass_for_another_message(tmp_path: Path) -> None:
+    with bound(str(tmp_path / "notify")) as manager:
+        assert SystemdNotifier(str(tmp_path / "notify")).notify(STATUS="one\nREADY=1")
+        assert manager.recv(4096) == b"STATUS=one READY=1"
 
 
 def test_a_manager_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_a_manager_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
 
 
 def test_the_end_asks_for_the_time_that_it_takes() -> None:
-    said = notify.stopping_message(12.5)
+    said = stopping_message(12.5)
     assert said["STOPPING"] == "1"
     assert said["EXTEND_TIMEOUT_USEC"] == "12500000"
 

@@ -20,8 +20,8 @@ from assistant.bridges.matrix import events as form
 from assistant.bridges.matrix.client import MatrixClient
 from assistant.bridges.matrix.cross_signing import is_device_verified, sign_device
 from assistant.bridges.matrix.drafts import MatrixDrafts
+from assistant.bridges.matrix.events import SyncPosition
 from assistant.bridges.matrix.receiver import MatrixReceiver
-from assistant.bridges.matrix.sync_position import SyncPosition
 from assistant.core.bridge_api import BridgeCapabilities, DeviceLogin, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError
 

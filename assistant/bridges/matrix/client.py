@@ -28,8 +28,7 @@ from nio.responses import ErrorResponse, RoomMessagesResponse, ShareGroupSession
 from nio.store import SqliteStore
 from peewee import PeeweeException
 
-from assistant.bridges.matrix.events import JsonObject, MatrixAttachment
-from assistant.bridges.matrix.sync_position import UndecryptedEvent
+from assistant.bridges.matrix.events import JsonObject, MatrixAttachment, UndecryptedEvent
 from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()

@@ -1,7 +1,9 @@
-"""Reads and writes Matrix events. Pure.
+"""Reads and writes Matrix events, and where the bridge goes on receiving them. Pure.
 
-What always holds: an answer fits into one event, encrypted too. A transaction id is made of what is sent under it, so
-that a resend has the same id and nothing else has (Synapse answers a known id with the old event, whatever the body).
+What always holds: the position is one text, stored with the inbox in one transaction; nothing else of the bridge has
+to be durable but its keys. An answer fits into one event, encrypted too. A transaction id is made of what is sent under
+it, so that a resend has the same id and nothing else has (Synapse answers a known id with the old event, whatever the
+body).
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +26,7 @@ JsonObject = Mapping[str, Any]
 _CONTENT_BYTES = 44_000
 MAX_TEXT_BYTES = 20_000
 _EDIT_PREVIEW = 200
+_MAX_UNDECRYPTED = 200
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
 # Matrix apps do not show pictures from other sites: they stay links.
@@ -55,16 +58,8 @@ def notice_transaction_id(*parts: str) -> str:
     return "notice-" + _digest(*parts)
 
 
-def is_draft_event(event: JsonObject) -> bool:
-    return _has_transaction_prefix(event, _DRAFT)
-
-
-def is_answer_event(event: JsonObject) -> bool:
-    return _has_transaction_prefix(event, _ANSWER)
-
-
-def _has_transaction_prefix(event: JsonObject, prefix: str) -> bool:
-    return str(_mapping(event, "unsigned").get("transaction_id", "")).startswith(prefix)
+def _transaction_id(event: JsonObject) -> str:
+    return _text(_mapping(event, "unsigned"), "transaction_id")
 
 
 def _digest(*parts: str) -> str:
@@ -218,10 +213,6 @@ def predecessor_room_id(event: JsonObject) -> str:
     return _text(_mapping(_mapping(event, "content"), "predecessor"), "room_id")
 
 
-def event_sender(event: JsonObject) -> str:
-    return _text(event, "sender")
-
-
 def server_of_account(account: str) -> str:
     """The server of an account, for an address."""
     return quote(account.partition(":")[2], safe="", errors="replace")
@@ -307,3 +298,86 @@ def _strip_quoted_reply(content: JsonObject, body: str) -> str:
 
 def _size(content: JsonObject) -> int:
     return len(json.dumps(content, ensure_ascii=False).encode())
+
+
+# ------------------------------------------------------------------------------------------------------ the position
+
+
+@dataclass(frozen=True, slots=True)
+class UndecryptedEvent:
+    """An encrypted event whose key has not come yet."""
+
+    room: str
+    event: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoomUpgrade:
+    """A room that was replaced by another. `private`: it is between two."""
+
+    old: str
+    new: str
+    private: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPosition:
+    """Where receiving goes on."""
+
+    since: str = ""  # the server's own token
+    unread: tuple[UndecryptedEvent, ...] = ()  # events that wait for their keys
+    # Events with live text that no answer has replaced yet, by target.
+    drafts: Mapping[str, str] = field(default_factory=dict)
+    replaced: tuple[RoomUpgrade, ...] = ()  # in the order in which they were replaced
+
+    @classmethod
+    def parse(cls, text: str) -> SyncPosition:
+        """The inverse of `str`; "" where nothing was received yet."""
+        if not text:
+            return cls()
+        raw = json.loads(text)
+        replaced = tuple(RoomUpgrade(*fields) for fields in raw.get("replaced", ()))
+        return cls(raw["since"], tuple(UndecryptedEvent(*fields) for fields in raw["unread"]), raw["drafts"], replaced)
+
+    def __str__(self) -> str:
+        unread = [[entry.room, entry.event, entry.session] for entry in self.unread]
+        replaced = [[entry.old, entry.new, entry.private] for entry in self.replaced]
+        return json.dumps({"since": self.since, "unread": unread, "drafts": dict(self.drafts), "replaced": replaced})
+
+    def with_undecrypted(self, event: UndecryptedEvent) -> SyncPosition:
+        """With one more that waits; the oldest is dropped where there are too many."""
+        return self if event in self.unread else replace(self, unread=(*self.unread, event)[-_MAX_UNDECRYPTED:])
+
+    def without_undecrypted(self, event: UndecryptedEvent) -> SyncPosition:
+        return replace(self, unread=tuple(other for other in self.unread if other != event))
+
+    def after_own_event(self, event: JsonObject, target: str) -> SyncPosition:
+        """After an own event: a draft was written, replaced by its answer, or deleted."""
+        drafts, transaction = dict(self.drafts), _transaction_id(event)
+        if transaction.startswith(_DRAFT):
+            drafts[target] = _text(event, "event_id")
+        ended = redacted_event_id(event) or (replaced_event_id(event) if transaction.startswith(_ANSWER) else "")
+        return replace(self, drafts={draft_target: draft for draft_target, draft in drafts.items() if draft != ended})
+
+    # ------------------------------------------------------------------------------------------------- replaced rooms
+
+    def knows_upgrade(self, old: str, new: str) -> bool:
+        return any((upgrade.old, upgrade.new) == (old, new) for upgrade in self.replaced)
+
+    def original_room(self, room: str) -> str:
+        """The first of the rooms that this one replaces, by whose id it is known."""
+        for upgrade in reversed(self.replaced):
+            room = upgrade.old if upgrade.new == room else room
+        return room
+
+    def is_group_room(self, room: str) -> bool:
+        """Whether it replaced a room of more than two: it stays one while the others have not entered it yet."""
+        return any(upgrade.new == room and not upgrade.private for upgrade in self.replaced)
+
+    def moved_rooms(self) -> dict[str, str]:
+        """By each room that was replaced, the room that it is now."""
+        moved: dict[str, str] = {}
+        for upgrade in reversed(self.replaced):
+            moved.setdefault(upgrade.old, moved.get(upgrade.new, upgrade.new))
+        return moved

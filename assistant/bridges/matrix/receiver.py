@@ -23,9 +23,8 @@ from nio.responses import RoomInfo, SyncResponse
 from assistant.bridges.matrix import events as form
 from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal, translate_matrix_errors
 from assistant.bridges.matrix.drafts import MatrixDrafts
-from assistant.bridges.matrix.events import JsonObject, MatrixAttachment
+from assistant.bridges.matrix.events import JsonObject, MatrixAttachment, SyncPosition, UndecryptedEvent
 from assistant.bridges.matrix.rooms import RoomInvitations, RoomUpgrades
-from assistant.bridges.matrix.sync_position import SyncPosition, UndecryptedEvent
 from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media

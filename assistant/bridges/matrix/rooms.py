@@ -21,7 +21,7 @@ from nio import Event, MatrixInvitedRoom
 
 from assistant.bridges.matrix import events as form
 from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal
-from assistant.bridges.matrix.sync_position import RoomUpgrade, SyncPosition
+from assistant.bridges.matrix.events import RoomUpgrade, SyncPosition
 from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()
@@ -105,9 +105,9 @@ class RoomUpgrades:
     def note_events(self, room_id: str, events: Iterable[Event]) -> None:
         for event in events:
             if successor := form.replacement_room_id(event.source):
-                self.pending[room_id] = _UpgradeClaim(successor, form.event_sender(event.source))
+                self.pending[room_id] = _UpgradeClaim(successor, event.sender)
             if predecessor := form.predecessor_room_id(event.source):
-                self._predecessors[room_id] = _UpgradeClaim(predecessor, form.event_sender(event.source))
+                self._predecessors[room_id] = _UpgradeClaim(predecessor, event.sender)
 
     async def follow_upgrades(self, position: SyncPosition, is_private: Callable[[str], bool]) -> SyncPosition:
         """The position with the rooms that are replaced from now on."""
