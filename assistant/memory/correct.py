@@ -124,7 +124,7 @@ class MemoryCorrector:
         if previous is None or not previous.is_current:
             return
         draft = ChangePlanDraft([previous])
-        draft.apply_decision(entry, EntryDecision("supersedes", "", (previous.id,)))
+        draft.apply_decision(entry, EntryDecision(superseded_ids=(previous.id,)))
         self._consolidations.save_plan(draft.build_plan([entry], NO_CYCLE), now)
 
 

@@ -28,7 +28,7 @@ from sleep.cycle.cycle import PhaseFunction, SleepCycle
 from sleep.cycle.dry_run import SleepDryRun
 from sleep.cycle.extract import Extractor
 from sleep.cycle.judge import EntryJudge, ScoringPhase
-from sleep.cycle.llm_json import JsonLinesModel
+from sleep.cycle.phase import JsonLinesModel
 from sleep.cycle.undo import SleepUndo
 
 Clock = Callable[[], datetime]

@@ -36,7 +36,7 @@ from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
-from sleep.cycle.journal_sync import sync_journal_or_log
+from sleep.cycle.cycle import sync_journal_or_log
 from sleep.rules.classifier import score_importance
 from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 

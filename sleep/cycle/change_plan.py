@@ -12,6 +12,7 @@ What always holds:
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,15 +22,12 @@ from sleep.rules.supersede import EntryDecision, restate_correction
 
 _NAMESPACE = uuid.UUID("0b1f6c5e-54d1-4d0e-9c0a-3c1d4f5a7b21")
 _KINDS = ("fact", "preference", "decision", "task")
+LEARNED, MERGED, SUPERSEDED = "learned", "merged", "superseded"
 
 
 def derive_memory_id(entry: JournalEntry) -> str:
     """Of the memory whose first entry this is."""
     return str(uuid.uuid5(_NAMESPACE, entry.key))
-
-
-def derive_plan_key(entries: Sequence[JournalEntry]) -> str:
-    return uuid.uuid5(_NAMESPACE, "\n".join(entry.key for entry in entries)).hex
 
 
 def memory_from_entry(entry: JournalEntry) -> Memory:
@@ -41,26 +39,25 @@ def memory_from_entry(entry: JournalEntry) -> Memory:
 
 def merge_entry(memory: Memory, entry: JournalEntry) -> Memory:
     """The memory with one more entry that says the same."""
-    one = memory_from_entry(entry)
-    earlier = entry.timestamp < memory.said_at
-    numbers = (*one.entries, *memory.entries) if earlier else (*memory.entries, *one.entries)
+    own = () if entry.id is None else (entry.id,)
+    numbers = (*own, *memory.entries) if entry.timestamp < memory.said_at else (*memory.entries, *own)
     return replace(
         memory,
-        text=choose_fuller_text(memory.text, one.text),
+        text=_choose_fuller_text(memory.text, entry.content),
         said_at=min(memory.said_at, entry.timestamp),
         importance=max(memory.importance, entry.importance),
         entries=(*numbers[:1], *sorted({*numbers} - {*numbers[:1]})),
     )
 
 
-def choose_fuller_text(one: str, other: str) -> str:
-    """Which of two texts that say the same says more: more different words, then a sentence, then the shorter one; the
-    same whichever stands first."""
-    return max((one, other), key=lambda text: (len(set(fold_text(text).split())), _is_sentence(text), -len(text), text))
+def _choose_fuller_text(*texts: str) -> str:
+    """Which of texts that say the same says more: more different words, then a sentence, then the shorter one; the same
+    whichever stands first."""
 
+    def rank(text: str) -> tuple[int, int, int, str]:
+        return len(set(fold_text(text).split())), text[:1].isupper() + (text[-1:] in ".!?。"), -len(text), text
 
-def _is_sentence(text: str) -> int:
-    return int(text[:1].isupper()) + int(text[-1:] in ".!?。")
+    return max(texts, key=rank)
 
 
 class ChangePlanDraft:
@@ -72,9 +69,7 @@ class ChangePlanDraft:
         self._changed: dict[str, None] = {}
         self._superseded: dict[int, int] = {}
         self._rejected: dict[int, str] = {}
-        self.learned_count = 0
-        self.merged_count = 0
-        self.superseded_count = 0
+        self.counts = Counter[str]()
 
     def memory(self, memory_id: str) -> Memory:
         """As it is by now."""
@@ -88,7 +83,7 @@ class ChangePlanDraft:
         same = self._now.get(decision.same_as)
         if same is not None:
             self._put(merge_entry(same, entry))
-            self.merged_count += 1
+            self.counts[MERGED] += 1
             holder = same.id
         else:
             holder = self._begin(entry, decision)
@@ -99,12 +94,12 @@ class ChangePlanDraft:
 
     def build_plan(self, entries: Sequence[JournalEntry], cycle: int) -> ChangePlan:
         changes = tuple(
-            MemoryChange("add" if before is None else "update", self._now[one], before)
-            for one in self._changed
-            if (before := self._before.get(one)) != self._now[one]
+            MemoryChange("add" if before is None else "update", self._now[memory_id], before)
+            for memory_id in self._changed
+            if (before := self._before.get(memory_id)) != self._now[memory_id]
         )
         return ChangePlan(
-            derive_plan_key(entries),
+            uuid.uuid5(_NAMESPACE, "\n".join(entry.key for entry in entries)).hex,
             cycle,
             entries[0].scope,
             changes,
@@ -121,9 +116,9 @@ class ChangePlanDraft:
             # The entry has a memory already: its mapping was lost, or taken back by hand.
             self._put(merge_entry(self._now[made.id], entry))
             return made.id
-        about = next((self._now[one].text for one in decision.superseded_ids if one in self._now), None)
-        self._put(made if about is None else replace(made, text=restate_correction(made.text, about)))
-        self.learned_count += 1
+        former = [self._now[memory_id].text for memory_id in decision.superseded_ids if memory_id in self._now]
+        self._put(replace(made, text=restate_correction(made.text, former[0])) if former else made)
+        self.counts[LEARNED] += 1
         return made.id
 
     def _set_against(self, entry: JournalEntry, holder: str, other: str) -> None:
@@ -137,7 +132,7 @@ class ChangePlanDraft:
             return
         self._put(replace(former, until=since, superseded_by=by.id))
         self._superseded |= dict.fromkeys(former.entries, by_entry)
-        self.superseded_count += 1
+        self.counts[SUPERSEDED] += 1
 
     def _put(self, memory: Memory) -> None:
         self._now[memory.id] = memory

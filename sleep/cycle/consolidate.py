@@ -15,33 +15,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
 from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.text import pluralize
-from sleep.cycle.change_plan import ChangePlanDraft
+from sleep.cycle.change_plan import LEARNED, MERGED, SUPERSEDED, ChangePlanDraft
 from sleep.cycle.judge import EntryJudge, JudgeQuestion
-from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import find_junk_reason
 from sleep.rules.supersede import EntryDecision, MemoryCandidate, ParsedStatement, decide_entry, parse_entry
 
-CONSOLIDATE_PHASE = "consolidate"
 _BATCH = 100
 _BATCHES = 400
 _NEAREST = 8
 # What may say of itself what it takes the place of.
 _TOOK_A_PLACE = ("correction", "import")
-_LEARNED, _MERGED, _SUPERSEDED, _JUNK = "learned", "merged", "superseded", "junk"
+_JUNK = "junk"
 
 
+@dataclass(frozen=True, slots=True)
 class ConsolidationPhase:
-    def __init__(self, consolidations: ConsolidationsPort, memories: Memories, judge: EntryJudge | None = None) -> None:
-        """Without a `judge` the rules decide."""
-        self._consolidations = consolidations
-        self._memories = memories
-        self._judge = judge
+    """Without a `judge` the rules decide."""
+
+    consolidations: ConsolidationsPort
+    memories: Memories
+    judge: EntryJudge | None = None
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Make memories of what is pending. Raises `MemoryUnavailable` and `StoreError`; what was done stays."""
@@ -49,59 +50,61 @@ class ConsolidationPhase:
             await self._run(cycle, outcome, now)
         finally:
             # The child process gives back its memory.
-            await self._memories.aclose()
+            await self.memories.aclose()
 
     async def _run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
-        outcome.details |= dict.fromkeys((_LEARNED, _MERGED, _SUPERSEDED, _JUNK), 0)
-        if self._consolidations.unapplied_plans() or self._consolidations.pending_entries(limit=1):
+        outcome.details |= dict.fromkeys((LEARNED, MERGED, SUPERSEDED, _JUNK), 0)
+        if self.consolidations.unapplied_plans() or self.consolidations.pending_entries(limit=1):
             await self._reembed()
         await self.apply_planned(now)
-        judge = self._judge if self._judge is not None and self._judge.has_model else None
+        judge = self.judge if self.judge is not None and self.judge.has_model else None
         for _ in range(_BATCHES):
-            batch = self._next_batch()
-            if not batch:
+            pending = self.consolidations.pending_entries(limit=_BATCH)
+            if not pending:
                 return
+            # The oldest entry that waits, and what waits of its scope close behind it.
+            batch = [entry for entry in pending if entry.scope == pending[0].scope]
             plan, usable = await self._decide(batch, cycle, judge, outcome)
             judge = judge if usable else None
-            self._consolidations.save_plan(plan, now)
+            self.consolidations.save_plan(plan, now)
             await self._carry_out(plan, now)
             outcome.read_count += len(batch)
             outcome.rejected += [why for _, why in plan.rejected]
             outcome.add_count(_JUNK, len(plan.rejected))
             outcome.report_progress()
             await asyncio.sleep(0)
-        outcome.waiting_count = len(self._consolidations.pending_entries(limit=_BATCH))
+        outcome.waiting_count = len(self.consolidations.pending_entries(limit=_BATCH))
 
-    async def apply_planned(self, now: datetime) -> int:
-        """Make the changes that were decided on and not made; how many plans. Raises `MemoryUnavailable` and
-        `StoreError`."""
-        planned = self._consolidations.unapplied_plans()
-        for plan in planned:
+    async def apply_planned(self, now: datetime) -> None:
+        """Make the changes that were decided on and not made. Raises `MemoryUnavailable` and `StoreError`."""
+        for plan in self.consolidations.unapplied_plans():
             await self._carry_out(plan, now)
-        return len(planned)
 
     async def undo_cycle(self, cycle: int, now: datetime) -> int:
         """Take back what a sleep changed: how many changes. What somebody had forgotten since is not brought back.
         Killed and run again it goes on. Raises `UsageError` where a later change stands upon one of them,
         `MemoryUnavailable` and `StoreError`."""
         await self.apply_planned(now)
-        plans = self._consolidations.applied_plans(cycle)
+        plans = self.consolidations.applied_plans(cycle)
         back = [_taken_back(change) for plan in plans for change in reversed(plan.changes)]
-        held = {one: await self._memories.get(one) for one in dict.fromkeys(change.memory.id for change in back)}
-        _must_be_untouched(plans, back, held, cycle)
-        due = [change for change in back if held[change.memory.id] is not None]
+        current = {
+            memory_id: await self.memories.get(memory_id)
+            for memory_id in dict.fromkeys(change.memory.id for change in back)
+        }
+        _must_be_untouched(plans, back, current, cycle)
+        due = [change for change in back if current[change.memory.id] is not None]
         if due:
-            await self._memories.apply(due)
-        self._consolidations.mark_undone([plan.key for plan in plans], now)
+            await self.memories.apply(due)
+        self.consolidations.mark_undone([plan.key for plan in plans], now)
         return len(due)
 
     # ----------------------------------------------------------------------------------------------------------- steps
 
     async def _reembed(self) -> None:
         """Where another embedder was chosen, it has to know all that new memories are compared with."""
-        left = await self._memories.reembed()
+        left = await self.memories.reembed()
         while left:
-            before, left = left, await self._memories.reembed()
+            before, left = left, await self.memories.reembed()
             if left >= before:
                 to_go = pluralize(left, "memory", "memories")
                 raise MemoryUnavailable(
@@ -109,15 +112,10 @@ class ConsolidationPhase:
                     "keeps everything; the next sleep tries again."
                 )
 
-    def _next_batch(self) -> list[JournalEntry]:
-        """The oldest entry that waits, and what waits of its scope close behind it."""
-        pending = self._consolidations.pending_entries(limit=_BATCH)
-        return [entry for entry in pending if entry.scope == pending[0].scope]
-
     async def _carry_out(self, plan: ChangePlan, now: datetime) -> None:
         if plan.changes:
-            await self._memories.apply(plan.changes)
-        self._consolidations.mark_applied(plan.key, now)
+            await self.memories.apply(plan.changes)
+        self.consolidations.mark_applied(plan.key, now)
 
     async def _decide(
         self, batch: Sequence[JournalEntry], cycle: int, judge: EntryJudge | None, outcome: PhaseResult
@@ -136,51 +134,48 @@ class ConsolidationPhase:
             await asyncio.sleep(0)
         near = await self._nearest(wanted)
         former = await self._former(wanted)
-        known = [*(memory for row in near for memory, _ in row), *(memory for row in former.values() for memory in row)]
-        decider = _BatchDecider(
-            known, readings, {number: [memory.id for memory in row] for number, row in former.items()}
-        )
+        decider = _BatchDecider([memory for row in (*near, *former.values()) for memory in row], readings, former)
         for entry, why in junk:
             decider.draft.reject(entry, why)
         usable = await decider.decide_batch(wanted, near, judge, outcome)
-        outcome.written_count += decider.draft.learned_count
-        outcome.add_count(_LEARNED, decider.draft.learned_count)
-        outcome.add_count(_MERGED, decider.draft.merged_count)
-        outcome.add_count(_SUPERSEDED, decider.draft.superseded_count)
+        for name, count in decider.draft.counts.items():
+            outcome.add_count(name, count)
+        outcome.written_count += decider.draft.counts[LEARNED]
         return decider.draft.build_plan(batch, cycle), usable
 
     async def _former(self, entries: Sequence[JournalEntry]) -> dict[int, list[Memory]]:
         """By entry, the memories of what it took the place of before any memory was made of it."""
-        told = [entry.id or 0 for entry in entries if entry.source_type in _TOOK_A_PLACE]
-        replaced = self._consolidations.memories_superseded_by(told) if told else {}
+        entry_ids = [entry.id or 0 for entry in entries if entry.source_type in _TOOK_A_PLACE]
+        replaced = self.consolidations.memories_superseded_by(entry_ids) if entry_ids else {}
         return {
-            number: [memory for one in ids if (memory := await self._memories.get(one)) is not None]
-            for number, ids in replaced.items()
+            entry_id: [memory for name in memory_ids if (memory := await self.memories.get(name)) is not None]
+            for entry_id, memory_ids in replaced.items()
         }
 
-    async def _nearest(self, entries: Sequence[JournalEntry]) -> list[list[tuple[Memory, float]]]:
+    async def _nearest(self, entries: Sequence[JournalEntry]) -> list[list[Memory]]:
         if not entries:
             return []
         texts = [entry.content for entry in entries]
-        return await self._memories.nearest(texts, entries[0].scope, limit=_NEAREST)
+        rows = await self.memories.nearest(texts, entries[0].scope, limit=_NEAREST)
+        return [[memory for memory, _ in row] for row in rows]
 
 
 class _BatchDecider:
     """One batch on its way to a plan: what was made of its earlier entries stands beside the memories."""
 
     def __init__(
-        self, known: Sequence[Memory], readings: dict[str, ParsedStatement], former: Mapping[int, Sequence[str]]
+        self, known: Sequence[Memory], readings: dict[str, ParsedStatement], former: Mapping[int, Sequence[Memory]]
     ) -> None:
         """`former` are the memories whose place an entry took, by its id."""
         self.draft = ChangePlanDraft(known)
         self._readings = readings
-        self._former = {number: list(ids) for number, ids in former.items()}
+        self._former = {entry_id: [memory.id for memory in memories] for entry_id, memories in former.items()}
         self._made: dict[str, None] = {}
 
     async def decide_batch(
         self,
         entries: Sequence[JournalEntry],
-        near: Sequence[Sequence[tuple[Memory, float]]],
+        near: Sequence[Sequence[Memory]],
         judge: EntryJudge | None,
         outcome: PhaseResult,
     ) -> bool:
@@ -188,64 +183,52 @@ class _BatchDecider:
         usable = True
         step = judge.entries_per_call if judge is not None else 1
         for start in range(0, len(entries), step):
-            some, rows = entries[start : start + step], near[start : start + step]
+            questions = list(zip(entries[start : start + step], near[start : start + step], strict=True))
             judged: Mapping[int, EntryDecision | None] = {}
             if judge is not None and usable:
-                judged = await judge.decide_entries(self._questions(some, rows), outcome)
+                judged = await judge.decide_entries([self._question(*question) for question in questions], outcome)
                 usable = bool(judged)
-            shown = tuple(self._made)
-            for entry, row in zip(some, rows, strict=True):
+            shown = frozenset(self._made)
+            for entry, row in questions:
                 if (entry.id or 0) in judged:
                     self._follow(entry, judged[entry.id or 0], shown)
                 else:
-                    self._take(entry, self._by_rules(entry, self._candidates(row)))
+                    self._take(entry, self._by_rules(entry, [*(memory.id for memory in row), *self._made]))
                 await asyncio.sleep(0)
         return usable
 
-    def _follow(self, entry: JournalEntry, judged: EntryDecision | None, shown: Sequence[str]) -> None:
+    def _follow(self, entry: JournalEntry, judged: EntryDecision | None, shown: frozenset[str]) -> None:
         """Do as a model says; it was not `shown` what the other entries of the same call became."""
         if judged is None:
             self.draft.reject(entry, "worth nothing, a model says")
             return
-        beside = [self._candidate(one, None) for one in self._made if one not in shown]
-        found = self._by_rules(entry, beside) if judged.verdict == "new" else judged
-        self._take(entry, found)
+        if judged == EntryDecision():
+            judged = self._by_rules(entry, [memory_id for memory_id in self._made if memory_id not in shown])
+        self._take(entry, judged)
 
-    def _by_rules(self, entry: JournalEntry, candidates: Sequence[MemoryCandidate]) -> EntryDecision:
+    def _by_rules(self, entry: JournalEntry, memory_ids: Sequence[str]) -> EntryDecision:
+        memories = map(self.draft.memory, dict.fromkeys(memory_ids))
+        candidates = [
+            MemoryCandidate(memory.id, self._reading(memory.text), memory.said_at, memory.until) for memory in memories
+        ]
         return decide_entry(self._reading(entry.content), entry.timestamp, candidates)
 
     def _take(self, entry: JournalEntry, decision: EntryDecision) -> None:
         former = self._former.get(entry.id or 0, ())
         if former:
             same = "" if decision.same_as in former else decision.same_as
-            decision = EntryDecision("supersedes", same, (*former, *decision.superseded_ids))
+            decision = EntryDecision(same, (*former, *decision.superseded_ids))
         holder = self.draft.apply_decision(entry, decision)
         self._made[holder] = None
         if entry.superseded_by is not None:
             self._former.setdefault(entry.superseded_by, []).append(holder)
 
-    def _questions(
-        self, entries: Sequence[JournalEntry], rows: Sequence[Sequence[tuple[Memory, float]]]
-    ) -> list[JudgeQuestion]:
-        """What is asked about at once: each with the memories near it, and those that this batch made and may meet."""
-        made = [self._candidate(one, None) for one in self._made]
-        return [
-            JudgeQuestion(
-                entry,
-                self._reading(entry.content),
-                tuple(self.draft.memory(memory.id) for memory, _ in row),
-                tuple((self.draft.memory(one.id), one.parsed) for one in made),
-            )
-            for entry, row in zip(entries, rows, strict=True)
-        ]
-
-    def _candidates(self, row: Sequence[tuple[Memory, float]]) -> list[MemoryCandidate]:
-        near = {memory.id: cosine for memory, cosine in row}
-        return [self._candidate(one, near.get(one)) for one in dict.fromkeys((*near, *self._made))]
-
-    def _candidate(self, memory_id: str, cosine: float | None) -> MemoryCandidate:
-        memory = self.draft.memory(memory_id)
-        return MemoryCandidate(memory.id, self._reading(memory.text), memory.said_at, memory.until, cosine)
+    def _question(self, entry: JournalEntry, row: Sequence[Memory]) -> JudgeQuestion:
+        """With the memories near it, and those that this batch made and may meet."""
+        made = [self.draft.memory(memory_id) for memory_id in self._made]
+        nearest = tuple(self.draft.memory(memory.id) for memory in row)
+        reading = self._reading(entry.content)
+        return JudgeQuestion(entry, reading, nearest, tuple((memory, self._reading(memory.text)) for memory in made))
 
     def _reading(self, text: str) -> ParsedStatement:
         if text not in self._readings:
@@ -260,12 +243,14 @@ def _taken_back(change: MemoryChange) -> MemoryChange:
 
 
 def _must_be_untouched(
-    plans: Sequence[ChangePlan], back: Sequence[MemoryChange], held: Mapping[str, Memory | None], cycle: int
+    plans: Sequence[ChangePlan], back: Sequence[MemoryChange], current: Mapping[str, Memory | None], cycle: int
 ) -> None:
     """A memory is as the sleep left it, as it was before (a try that was cut off), or forgotten."""
     left = {change.memory.id: change.memory for plan in reversed(plans) for change in plan.changes}
     restored = {change.memory.id: change.memory for change in back if change.action != "delete"}
-    touched = sum(memory not in (None, left[one], restored.get(one)) for one, memory in held.items())
+    touched = sum(
+        memory not in (None, left[memory_id], restored.get(memory_id)) for memory_id, memory in current.items()
+    )
     if touched:
         what = pluralize(touched, "memory", "memories")
         raise UsageError(

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
-from itertools import pairwise
 
 from assistant.core.errors import AssistantError
 from assistant.core.memories import JournalEntry, PhaseCursor, UndoableEdit
@@ -29,7 +30,7 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Journal
 from assistant.core.text import shorten
 from sleep.cycle.memory_md import DATED_LINE, MemoryLine, MemoryPage, choose_section, normalise_line
-from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.phase import PhaseResult
 from sleep.cycle.profiles import find_profile_changes
 from sleep.rules.classifier import score_importance
 
@@ -41,91 +42,71 @@ _MOST_EDITS = 1_000
 _LOOKED_BACK = 2_000
 
 
+@dataclass(frozen=True, slots=True)
 class CurationPhase:
-    def __init__(
-        self,
-        journal: Journal,
-        profiles: ProfilesPort,
-        files: MemoryFilesPort,
-        zone: tzinfo,
-        count_tokens: Callable[[str], int],
-        max_tokens: int,
-    ) -> None:
-        """`count_tokens` gives the tokens of a text, `max_tokens` how many MEMORY.md may have."""
-        self._journal = journal
-        self._profiles = profiles
-        self._files = files
-        self._zone = zone
-        self._count_tokens = count_tokens
-        self._max_tokens = max_tokens
+    journal: Journal
+    profiles: ProfilesPort
+    files: MemoryFilesPort
+    zone: tzinfo
+    count_tokens: Callable[[str], int]  # of a text
+    max_tokens: int  # how many MEMORY.md may have
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Raises `StoreError` where even the journal cannot be read."""
-        entries = list(self._unread())
+        entries: list[JournalEntry] = []
+        last = self.journal.read_position(CURATE_PHASE, "", 0)
+        while page := self.journal.entries_after(last, limit=_AT_ONCE):
+            entries += page
+            last = page[-1].id or 0
         outcome.read_count = len(entries)
-        for step in (self._note, self._know, self._curate):
+        for step in (self._write_notes, self._update_profiles, self._update_memory_file):
             step(entries, cycle, outcome, now)
             await asyncio.sleep(0)
         if entries and not outcome.errors:
-            self._journal.add((), now, reading=PhaseCursor(CURATE_PHASE, "", 0, entries[-1].id or 0))
+            self.journal.add((), now, reading=PhaseCursor(CURATE_PHASE, "", 0, last))
 
-    def _unread(self) -> Iterator[JournalEntry]:
-        last = self._journal.read_position(CURATE_PHASE, "", 0)
-        while found := self._journal.entries_after(last, limit=_AT_ONCE):
-            yield from found
-            last = found[-1].id or 0
+    def _write_notes(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
+        for note in build_day_notes(entries, self.zone):
+            with _errors_recorded(outcome):
+                new = self.files.append_daily_note(note.scope, note.day, note.time, note.lines, note.key, cycle=cycle)
+                outcome.add_count("notes", new)
 
-    def _note(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
-        for note in build_day_notes(entries, self._zone):
-            with _record_errors(outcome):
-                outcome.add_count(
-                    "notes",
-                    self._files.append_daily_note(note.scope, note.day, note.time, note.lines, note.key, cycle=cycle),
-                )
-
-    def _know(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
+    def _update_profiles(
+        self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime
+    ) -> None:
         for scope in dict.fromkeys(entry.scope for entry in entries):
-            mine = [entry for entry in entries if entry.scope == scope]
-            for change in find_profile_changes(mine, self._profiles.list_profiles(scope)):
-                with _record_errors(outcome):
-                    self._profiles.save(change.profile, "sleep", now, key=change.key, cycle=cycle)
+            of_scope = [entry for entry in entries if entry.scope == scope]
+            for change in find_profile_changes(of_scope, self.profiles.list_profiles(scope)):
+                with _errors_recorded(outcome):
+                    self.profiles.save(change.profile, "sleep", now, key=change.key, cycle=cycle)
                     outcome.add_count("profiles", 1)
 
-    def _curate(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
-        with _record_errors(outcome):
-            stands = self._files.read_memory_file()
-            edits = self._files.list_edits(OWNER_SCOPE, target=_TARGET, limit=_MOST_EDITS)
-            former = [
-                entry
-                for entry in self._journal.entries(OWNER_SCOPE, limit=_LOOKED_BACK)
-                if entry.superseded_by is not None
-            ]
-            mine = [entry for entry in entries if entry.scope == OWNER_SCOPE]
+    def _update_memory_file(
+        self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime
+    ) -> None:
+        with _errors_recorded(outcome):
+            current = self.files.read_memory_file()
+            edits = self.files.list_edits(OWNER_SCOPE, target=_TARGET, limit=_MOST_EDITS)
+            owners = self.journal.entries(OWNER_SCOPE, limit=_LOOKED_BACK)
+            former = [entry for entry in owners if entry.superseded_by is not None]
+            new = [entry for entry in entries if entry.scope == OWNER_SCOPE]
             # What the memory store learned late supersedes what an earlier night wrote, without anything new.
-            if not mine and not has_superseded_lines(stands, former):
+            over = _superseded(former)
+            if not new and not any(normalise_line(line) in over for line in current.split("\n")):
                 return
-            wanted = propose_memory_md(
-                [*former, *mine], stands, edits, self._zone, self._count_tokens, self._max_tokens
-            )
-            if wanted != stands:
-                self._files.replace_memory_file(wanted, stands, "sleep", now, key=f"curate:{cycle}", cycle=cycle)
+            wanted = propose_memory_md([*former, *new], current, edits, self.zone, self.count_tokens, self.max_tokens)
+            if wanted != current:
+                self.files.replace_memory_file(wanted, current, "sleep", now, key=f"curate:{cycle}", cycle=cycle)
                 outcome.add_count("curated", 1)
 
 
-class _record_errors:  # noqa: N801 - reads as what it does
+@contextmanager
+def _errors_recorded(outcome: PhaseResult) -> Iterator[None]:
     """What fails inside is told in the report; what follows is done all the same."""
-
-    def __init__(self, outcome: PhaseResult) -> None:
-        self._outcome = outcome
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, AssistantError):
-            self._outcome.errors.append(str(error))
-            return True
-        return False
+    try:
+        yield
+    except AssistantError as error:
+        outcome.errors.append(str(error))
 
 
 _NAMESPACE = uuid.UUID("0c6d4f0e-7a39-5d55-9d3c-5b1c2f4a9e10")
@@ -151,10 +132,10 @@ def build_day_notes(entries: Sequence[JournalEntry], zone: tzinfo) -> list[DayNo
     """Entries that were just written, as notes of the day (in `zone`) on which each was said, oldest first; the header
     is the time of the last of them."""
     grouped: dict[tuple[str, date], list[JournalEntry]] = {}
-    for entry in sorted(entries, key=lambda one: (one.timestamp, one.key)):
+    for entry in sorted(entries, key=lambda entry: (entry.timestamp, entry.key)):
         if entry.source_type != "context_synthesis" and not _NOT_FOR_NOTES.intersection(entry.tags):
             grouped.setdefault((entry.scope, entry.timestamp.astimezone(zone).date()), []).append(entry)
-    return [_note(scope, day, told, zone) for (scope, day), told in sorted(grouped.items(), key=lambda item: item[0])]
+    return [_note(scope, day, grouped[scope, day], zone) for scope, day in sorted(grouped)]
 
 
 def propose_memory_md(
@@ -171,24 +152,18 @@ def propose_memory_md(
     line of sleep's stays unless it is of an entry that is superseded, or more important ones need its place. The result
     has at most `max_tokens` tokens, or is `current` where what others wrote there leaves no room."""
     history = sorted(edits, key=lambda edit: edit.id or 0)
-    page = MemoryPage.parse(current, _sleeps(history, current))
-    out = _removed(history, current) | {normalise_line(line) for line in page.other_lines()}
-    out |= _superseded(entries)
-    told = [_line(entry, zone) for entry in entries if _is_standing(entry)]
-    new = {normalise_line(line.text) for line in told}
-    stood = [_known(line, section) for line, section in page.own_lines if normalise_line(line) not in new]
+    ours, removed = _read_history(history, current)
+    page = MemoryPage.parse(current, ours)
+    out = removed | {normalise_line(line) for line in page.other_lines()} | _superseded(entries)
+    new = [_line(entry, zone) for entry in entries if _is_standing(entry)]
+    new_texts = {normalise_line(line.text) for line in new}
+    stood = [_own_line(line, section) for line, section in page.own_lines if normalise_line(line) not in new_texts]
     chosen: dict[str, MemoryLine] = {}
-    for line in sorted((*told, *stood), key=lambda one: one.rank):
+    for line in sorted((*new, *stood), key=lambda line: line.rank):
         if normalise_line(line.text) not in out:
             chosen.setdefault(normalise_line(line.text), line)
     text = _fitting(page, list(chosen.values())[:_MOST_LINES], count_tokens, max_tokens)
     return current if text is None else text
-
-
-def has_superseded_lines(current: str, entries: Iterable[JournalEntry]) -> bool:
-    """Whether a line of an entry that is superseded stands there."""
-    out = _superseded(entries)
-    return bool(out) and any(normalise_line(line) in out for line in current.split("\n"))
 
 
 def _superseded(entries: Iterable[JournalEntry]) -> set[str]:
@@ -198,10 +173,10 @@ def _superseded(entries: Iterable[JournalEntry]) -> set[str]:
 # ---------------------------------------------------------------------------------------------------------------- lines
 
 
-def _note(scope: str, day: date, told: Sequence[JournalEntry], zone: tzinfo) -> DayNote:
-    lines = tuple(dict.fromkeys(f"- {_flat(entry.content)}" for entry in told))
-    keys = " ".join(sorted(entry.key for entry in told))
-    time = told[-1].timestamp.astimezone(zone).strftime("%H:%M")
+def _note(scope: str, day: date, entries: Sequence[JournalEntry], zone: tzinfo) -> DayNote:
+    lines = tuple(dict.fromkeys(f"- {_flat(entry.content)}" for entry in entries))
+    keys = " ".join(sorted(entry.key for entry in entries))
+    time = entries[-1].timestamp.astimezone(zone).strftime("%H:%M")
     return DayNote(scope, day, time, lines, f"note:{day.isoformat()}:{uuid.uuid5(_NAMESPACE, f'{scope} {keys}').hex}")
 
 
@@ -223,7 +198,7 @@ def _line(entry: JournalEntry, zone: tzinfo) -> MemoryLine:
     return MemoryLine(text, choose_section(entry.content, entry.tags), (-entry.importance, -day.toordinal(), text))
 
 
-def _known(line: str, section: str) -> MemoryLine:
+def _own_line(line: str, section: str) -> MemoryLine:
     """A line of sleep's whose entry is not at hand: as important as its words make it."""
     dated = DATED_LINE.fullmatch(line)
     day = date.fromisoformat(dated["day"]).toordinal() if dated else 0
@@ -242,46 +217,31 @@ def _count_lines(text: str) -> Counter[str]:
 # -------------------------------------------------------------------------------------------------------------- history
 
 
-def _sleeps(history: Sequence[UndoableEdit], current: str) -> Counter[str]:
-    """The lines that sleep wrote and nobody took out, how often each; one that a person wrote as well is theirs."""
+def _read_history(history: Sequence[UndoableEdit], current: str) -> tuple[Counter[str], set[str]]:
+    """The lines that sleep wrote and nobody took out, how often each (one that a person wrote as well is theirs); and
+    what somebody else than sleep took out and did not put back."""
     ours: Counter[str] = Counter()
+    removed: set[str] = set()
     for before, after, by_sleep in _steps(history, current):
         stood, stands = _count_lines(before), _count_lines(after)
         ours -= stood - stands
         if by_sleep:
             ours += stands - stood
-    return ours
+        else:
+            old, new = set(map(normalise_line, stood)), set(map(normalise_line, stands))
+            removed = (removed | (old - new)) - (new - old)
+    return ours, removed
 
 
-def _removed(history: Sequence[UndoableEdit], current: str) -> frozenset[str]:
-    """What somebody else than sleep took out and did not put back."""
-    removed: set[str] = set()
-    for before, after, by_sleep in _steps(history, current):
-        stood, stands = set(map(normalise_line, _count_lines(before))), set(map(normalise_line, _count_lines(after)))
-        if not by_sleep:
-            removed = (removed | (stood - stands)) - (stands - stood)
-    return frozenset(removed)
-
-
-def _steps(history: Sequence[UndoableEdit], current: str) -> Iterable[tuple[str, str, bool]]:
+def _steps(history: Sequence[UndoableEdit], current: str) -> Iterator[tuple[str, str, bool]]:
     """Every change of the text, oldest first: the edits, and between them what a person changed by hand or took
     back."""
-    for edit, following in pairwise([*history, None]):
-        if edit is None:
-            continue
+    for edit, following in zip(history, [*(edit.before for edit in history[1:]), current], strict=False):
         yield edit.before, edit.after, edit.by == "sleep"
-        yield edit.after, current if following is None else following.before, False
+        yield edit.after, following, False
 
 
 def _fitting(page: MemoryPage, chosen: Sequence[MemoryLine], count: Callable[[str], int], most: int) -> str | None:
     """With as many lines as fit, the most important ones; None where what others wrote is too much already."""
-    low, high = 0, len(chosen)
-    if count(page.render(())) > most:
-        return None
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(page.render(chosen[:middle])) <= most:
-            low = middle
-        else:
-            high = middle - 1
-    return page.render(chosen[:low])
+    fitting = bisect_right(range(len(chosen) + 1), most, key=lambda lines: count(page.render(chosen[:lines])))
+    return page.render(chosen[: fitting - 1]) if fitting else None

@@ -17,31 +17,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 import structlog
 
+from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import AssistantError, CorruptStore, StoreError
-from assistant.core.memories import PhaseCursor, SleepReport
+from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.ports import BreakersPort
 from assistant.core.records import LogRecord, SessionInfo
 from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
 from sleep.compaction.budget import SleepBudget
-from sleep.cycle.extract import ExtractionResult, Extractor
-from sleep.cycle.journal_sync import sync_journal
-from sleep.cycle.phase_result import PhaseResult
+from sleep.compaction.render import RECORD_TIERS
+from sleep.cycle.extract import EXTRACT_PHASE, ExtractionResult, Extractor, learn_from_all
+from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import count_unlearned_statements
+from sleep.rules.classifier import score_importance
 
 log = structlog.get_logger()
 
-EXTRACT_PHASE = "extract"
 EXTRACTION_BREAKER = "extraction"
-BATCH_RECORDS = 60
 _BATCHES = 400
 _KNOWN = 60
 # So much is not said without anything that is worth keeping.
@@ -54,9 +54,9 @@ PHASES = ("extract", "score", "consolidate", "curate", "compact")
 
 @dataclass(frozen=True, slots=True)
 class CompactedSession:
-    """What compacting one session came to, for the report."""
+    """What compacting one session came to, as the report has it."""
 
-    message_count: int
+    messages: int
     tokens_before: int  # of the whole prompt
     tokens_after: int
     cost_usd: float | None
@@ -69,79 +69,65 @@ PhaseFunction = Callable[[int, PhaseResult, datetime], Awaitable[None]]
 _Step = Callable[[PhaseResult, datetime], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
 class SleepCycle:
-    """Runs sleep cycles over the stores of a home."""
+    """Runs sleep cycles over the stores of a home.
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        log_reader: LogReaderPort,
-        journal: Journal,
-        breakers: BreakersPort,
-        extractor: Extractor,
-        compact_session: Callable[[str, str], Awaitable[CompactedSession | None]],
-        *,
-        failures: int,
-        cool_down: timedelta,
-        clock: Callable[[], datetime],
-        extra_phases: Sequence[tuple[str, PhaseFunction]] = (),
-        sleep_budget: SleepBudget | None = None,
-        tracer: Tracer = NULL_TRACER,
-    ) -> None:
-        """`compact_session` compacts one session for a trigger, where that is due; `extra_phases` are phases by their
-        names, carried out between extracting and compacting, but for naps, which are for making room alone. After
-        `failures` in a row no model reads for `cool_down`; then one try is let through. `sleep_budget` is started and
-        stopped with each sleep."""
-        self._conversation = conversation
-        self._log = log_reader
-        self._journal = journal
-        self._breakers = breakers
-        self._extractor = extractor
-        self._compact_session = compact_session
-        self._failures = failures
-        self._cool_down = cool_down
-        self._clock = clock
-        self._extra_phases = tuple(extra_phases)
-        self._sleep_budget = sleep_budget
-        self._tracer = tracer
+    - `compact_session`: compacts one session for a trigger, where that is due.
+    - `failures`, `cool_down`: after so many in a row no model reads for so long; then one try is let through.
+    - `extra_phases`: phases by their names, carried out between extracting and compacting, but for naps, which are for
+      making room alone.
+    - `sleep_budget`: is started and stopped with each sleep.
+    """
+
+    conversation: Conversation
+    log_reader: LogReaderPort
+    journal: Journal
+    breakers: BreakersPort
+    extractor: Extractor
+    compact_session: Callable[[str, str], Awaitable[CompactedSession | None]]
+    failures: int = field(kw_only=True)
+    cool_down: timedelta = field(kw_only=True)
+    clock: Callable[[], datetime] = field(kw_only=True)
+    extra_phases: tuple[tuple[str, PhaseFunction], ...] = field(default=(), kw_only=True)
+    sleep_budget: SleepBudget | None = field(default=None, kw_only=True)
+    tracer: Tracer = field(default=NULL_TRACER, kw_only=True)
 
     async def run(
         self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None, phase: str = ""
     ) -> SleepReport:
         """One sleep over all sessions, or those named; all its phases, or one of `PHASES` alone. Raises `StoreError`
         where not even the report can be kept."""
-        with self._tracer.span("sleep", trigger=trigger) as span:
-            report = await self._slept(now, trigger, sessions, phase)
+        with self.tracer.span("sleep", trigger=trigger) as span:
+            report = await self._run(now, trigger, sessions, phase)
             span.set_attributes(state=report.state)
         return report
 
-    async def _slept(self, now: datetime, trigger: str, sessions: Sequence[str] | None, phase: str) -> SleepReport:
-        report = SleepReport(self._journal.begin_cycle(trigger, now), trigger, now, None, "running")
-        sessions_to_read = [
-            info for info in self._conversation.list_sessions() if sessions is None or info.key in sessions
-        ]
-        unread_generations = [
-            info for info in self._conversation.list_unread_generations() if sessions is None or info.key in sessions
-        ]
+    async def _run(self, now: datetime, trigger: str, sessions: Sequence[str] | None, phase: str) -> SleepReport:
+        report = SleepReport(self.journal.begin_cycle(trigger, now), trigger, now, None, "running")
+        current, ended_unread = (
+            [info for info in infos if sessions is None or info.key in sessions]
+            for infos in (self.conversation.list_sessions(), self.conversation.list_unread_generations())
+        )
         ended = False
         try:
-            if self._sleep_budget is not None:
-                self._sleep_budget.start(now)
-            for name, step in self._phases(report.id, sessions_to_read, unread_generations, trigger):
+            if self.sleep_budget is not None:
+                self.sleep_budget.start(now)
+            for name, step in self._phases(report.id, current, ended_unread, trigger):
                 if not phase or phase == name:
-                    report = await self._carried_out(report, name, step, now)
+                    report = await self._carry_out(report, name, step, now)
             ended = True
         finally:
-            if self._sleep_budget is not None:
-                self._sleep_budget.stop()
+            if self.sleep_budget is not None:
+                self.sleep_budget.stop()
             if not ended:
-                self._note(replace(report, ended_at=self._clock(), state="interrupted"))
-        failed = any(one["state"] == "failed" for one in report.phases.values())
-        report = replace(report, ended_at=self._clock(), state="failed" if failed else "done")
-        self._journal.save_cycle(report)
+                self._note(replace(report, ended_at=self.clock(), state="interrupted"))
+        failed = any(result["state"] == "failed" for result in report.phases.values())
+        report = replace(report, ended_at=self.clock(), state="failed" if failed else "done")
+        self.journal.save_cycle(report)
         return report
 
-    async def _carried_out(self, report: SleepReport, name: str, step: _Step, now: datetime) -> SleepReport:
+    async def _carry_out(self, report: SleepReport, name: str, step: _Step, now: datetime) -> SleepReport:
         """The report with what came of one phase."""
 
         def follow(so_far: PhaseResult) -> None:
@@ -149,52 +135,52 @@ class SleepCycle:
 
         outcome = PhaseResult(on_progress=follow)
         outcome.report_progress()
-        with self._tracer.span("phase", phase=name) as span:
+        with self.tracer.span("phase", phase=name) as span:
             try:
                 await step(outcome, now)
             except AssistantError as error:
                 outcome.errors.append(str(error))
                 log.error("a phase of sleep failed", phase=name, error=str(error))
             span.set_attributes(state="failed" if outcome.errors else "done")
-        if self._sleep_budget is not None and self._sleep_budget.is_exhausted:
-            outcome.details["budget"] = self._sleep_budget.exhausted_reason
+        if self.sleep_budget is not None and self.sleep_budget.is_exhausted:
+            outcome.details["budget"] = self.sleep_budget.exhausted_reason
         report = replace(report, phases={**report.phases, name: outcome.as_json()})
-        self._journal.save_cycle(report)
+        self.journal.save_cycle(report)
         await asyncio.sleep(0)
         return report
 
     def _note(self, report: SleepReport) -> None:
         """What goes on is for those who look; where it cannot be written, what is worth keeping is none the worse."""
         with contextlib.suppress(StoreError):
-            self._journal.save_cycle(report)
+            self.journal.save_cycle(report)
 
     async def extract_session(self, session: str, now: datetime, until: datetime | None = None) -> dict[str, Any]:
         """Read one session to its end for the journal, or as far as that goes until then, as before a reset. What was
         not read, as where the model cannot be had, is left, and said so. Raises `StoreError`."""
         outcome = PhaseResult()
-        for info in self._conversation.list_sessions():
+        for info in self.conversation.list_sessions():
             if info.key == session:
                 await self._read_session(info, outcome, now, until=until)
                 # Once more, for a crash may have kept it from being noted.
-                seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
-                self._conversation.mark_extracted(info.key, info.generation, seq)
+                seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
+                self.conversation.mark_extracted(info.key, info.generation, seq)
         return outcome.as_json()
 
     # ----------------------------------------------------------------------------------------------------------- phases
 
     def _phases(
-        self, cycle: int, sessions: Sequence[SessionInfo], unread_generations: Sequence[SessionInfo], trigger: str
+        self, cycle: int, sessions: Sequence[SessionInfo], ended_unread: Sequence[SessionInfo], trigger: str
     ) -> Iterator[tuple[str, _Step]]:
-        """`unread_generations` are ended generations that were not read to their end."""
+        """`ended_unread` are ended generations that were not read to their end."""
         yield "settle", self._settle
-        yield "extract", partial(self._extract, (*unread_generations, *sessions), cycle)
-        for name, phase in () if trigger == "nap" else self._extra_phases:
+        yield EXTRACT_PHASE, partial(self._extract, (*ended_unread, *sessions), cycle)
+        for name, phase in () if trigger == "nap" else self.extra_phases:
             yield name, partial(phase, cycle)
         yield "compact", partial(self._compact_all, sessions, trigger)
 
     async def _settle(self, outcome: PhaseResult, now: datetime) -> None:
-        settled = sync_journal(self._conversation, self._journal, now, self._extractor.learns_from)
-        outcome.read_count, outcome.written_count = settled.checkpoint_count, settled.entry_count
+        settled = sync_journal(self.conversation, self.journal, now, self.extractor.learns_from)
+        outcome.read_count, outcome.written_count = settled.read_count, settled.written_count
 
     async def _extract(self, sessions: Sequence[SessionInfo], cycle: int, outcome: PhaseResult, now: datetime) -> None:
         for info in sessions:
@@ -213,28 +199,23 @@ class SleepCycle:
     async def _compact_all(
         self, sessions: Sequence[SessionInfo], trigger: str, outcome: PhaseResult, now: datetime
     ) -> None:
-        done: dict[str, Any] = {}
-        outcome.details["compacted"] = done
+        outcome.details["compacted"] = {}
         for info in sessions:
             outcome.read_count += 1
             try:
-                compacted = await self._compact_session(info.key, _COMPACTS_AS.get(trigger, trigger))
+                compacted = await self.compact_session(info.key, _COMPACTS_AS.get(trigger, trigger))
             except AssistantError as error:
                 outcome.errors.append(f"{info.key}: {error}")
                 continue
             if compacted is not None:
                 outcome.add_cost(compacted.cost_usd)
-                done[info.key] = {
-                    "messages": compacted.message_count,
-                    "tokens_before": compacted.tokens_before,
-                    "tokens_after": compacted.tokens_after,
-                    "tier": compacted.tier,
-                    "cost_usd": compacted.cost_usd,
+                outcome.details["compacted"][info.key] = {
+                    **asdict(compacted),
                     "checkpoints": list(compacted.checkpoints),
                 }
                 outcome.report_progress()
             await asyncio.sleep(0)
-        outcome.written_count = len(done)
+        outcome.written_count = len(outcome.details["compacted"])
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -247,69 +228,125 @@ class SleepCycle:
         cycle: int | None = None,
         until: datetime | None = None,
     ) -> None:
-        seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
+        seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
         if seq and info.unextracted:
             # A crash came between the commit of the journal and the note that it was read.
-            self._conversation.mark_extracted(info.key, info.generation, seq)
+            self.conversation.mark_extracted(info.key, info.generation, seq)
         for _ in range(_BATCHES):
             if not await self._read_on(info, outcome, now, cycle):
                 return
-            if until is not None and self._clock() >= until:
+            if until is not None and self.clock() >= until:
                 break
             await asyncio.sleep(0)
         outcome.waiting_count += 1
 
     async def _read_on(self, info: SessionInfo, outcome: PhaseResult, now: datetime, cycle: int | None) -> bool:
         """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
-        seq = self._journal.read_position(EXTRACT_PHASE, info.key, info.generation)
-        records = self._log.read_after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1)
-        batch = await self._extractor.next_batch(records, BATCH_RECORDS)
+        seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
+        batch = await self.extractor.read_batch(self.log_reader, info.key, info.generation, seq)
         if not batch:
             return False
-        found = await self._extract_batch(batch, now)
-        outcome.calls += found.calls
-        outcome.rejected += found.rejected
-        outcome.add_cost(found.cost_usd)
-        if found.is_temporary_failure and self._may_ask(now):
+        extracted = await self._extract_batch(batch, now)
+        outcome.calls += extracted.calls
+        outcome.rejected += extracted.rejected
+        outcome.add_cost(extracted.cost_usd)
+        if extracted.is_temporary_failure and self._may_ask(now):
             outcome.waiting_count += 1
-            outcome.errors.append(f"{info.key} is read at the next sleep: {found.rejected[0]}")
+            outcome.errors.append(f"{info.key} is read at the next sleep: {extracted.rejected[0]}")
             return False
         last = batch[-1].seq
-        reading = PhaseCursor(EXTRACT_PHASE, info.key, info.generation, last)
-        written = len(self._add_entries(found, reading, now, cycle))
-        outcome.read_count += found.read_count
+        cursor = PhaseCursor(EXTRACT_PHASE, info.key, info.generation, last)
+        try:
+            entries = [replace(entry, cycle=cycle) for entry in extracted.entries]
+            written = len(self.journal.add(entries, now, reading=cursor))
+        except StoreError as error:
+            if extracted.calls:
+                # What was paid for is asked for again; not for ever.
+                self.breakers.record_failure(EXTRACTION_BREAKER, str(error), self.failures, now)
+            raise
+        outcome.read_count += extracted.read_count
         outcome.written_count += written
-        outcome.repeated_count += len(found.entries) - written
-        if not found.entries:
+        outcome.repeated_count += len(entries) - written
+        if not entries:
             outcome.unlearned_count += count_unlearned_statements(batch)
-            outcome.had_learnable |= bool(found.calls and self._extractor.extract_without_model(batch, ()).entries)
-        self._conversation.mark_extracted(info.key, info.generation, last)
+            outcome.had_learnable |= bool(extracted.calls and self.extractor.extract_without_model(batch, ()).entries)
+        self.conversation.mark_extracted(info.key, info.generation, last)
         outcome.report_progress()
         return True
 
     async def _extract_batch(self, batch: Sequence[LogRecord], now: datetime) -> ExtractionResult:
         """By the model, unless it failed too often of late; by the rules then."""
-        today = self._journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=_KNOWN)
-        known = [entry.content for entry in today if entry.source_type != "context_synthesis"]
+        today = self.journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=_KNOWN)
+        known_texts = [entry.content for entry in today if entry.source_type != "context_synthesis"]
         if not self._may_ask(now):
-            return self._extractor.extract_without_model(batch, known)
-        found = await self._extractor.extract(batch, known)
-        if found.failed:
-            self._breakers.record_failure(EXTRACTION_BREAKER, found.rejected[0], self._failures, now)
-        elif found.calls:
-            self._breakers.record_success(EXTRACTION_BREAKER)
-        return found
-
-    def _add_entries(
-        self, found: ExtractionResult, reading: PhaseCursor, now: datetime, cycle: int | None
-    ) -> Sequence[object]:
-        try:
-            return self._journal.add([replace(one, cycle=cycle) for one in found.entries], now, reading=reading)
-        except StoreError as error:
-            if found.calls:
-                # What was paid for is asked for again; not for ever.
-                self._breakers.record_failure(EXTRACTION_BREAKER, str(error), self._failures, now)
-            raise
+            return self.extractor.extract_without_model(batch, known_texts)
+        extracted = await self.extractor.extract(batch, known_texts)
+        if extracted.failed:
+            self.breakers.record_failure(EXTRACTION_BREAKER, extracted.rejected[0], self.failures, now)
+        elif extracted.calls:
+            self.breakers.record_success(EXTRACTION_BREAKER)
+        return extracted
 
     def _may_ask(self, now: datetime) -> bool:
-        return self._breakers.get(EXTRACTION_BREAKER).allows_call(now, self._cool_down)
+        return self.breakers.get(EXTRACTION_BREAKER).allows_call(now, self.cool_down)
+
+
+# ---------------------------------------------------------------------------------------------------------- compactions
+
+
+def sync_journal(
+    conversation: Conversation,
+    journal: Journal,
+    now: datetime,
+    learns_from: Callable[[str], bool] = learn_from_all,
+) -> PhaseResult:
+    """Write what finished compactions leave for the journal (the summary, and what was found worth keeping on the way),
+    and a crash may have kept from it: at start-up, after each compaction, and in every sleep; nothing of sessions from
+    which nothing is learned. How many checkpoints were read, and how many entries were new. Raises `StoreError`; what
+    was written stays.
+
+    Keys are made of the checkpoint, and a checkpoint is marked only when the journal has its entries, so that a crash
+    between the two files costs nothing and writes nothing twice (I4). A compaction never waits for this."""
+    result = PhaseResult()
+    while waiting := conversation.list_unjournaled_checkpoints():
+        for checkpoint in waiting:
+            entries = list(_entries_of(checkpoint)) if learns_from(checkpoint.session) else []
+            result.written_count += len(journal.add(entries, now)) if entries else 0
+            conversation.mark_journaled(checkpoint.id)
+        result.read_count += len(waiting)
+    return result
+
+
+def sync_journal_or_log(
+    conversation: Conversation, journal: Journal, now: datetime, learns_from: Callable[[str], bool] = learn_from_all
+) -> None:
+    """The same right after a compaction, which stands whether or not the journal can be written now."""
+    try:
+        sync_journal(conversation, journal, now, learns_from)
+    except StoreError as error:
+        log.error("the journal lacks a compaction until the next sleep", error=str(error))
+
+
+def _entries_of(checkpoint: Checkpoint) -> Iterator[JournalEntry]:
+    """Nothing of one that only refers to the log, nor of merged ones, which say again what the journal has."""
+    if checkpoint.is_merge:
+        return
+    if checkpoint.tier not in RECORD_TIERS and checkpoint.summary.strip():
+        yield _entry(checkpoint, f"synthesis:{checkpoint.id}", checkpoint.summary, "summary")
+    for number, memory in enumerate(checkpoint.key_facts.get("memories", ()), 1):
+        yield _entry(checkpoint, f"memories:{checkpoint.id}:{number}", str(memory), "fact")
+
+
+def _entry(checkpoint: Checkpoint, key: str, content: str, tag: str) -> JournalEntry:
+    return JournalEntry(
+        key=key,
+        scope=checkpoint.scope,
+        session=checkpoint.session,
+        generation=checkpoint.generation,
+        content=content,
+        timestamp=checkpoint.created_at,
+        source_type="context_synthesis" if tag == "summary" else "compaction",
+        importance=0.5 if tag == "summary" else score_importance(tag, content),
+        tags=(tag,),
+        sources=(checkpoint.from_message_id, checkpoint.to_message_id),
+    )

@@ -7,7 +7,7 @@ calls that follow from it (weighing and judging what is new) are counted for wha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import ceil
 
@@ -19,9 +19,8 @@ from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.compaction.budget import OFFLINE, CostFunction
 from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.values import SummaryEstimate
-from sleep.cycle.cycle import BATCH_RECORDS, EXTRACT_PHASE
-from sleep.cycle.extract import Extractor, estimate_tokens
-from sleep.cycle.judge import SCORE_PHASE as SCORE
+from sleep.cycle.extract import EXTRACT_PHASE, Extractor, estimate_tokens
+from sleep.cycle.judge import SCORE_PHASE
 from sleep.cycle.validate import is_readable
 from sleep.rules.classifier import UNCERTAIN_BAND
 
@@ -89,59 +88,52 @@ class SleepDryRun:
         """Raises `StoreError`."""
         sessions = self.conversation.list_sessions()
         to_read = (*self.conversation.list_unread_generations(), *sessions)
-        unread = [one for info in to_read if (one := await self._unread(info)).messages]
-        full = [found for info in sessions if (found := await self._full(info.key)) is not None]
+        unread = [session for info in to_read if (session := await self._unread(info)).messages]
+        full = [would for info in sessions if (would := await self._full(info.key)) is not None]
         pending = len(self.consolidations.pending_entries(limit=_COUNT_LIMIT))
-        last = self.journal.read_position(SCORE, "", 0)
+        last = self.journal.read_position(SCORE_PHASE, "", 0)
         unscored = len(self.consolidations.unscored_entries(last, *UNCERTAIN_BAND, limit=_COUNT_LIMIT))
-        calls, tokens, usd = self._asked(unread, unscored, pending, full)
-        model = self.model()
+        planned, model = len(self.consolidations.unapplied_plans()), self.model()
+        if model.provider == OFFLINE:
+            return SleepForecast(tuple(unread), pending, unscored, planned, tuple(full), "", 0, 0, 0.0)
+        labelled_calls = ceil(unscored / _SCORED_A_CALL) + ceil(pending / _JUDGED_A_CALL)
+        calls = sum(session.calls for session in unread) + labelled_calls
+        tokens = sum(session.tokens for session in unread) + labelled_calls * _AROUND + (unscored + pending) * _AN_ENTRY
+        usage = Usage(input=tokens, output=calls * _ANSWER)
+        summaries = [session.estimate for session in full if session.estimate is not None]
+        costs = [
+            self.cost(model.provider, model.name, usage) if calls else 0.0,
+            *(estimate.usd for estimate in summaries),
+        ]
         return SleepForecast(
             tuple(unread),
             pending,
             unscored,
-            len(self.consolidations.unapplied_plans()),
+            planned,
             tuple(full),
-            "" if model.provider == OFFLINE else model.name,
-            calls,
-            tokens,
-            usd,
+            model.name,
+            calls + sum(estimate.calls for estimate in summaries),
+            tokens + sum(estimate.input_tokens for estimate in summaries),
+            None if None in costs else sum(cost or 0.0 for cost in costs),
         )
 
     async def _unread(self, info: SessionInfo) -> UnreadSession:
         seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
         has_model = self.model().provider != OFFLINE
         messages = calls = tokens = 0
-        while records := self.log.read_after(info.key, info.generation, seq, limit=BATCH_RECORDS + 1):
-            batch = await self.extractor.next_batch(records, BATCH_RECORDS)
+        while batch := await self.extractor.read_batch(self.log, info.key, info.generation, seq):
             spoken = [record for record in batch if is_readable(record)]
             messages += len(spoken)
             if spoken and has_model:
                 calls += 1
-                tokens += _AROUND + sum(estimate_tokens(record) for record in spoken)
+                tokens += _AROUND + sum(map(estimate_tokens, spoken))
             seq = batch[-1].seq
             await asyncio.sleep(0)
         return UnreadSession(info.key, messages, calls, tokens)
 
     async def _full(self, session: str) -> FullSession | None:
-        found = await self.compaction(session)
-        if found is None:
+        preview = await self.compaction(session)
+        if preview is None:
             return None
-        plan, estimate = found
+        plan, estimate = preview
         return FullSession(session, plan.before.ratio, plan.before.prompt_tokens, plan.after.prompt_tokens, estimate)
-
-    def _asked(
-        self, unread: Sequence[UnreadSession], unscored: int, pending: int, full: Sequence[FullSession]
-    ) -> tuple[int, int, float | None]:
-        """Calls, tokens of their prompts, and US dollars."""
-        model = self.model()
-        if model.provider == OFFLINE:
-            return 0, 0, 0.0
-        weighing, judging = ceil(unscored / _SCORED_A_CALL), ceil(pending / _JUDGED_A_CALL)
-        calls = sum(one.calls for one in unread) + weighing + judging
-        tokens = sum(one.tokens for one in unread) + (weighing + judging) * _AROUND + (unscored + pending) * _AN_ENTRY
-        summaries = [one.estimate for one in full if one.estimate is not None]
-        usage = Usage(input=tokens, output=calls * _ANSWER)
-        costs = [self.cost(model.provider, model.name, usage) if calls else 0.0, *(one.usd for one in summaries)]
-        usd = None if None in costs else sum(cost or 0.0 for cost in costs)
-        return calls + sum(one.calls for one in summaries), tokens + sum(one.input_tokens for one in summaries), usd

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any
 
@@ -23,15 +23,18 @@ from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import Model
 from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.records import LogRecord
+from assistant.core.store_ports import LogReaderPort
 from sleep.compaction.budget import OFFLINE, complete
-from sleep.cycle.llm_json import parse_json_lines, tagged_pattern
+from sleep.cycle.phase import is_share, parse_json_lines, tagged_pattern
 from sleep.cycle.validate import KnownTexts, find_refusal_reason, is_readable, normalise_text
 from sleep.rules.classifier import score_importance
 from sleep.rules.corrections import is_correction, is_retraction
-from sleep.rules.extract_statements import SourcedStatement, extract_from_conversation, find_personal_question
+from sleep.rules.extract_statements import extract_from_conversation, find_personal_question
 
 _KINDS = ("fact", "preference", "decision", "task")
 CORRECTION_TAG = "correction"
+EXTRACT_PHASE = "extract"
+_BATCH_RECORDS = 60
 _NAMESPACE = uuid.UUID("6f2f3a52-9a2a-4f0e-8f5b-2a9b2d3f5c11")
 _ANSWER_TOKENS = 2_000
 _LONGEST_MESSAGE = 6_000
@@ -52,7 +55,6 @@ class ExtractionResult:
     read_count: int  # messages with words in them
     entries: tuple[JournalEntry, ...]
     rejected: tuple[str, ...] = ()  # why answers of the model could not be used
-    model: str = ""  # "" where the rules read
     calls: int = 0
     cost_usd: float | None = 0.0  # None where no price is known
     failed: bool = False  # the model was of no use, and the rules read
@@ -64,110 +66,103 @@ def learn_from_all(session: str) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
 class Extractor:
-    """Reads batches of messages. `prompt` says what is worth keeping; `batch_tokens` is about what one call reads;
-    messages are dated, and days such as "tomorrow" reckoned, in `zone`. `learns_from` tells whether anything is learned
-    from a session; of the others nothing is read."""
+    """Reads batches of messages.
 
-    def __init__(
-        self,
-        model: Callable[[], Model],
-        prompt: str,
-        *,
-        batch_tokens: int,
-        zone: tzinfo = UTC,
-        learns_from: Callable[[str], bool] = learn_from_all,
-    ) -> None:
-        self._model = model
-        self._prompt = prompt
-        self._batch_tokens = batch_tokens
-        self._zone = zone
-        self.learns_from = learns_from
+    - `prompt`: says what is worth keeping.
+    - `batch_tokens`: about what one call reads.
+    - `zone`: messages are dated, and days such as "tomorrow" reckoned, in it.
+    - `learns_from`: whether anything is learned from a session; of the others nothing is read.
+    """
+
+    model: Callable[[], Model]
+    prompt: str
+    batch_tokens: int = field(kw_only=True)
+    zone: tzinfo = field(default=UTC, kw_only=True)
+    learns_from: Callable[[str], bool] = field(default=learn_from_all, kw_only=True)
+
+    async def read_batch(self, log: LogReaderPort, session: str, generation: int, seq: int) -> list[LogRecord]:
+        """What one call reads of a session behind `seq`; nothing at its end."""
+        return await self.next_batch(
+            log.read_after(session, generation, seq, limit=_BATCH_RECORDS + 1), limit=_BATCH_RECORDS
+        )
 
     async def next_batch(self, records: Sequence[LogRecord], limit: int | None = None) -> list[LogRecord]:
         """The first of the records that fit one call, `limit` of them; always one, however long it is. Where others
         follow, it ends with a turn if it can."""
-        room = self._batch_tokens
+        room = self.batch_tokens
         with contextlib.suppress(ModelError):
-            room = min(room, (await self._model().limits()).window // _SHARE_OF_WINDOW)
+            room = min(room, (await self.model().limits()).window // _SHARE_OF_WINDOW)
         fitting: list[LogRecord] = []
         for record in records:
             room -= estimate_tokens(record)
             if fitting and (room < 0 or len(fitting) == limit):
-                return fitting[: _parted(fitting, record)]
+                return fitting[: _count_until_turn_end(fitting, record)]
             fitting.append(record)
         return fitting
 
-    async def extract(self, records: Sequence[LogRecord], known: Sequence[str]) -> ExtractionResult:
-        """`records` of one session, oldest first; `known` is what the journal has of the day. Raises `StoreError`
+    async def extract(self, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ExtractionResult:
+        """`records` of one session, oldest first; `known_texts` is what the journal has of the day. Raises `StoreError`
         where a call cannot be metered."""
-        spoken = self._readable(records)
-        if not spoken:
-            return ExtractionResult(0, ())
-        model = self._model()
-        if model.provider == OFFLINE:
-            return self.extract_without_model(spoken, known)
+        spoken, model = self._readable(records), self.model()
+        if not spoken or model.provider == OFFLINE:
+            return self.extract_without_model(spoken, known_texts)
         try:
-            reply = await self._ask(model, spoken, known)
+            reply = await self._ask(model, spoken, known_texts)
         except ModelError as error:
-            if self._model().provider == OFFLINE:
+            by_rules = self.extract_without_model(spoken, known_texts)
+            if self.model().provider == OFFLINE:
                 # Nobody may be asked any more.
-                return self.extract_without_model(spoken, known)
-            passing = error.kind in _PASSING
-            reasons = (f"the model failed: {error}",)
-            return ExtractionResult(
-                len(spoken),
-                extract_by_rules(spoken, known, self._zone),
-                reasons,
-                calls=1,
-                failed=True,
-                is_temporary_failure=passing,
-            )
+                return by_rules
+            passing, why = error.kind in _PASSING, (f"the model failed: {error}",)
+            return replace(by_rules, rejected=why, calls=1, failed=True, is_temporary_failure=passing)
         cost = reply.usage.cost_usd
-        entries, rejected = parse_entries(reply.message.content, spoken, known)
+        entries, rejected = parse_entries(reply.message.content, spoken, known_texts)
         if entries is None or reply.message.tool_calls or reply.stop == "refusal":
-            why = rejected or ("the model answered no list",)
-            return ExtractionResult(
-                len(spoken), extract_by_rules(spoken, known, self._zone), why, calls=1, cost_usd=cost, failed=True
-            )
+            by_rules = self.extract_without_model(spoken, known_texts)
+            reasons = rejected or ("the model answered no list",)
+            return replace(by_rules, rejected=reasons, calls=1, cost_usd=cost, failed=True)
         if reply.stop == "max_tokens":
-            entries, rejected = _completed(entries, spoken, known, self._zone), (*rejected, "the answer was cut off")
-        name = reply.message.model or model.name
-        return ExtractionResult(len(spoken), entries, rejected, name, 1, cost)
+            # What the rules find behind the last message that the answer came to.
+            reached = max((source for entry in entries for source in entry.sources), default=0)
+            learned = [*known_texts, *(entry.content for entry in entries)]
+            entries += extract_by_rules([record for record in spoken if record.id > reached], learned, self.zone)
+            rejected = (*rejected, "the answer was cut off")
+        return ExtractionResult(len(spoken), entries, rejected, calls=1, cost_usd=cost)
 
-    def extract_without_model(self, records: Sequence[LogRecord], known: Sequence[str]) -> ExtractionResult:
+    def extract_without_model(self, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ExtractionResult:
         """By the rules, no model asked."""
         spoken = self._readable(records)
-        return ExtractionResult(len(spoken), extract_by_rules(spoken, known, self._zone))
+        return ExtractionResult(len(spoken), extract_by_rules(spoken, known_texts, self.zone))
 
     def _readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
         return [record for record in records if is_readable(record) and self.learns_from(record.session)]
 
-    async def _ask(self, model: Model, records: Sequence[LogRecord], known: Sequence[str]) -> ModelReply:
-        told = "\n\n".join(_line(record, self._zone) for record in records)
-        already = "\n".join(f"- {replace_unsendable(text)}" for text in known) or "(nothing yet)"
+    async def _ask(self, model: Model, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ModelReply:
+        shown = "\n\n".join(_line(record, self.zone) for record in records)
+        already = "\n".join(f"- {replace_unsendable(text)}" for text in known_texts) or "(nothing yet)"
         words = (
-            f"Known already:\n{quote_in_tag(RECORD_TAG, already)}\n\nThe "
-            f"conversation:\n{quote_in_tag(RECORD_TAG, told)}"
+            f"Known already:\n{quote_in_tag(RECORD_TAG, already)}\n\n"
+            f"The conversation:\n{quote_in_tag(RECORD_TAG, shown)}"
         )
-        limits = await model.limits()
         request = ModelRequest(
-            (SystemBlock(self._prompt.strip()),),
+            (SystemBlock(self.prompt.strip()),),
             (Message("user", words),),
-            max_output_tokens=min(_ANSWER_TOKENS, limits.max_output),
+            max_output_tokens=min(_ANSWER_TOKENS, (await model.limits()).max_output),
         )
         return await complete(model, request, "extraction", records[0].session)
 
 
-def _parted(records: Sequence[LogRecord], following: LogRecord) -> int:
+def _count_until_turn_end(records: Sequence[LogRecord], following: LogRecord) -> int:
     """How many of the records to read now: a question is read with its answer, and one that the assistant asked with
     what the person says next, unless that would leave more than half of them for later."""
     rows = [*records, following]
     ends = [number for number in range(len(records), 0, -1) if _parts(rows[number - 1], rows[number])]
-    calm = (
-        number for number in ends if 2 * number >= len(records) and not find_personal_question(rows[number - 1].content)
-    )
-    return next(calm, ends[0] if ends else len(records))
+    for number in ends:
+        if 2 * number >= len(records) and not find_personal_question(rows[number - 1].content):
+            return number
+    return ends[0] if ends else len(records)
 
 
 def _parts(before: LogRecord, after: LogRecord) -> bool:
@@ -178,34 +173,30 @@ def _parts(before: LogRecord, after: LogRecord) -> bool:
 
 
 def extract_by_rules(
-    records: Sequence[LogRecord], known: Sequence[str] = (), zone: tzinfo = UTC
+    records: Sequence[LogRecord], known_texts: Sequence[str] = (), zone: tzinfo = UTC
 ) -> tuple[JournalEntry, ...]:
     """What the users' messages tell by rules alone, but for what is known."""
-    seen = KnownTexts(known)
+    seen = KnownTexts(known_texts)
     entries: list[JournalEntry] = []
-    for one in extract_from_conversation(records, zone):
-        if not seen.contains(one.statement.content):
-            seen.add(one.statement.content)
-            entries.append(_learned(one))
+    for sourced in extract_from_conversation(records, zone):
+        new = sourced.statement
+        if not seen.contains(new.content):
+            seen.add(new.content)
+            tags = (CORRECTION_TAG,) if new.is_correction else ()
+            entries.append(_entry(sourced.record, new.content, new.kind, new.importance, sourced.sources, tags))
     return tuple(entries)
 
 
-def _learned(one: SourcedStatement) -> JournalEntry:
-    found = one.statement
-    more = (CORRECTION_TAG,) if found.is_correction else ()
-    return _entry(one.record, found.content, found.kind, found.importance, one.sources, more)
-
-
 def parse_entries(
-    answer: str, records: Sequence[LogRecord], known: Sequence[str] = ()
+    answer: str, records: Sequence[LogRecord], known_texts: Sequence[str] = ()
 ) -> tuple[tuple[JournalEntry, ...] | None, tuple[str, ...]]:
     """The entries of a model's answer, and why others were not taken; None where it is no list at all."""
     tagged = _TAGGED.findall(answer)
     if not tagged:
         return None, ()
     by_id = {record.id: record for record in records}
-    shown = "\n".join((*(record.content for record in records), *known))
-    seen = KnownTexts(known)
+    shown = "\n".join((*(record.content for record in records), *known_texts))
+    seen = KnownTexts(known_texts)
     entries: list[JournalEntry] = []
     rejected: list[str] = []
     usable = False
@@ -233,27 +224,17 @@ def _parsed(raw: Any, by_id: dict[int, LogRecord]) -> JournalEntry | str:
     if not isinstance(raw.get("content"), str) or not raw["content"].strip():
         return "no content"
     named = raw.get("sources", ())
-    sources = tuple(one for one in named if type(one) is int and one in by_id) if isinstance(named, list) else ()
+    ids = [source for source in named if type(source) is int and source in by_id] if isinstance(named, list) else []
+    sources = tuple(dict.fromkeys(ids))
     if not sources:
         return "no source among the messages"
     content = " ".join(raw["content"].split())[:_LONGEST_CONTENT]
     kind = raw["kind"] if raw.get("kind") in _KINDS else "fact"
     given = raw.get("importance")
-    weight = score_importance(kind, content)
-    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1:
-        weight = float(given)
-    told_by = [by_id[source].content for source in sources if by_id[source].role == "user"]
-    more = (CORRECTION_TAG,) if is_correction(content) or any(map(is_retraction, told_by)) else ()
-    return _entry(by_id[sources[0]], content, kind, weight, tuple(dict.fromkeys(sources)), more)
-
-
-def _completed(
-    entries: Sequence[JournalEntry], records: Sequence[LogRecord], known: Sequence[str], zone: tzinfo
-) -> tuple[JournalEntry, ...]:
-    """The entries of an answer that was cut off, and what the rules find in the messages after the last it came to."""
-    reached = max((source for entry in entries for source in entry.sources), default=0)
-    learned = [*known, *(entry.content for entry in entries)]
-    return (*entries, *extract_by_rules([record for record in records if record.id > reached], learned, zone))
+    weight = float(given) if is_share(given) else score_importance(kind, content)
+    messages = [by_id[source].content for source in sources if by_id[source].role == "user"]
+    more = (CORRECTION_TAG,) if is_correction(content) or any(map(is_retraction, messages)) else ()
+    return _entry(by_id[sources[0]], content, kind, weight, sources, more)
 
 
 def _entry(
@@ -283,8 +264,8 @@ def _line(record: LogRecord, zone: tzinfo) -> str:
     pictures = ", ".join(medium.name or medium.mime for medium in record.media)
     named = f" [{pictures}]" if pictures else ""
     # Nothing that is said looks like the beginning of another message.
-    said = _shown(replace_unsendable(record.content)).replace("\n#", "\n #")
-    return f"#{record.id} {record.ts.astimezone(zone):%Y-%m-%d %H:%M} {who}: {said}{named}"
+    words = _shown(replace_unsendable(record.content)).replace("\n#", "\n #")
+    return f"#{record.id} {record.ts.astimezone(zone):%Y-%m-%d %H:%M} {who}: {words}{named}"
 
 
 def _shown(content: str) -> str:

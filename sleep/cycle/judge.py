@@ -22,8 +22,7 @@ from assistant.core.memories import JournalEntry, Memory, PhaseCursor
 from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.store_ports import Journal
-from sleep.cycle.llm_json import JsonLinesModel
-from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.phase import JsonLinesModel, PhaseResult, is_share
 from sleep.rules.classifier import UNCERTAIN_BAND, score_importance
 from sleep.rules.supersede import EntryDecision, ParsedStatement
 
@@ -56,38 +55,36 @@ class JudgeQuestion:
         return tuple({memory.id: memory for memory in (*self.nearest, *close)}.values())[:_MOST_BESIDE]
 
 
+@dataclass(frozen=True, slots=True)
 class EntryJudge:
-    """Asks about `entries_a_call` entries at once, dated in `zone`. The model's prompt asks for <decisions>."""
+    """Asks about `entries_per_call` entries at once, dated in `zone`. The model's prompt asks for <decisions>."""
 
-    def __init__(self, json_model: JsonLinesModel, *, entries_per_call: int = 20, zone: tzinfo = UTC) -> None:
-        self._json_model = json_model
-        self._zone = zone
-        self.entries_per_call = entries_per_call
+    json_model: JsonLinesModel
+    entries_per_call: int = 20
+    zone: tzinfo = UTC
 
     @property
     def has_model(self) -> bool:
-        return self._json_model.has_model
+        return self.json_model.has_model
 
     async def decide_entries(
         self, questions: Sequence[JudgeQuestion], outcome: PhaseResult
     ) -> Mapping[int, EntryDecision | None]:
         """Decisions by entry id, None for junk; those that are missing are the rules' to make. Empty where the model
         was of no use. Raises `StoreError` where the call cannot be metered."""
-        prompt = _JudgePrompt(questions, self._zone)
-        outcome.calls += 1
-        answered = await self._json_model.request_items(prompt.words, questions[0].entry.session)
-        outcome.add_cost(answered.cost_usd)
-        found: dict[int, EntryDecision | None] = {}
-        for item in answered.items or ():
+        prompt = _JudgePrompt(questions, self.zone)
+        answer = await self.json_model.request_items(prompt.words, questions[0].entry.session, outcome)
+        decisions: dict[int, EntryDecision | None] = {}
+        for item in answer.items:
             question = prompt.by_label.get(str(item.get("entry")))
-            if question is None or (question.entry.id or 0) in found:
+            if question is None or (question.entry.id or 0) in decisions:
                 continue
             decision = prompt.decision(item, question)
             if decision is not None or _is_junk(item, question.entry):
-                found[question.entry.id or 0] = decision
-        if not found:
-            outcome.details["model"] = answered.failure or "the model decided nothing that can be used"
-        return found
+                decisions[question.entry.id or 0] = decision
+        if not decisions:
+            outcome.details["model"] = answer.failure or "the model decided nothing that can be used"
+        return decisions
 
 
 class _JudgePrompt:
@@ -95,17 +92,17 @@ class _JudgePrompt:
 
     def __init__(self, questions: Sequence[JudgeQuestion], zone: tzinfo) -> None:
         self._zone = zone
-        self.by_label = {f"E{number}": one for number, one in enumerate(questions, 1)}
+        self.by_label = {f"E{number}": question for number, question in enumerate(questions, 1)}
         self._memories: dict[str, str] = {}
-        parts = [self._part(label, one) for label, one in self.by_label.items()]
+        parts = [self._part(label, question) for label, question in self.by_label.items()]
         self.words = f"The new entries:\n{quote_in_tag(RECORD_TAG, chr(10).join(parts))}"
 
     def _part(self, label: str, question: JudgeQuestion) -> str:
         lines = [f"{label} ({self._day(question.entry.timestamp)}): {_shown(question.entry.content)}"]
         for memory in question.memories_shown():
-            known = self._memories.setdefault(memory.id, f"M{len(self._memories) + 1}")
+            memory_label = self._memories.setdefault(memory.id, f"M{len(self._memories) + 1}")
             over = f" until {self._day(memory.until)}" if memory.until is not None else ""
-            lines.append(f"  {known} ({self._day(memory.said_at)}{over}): {_shown(memory.text)}")
+            lines.append(f"  {memory_label} ({self._day(memory.said_at)}{over}): {_shown(memory.text)}")
         return "\n".join(lines)
 
     def _day(self, moment: datetime) -> str:
@@ -113,19 +110,19 @@ class _JudgePrompt:
 
     def decision(self, item: dict[str, Any], question: JudgeQuestion) -> EntryDecision | None:
         """None for what cannot be used."""
-        named = item.get("of", [])
         shown = {self._memories[memory.id]: memory.id for memory in question.memories_shown()}
-        of = tuple(dict.fromkeys(str(one) for one in named)) if isinstance(named, list) else ()
-        if any(one not in shown for one in of):
+        named = item.get("of", [])
+        labels = dict.fromkeys(map(str, named)) if isinstance(named, list) else {}
+        if not labels.keys() <= shown.keys():
             return None
-        ids = tuple(shown[one] for one in of)
+        ids = tuple(shown[label] for label in labels)
         match item.get("decision"):
             case "new" if not ids:
-                return EntryDecision("new")
+                return EntryDecision()
             case "same" if len(ids) == 1:
-                return EntryDecision("same", ids[0])
+                return EntryDecision(ids[0])
             case "supersedes" if ids:
-                return EntryDecision("supersedes", "", ids)
+                return EntryDecision("", ids)
             case _:
                 return None
 
@@ -147,63 +144,49 @@ _CALLS = 50
 _KINDS = ("decision", "task", "preference", "summary")
 
 
+@dataclass(frozen=True, slots=True)
 class ScoringPhase:
-    def __init__(self, journal: Journal, consolidations: ConsolidationsPort, json_model: JsonLinesModel) -> None:
-        """The model's prompt asks for <scores>."""
-        self._journal = journal
-        self._consolidations = consolidations
-        self._json_model = json_model
+    """The model's prompt asks for <scores>."""
+
+    journal: Journal
+    consolidations: ConsolidationsPort
+    json_model: JsonLinesModel
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Raises `StoreError`."""
-        low, high = UNCERTAIN_BAND
+        usable = True
         for _ in range(_CALLS):
-            after = self._journal.read_position(SCORE_PHASE, _EVERYWHERE, 0)
-            batch = self._consolidations.unscored_entries(after, low, high, limit=_A_CALL)
-            if not batch or not self._json_model.has_model:
+            after = self.journal.read_position(SCORE_PHASE, _EVERYWHERE, 0)
+            batch = self.consolidations.unscored_entries(after, *UNCERTAIN_BAND, limit=_A_CALL)
+            if not batch or not usable or not self.json_model.has_model:
                 return
-            open_ones = [entry for entry in batch if _is_by_rules(entry)]
-            usable = True
+            by_rules = [entry for entry in batch if _is_by_rules(entry)]
             weights: dict[int, float] = {}
-            for scope in dict.fromkeys(entry.scope for entry in open_ones):
-                asked = [entry for entry in open_ones if entry.scope == scope]
-                found = await self._weigh(asked, outcome)
-                usable = usable and found is not None
-                weights |= found or {}
-            outcome.read_count += len(open_ones)
+            for scope in dict.fromkeys(entry.scope for entry in by_rules):
+                weighed = await self._weigh([entry for entry in by_rules if entry.scope == scope], outcome)
+                usable = usable and bool(weighed)
+                weights |= weighed
+            outcome.read_count += len(by_rules)
             outcome.written_count += len(weights)
-            reading = PhaseCursor(SCORE_PHASE, _EVERYWHERE, 0, max(entry.id or 0 for entry in batch))
-            self._consolidations.save_scores(weights, reading, now)
-            if not usable:
-                return
+            cursor = PhaseCursor(SCORE_PHASE, _EVERYWHERE, 0, max(entry.id or 0 for entry in batch))
+            self.consolidations.save_scores(weights, cursor, now)
 
-    async def _weigh(self, entries: Sequence[JournalEntry], outcome: PhaseResult) -> dict[int, float] | None:
-        """Weights by entry id; None where the model was of no use."""
-        listed = "\n".join(f"E{number}: {_shown(entry.content)}" for number, entry in enumerate(entries, 1))
-        outcome.calls += 1
-        answered = await self._json_model.request_items(
-            f"The entries:\n{quote_in_tag(RECORD_TAG, listed)}", entries[0].session
-        )
-        outcome.add_cost(answered.cost_usd)
+    async def _weigh(self, entries: Sequence[JournalEntry], outcome: PhaseResult) -> dict[int, float]:
+        """Weights by entry id; none where the model was of no use."""
         by_label = {f"E{number}": entry for number, entry in enumerate(entries, 1)}
-        found = {
+        listed = "\n".join(f"{label}: {_shown(entry.content)}" for label, entry in by_label.items())
+        words = f"The entries:\n{quote_in_tag(RECORD_TAG, listed)}"
+        answer = await self.json_model.request_items(words, entries[0].session, outcome)
+        weights = {
             entry.id or 0: float(item["importance"])
-            for item in answered.items or ()
-            if (entry := by_label.get(str(item.get("entry")))) is not None and _is_share(item.get("importance"))
+            for item in answer.items
+            if (entry := by_label.get(str(item.get("entry")))) is not None and is_share(item.get("importance"))
         }
-        if not found:
-            outcome.rejected.append(answered.failure or "the model weighed nothing")
-            return None
-        return found
-
-
-def entry_kind(entry: JournalEntry) -> str:
-    return next((tag for tag in entry.tags if tag in _KINDS), "fact")
+        if not weights:
+            outcome.rejected.append(answer.failure or "the model weighed nothing")
+        return weights
 
 
 def _is_by_rules(entry: JournalEntry) -> bool:
-    return entry.importance == score_importance(entry_kind(entry), entry.content)
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    kind = next((tag for tag in entry.tags if tag in _KINDS), "fact")
+    return entry.importance == score_importance(kind, entry.content)

@@ -55,8 +55,8 @@ def normalise_line(line: str, *, folded: bool = True) -> str:
     """What a line says, without its mark, its date and needless space; `folded`: without case."""
     flat = " ".join(line.split())
     dated = DATED_LINE.fullmatch(flat)
-    said = dated["said"] if dated else flat.removeprefix("- ")
-    return said.casefold() if folded else said
+    text = dated["said"] if dated else flat.removeprefix("- ")
+    return text.casefold() if folded else text
 
 
 @dataclass(slots=True)
@@ -69,8 +69,8 @@ class _Section:
 
     @property
     def name(self) -> str:
-        found = _HEADING.fullmatch(self.heading or "")
-        return found["name"] if found else ""
+        match = _HEADING.fullmatch(self.heading or "")
+        return match["name"] if match else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class MemoryPage:
     @classmethod
     def parse(cls, current: str, ours: Counter[str]) -> MemoryPage:
         """`ours` are the lines, headings included, that sleep wrote, and how often: the first of those alike."""
-        sections, found, left = [_Section(None, False)], [], Counter(ours)
+        sections, own_lines, left = [_Section(None, False)], [], Counter(ours)
         for line in split_lines(current):
             bare = line.rstrip("\r\n")
             mine = left[bare] > 0
@@ -93,10 +93,10 @@ class MemoryPage:
                 sections.append(_Section(line, mine))
             elif mine:
                 name = sections[-1].name
-                found.append((bare, name if name in SECTIONS else STANDING_FACTS))
+                own_lines.append((bare, name if name in SECTIONS else STANDING_FACTS))
             else:
                 sections[-1].lines.append(line)
-        return cls(tuple(sections), tuple(found), "\r\n" if "\r\n" in f"{current}\n" else "\n")
+        return cls(tuple(sections), tuple(own_lines), "\r\n" if "\r\n" in f"{current}\n" else "\n")
 
     def other_lines(self) -> Iterator[str]:
         """The lines that are not sleep's, with their ends, headings left out."""
@@ -106,7 +106,9 @@ class MemoryPage:
     def render(self, chosen: Sequence[MemoryLine]) -> str:
         """The page with these lines of sleep's, in their order, each behind what its section says already; sections
         that are not there come at the end."""
-        waiting = {name: [f"{one.text}{self.line_end}" for one in chosen if one.section == name] for name in SECTIONS}
+        waiting: dict[str, list[str]] = {name: [] for name in SECTIONS}
+        for own_line in chosen:
+            waiting[own_line.section].append(f"{own_line.text}{self.line_end}")
         made: list[str] = []
         for section in self.sections:
             new = waiting.pop(section.name, [])
@@ -116,10 +118,10 @@ class MemoryPage:
                 made += section.lines[1:]
             else:
                 made += [] if section.heading is None else [section.heading]
-                said = max((place for place, line in enumerate(section.lines, 1) if line.strip()), default=0)
-                made += section.lines[:said]
+                end = max((place for place, line in enumerate(section.lines, 1) if line.strip()), default=0)
+                made += section.lines[:end]
                 self._append(made, new)
-                made += section.lines[said:]
+                made += section.lines[end:]
         for name, new in waiting.items():
             if new:
                 between = [self.line_end] if made and made[-1].strip() else []
@@ -135,5 +137,5 @@ class MemoryPage:
 
 def split_lines(text: str) -> list[str]:
     """With their ends; only a line feed ends a line."""
-    pieces = text.split("\n")
-    return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *filter(None, [last])]

@@ -32,18 +32,18 @@ class ProfileChange:
     key: str
 
 
-def find_profile_changes(entries: Sequence[JournalEntry], known: Sequence[Profile]) -> list[ProfileChange]:
-    """What the entries of one scope change of the profiles that are known there, in the order of their names. At most
+def find_profile_changes(entries: Sequence[JournalEntry], profiles: Sequence[Profile]) -> list[ProfileChange]:
+    """What the entries of one scope change of the `profiles` that are known there, in the order of their names. At most
     200 profiles at once become new, and none gets more than 120 attributes."""
-    builder = _ProfileBuilder({fold_name(one.name): one for one in known})
-    for entry in sorted(entries, key=lambda one: (one.timestamp, one.id or 0, one.key)):
+    before = {fold_name(profile.name): profile for profile in profiles}
+    builder = _ProfileBuilder(dict(before))
+    for entry in sorted(entries, key=lambda entry: (entry.timestamp, entry.id or 0, entry.key)):
         if _tells(entry):
             for sentence in split_sentences(entry.content[:_LONGEST_ENTRY]):
                 if not sentence.is_question and len(sentence.own_text) <= _LONGEST_SENTENCE:
                     builder.read(sentence.own_text, entry)
-    before = {fold_name(one.name): one for one in known}
-    changed = [(name, one) for name, one in sorted(builder.profiles.items()) if one != before.get(name)]
-    return [ProfileChange(one, f"profile:{name}:{builder.last[name]}") for name, one in changed]
+    changed = [(name, profile) for name, profile in sorted(builder.profiles.items()) if profile != before.get(name)]
+    return [ProfileChange(profile, f"profile:{name}:{builder.last[name]}") for name, profile in changed]
 
 
 def _tells(entry: JournalEntry) -> bool:
@@ -58,35 +58,35 @@ class _ProfileBuilder:
     def __init__(self, profiles: dict[str, Profile]) -> None:
         self.profiles = profiles
         self.last: dict[str, str] = {}
-        self._aliases = {fold_name(alias): name for name, one in profiles.items() for alias in one.aliases}
+        self._aliases = {fold_name(alias): name for name, profile in profiles.items() for alias in profile.aliases}
         self._new = 0
 
     def read(self, sentence: str, entry: JournalEntry) -> None:
         about = find_mention(sentence)
         if about is None:
             return
-        said = find_attributes(about)
+        claims = find_attributes(about)
         profile = self._profile(about, entry)
-        if profile is None or not (said or about.relation or about.kind == "project"):
+        if profile is None or not (claims or about.relation or about.kind == "project"):
             return
         if about.relation:
             profile = self._related(profile, about, entry)
         sources = () if entry.id is None else (entry.id,)
-        for one in said:
-            if one.is_ended:
-                profile = end_attribute(profile, one.name, one.value, entry.timestamp)
+        for claim in claims:
+            if claim.is_ended:
+                profile = end_attribute(profile, claim.name, claim.value, entry.timestamp)
             elif len(profile.attributes) < _MOST_ATTRIBUTES:
                 profile = add_attribute(
-                    profile, one.name, one.value, entry.timestamp, sources, allow_multiple=one.is_multi_valued
+                    profile, claim.name, claim.value, entry.timestamp, sources, allow_multiple=claim.is_multi_valued
                 )
         self._put(profile, entry)
 
     def _profile(self, about: Mention, entry: JournalEntry) -> Profile | None:
         """Who is meant; a new profile where the sentence says what it is."""
         name = fold_name(about.name or about.alias)
-        known = self.profiles.get(name) or self.profiles.get(self._aliases.get(name, ""))
-        if known is not None:
-            return known
+        profile = self.profiles.get(name) or self.profiles.get(self._aliases.get(name, ""))
+        if profile is not None:
+            return profile
         if not about.name or about.kind is None or self._new >= _MOST_NEW:
             return None
         self._new += 1
@@ -119,13 +119,13 @@ class _ProfileBuilder:
         self.profiles[name] = profile
         self.last[name] = entry.key
         if stood is None or stood.aliases != profile.aliases:
-            self._aliases = {alias: one for alias, one in self._aliases.items() if one != name}
+            self._aliases = {alias: owner for alias, owner in self._aliases.items() if owner != name}
             self._aliases |= {fold_name(alias): name for alias in profile.aliases}
 
 
 def _is_related(profile: Profile, relation: str) -> bool:
     wanted = relation.casefold()
     return any(
-        one.until is None and one.value.casefold() == wanted and one.name.casefold() == RELATION
-        for one in profile.attributes
+        attribute.until is None and (attribute.value.casefold(), attribute.name.casefold()) == (wanted, RELATION)
+        for attribute in profile.attributes
     )

@@ -59,7 +59,8 @@ class SleepUndo:
         memories = await self._memories(report, now)
         left: list[str] = []
         sessions = [session async for session in self._compactions(report, left)]
-        learned |= {entry.id: entry for entry in self.consolidations.entries_of_cycle(report.id, self._undone(report))}
+        undone = [number for session, ids in _made(report) for number in self._in_state(session, ids, ("undone",))]
+        learned |= {entry.id: entry for entry in self.consolidations.entries_of_cycle(report.id, undone)}
         self.consolidations.withdraw_entries(list(learned.values()), now)
         edits = tuple(self._edits(report, left, now))
         self.journal.save_cycle(replace(begun, state="undone"))
@@ -75,11 +76,10 @@ class SleepUndo:
             await self.memories.aclose()
 
     def _newest(self) -> SleepReport:
-        known = self.journal.list_cycles(limit=_LOOKED_BACK)
-        found = next((one for one in known if one.state != "undone" and self._changed(one)), None)
-        if found is None:
-            raise UsageError("There is no sleep to undo: none changed anything that is still there.")
-        return found
+        for report in self.journal.list_cycles(limit=_LOOKED_BACK):
+            if report.state != "undone" and self._changed(report):
+                return report
+        raise UsageError("There is no sleep to undo: none changed anything that is still there.")
 
     def _changed(self, report: SleepReport) -> bool:
         """Whether anything that the sleep did stands."""
@@ -90,14 +90,14 @@ class SleepUndo:
             any(plan.changes for plan in plans if plan.cycle == report.id)
             or bool(self.consolidations.entries_of_cycle(report.id))
             or bool(self.files.edits_of_cycle(report.id))
-            or any(self._standing(session, ids) for session, ids in _made(report))
+            or any(self._in_state(session, ids, _COMMITTED) for session, ids in _made(report))
         )
 
     # ------------------------------------------------------------------------------------------------------ compactions
 
     async def _compactions(self, report: SleepReport, left: list[str]) -> AsyncGenerator[str]:
         for session, ids in _made(report):
-            standing = self._standing(session, ids)
+            standing = self._in_state(session, ids, _COMMITTED)
             if not standing:
                 continue
             try:
@@ -111,17 +111,10 @@ class SleepUndo:
                 continue
             yield session
 
-    def _standing(self, session: str, ids: Sequence[int]) -> list[int]:
-        found = {one.id for one in self.conversation.checkpoints(session) if one.state in _COMMITTED}
-        return [one for one in ids if one in found]
-
-    def _undone(self, report: SleepReport) -> list[int]:
-        return [
-            one.id
-            for session, ids in _made(report)
-            for one in self.conversation.checkpoints(session)
-            if one.id in ids and one.state == "undone"
-        ]
+    def _in_state(self, session: str, ids: Sequence[int], states: Sequence[str]) -> list[int]:
+        """Those of a session's checkpoints that are in one of the states."""
+        checkpoints = self.conversation.checkpoints(session)
+        return [checkpoint.id for checkpoint in checkpoints if checkpoint.id in ids and checkpoint.state in states]
 
     # ------------------------------------------------------------------------------------------------------------ edits
 
@@ -137,8 +130,8 @@ class SleepUndo:
 
 def _made(report: SleepReport) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The checkpoints that a sleep made, by session."""
-    for session, one in report.phases.get("compact", {}).get("compacted", {}).items():
-        yield session, tuple(one.get("checkpoints", ()))
+    for session, compacted in report.phases.get("compact", {}).get("compacted", {}).items():
+        yield session, tuple(compacted.get("checkpoints", ()))
 
 
 def _name(edit: UndoableEdit) -> str:

@@ -18,7 +18,7 @@ from assistant.core.records import LogRecord, is_from_schedule
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import STOP_WORDS, WORD, fold_text, lazy_regex
 from sleep.rules.classifier import asks_for_action, find_signs, is_small_talk, score_clause, score_importance
-from sleep.rules.durable_part import is_too_short
+from sleep.rules.clauses import is_too_short
 from sleep.rules.pattern_files import load_pattern
 from sleep.rules.sentences import Sentence, blank_foreign_text, blank_quotations, split_sentences
 from sleep.rules.supersede import ParsedStatement
@@ -44,7 +44,7 @@ class KnownTexts:
     """What was learned already, and whether a text adds anything to it."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._kept: list[list[str]] = []
+        self._texts: list[list[str]] = []
         self._same: set[str] = set()
         self._by_word: dict[str, set[int]] = {}
         for text in texts:
@@ -54,8 +54,8 @@ class KnownTexts:
         self._same.add(normalise_text(text))
         words = _words(text)
         for word in words:
-            self._by_word.setdefault(word, set()).add(len(self._kept))
-        self._kept.append(words)
+            self._by_word.setdefault(word, set()).add(len(self._texts))
+        self._texts.append(words)
 
     def contains(self, text: str) -> bool:
         """Whether some text says it in the same words, in their order, and maybe more."""
@@ -65,14 +65,14 @@ class KnownTexts:
         if len(words) < _FEWEST_TAKEN_OVER:
             return False
         holding = [self._by_word.get(word, set()) for word in words]
-        return any(_in_order(words, self._kept[index]) for index in set.intersection(*holding))
+        return any(_in_order(words, self._texts[index]) for index in set.intersection(*holding))
 
 
 def find_refusal_reason(
-    content: str, kind: str, model_importance: float, sources: Sequence[LogRecord], shown: str, known: KnownTexts
+    content: str, kind: str, model_importance: float, sources: Sequence[LogRecord], shown: str, seen: KnownTexts
 ) -> str:
     """Why an entry is not taken; "" where it is. `shown` is all that the model had before it."""
-    if known.contains(content):
+    if seen.contains(content):
         return "known already"
     if not any(record.role == "user" for record in sources):
         return "said by nobody but the assistant"
@@ -109,10 +109,8 @@ def _is_quoted(content: str, sources: Sequence[LogRecord]) -> bool:
     own: set[str] = set()
     for record in sources:
         whole |= {word[:_STEM] for word in _words(record.content)}
-        own |= {
-            word[:_STEM]
-            for word in _words(blank_quotations(blank_foreign_text(record.content)) if record.role == "user" else "")
-        }
+        if record.role == "user":
+            own |= {word[:_STEM] for word in _words(blank_quotations(blank_foreign_text(record.content)))}
     return len(stems & whole) >= _FEWEST_TAKEN_OVER and len(stems & own) * 3 < len(stems & whole)
 
 
@@ -120,8 +118,8 @@ def _words(text: str) -> list[str]:
     return [word for word in WORD.findall(fold_text(text)) if word not in _OF_NO_WEIGHT]
 
 
-def _in_order(words: list[str], kept: list[str]) -> bool:
-    rest = iter(kept)
+def _in_order(words: list[str], text: list[str]) -> bool:
+    rest = iter(text)
     return all(word in rest for word in words)
 
 
@@ -137,8 +135,8 @@ def find_junk_reason(entry: JournalEntry, reading: ParsedStatement) -> str:
         return ""
     if is_small_talk(entry.content):
         return "small talk"
-    said = reading.statement
-    if not (said.content_stems or said.values or said.replaced or reading.slots):
+    statement = reading.statement
+    if not (statement.content_stems or statement.values or statement.replaced or reading.slots):
         return "it names nothing"
     return "of little importance" if entry.importance < MIN_MEMORY_IMPORTANCE else ""
 
@@ -148,14 +146,13 @@ _LONGEST = 4_000
 
 def count_unlearned_statements(records: Sequence[LogRecord]) -> int:
     """How many sentences of the users' own state something."""
-    spoken = [record for record in records if record.role == "user" and is_readable(record)]
-    return sum(
-        _states(one) for record in spoken for one in split_sentences(blank_foreign_text(record.content[:_LONGEST]))
-    )
+    spoken = [record.content[:_LONGEST] for record in records if record.role == "user" and is_readable(record)]
+    return sum(_states(sentence) for text in spoken for sentence in split_sentences(blank_foreign_text(text)))
 
 
-def _states(one: Sentence) -> bool:
-    return not (one.is_question or is_too_short(one.own_text) or asks_for_action(one) or is_small_talk(one.own_text))
+def _states(sentence: Sentence) -> bool:
+    own = sentence.own_text
+    return not (sentence.is_question or is_too_short(own) or asks_for_action(sentence) or is_small_talk(own))
 
 
 def is_readable(record: LogRecord) -> bool:

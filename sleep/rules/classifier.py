@@ -46,33 +46,20 @@ def find_signs(clause: str) -> list[str]:
     names = [sign.name for sign in rules.signs if sign.pattern.search(clause if sign.is_cased else lowered)]
     cancelled = {sign.name for sign in rules.signs if sign.cancelled_by.intersection(names)}
     names = [name for name in names if name not in cancelled]
-    classes: set[str] = set()
-    for word in split_words(lowered):
-        classes |= classify_word(word)
+    classes = classify_words(lowered)
     if "kin" in classes and "count" in names:
         names.append("so-many")
     if not classes & rules.link_classes and not rules.link_signs.intersection(names):
         names.append("unlinked")
-    return names + [f"of {name}" for name in rules.class_weights if name in classes]
+    return names + [f"of {name}" for name in rules.word_classes if name in classes]
 
 
 @lru_cache(maxsize=4096)
 def score_clause(clause: str) -> float:
     """How much more speaks for a clause to last than against it; `durable_threshold()` is enough."""
-    rules, weights = read_classifier(), _weights()
-    extra_words = min(rules.most_words, max(0, len(clause.split()) - rules.words_before))
-    return sum(weights[name] for name in find_signs(clause)) + rules.word_weight * extra_words
-
-
-@cache
-def _weights() -> dict[str, float]:
     rules = read_classifier()
-    return {
-        **{sign.name: sign.weight for sign in rules.signs},
-        **{f"of {name}": weight for name, weight in rules.class_weights.items()},
-        "unlinked": rules.unlinked,
-        "so-many": rules.so_many,
-    }
+    extra_words = min(rules.most_words, max(0, len(clause.split()) - rules.words_before))
+    return sum(rules.weights[name] for name in find_signs(clause)) + rules.word_weight * extra_words
 
 
 @cache
@@ -100,15 +87,14 @@ def mentions_entity(clause: str) -> bool:
     """Whether it has a word of somebody's life, a day, a number or a name."""
     if re.search(r"\d|(?<=\w )[A-Z][a-z]", clause) or _WEEKDAY.search(clause) or _THING_CHANGED.match(clause):
         return True
-    linked = read_classifier().link_classes - {"food"}
-    return any(classify_word(word) & linked for word in split_words(clause.lower()))
+    return not classify_words(clause).isdisjoint(read_classifier().link_classes - {"food"})
 
 
 def mentions_person(clause: str) -> bool:
     """Whether it names somebody, or somebody of the person's own."""
     if re.search(r"(?<=\w )[A-Z][a-z]{2,}", clause):
         return True
-    return any(classify_word(word) & {"kin", "person", "pet"} for word in split_words(clause.lower()))
+    return not classify_words(clause).isdisjoint({"kin", "person", "pet"})
 
 
 _PREFERENCE = load_pattern("languages", "preference")
@@ -133,11 +119,6 @@ _TOKEN = lazy_regex(r"[a-zà-ÿ]+(?:-[a-zà-ÿ]+)*(?:'[a-z]+)?")
 _TAIL = lazy_regex(r"'(?:s|ll|d|ve|re)?$")
 
 
-def split_words(text: str) -> list[str]:
-    """The words of a text in lower case, without numbers."""
-    return _TOKEN.findall(text)
-
-
 @cache
 def _classes_by_word() -> dict[str, frozenset[str]]:
     classes: dict[str, frozenset[str]] = {}
@@ -151,16 +132,21 @@ def classify_word(word: str) -> frozenset[str]:
     """What a word in lower case tells; empty where nothing is known of it."""
     by_word = _classes_by_word()
     word = _TAIL.sub("", word)
-    found = by_word.get(word)
-    if found is None and word.endswith("s") and len(word) > 3:
-        found = by_word.get(word[:-1])
-        if found is None and word.endswith("ies"):
-            found = by_word.get(f"{word[:-3]}y")
-        if found is None and word.endswith("es"):
-            found = by_word.get(word[:-2])
-    if found is None and "-" in word:
-        return frozenset().union(*(classify_word(part) for part in word.split("-") if part))
-    return found or _NONE
+    classes = by_word.get(word)
+    if classes is None and word.endswith("s") and len(word) > 3:
+        classes = by_word.get(word[:-1])
+        if classes is None and word.endswith("ies"):
+            classes = by_word.get(f"{word[:-3]}y")
+        if classes is None and word.endswith("es"):
+            classes = by_word.get(word[:-2])
+    if classes is None and "-" in word:
+        return _NONE.union(*(classify_word(part) for part in word.split("-") if part))
+    return classes or _NONE
+
+
+def classify_words(text: str) -> frozenset[str]:
+    """What all words of a text tell."""
+    return _NONE.union(*map(classify_word, _TOKEN.findall(text.lower())))
 
 
 UNCERTAIN_BAND = (0.35, 0.55)
@@ -195,12 +181,6 @@ def score_importance(kind: str, content: str) -> float:
 def is_small_talk(content: str) -> bool:
     """Whether nothing but a greeting, thanks or agreement is said."""
     return bool(_SMALL.match(content[:_LOOKED_AT]))
-
-
-def is_uncertain(weight: float) -> bool:
-    """Whether a model may know better."""
-    low, high = UNCERTAIN_BAND
-    return low <= weight <= high
 
 
 # Of longer texts only the beginning and the end: there stands what is asked about what was pasted between.

@@ -1,18 +1,25 @@
-"""Sentences taken apart into clauses, what a clause does (asks, orders, supposes or states), and fragments joined.
-Pure.
+"""Sentences taken apart into clauses, what a clause does (asks, orders, supposes or states), fragments joined, and the
+part of a sentence that tells something lasting, cut out word for word. Pure.
 
-What always holds: words stay as they were written, in their order; a clause is a part of its sentence word for word.
-What is not plainly a statement tells nothing. A sentence without a verb or a subject is joined to the one it belongs
-to: "Friday the 29th, half past nine." says something only behind the sentence that says of what; "The dentist!" only
-before the one that goes on about him.
+What always holds:
+- Words stay as they were written, in their order; a clause is a part of its sentence word for word. What is not
+  plainly a statement tells nothing.
+- A sentence without a verb or a subject is joined to the one it belongs to: "Friday the 29th, half past nine." says
+  something only behind the sentence that says of what; "The dentist!" only before the one that goes on about him.
+- A clause that asks, orders, supposes or disclaims is never the reason to keep anything, and one that stands beside
+  such a clause has to speak for itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from assistant.core.text import lazy_regex
+from sleep.rules.classifier import durable_threshold, mentions_entity, mentions_person, score_clause
+from sleep.rules.corrections import is_correction, is_explicit_correction
 from sleep.rules.pattern_files import load_pattern
 from sleep.rules.sentences import Sentence, expand_shorthand
 
@@ -32,16 +39,18 @@ _STANDING_ORDERS_IT = load_pattern("clauses", "standing_orders_it")
 
 def find_clauses(own: str) -> list[tuple[int, int]]:
     """Where each clause of a sentence begins and ends."""
-    return list(_spans(own))
+    cuts = [(match.start(), match.end()) for match in _CUT.finditer(own)]
+    starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(own)]
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
 
 
 def strip_opening_words(clause: str) -> str:
     """Without the words that only begin it."""
-    found = _OPENER.match(clause)
-    rest = clause[found.end() :] if found else clause
-    kept = rest if rest.strip(" .,!?") else clause
-    asked = _REMEMBER.match(kept)
-    return kept[asked.end() :] if asked else kept
+    opener = _OPENER.match(clause)
+    if opener and clause[opener.end() :].strip(" .,!?"):
+        clause = clause[opener.end() :]
+    request = _REMEMBER.match(clause)
+    return clause[request.end() :] if request else clause
 
 
 def is_question_clause(clause: str) -> bool:
@@ -84,16 +93,6 @@ def depends_on_previous(clause: str) -> bool:
     return bool(_PRONOUN.match(expand_shorthand(clause)))
 
 
-def _spans(own: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for found in _CUT.finditer(own):
-        if found.start() > start:
-            yield start, found.start()
-        start = found.end()
-    if start < len(own):
-        yield start, len(own)
-
-
 _REMINDER = lazy_regex(r"\b(?:remind|remember|forget)\b", re.IGNORECASE)
 
 
@@ -110,7 +109,7 @@ def is_joke(sentence: str) -> bool:
 
 _MOST_WORDS = 9
 _MOST_OF_A_TOPIC = 4
-_LONGEST = 380
+_LONGEST_JOINED = 380
 _FINITE = load_pattern("clauses", "finite")
 _PERSON = lazy_regex(r"^(?:and |but |so )?(?:i|we|you|he|she|they|it|this|that|these|those|there)\b", re.IGNORECASE)
 _GOES_ON = load_pattern("clauses", "goes_on")
@@ -123,11 +122,7 @@ def join_fragments(sentences: Sequence[Sentence]) -> list[Sentence]:
     topic = False
     for sentence in sentences:
         last = joined[-1] if joined else None
-        if (
-            last is not None
-            and _belongs(last, sentence, topic=topic)
-            and len(last.text) + len(sentence.text) < _LONGEST
-        ):
+        if last is not None and _belongs(last, sentence, topic=topic):
             joined[-1] = Sentence(f"{last.text} {sentence.text}", f"{last.own_text} {sentence.own_text}")
             topic = False
         else:
@@ -137,11 +132,9 @@ def join_fragments(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def _belongs(last: Sentence, sentence: Sentence, *, topic: bool) -> bool:
-    if (
-        not (_states(last) and _states(sentence))
-        or len(last.text) != len(last.own_text)
-        or len(sentence.text) != len(sentence.own_text)
-    ):
+    if not (_states(last) and _states(sentence)) or len(last.text) + len(sentence.text) >= _LONGEST_JOINED:
+        return False
+    if len(last.text) != len(last.own_text) or len(sentence.text) != len(sentence.own_text):
         return False
     return is_fragment(sentence) or (topic and bool(_GOES_ON.match(expand_shorthand(sentence.own_text))))
 
@@ -161,3 +154,145 @@ def is_fragment(sentence: Sentence) -> bool:
 
 def _is_topic(sentence: Sentence) -> bool:
     return len(sentence.own_text.split()) <= _MOST_OF_A_TOPIC and is_fragment(sentence) and _states(sentence)
+
+
+_LONGEST_READ = 400
+_FEW_WORDS = 2
+_MANY_WORDS = 5
+# A correction tells that something lasts. A clause beside a question or an order has to speak for itself.
+_FOR_CORRECTING = 0.9
+_FOR_SAYING_SO = 1.6
+_FOR_BEING_NOTED = 0.8
+_OF_SOMEBODY = 0.6
+_OF_ONE = 1.2
+_LONG = 18
+# An edge of a sentence that weighs less only passes.
+_EDGE = -2.5
+_OF_SOMEBODY_NAMED = lazy_regex(r"^(?:who|which|whose)\b", re.IGNORECASE)
+_HANGS_ON = lazy_regex(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
+_SUBJECT = load_pattern("clauses", "subject")
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """A part of a sentence."""
+
+    start: int
+    end: int
+    states: bool  # it states something
+    weight: float
+    hangs: bool  # its subject depends on what was said before
+    whole: bool  # it can be understood by itself
+    small: bool  # small talk
+
+
+def extract_durable_part(
+    sentence: Sentence, *, after_announcement: bool = False, was_acknowledged: bool = False
+) -> str:
+    """The part of a sentence that lasts, word for word; "" where nothing does. `after_announcement`: the sentence
+    before said that this is a correction; `was_acknowledged`: the assistant took note of it."""
+    own = sentence.own_text[:_LONGEST_READ]
+    if is_too_short(own) or is_small_talk_clause(own) or is_joke(own):
+        return ""
+    correcting = (after_announcement or is_correction(own)) and mentions_entity(own)
+    need = durable_threshold() - _FOR_CORRECTING * correcting - _FOR_BEING_NOTED * was_acknowledged
+    need -= _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
+    parts = _parts(own, sentence)
+    if not all(part.states for part in parts):
+        return _beside(sentence, own, parts, need)
+    if not parts or _most(own, parts) < need:
+        return ""
+    return _cut(sentence, own, parts)
+
+
+def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
+    """What is told in the same breath as something is asked, ordered or supposed."""
+    lasting = [part for part in parts if part.states and part.weight >= need]
+    if not lasting:
+        return _of_whom_it_is_asked(sentence, own, parts)
+    first, end = parts.index(lasting[0]), parts.index(lasting[-1])
+    while first and parts[first].hangs and parts[first - 1].states:
+        first -= 1
+    if first and (parts[first].hangs or not parts[first].whole):
+        first -= 1
+    while end + 1 < len(parts) and parts[end + 1].states and parts[end + 1].weight >= _EDGE:
+        end += 1
+    return _cut(sentence, own, parts[first : end + 1])
+
+
+def _parts(own: str, sentence: Sentence) -> list[_Clause]:
+    """The clauses; what is asked, ordered or supposed goes on until somebody else is spoken of."""
+    spans = find_clauses(own)
+    clauses: list[_Clause] = []
+    doing = False
+    for index, (start, end) in enumerate(spans):
+        clause = own[start:end]
+        last = index == len(spans) - 1
+        supposes = is_hypothetical(clause)
+        begins = _asks(clause, index, sentence) or (last and sentence.has_question_mark) or is_order(clause) or supposes
+        own_weight = score_clause(strip_opening_words(clause)) + (
+            durable_threshold() if is_standing_instruction(clause) else 0.0
+        )
+        stands = own_weight >= durable_threshold() and _has_subject(clause)
+        doing = begins or (doing and not stands)
+        small = is_small_talk_clause(clause) and not begins
+        states = not doing and not is_disclaimer(clause) and not small
+        whole = _has_subject(clause) or len(clause.split()) > _MANY_WORDS
+        if supposes and index and not last:
+            # "if Alun asks" between two commas supposes nothing of what follows.
+            doing = False
+        clauses.append(_Clause(start, end, states, own_weight, depends_on_previous(clause), whole, small))
+    while len(clauses) > 1 and clauses[0].small:
+        clauses = clauses[1:]
+    while len(clauses) > 1 and clauses[-1].small:
+        clauses = clauses[:-1]
+    return clauses
+
+
+def _asks(clause: str, index: int, sentence: Sentence) -> bool:
+    """Whether it asks: "who is eight", behind a name, only says more of it."""
+    return is_question_clause(clause) and not (
+        index and not sentence.has_question_mark and _OF_SOMEBODY_NAMED.match(clause)
+    )
+
+
+def _most(own: str, parts: list[_Clause]) -> float:
+    """What the best part weighs: a clause, two beside each other, or a sentence that is no longer than people think."""
+    spans = [(first.start, other.end) for first, other in pairwise(parts)]
+    if len(parts) > 2 and len(own.split()) <= _LONG:
+        spans.append((parts[0].start, parts[-1].end))
+    return max(
+        *(score_clause(strip_opening_words(own[start:end])) for start, end in spans),
+        *(part.weight for part in parts),
+        -9.0,
+    )
+
+
+def _of_whom_it_is_asked(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
+    """What is said, after an order or a question, of somebody named in it."""
+    for before, part in pairwise(parts):
+        request, clause = own[before.start : before.end], own[part.start : part.end]
+        if not part.hangs or before.states or is_order(clause) or is_question_clause(clause) or is_disclaimer(clause):
+            continue
+        weight = score_clause(clause)
+        of_somebody = weight >= _OF_SOMEBODY and weight + score_clause(request) >= durable_threshold()
+        if mentions_person(request) and (weight >= _OF_ONE or of_somebody):
+            return _cut(sentence, own, [before, part])
+    return ""
+
+
+def _has_subject(clause: str) -> bool:
+    return bool(_SUBJECT.match(clause)) and not _HANGS_ON.match(clause)
+
+
+def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
+    start, end = parts[0].start, parts[-1].end
+    if len(sentence.text) != len(sentence.own_text):
+        return sentence.text
+    whole = start == 0 and end >= len(own.rstrip(" .!"))
+    return sentence.text[: len(own)] if whole else sentence.text[start:end].strip(" ,;:–—-()")
+
+
+def is_too_short(own: str) -> bool:
+    """Too short to tell anything, in a script that has spaces."""
+    return len(own.split()) <= _FEW_WORDS

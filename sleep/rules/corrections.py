@@ -37,23 +37,22 @@ def is_correction(own: str) -> bool:
     return bool(_TAKES_BACK.search(plain) or _PLAINLY.search(plain))
 
 
-def describes_change(said: str) -> bool:
+def describes_change(text: str) -> bool:
     """Whether something has changed, or is to, by what is said: more than those that take back what was said."""
-    plain = expand_shorthand(said)
+    plain = expand_shorthand(text)
     return any(form.search(plain) for form in (_TAKES_BACK, _PLAINLY, _CHANGES))
 
 
-def describes_replacement(said: str) -> bool:
+def describes_replacement(text: str) -> bool:
     """Whether something ends, or takes the place of something."""
-    return bool(_REPLACES.search(expand_shorthand(said)))
+    return bool(_REPLACES.search(expand_shorthand(text)))
 
 
 def is_retraction(message: str) -> bool:
     """Whether a whole message is about what has changed: most of its sentences say so."""
-    said = split_sentences(blank_foreign_text(message[:_LOOKED_AT]))
-    return bool(said) and 2 * sum(
-        is_correction(one.own_text) or announces_correction(one.own_text) for one in said
-    ) >= len(said)
+    sentences = split_sentences(blank_foreign_text(message[:_LOOKED_AT]))
+    says_so = [is_correction(sentence.own_text) or announces_correction(sentence.own_text) for sentence in sentences]
+    return bool(sentences) and 2 * sum(says_so) >= len(sentences)
 
 
 def announces_correction(own: str) -> bool:
@@ -86,19 +85,19 @@ _LONGEST = 10_000
 _RAMBLING = 20
 
 
-def find_corrected(new: Statement, known: Sequence[tuple[str, Statement]], *, only_ended: bool = False) -> list[str]:
+def find_corrected(new: Statement, earlier: Sequence[tuple[str, Statement]], *, only_ended: bool = False) -> list[str]:
     """The ids of the statements, of those that are `known` in the order they were said, that are no longer so: all that
     say what the new one says is over, or else, unless `only_ended`, the one it shares most with."""
     if not describes_change(new.text):
         return []
-    ended = [name for name, old in known if _is_over(new, old)]
+    ended = [name for name, old in earlier if _is_over(new, old)]
     if ended or only_ended or new.says_additional or len(new.content_stems) > _RAMBLING:
         return ended
     movers = _movers(new)
-    shared = {name: _shared(new.content_stems, old) - _of_other_things(new, old) - movers for name, old in known}
+    shared = {name: _shared(new.content_stems, old) - _of_other_things(new, old) - movers for name, old in earlier}
     count = Counter(word for words in shared.values() for word in words)
     best, best_rank = "", (CORRECTION_THRESHOLD, -_LONGEST)
-    for name, old in known:
+    for name, old in earlier:
         score = sum(_SHARED_WORD[min(count[word], len(_SHARED_WORD)) - 1] for word in shared[name])
         rank = (score + _IN_PLACE_OF * describes_replacement(new.text), -len(old.content_stems))
         if shared[name] and rank >= best_rank:
@@ -128,9 +127,9 @@ def _of_other_things(new: Statement, old: Statement) -> set[str]:
     }
 
 
-def _things(one: Statement) -> dict[str, str]:
+def _things(statement: Statement) -> dict[str, str]:
     """Of whom, or of what, what is named."""
-    text, telling = fold_text(one.text), one.content_stems - _said_of_anything()
+    text, telling = fold_text(statement.text), statement.content_stems - _said_of_anything()
     parts = [part for form in _COMPOUNDS for part in form.findall(text) if {*map(stem_word, part)} <= telling]
     return dict([*parts, *_OWNED.findall(text)])
 
@@ -138,18 +137,17 @@ def _things(one: Statement) -> dict[str, str]:
 def _movers(new: Statement) -> set[str]:
     """Those who move, and where to, as far as they are names. A word of which something is known is a thing: choir."""
     names = set()
-    for found in _MOVER.finditer(new.text):
-        who, where = found["who"].lower(), found["where"]
-        if found["whose"] or not classify_word(who):
+    for match in _MOVER.finditer(new.text):
+        who, where = match["who"].lower(), match["where"]
+        if match["whose"] or not classify_word(who):
             names |= {stem_word(fold_text(word)) for word in (who, where) if word}
     return names
 
 
 def _is_over(new: Statement, old: Statement) -> bool:
     """Whether it says what the new one says is no longer so, of the same."""
-    for gone in (*new.replaced, *map(parse_statement, _DONE_WITH.findall(fold_text(new.text)))):
-        if (gone.content_stems & old.content_stems or gone.values & old.values) and (
-            gone.content_stems <= old.content_stems and gone.values <= old.values
-        ):
-            return bool(_shared(new.content_stems | gone.content_stems, old) or new.values & (old.values - gone.values))
+    for ended in (*new.replaced, *map(parse_statement, _DONE_WITH.findall(fold_text(new.text)))):
+        if ended.is_named_in(old):
+            same = _shared(new.content_stems | ended.content_stems, old)
+            return bool(same or new.values & (old.values - ended.values))
     return False

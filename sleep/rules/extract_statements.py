@@ -24,35 +24,34 @@ from sleep.rules.classifier import (
     asks_for_action,
     classify_kind,
     classify_other_language,
-    classify_word,
+    classify_words,
     mentions_entity,
     names_date,
     score_clause,
     score_importance,
-    split_words,
 )
 from sleep.rules.clauses import (
     depends_on_previous,
+    extract_durable_part,
     is_disclaimer,
     is_hypothetical,
     is_order,
     is_small_talk_clause,
     is_standing_instruction,
+    is_too_short,
     join_fragments,
     mentions_reminder,
     strip_opening_words,
 )
 from sleep.rules.corrections import announces_correction, describes_change
-from sleep.rules.durable_part import SentenceContext, extract_durable_part, is_too_short
 from sleep.rules.pattern_files import load_pattern
 from sleep.rules.resolve_dates import append_dates
 from sleep.rules.sentences import Sentence, blank_foreign_text, ends_role_play, split_sentences, starts_role_play
 
 _LONGEST_ANSWER = 25
 _LONGEST_QUESTION = 220
-_QUESTION_CLASSES = frozenset(
-    {"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin", "recurring"}
-)
+_OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin"})
+_QUESTION_CLASSES = _OF_LIFE | {"recurring"}
 _OF_PEOPLE = frozenset({"kin", "person", "health", "pet"})
 _OFFERS = load_pattern("answers", "offers")
 _ASKS_OF_PERSON = load_pattern("answers", "asks_of_person")
@@ -68,24 +67,28 @@ _YES_NO = lazy_regex(r"^(?:yes|yeah|yep|no|nope|none|never|nothing)\b[.!]*$", re
 _ABOUT_HAVING = load_pattern("answers", "about_having")
 
 
-def find_personal_question(said: str, *, after_statement: bool = False) -> str:
+def find_personal_question(message: str, *, after_statement: bool = False) -> str:
     """The question about the person's life that a message of the assistant ends with; "" where there is none. Asked
     back in a few words `after_statement`, it is about what was told."""
-    own = blank_foreign_text(said)
-    asked = [one for one in split_sentences(own) if one.has_question_mark]
-    if not asked or not said.rstrip().endswith(("?", "？", '?"', "?)")):
+    question = _closing_question(message)
+    if question is None:
         return ""
-    question = asked[-1]
-    back = after_statement and bool(_ASKED_BACK.match(question.own_text)) and not _OFFERS.match(question.own_text)
-    return question.text if back or _is_lasting(question) else ""
+    own = question.own_text
+    back = after_statement and _ASKED_BACK.match(own) and not _OFFERS.match(own)
+    return question.text if back or _is_about_life(own) else ""
 
 
-def find_answered_offer(said: str, answer: Sentence) -> str:
+def find_answered_offer(message: str, answer: Sentence) -> str:
     """The offer that a message of the assistant ends with, where it is answered with how it is to be done; else ""."""
-    asked = [one for one in split_sentences(blank_foreign_text(said)) if one.has_question_mark]
-    if not asked or not said.rstrip().endswith("?") or not _OFFERS.match(asked[-1].own_text):
+    question = _closing_question(message)
+    if question is None or not _OFFERS.match(question.own_text) or answer.is_question:
         return ""
-    return asked[-1].text if _HOW.match(answer.own_text) and not answer.is_question else ""
+    return question.text if _HOW.match(answer.own_text) else ""
+
+
+def _closing_question(message: str) -> Sentence | None:
+    questions = [sentence for sentence in split_sentences(blank_foreign_text(message)) if sentence.has_question_mark]
+    return questions[-1] if questions and message.rstrip().endswith(("?", "？", '?"', "?)")) else None
 
 
 def join_answer(question: str, answer: Sentence) -> str:
@@ -93,31 +96,23 @@ def join_answer(question: str, answer: Sentence) -> str:
     own = answer.own_text
     if answer.is_question or is_disclaimer(own) or is_order(own) or is_hypothetical(own):
         return ""
-    if len(own.split()) > _LONGEST_ANSWER:
+    yes_or_no = _YES_NO.match(own)
+    if len(own.split()) > _LONGEST_ANSWER or (_EMPTY.match(own) and not (yes_or_no and _ABOUT_HAVING.search(question))):
         return ""
-    if _EMPTY.match(own) and not (_YES_NO.match(own) and _ABOUT_HAVING.search(question)):
-        return ""
-    if (
-        _AUXILIARY.match(question)
-        and not _YES_NO.match(own)
-        and (score_clause(strip_opening_words(own)) < _ENOUGH_FOR_YES)
-    ):
+    if _AUXILIARY.match(question) and not yes_or_no and score_clause(strip_opening_words(own)) < _ENOUGH_FOR_YES:
         return ""
     return f"{question} {answer.text}"
 
 
-def _is_lasting(question: Sentence) -> bool:
-    own = question.own_text
-    if _CALLED.search(own):
+def _is_about_life(question: str) -> bool:
+    if _CALLED.search(question):
         return True
-    if len(own) > _LONGEST_QUESTION or _OFFERS.match(own):
+    if len(question) > _LONGEST_QUESTION or _OFFERS.match(question):
         return False
-    found: set[str] = set()
-    for word in split_words(own.lower()):
-        found |= classify_word(word)
-    if found & {"desk", "mood", "weather", "praise"} and not found & _OF_PEOPLE:
+    classes = classify_words(question)
+    if classes & {"desk", "mood", "weather", "praise"} and not classes & _OF_PEOPLE:
         return False
-    return bool(found & _QUESTION_CLASSES) or bool(_ASKS_OF_PERSON.search(own))
+    return bool(classes & _QUESTION_CLASSES) or bool(_ASKS_OF_PERSON.search(question))
 
 
 StatementKind = Literal["fact", "preference", "decision", "task"]
@@ -141,43 +136,34 @@ class ExtractedStatement:
 
 def extract_statements(text: str, *, was_acknowledged: bool = False) -> list[ExtractedStatement]:
     """What a user's message tells, in its order, each sentence once. `was_acknowledged`: the assistant took note."""
-    said = join_fragments(split_sentences(blank_foreign_text(text[:_LONGEST_TEXT])))
-    found = {one.content: one for one in _joined(said, noted=was_acknowledged)}
-    return list(found.values())
+    sentences = join_fragments(split_sentences(blank_foreign_text(text[:_LONGEST_TEXT])))
+    return list({statement.content: statement for statement in _joined(sentences, was_acknowledged)}.values())
 
 
-def _joined(said: Sequence[Sentence], *, noted: bool) -> Iterator[ExtractedStatement]:
+def _joined(sentences: Sequence[Sentence], noted: bool) -> Iterator[ExtractedStatement]:
     """What is said of "her" stands behind the sentence that says who she is."""
-    last: ExtractedStatement | None = None
-    before, asked, announced = "", "", False
-    for sentence in said:
-        one = _statement_of_sentence(
-            sentence,
-            SentenceContext(after_announcement=announced, was_acknowledged=noted),
-        )
-        if (
-            one is not None
-            and last is not None
-            and one.needs_context
-            and len(last.content) + len(one.content) < _LONGEST
-        ):
-            last = _of_one(last, one)
+    pending: ExtractedStatement | None = None
+    before, request, announced = "", "", False
+    for sentence in sentences:
+        new = _statement_of_sentence(sentence, announced, noted)
+        if pending and new and new.needs_context and len(pending.content) + len(new.content) < _LONGEST:
+            pending = _of_one(pending, new)
         else:
-            if last is not None:
-                yield last
-            last = _behind(before, asked, one) if one is not None and one.needs_context else one
+            if pending is not None:
+                yield pending
+            pending = _behind(before, request, new) if new is not None and new.needs_context else new
         small = is_small_talk_clause(sentence.own_text)
         states = not (sentence.is_question or is_order(sentence.own_text) or small)
-        before, asked = f"{sentence.text} " * states, f"{sentence.text} " * (not states and not small)
-        announced = announces_correction(sentence.own_text) or (one is not None and one.is_correction)
-    if last is not None:
-        yield last
+        before, request = f"{sentence.text} " * states, f"{sentence.text} " * (not states and not small)
+        announced = announces_correction(sentence.own_text) or (new is not None and new.is_correction)
+    if pending is not None:
+        yield pending
 
 
-def _behind(before: str, asked: str, one: ExtractedStatement) -> ExtractedStatement:
+def _behind(before: str, request: str, statement: ExtractedStatement) -> ExtractedStatement:
     """What hangs on the sentence before it, with that; with a question or an order only where it names nothing."""
-    context = before or ("" if mentions_entity(one.content) else asked)
-    return replace(one, content=f"{context}{one.content}"[:_LONGEST], needs_context=not context)
+    context = before or ("" if mentions_entity(statement.content) else request)
+    return replace(statement, content=f"{context}{statement.content}"[:_LONGEST], needs_context=not context)
 
 
 def _of_one(first: ExtractedStatement, second: ExtractedStatement) -> ExtractedStatement:
@@ -186,40 +172,32 @@ def _of_one(first: ExtractedStatement, second: ExtractedStatement) -> ExtractedS
     return replace(first, content=content, importance=weight, is_correction=first.is_correction or second.is_correction)
 
 
-def _statement_of_sentence(sentence: Sentence, beside: SentenceContext) -> ExtractedStatement | None:
+def _statement_of_sentence(sentence: Sentence, announced: bool, noted: bool) -> ExtractedStatement | None:
+    """`announced`: the sentence before said that this is a correction; `noted`: the assistant took note of it."""
     own = sentence.own_text[:_LONGEST]
     if asks_for_action(sentence) and mentions_reminder(own) and names_date(own):
         return _new_statement("task", sentence.text, own)
     spaceless = _CJK.search(own) is not None
-    content = "" if spaceless else extract_durable_part(sentence, beside)
+    content = "" if spaceless else extract_durable_part(sentence, after_announcement=announced, was_acknowledged=noted)
     if content:
-        shown = content.replace("’", "'")
-        return _new_statement(
-            classify_kind(shown, standing=is_standing_instruction(shown)),
-            content,
-            shown,
-            announced=beside.after_announcement,
-        )
+        plain = content.replace("’", "'")
+        kind = classify_kind(plain, standing=is_standing_instruction(plain))
+        return _new_statement(kind, content, plain, announced=announced)
     if sentence.is_question or (len(own) < _SHORTEST_CJK if spaceless else is_too_short(own)):
         return None
-    kind = classify_other_language(own)
-    return _new_statement(kind, sentence.text, own) if kind else None
+    other = classify_other_language(own)
+    return _new_statement(other, sentence.text, own) if other else None
 
 
 def _new_statement(kind: StatementKind, words: str, own: str, *, announced: bool = False) -> ExtractedStatement:
     content = words[:_LONGEST]
-    return ExtractedStatement(
-        kind,
-        content,
-        score_importance(kind, content),
-        announced or describes_change(own),
-        depends_on_previous(strip_opening_words(own)),
-    )
+    corrects = announced or describes_change(own)
+    hangs = depends_on_previous(strip_opening_words(own))
+    return ExtractedStatement(kind, content, score_importance(kind, content), corrects, hangs)
 
 
 _PLAY_LASTS = timedelta(minutes=20)
 _ANSWERED_WITHIN = timedelta(hours=12)
-_OF_LIFE = frozenset({"kin", "person", "pet", "home", "vehicle", "work", "health", "pastime", "admin"})
 _FIRST = 300
 _TOOK_NOTE = load_pattern("answers", "took_note")
 
@@ -241,24 +219,24 @@ class _ConversationState:
     user: LogRecord | None = None  # the person's last message
     play_until: datetime | None = None  # a game goes on until then
     noted: bool = False  # the assistant took note of what is read
-    told: bool = False  # the person's last message told something
+    user_told: bool = False  # the person's last message told something
 
 
 def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) -> list[SourcedStatement]:
     """What the users' messages tell, in their order; `zone` is where the days of the person begin."""
     state = _ConversationState()
-    found: list[SourcedStatement] = []
+    statements: list[SourcedStatement] = []
     for number, record in enumerate(records, 1):
         if record.role == "user":
             if not _plays(state, record):
                 state.noted = any(map(is_acknowledgement, records[number : number + 1]))
-                new = [_dated(one, zone) for one in _of_message(record, state)]
-                state.told = bool(new)
-                found += new
+                new = [_dated(statement, zone) for statement in _of_message(record, state)]
+                state.user_told = bool(new)
+                statements += new
             state.user, state.assistant = record, None
         elif record.role == "assistant":
             state.assistant = record
-    return found
+    return statements
 
 
 def is_acknowledgement(record: LogRecord) -> bool:
@@ -283,59 +261,50 @@ def _of_message(record: LogRecord, state: _ConversationState) -> Iterator[Source
     answered = _answer(record, state)
     if answered is not None:
         yield answered
-    said = record.content
-    for one in extract_statements(said, was_acknowledged=state.noted):
-        if answered is not None and one.content in answered.statement.content:
+    for statement in extract_statements(record.content, was_acknowledged=state.noted):
+        if answered is not None and statement.content in answered.statement.content:
             continue
-        if one.needs_context and one.is_correction:
-            yield from _with_what_it_corrects(one, record, state)
-        elif not one.needs_context or _names_something(one.content):
-            yield SourcedStatement(one, record, (record.id,))
+        if not statement.needs_context or _names_something(statement.content):
+            yield SourcedStatement(statement, record, (record.id,))
+        elif statement.is_correction and (corrected := _with_what_it_corrects(statement, record, state)) is not None:
+            yield corrected
 
 
 def _answer(record: LogRecord, state: _ConversationState) -> SourcedStatement | None:
-    asked = state.assistant
-    if asked is None or record.ts - asked.ts > _ANSWERED_WITHIN:
-        return None
-    question = find_personal_question(asked.content, after_statement=state.told)
+    assistant = state.assistant
     first = next(iter(split_sentences(blank_foreign_text(record.content[:_FIRST]))), None)
-    if first is None:
+    if assistant is None or record.ts - assistant.ts > _ANSWERED_WITHIN or first is None:
         return None
-    offer = "" if question else find_answered_offer(asked.content, first)
-    content = join_answer(question, first) if question else f"{offer} {first.text}" if offer else ""
+    if question := find_personal_question(assistant.content, after_statement=state.user_told):
+        content = join_answer(question, first)
+    else:
+        offer = find_answered_offer(assistant.content, first)
+        content = offer and f"{offer} {first.text}"
     if not content:
         return None
     content = content[:_LONGEST]
-    return SourcedStatement(
-        ExtractedStatement("fact", content, score_importance("fact", content)), record, (record.id, asked.id)
-    )
+    statement = ExtractedStatement("fact", content, score_importance("fact", content))
+    return SourcedStatement(statement, record, (record.id, assistant.id))
 
 
 def _with_what_it_corrects(
-    one: ExtractedStatement, record: LogRecord, state: _ConversationState
-) -> Iterator[SourcedStatement]:
-    """Before the last words that name what "it" is; nothing where nobody can tell."""
-    if _names_something(one.content):
-        yield SourcedStatement(one, record, (record.id,))
-        return
-    for before in (state.assistant, state.user):
-        if before is None:
-            continue
-        named = [
-            said.text for said in split_sentences(blank_foreign_text(before.content)) if _names_something(said.own_text)
-        ]
+    statement: ExtractedStatement, record: LogRecord, state: _ConversationState
+) -> SourcedStatement | None:
+    """Before the last words that name what "it" is; None where nobody can tell."""
+    for before in filter(None, (state.assistant, state.user)):
+        sentences = split_sentences(blank_foreign_text(before.content))
+        named = [sentence.text for sentence in sentences if _names_something(sentence.own_text)]
         if named:
-            content = f'{one.content} (of: "{named[-1]}")'[:_LONGEST]
-            yield SourcedStatement(replace(one, content=content, needs_context=False), record, (record.id, before.id))
-            return
+            content = f'{statement.content} (of: "{named[-1]}")'[:_LONGEST]
+            corrected = replace(statement, content=content, needs_context=False)
+            return SourcedStatement(corrected, record, (record.id, before.id))
+    return None
 
 
 def _names_something(text: str) -> bool:
-    return any(classify_word(word) & _OF_LIFE for word in split_words(text.lower())) or bool(
-        re.search(r"(?<=\w )[A-Z][a-z]", text)
-    )
+    return not classify_words(text).isdisjoint(_OF_LIFE) or bool(re.search(r"(?<=\w )[A-Z][a-z]", text))
 
 
-def _dated(one: SourcedStatement, zone: tzinfo) -> SourcedStatement:
-    content = append_dates(one.statement.content, one.record.ts.astimezone(zone).date())
-    return replace(one, statement=replace(one.statement, content=content))
+def _dated(sourced: SourcedStatement, zone: tzinfo) -> SourcedStatement:
+    content = append_dates(sourced.statement.content, sourced.record.ts.astimezone(zone).date())
+    return replace(sourced, statement=replace(sourced.statement, content=content))

@@ -30,17 +30,15 @@ class Sign:
     """One form that speaks for a clause to last, or against it.
 
     - `name`: as the classifier and the other signs refer to it.
-    - `weight`: above 0 for lasting, below 0 for passing.
     - `pattern`: searched in the clause in lower case.
     - `is_cased`: searched in the clause as it was written instead.
     - `cancelled_by`: signs beside which this one tells nothing.
     """
 
     name: str
-    weight: float
     pattern: re.Pattern[str]
-    is_cased: bool = False
-    cancelled_by: frozenset[str] = frozenset()
+    is_cased: bool
+    cancelled_by: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +46,19 @@ class Classifier:
     """What `signs.toml` holds.
 
     - `threshold`: the weight from which a clause lasts.
-    - `class_weights`: what a class of words weighs, once a clause.
+    - `weights`: above 0 for lasting, below 0 for passing: of the signs by their names, of a class of words once a
+      clause ("of <class>"), of having no link ("unlinked"), of family with a number ("so-many").
+    - `word_classes`: those that weigh something.
     - `link_signs`, `link_classes`: what links a clause to somebody's life.
-    - `unlinked`: the weight of having no link.
-    - `so_many`: the weight of family with a number.
     - `word_weight`: for each word beyond `words_before`, for `most_words` at most.
     """
 
     threshold: float
     signs: tuple[Sign, ...]
-    class_weights: Mapping[str, float]
+    weights: Mapping[str, float]
+    word_classes: tuple[str, ...]
     link_signs: frozenset[str]
     link_classes: frozenset[str]
-    unlinked: float
-    so_many: float
     word_weight: float
     words_before: int
     most_words: int
@@ -136,7 +133,6 @@ def read_classifier() -> Classifier:
     signs = tuple(
         Sign(
             row["name"],
-            row["weight"],
             lazy_regex(
                 join_fragments("signs", row["name"], row["pattern"], fragments), re.IGNORECASE * row.get("cased", False)
             ),
@@ -151,14 +147,18 @@ def read_classifier() -> Classifier:
     referred = frozenset(links["signs"]).union(*(sign.cancelled_by for sign in signs))
     if unknown := referred - names:
         raise ValueError(f"signs.toml: no such sign: {', '.join(sorted(unknown))}")
+    classes = data["class_weights"]
     return Classifier(
         data["threshold"],
         signs,
-        data["class_weights"],
+        {
+            **{row["name"]: row["weight"] for row in data["sign"]},
+            **{f"of {name}": weight for name, weight in classes.items()},
+            **{name: links[name] for name in ("unlinked", "so-many")},
+        },
+        tuple(classes),
         frozenset(links["signs"]),
         frozenset(links["classes"]),
-        links["unlinked"],
-        links["so-many"],
         length["weight"],
         length["after"],
         length["most"],
@@ -201,10 +201,10 @@ def _third_person(verb: str) -> str:
 def join_fragments(file: str, name: str, text: str, fragments: Mapping[str, str]) -> str:
     """A pattern on one line, with its fragments in their places."""
 
-    def fragment(found: re.Match[str]) -> str:
-        if found[1] not in fragments:
-            raise ValueError(f"{file}.toml, {name}: no fragment {found[1]}")
-        return join_fragments(file, name, fragments[found[1]], fragments)
+    def fragment(match: re.Match[str]) -> str:
+        if match[1] not in fragments:
+            raise ValueError(f"{file}.toml, {name}: no fragment {match[1]}")
+        return join_fragments(file, name, fragments[match[1]], fragments)
 
     joined = "".join(line.lstrip(" ") for line in text.split("\n")) if "\n" in text else text
     return _FRAGMENT.sub(fragment, joined)

@@ -64,41 +64,41 @@ def find_mention(sentence: str) -> Mention | None:
     return _in_words(sentence.rstrip(" .!…"))
 
 
-def _in_words(said: str) -> Mention | None:
+def _in_words(sentence: str) -> Mention | None:
     for pattern in (_IS_OURS, _IS_CALLED, _APPOSITION):
-        found = pattern.fullmatch(said)
-        if found and not _is_no_name(found["name"]):
-            owns = pattern is _APPOSITION and bool(found["owns"])
-            return _related(found, owns)
+        match = pattern.fullmatch(sentence)
+        if match and not _is_no_name(match["name"]):
+            owns = pattern is _APPOSITION and bool(match["owns"])
+            return _related(match, owns)
     for pattern in (_PROJECT, _OF_PROJECT):
-        found = pattern.fullmatch(said)
-        if found and not _is_no_name(found["name"] or found["other"]):
-            rest = found["rest"] if pattern is _OF_PROJECT else ""
-            return Mention(found["name"] or found["other"], "project", rest)
-    found = _BY_RELATION.fullmatch(said)
-    if found:
-        return Mention("", None, found["rest"], alias=_alias(found), is_possessive=bool(found["owns"]))
-    found = _KNOWN.fullmatch(said)
-    if found and not _is_no_name(found["name"]):
-        return Mention(found["name"], None, found["rest"], is_possessive=bool(found["owns"]))
+        match = pattern.fullmatch(sentence)
+        if match and not _is_no_name(match["name"] or match["other"]):
+            rest = match["rest"] if pattern is _OF_PROJECT else ""
+            return Mention(match["name"] or match["other"], "project", rest)
+    match = _BY_RELATION.fullmatch(sentence)
+    if match:
+        return Mention("", None, match["rest"], alias=_alias(match), is_possessive=bool(match["owns"]))
+    match = _KNOWN.fullmatch(sentence)
+    if match and not _is_no_name(match["name"]):
+        return Mention(match["name"], None, match["rest"], is_possessive=bool(match["owns"]))
     return None
 
 
-def _related(found: re.Match[str], owns: bool) -> Mention:
-    relation = found["relation"]
+def _related(match: re.Match[str], owns: bool) -> Mention:
+    relation = match["relation"]
     kind: EntityKind = "person"
     if relation in read_alternatives("relations", "places"):
         kind = "place"
     elif relation in read_alternatives("relations", "animals"):
         kind = "thing"
-    rest = re.sub(r"^ (?:now|again|currently|these days)\b", "", found["rest"])
-    return Mention(found["name"], kind, rest, f"{found['adjective']}{relation}", _alias(found), owns)
+    rest = re.sub(r"^ (?:now|again|currently|these days)\b", "", match["rest"])
+    return Mention(match["name"], kind, rest, f"{match['adjective']}{relation}", _alias(match), owns)
 
 
-def _alias(found: re.Match[str]) -> str:
+def _alias(match: re.Match[str]) -> str:
     """As the person says it: "my younger sister", whoever tells of it."""
-    ours = "our" if re.search(r"\b[Oo]ur\b", found[0][: found.end("relation")]) else "my"
-    return f"{ours} {found['adjective']}{found['relation']}"
+    ours = "our" if re.search(r"\b[Oo]ur\b", match[0][: match.end("relation")]) else "my"
+    return f"{ours} {match['adjective']}{match['relation']}"
 
 
 def _is_no_name(name: str) -> bool:
@@ -119,24 +119,24 @@ def find_attributes(mention: Mention) -> list[AttributeClaim]:
     """What the rest of the sentence says of it, in its order."""
     rest = re.sub(r"^[, ]+(?:who |which )?", "", mention.said_of_it)
     if mention.is_possessive:
-        found = _OWNED.fullmatch(rest)
-        if found is None or not (value := _value(found["value"])):
+        match = _OWNED.fullmatch(rest)
+        if match is None or not (value := _value(match["value"])):
             return []
-        verb = "" if found["verb"].startswith(("is", "are")) else f" {found['verb']}"
-        return [AttributeClaim(f"{found['thing']}{verb}", value)]
-    said = [_claim_in_clause(part) for part in _NEXT.split(rest)[:6]]
-    return [one for one in said if one is not None]
+        verb = "" if match["verb"].startswith(("is", "are")) else f" {match['verb']}"
+        return [AttributeClaim(f"{match['thing']}{verb}", value)]
+    claims = [_claim_in_clause(part) for part in _NEXT.split(rest)[:6]]
+    return [claim for claim in claims if claim is not None]
 
 
 def _claim_in_clause(part: str) -> AttributeClaim | None:
     part = _TRAILING_CLAUSE.sub("", part.strip(" ,"))
-    gone = _NO_LONGER.fullmatch(part)
-    if gone:
-        return AttributeClaim("works at" if gone["works"] else "lives in", _value(gone["value"]), is_ended=True)
+    ended = _NO_LONGER.fullmatch(part)
+    if ended:
+        return AttributeClaim("works at" if ended["works"] else "lives in", _value(ended["value"]), is_ended=True)
     for row, pattern in read_pattern_rows("relations", "predicate"):
-        found = pattern.fullmatch(part)
-        if found:
-            value = _value(found["value"])
+        match = pattern.fullmatch(part)
+        if match:
+            value = _value(match["value"])
             return AttributeClaim(row["name"], value, row.get("is_multi_valued", False)) if value else None
     return None
 
@@ -179,7 +179,7 @@ def find_slots(text: str) -> list[AttributeSlot]:
     """What a statement fills, main clause by main clause."""
     text = _WHO_THEY_ARE.sub(r"\1 ", text)
     folded = " ".join(fold_text(text[:1_000]).replace("’", "'").split())
-    return [one for one in dict.fromkeys(_slots(folded)) if not _names_nobody(one, text)]
+    return [slot for slot in dict.fromkeys(_slots(folded)) if not _names_nobody(slot, text)]
 
 
 def _names_nobody(slot: AttributeSlot, text: str) -> bool:
@@ -194,32 +194,32 @@ def _names_nobody(slot: AttributeSlot, text: str) -> bool:
 def _slots(folded: str) -> Iterator[AttributeSlot]:
     for row, form in read_pattern_rows("relations", "form"):
         matter = row["attribute"]
-        for found in form.finditer(folded):
-            value = _bare(found["value"])
+        for match in form.finditer(folded):
+            value = _bare(match["value"])
             if not value or (matter in ("home", "work") and _OF_TIME.match(value)):
                 continue
-            who = found.groupdict().get("who") or _before(folded, found.start())
+            who = match.groupdict().get("who") or _before(folded, match.start())
             subject = _subject(who)
-            if matter == "home" and "mov" in found[0] and subject != SELF_SUBJECT and not _is_somebody(who):
+            if matter == "home" and "mov" in match[0] and subject != SELF_SUBJECT and not _is_somebody(who):
                 continue
             yield AttributeSlot(matter, subject, value)
-    for found in _PLACED.finditer(folded):
-        words = [word for word in _before(folded, found.start()).split() if word not in _ignored()]
+    for match in _PLACED.finditer(folded):
+        words = [word for word in _before(folded, match.start()).split() if word not in _ignored()]
         yield AttributeSlot(
             PLACE_ATTRIBUTE,
             " ".join(word.removesuffix("'s") for word in words[-3:]) or SELF_SUBJECT,
-            _bare(found["value"]),
+            _bare(match["value"]),
         )
-    for found in _FAVOURITE.finditer(folded):
+    for match in _FAVOURITE.finditer(folded):
         yield AttributeSlot(
-            f"favourite {found['what'].strip()}", _subject(_before(folded, found.start())), _bare(found["value"])
+            f"favourite {match['what'].strip()}", _subject(_before(folded, match.start())), _bare(match["value"])
         )
-    for found in _PREFERS.finditer(folded):
-        both = "|".join(sorted((found["more"], found["less"])))
-        yield AttributeSlot(f"prefers {both}", _subject(_before(folded, found.start())), found["more"])
-    for found in _MATTER.finditer(folded):
-        owner = " ".join(word for word in found["head"].split() if word not in _ignored())
-        yield AttributeSlot(f"of {found['noun']}", owner, _bare(found["value"]))
+    for match in _PREFERS.finditer(folded):
+        both = "|".join(sorted((match["more"], match["less"])))
+        yield AttributeSlot(f"prefers {both}", _subject(_before(folded, match.start())), match["more"])
+    for match in _MATTER.finditer(folded):
+        owner = " ".join(word for word in match["head"].split() if word not in _ignored())
+        yield AttributeSlot(f"of {match['noun']}", owner, _bare(match["value"]))
 
 
 def _before(folded: str, place: int) -> str:

@@ -47,100 +47,102 @@ _MOST_AHEAD = 300
 _MONTHS_AHEAD = 7
 
 
-def append_dates(content: str, said: date) -> str:
+def append_dates(content: str, said_on: date) -> str:
     """The sentence with the days it names by `said`, the day that it was said on, in brackets behind it."""
     if _REPEATED.search(content):
         return content
-    found = list(dict.fromkeys(_resolved(content, said)))[:_MOST]
-    if not found:
+    dates = list(dict.fromkeys(_resolved(content, said_on)))[:_MOST]
+    if not dates:
         return content
-    return f"{content} ({'; '.join(found)})"
+    return f"{content} ({'; '.join(dates)})"
 
 
-def _resolved(content: str, said: date) -> Iterator[str]:
-    for one in _RELATIVE.finditer(content):
+def _resolved(content: str, said_on: date) -> Iterator[str]:
+    for match in _RELATIVE.finditer(content):
         # What the day is said of stands in its own clause.
-        past = bool(_PAST.search(_CLAUSE.split(content[: one.start()])[-1]))
-        shown = _near(one, said) or _of_week(one, said, past) or _of_month(one, said, past)
+        past = bool(_PAST.search(_CLAUSE.split(content[: match.start()])[-1]))
+        shown = _near(match, said_on) or _of_week(match, said_on, past) or _of_month(match, said_on, past)
         if shown:
             yield shown
 
 
-def _near(one: re.Match[str], said: date) -> str:
-    if one["near"]:
+def _near(match: re.Match[str], said_on: date) -> str:
+    if match["near"]:
         days = {"tomorrow": 1, "yesterday": -1, "the day after tomorrow": 2, "the day before yesterday": -2}
-        return _shown(said + timedelta(days.get(one["near"].lower(), 0)))
-    if one["span"]:
-        step = 1 if one["span"].lower() == "next" else -1
-        unit = one["unit"].lower()
+        return _shown(said_on + timedelta(days.get(match["near"].lower(), 0)))
+    if match["span"]:
+        step = 1 if match["span"].lower() == "next" else -1
+        unit = match["unit"].lower()
         if unit == "week":
-            return f"week of {_shown(said - timedelta(said.weekday()) + timedelta(7 * step))}"
+            return f"week of {_shown(said_on - timedelta(said_on.weekday()) + timedelta(7 * step))}"
         if unit == "month":
-            return _month_shown(said.year, said.month + step)
-        return str(said.year + step)
-    if one["ahead"]:
-        many = _COUNTED.get(one["ahead"].lower()) or int(one["ahead"])
-        unit = one["units"].lower().rstrip("s")
+            return _month_shown(said_on.year, said_on.month + step)
+        return str(said_on.year + step)
+    if match["ahead"]:
+        many = _COUNTED.get(match["ahead"].lower()) or int(match["ahead"])
+        unit = match["units"].lower().rstrip("s")
         if unit == "month":
-            return _month_shown(said.year, said.month + many)
-        day = _shown(said + timedelta(many * (7 if unit == "week" else 1)))
+            return _month_shown(said_on.year, said_on.month + many)
+        day = _shown(said_on + timedelta(many * (7 if unit == "week" else 1)))
         return day if unit == "day" else f"about {day}"
     return ""
 
 
-def _of_week(one: re.Match[str], said: date, past: bool) -> str:
-    if not one["weekday"]:
+def _of_week(match: re.Match[str], said_on: date, past: bool) -> str:
+    if not match["weekday"]:
         return ""
-    ahead = (weekday_number(one["weekday"]) - said.weekday()) % 7
-    which = one["which"].lower()
+    ahead = (weekday_number(match["weekday"]) - said_on.weekday()) % 7
+    which = match["which"].lower()
     if which == "last" or (past and which == "on"):
-        return _shown(said - timedelta((7 - ahead) % 7 or 7))
-    if which == "next" and ahead + said.weekday() < 7:
+        return _shown(said_on - timedelta((7 - ahead) % 7 or 7))
+    if which == "next" and ahead + said_on.weekday() < 7:
         ahead += 7
-    return _shown(said + timedelta(ahead or (7 if which == "next" else 0)))
+    return _shown(said_on + timedelta(ahead or (7 if which == "next" else 0)))
 
 
-def _of_month(one: re.Match[str], said: date, past: bool) -> str:
-    name = one["month"] or one["month_first"]
+def _of_month(match: re.Match[str], said_on: date, past: bool) -> str:
+    name = match["month"] or match["month_first"]
     if name:
-        return _day_of(said, month_number(name), int(one["dom"] or one["dom_second"]), past)
-    if one["nth"]:
-        named = _ON_WEEKDAY.search(one.string[: one.start()])
+        return _day_of(said_on, month_number(name), int(match["dom"] or match["dom_second"]), past)
+    if match["nth"]:
+        named = _ON_WEEKDAY.search(match.string[: match.start()])
         weekday = weekday_number(named["weekday"]) if named else None
-        return _nth(said, int(one["nth"]), weekday, past=past and weekday is None)
-    if one["month_alone"]:
-        month = month_number(one["month_alone"])
-        which = one["which_month"].lower()
-        year = said.year + (which == "next" and month <= said.month) - (which == "last" and month >= said.month)
+        return _nth(said_on, int(match["nth"]), weekday, past=past and weekday is None)
+    if match["month_alone"]:
+        month = month_number(match["month_alone"])
+        which = match["which_month"].lower()
+        year = (
+            said_on.year + (which == "next" and month <= said_on.month) - (which == "last" and month >= said_on.month)
+        )
         return f"{MONTHS[month - 1].capitalize()} {year}"
     return ""
 
 
-def _day_of(said: date, month: int, day: int, past: bool) -> str:
+def _day_of(said_on: date, month: int, day: int, past: bool) -> str:
     """The next one, or of what is told as past the last one."""
-    for year in (said.year, said.year + 1, said.year - 1):
+    for year in (said_on.year, said_on.year + 1, said_on.year - 1):
         try:
-            found = date(year, month, day)
+            candidate = date(year, month, day)
         except ValueError:
             continue
-        ahead = (found - said).days
+        ahead = (candidate - said_on).days
         if (-_MOST_AHEAD < ahead <= 0) if past else (0 <= ahead < 366):
-            return _shown(found)
+            return _shown(candidate)
     return ""
 
 
-def _nth(said: date, day: int, weekday: int | None, *, past: bool) -> str:
+def _nth(said_on: date, day: int, weekday: int | None, *, past: bool) -> str:
     """The next one, that falls on the weekday where one was named, or of what is told as past the last one."""
     for step in (0, -1) if past else range(_MONTHS_AHEAD if weekday is not None else 3):
-        year, month = divmod(said.year * 12 + said.month - 1 + step, 12)
+        year, month = divmod(said_on.year * 12 + said_on.month - 1 + step, 12)
         try:
-            found = date(year, month + 1, day)
+            candidate = date(year, month + 1, day)
         except ValueError:
             continue
-        if weekday is not None and found.weekday() != weekday:
+        if weekday is not None and candidate.weekday() != weekday:
             continue
-        if (found <= said) if past else (found >= said):
-            return _shown(found)
+        if (candidate <= said_on) if past else (candidate >= said_on):
+            return _shown(candidate)
     return ""
 
 

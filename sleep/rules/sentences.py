@@ -29,7 +29,7 @@ _WERE = lazy_regex(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|movi
 def expand_shorthand(text: str) -> str:
     """The text with nothing in it for short."""
     words = read_words("shorthand")
-    plain = _shorthand().sub(lambda found: words[found[0].lower()], text.replace("’", "'"))
+    plain = _shorthand().sub(lambda match: words[match[0].lower()], text.replace("’", "'"))
     return _WERE.sub("we're", _ITS.sub("it's", plain))
 
 
@@ -76,14 +76,14 @@ class Sentence:
 def split_sentences(text: str) -> list[Sentence]:
     """In their order; what has no letter of the person's own is none."""
     own = blank_quotations(text)
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     for start, end in _spans(own):
         listed = _LISTED.match(own, start, end)
         start = listed.end() if listed else start
         words = Sentence(" ".join(text[start:end].split()), " ".join(own[start:end].replace("’", "'").split()))
         if any(map(str.isalpha, words.own_text)):
-            found.append(words)
-    return found
+            sentences.append(words)
+    return sentences
 
 
 def blank_quotations(text: str) -> str:
@@ -91,37 +91,37 @@ def blank_quotations(text: str) -> str:
     return _WITHIN.sub(_blanked, _ASIDE.sub(_gone, text))
 
 
-def _gone(found: re.Match[str]) -> str:
+def _gone(match: re.Match[str]) -> str:
     """As long as it was, so that places stay places."""
-    return "".join("\n" if char == "\n" else " " for char in found[0])
+    return "".join("\n" if char == "\n" else " " for char in match[0])
 
 
-def _blanked(found: re.Match[str]) -> str:
+def _blanked(match: re.Match[str]) -> str:
     """The marks stay, and the end of a sentence that ends with the quotation."""
-    text, after = found[0], found.string[found.end() : found.end() + 2]
+    text, after = match[0], match.string[match.end() : match.end() + 2]
     ends = text[-2] in ".!?" and after[:1].isspace() and after[1:].isupper()
     return f"{text[0]}{BLANKED_CHARACTER * (len(text) - 2 - ends)}{text[-2:] if ends else text[-1]}"
 
 
 def _spans(own: str) -> Iterator[tuple[int, int]]:
     start = _skipped(own, 0)
-    for found in _BREAK.finditer(own):
-        said = own[max(start, found.start() - _LOOKED_BACK) : found.start()]
-        if "\n" not in found[0] and _is_inside(said, own[found.end() : found.end() + 3]):
+    for match in _BREAK.finditer(own):
+        preceding = own[max(start, match.start() - _LOOKED_BACK) : match.start()]
+        if "\n" not in match[0] and _is_inside(preceding, own[match.end() : match.end() + 3]):
             continue
         # Marks that close a quotation belong to what they close.
-        end = found.end() - (len(found[0]) - len(found[0].rstrip()))
+        end = match.end() - (len(match[0]) - len(match[0].rstrip()))
         if end > start:
             yield start, end
-            start = _skipped(own, found.end())
+            start = _skipped(own, match.end())
     if start < len(own):
         yield start, len(own)
 
 
-def _is_inside(said: str, following: str) -> bool:
-    if _ABBREVIATION.search(said):
+def _is_inside(preceding: str, following: str) -> bool:
+    if _ABBREVIATION.search(preceding):
         return True
-    return bool(_NUMBER.search(said) and _GOES_ON.match(following))
+    return bool(_NUMBER.search(preceding) and _GOES_ON.match(following))
 
 
 def _skipped(own: str, start: int) -> int:
@@ -151,14 +151,14 @@ def blank_foreign_text(text: str) -> str:
     """The text with what is not the person's own voice blanked; as long as it was, line breaks kept."""
     if _INJECTED.search(text) or _PLAY.search(text) or _ACTION.search(text):
         return _blank(text)
-    own = _FENCED.sub(lambda found: _blank(found[0]), text)
+    own = _FENCED.sub(lambda match: _blank(match[0]), text)
     for form in (_HEADER, _INTRODUCED, _ORDERED, _LETTER):
-        found = form.search(own)
-        if found is not None:
-            start = found.start() if form in (_HEADER, _LETTER) else found.end()
-            own = _without_block(own, start, whole=form is _INTRODUCED and not found[0].endswith("\n"))
+        match = form.search(own)
+        if match is not None:
+            start = match.start() if form in (_HEADER, _LETTER) else match.end()
+            own = _without_block(own, start, whole=form is _INTRODUCED and not match[0].endswith("\n"))
     own = _without_verse(own)
-    return _MACHINE_LINE.sub(lambda found: _blank(found[0]), own) if "\n" in own or _is_log(own) else own
+    return _MACHINE_LINE.sub(lambda match: _blank(match[0]), own) if "\n" in own or _is_log(own) else own
 
 
 def starts_role_play(text: str) -> bool:
@@ -190,17 +190,17 @@ def _without_verse(text: str) -> str:
     if text.count("\n") < _FEW_LINES - 1:
         return text
     lines = text.split("\n")
-    kept: list[str] = []
+    shown: list[str] = []
     run: list[str] = []
     for line in [*lines, ""]:
         if _VERSE_LINE.match(line):
             run.append(line)
             continue
-        verse = len(run) >= _FEW_LINES and sum(one.strip()[:1].isupper() for one in run) > len(run) / 2
-        kept += [_blank(one) if verse else one for one in run]
+        verse = len(run) >= _FEW_LINES and sum(verse_line.strip()[:1].isupper() for verse_line in run) > len(run) / 2
+        shown += [_blank(verse_line) if verse else verse_line for verse_line in run]
         run = []
-        kept.append(line)
-    return "\n".join(kept[: len(lines)])
+        shown.append(line)
+    return "\n".join(shown[: len(lines)])
 
 
 def _blank(text: str) -> str:

@@ -78,7 +78,13 @@ class Statement:
 
     def values_of_kind(self, kind: str, *, main: bool = False) -> frozenset[str]:
         """Its values of a kind; `main`: where something changes, those that stand there."""
-        return frozenset(value for found, value in (self.main_values if main else self.values) if found == kind)
+        values = self.main_values if main else self.values
+        return frozenset(value for value_kind, value in values if value_kind == kind)
+
+    def is_named_in(self, other: Statement) -> bool:
+        """Whether all that it names, and that is something, stands in the other one."""
+        names_something = self.content_stems & other.content_stems or self.values & other.values
+        return bool(names_something) and self.content_stems <= other.content_stems and self.values <= other.values
 
 
 def parse_statement(text: str) -> Statement:
@@ -90,19 +96,19 @@ def _statement(text: str, *, with_old: bool) -> Statement:
     folded = fold_text(text)
     bare = _DATED.sub("", folded)
     clause = _REASON.split(bare, maxsplit=1)[0]
-    old = tuple(_statement(said, with_old=False) for said in _corrected(bare)) if with_old else ()
-    gone = frozenset[str]().union(*(one.content_stems for one in old))
+    old = tuple(_statement(part, with_old=False) for part in _corrected(bare)) if with_old else ()
+    replaced_stems = frozenset[str]().union(*(replaced.content_stems for replaced in old))
     content, main = frozenset(_stems(folded)), frozenset(_stems(_changed(clause)))
     values = frozenset(_values(bare)) or frozenset(_values(folded))
-    for one in old:
-        values -= one.values
+    for replaced in old:
+        values -= replaced.values
     return Statement(
         text=text,
         words=tuple(word for word in WORD.findall(_POSSESSIVE.sub("", folded)) if word not in _WHO),
-        content_stems=content - gone,
-        main_stems=(main - gone) or (content - gone),
-        names=frozenset(stem_word(fold_text(found["name"])) for found in _CAPITAL.finditer(f". {text}"))
-        & (content - gone),
+        content_stems=content - replaced_stems,
+        main_stems=(main - replaced_stems) or (content - replaced_stems),
+        names=frozenset(stem_word(fold_text(match["name"])) for match in _CAPITAL.finditer(f". {text}"))
+        & (content - replaced_stems),
         values=values,
         main_values=values & frozenset(_values(_changed(clause))) or values,
         replaced=old,
@@ -119,20 +125,20 @@ def _statement(text: str, *, with_old: bool) -> Statement:
 def _corrected(folded: str) -> Iterator[str]:
     """What a statement says is no longer so, in its words."""
     auxiliary = read_word_set("auxiliary")
-    for found in _NOT.finditer(folded):
-        english = found["how"] in ("not", "instead of", "rather than")
-        if found["comma"] or (found["how"] != "not" and english) or (english and found["before"] not in auxiliary):
-            yield found["old"]
+    for match in _NOT.finditer(folded):
+        english = match["how"] in ("not", "instead of", "rather than")
+        if match["comma"] or (match["how"] != "not" and english) or (english and match["before"] not in auxiliary):
+            yield match["old"]
     for form in (_BUT, _FROM_TO, _WAS, _CJK_NOT):
-        for found in form.finditer(folded):
-            yield next(group for group in found.groups() if group is not None)
+        for match in form.finditer(folded):
+            yield next(group for group in match.groups() if group is not None)
 
 
 def _changed(clause: str) -> str:
     """The clauses with a mark of change in them, where they name something and its value; else all of it."""
     marked = ", ".join(part for part in _CLAUSES.split(clause) if _CHANGES.search(part))
-    told = any(True for _ in _stems(marked)) and any(True for _ in _values(marked))
-    return marked if told else clause
+    says_both = any(True for _ in _stems(marked)) and any(True for _ in _values(marked))
+    return marked if says_both else clause
 
 
 @cache
@@ -180,12 +186,12 @@ def _of_calendar(word: str) -> tuple[str, str] | None:
 
 def _values(folded: str) -> Iterator[tuple[str, str]]:
     numbers = _by_word("numbers")
-    folded = _COMPOUND.sub(lambda found: str(int(numbers[found[1]]) + int(numbers.get(found[2], "1"))), folded)
-    for found in _NUMBER.finditer(folded):
-        hour, minute, half, bare_hour, bare_half, number, times = found.groups()
+    folded = _COMPOUND.sub(lambda match: str(int(numbers[match[1]]) + int(numbers.get(match[2], "1"))), folded)
+    for match in _NUMBER.finditer(folded):
+        hour, minute, half, bare_hour, bare_half, number, times = match.groups()
         if bare_hour or half:
             yield ("time", _time(hour or bare_hour, minute or "00", half or bare_half))
-        elif minute is not None and (":" in found[0] or (int(minute) < 60 and int(hour) < 24)):
+        elif minute is not None and (":" in match[0] or (int(minute) < 60 and int(hour) < 24)):
             yield ("time", _time(hour, minute, None))
         elif number:
             yield ("number", _number(number, times))

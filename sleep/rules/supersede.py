@@ -23,13 +23,11 @@ from sleep.rules.pattern_files import load_pattern, read_word_set
 from sleep.rules.relations import PLACE_ATTRIBUTE, SELF_SUBJECT, AttributeSlot, find_slots
 from sleep.rules.statements import Statement, is_same_stem, parse_statement, stem_word
 
-Verdict = Literal["new", "same", "supersedes", "separate"]
 StatementRelation = Literal["same", "supersedes", "separate"]
 
 _NEARLY_ALL = 0.75
 _MOST = 0.6
 _HALF = 0.5
-_CLOSE = 0.6
 # What "it" and "that" may mean is not older than this.
 _JUST_SAID = timedelta(hours=12)
 _KINDS = ("number", "time", "day", "month")
@@ -52,14 +50,12 @@ class MemoryCandidate:
     parsed: ParsedStatement
     said_at: datetime
     until: datetime | None = None
-    cosine: float | None = None  # how close in meaning; None where nobody measured
 
 
 @dataclass(frozen=True, slots=True)
 class EntryDecision:
-    """What becomes of an entry."""
+    """What becomes of an entry; a new memory where nothing is named."""
 
-    verdict: Verdict
     same_as: str = ""  # the memory that says it already
     superseded_ids: tuple[str, ...] = ()  # those that cannot hold beside it, whichever was said first
 
@@ -73,37 +69,33 @@ def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence
     """What a statement of `said_at` is to memories of the same scope."""
     same: list[tuple[float, MemoryCandidate]] = []
     against: list[str] = []
-    alike = False
-    for one in candidates:
-        found = _relation(entry, said_at, one)
-        alike = alike or found != "separate" or (one.cosine or 0.0) >= _CLOSE
-        if found == "same" and _held_then(one, said_at):
-            same.append((_jaccard(entry.statement.content_stems, one.parsed.statement.content_stems), one))
-        elif found == "supersedes":
-            against.append(one.id)
+    for candidate in candidates:
+        relation = _relation(entry, said_at, candidate)
+        if relation == "same" and _held_then(candidate, said_at):
+            same.append((_jaccard(entry.statement.content_stems, candidate.parsed.statement.content_stems), candidate))
+        elif relation == "supersedes":
+            against.append(candidate.id)
     if same:
         best = max(same, key=lambda pair: (pair[0], pair[1].said_at, pair[1].id))[1]
-        return EntryDecision("same", best.id, tuple(against))
-    earlier = sorted((one for one in candidates if one.said_at <= said_at), key=lambda one: one.said_at)
-    standing = [one for one in earlier if one.until is None and one.id not in against]
-    against += find_corrected(
-        entry.statement, [(one.id, one.parsed.statement) for one in standing], only_ended=bool(against)
-    )
-    if against:
-        return EntryDecision("supersedes", "", tuple(against))
-    return EntryDecision("separate" if alike else "new")
+        return EntryDecision(best.id, tuple(against))
+    standing = [
+        (memory.id, memory.parsed.statement)
+        for memory in sorted(candidates, key=lambda memory: memory.said_at)
+        if memory.said_at <= said_at and memory.until is None and memory.id not in against
+    ]
+    against += find_corrected(entry.statement, standing, only_ended=bool(against))
+    return EntryDecision("", tuple(against))
 
 
-def _relation(entry: ParsedStatement, said_at: datetime, one: MemoryCandidate) -> StatementRelation:
-    if said_at < one.said_at:
-        return compare_statements(one.parsed, entry)
-    just_said = said_at - one.said_at <= _JUST_SAID
-    return compare_statements(entry, one.parsed, is_recent=just_said)
+def _relation(entry: ParsedStatement, said_at: datetime, candidate: MemoryCandidate) -> StatementRelation:
+    if said_at < candidate.said_at:
+        return compare_statements(candidate.parsed, entry)
+    return compare_statements(entry, candidate.parsed, is_recent=said_at - candidate.said_at <= _JUST_SAID)
 
 
-def _held_then(one: MemoryCandidate, said_at: datetime) -> bool:
+def _held_then(candidate: MemoryCandidate, said_at: datetime) -> bool:
     """What was over before it was said again is true anew: another memory."""
-    return one.until is None or said_at <= one.until
+    return candidate.until is None or said_at <= candidate.until
 
 
 def compare_statements(
@@ -127,18 +119,18 @@ def compare_statements(
     return _same(later, earlier)
 
 
-def restate_correction(said: str, about: str) -> str:
+def restate_correction(text: str, about: str) -> str:
     """What was put right without a word of what it is about ("it's 900, not 750"), said in full: the earlier text with
     the new value in place of the old, and then the words themselves. Other texts stay as they are."""
-    new = parse_statement(said)
+    new = parse_statement(text)
     if new.content_stems or not new.replaced:
-        return said
-    value = _NEW_VALUE.search(said)
-    for one in new.replaced:
-        place = re.search(rf"(?<!\w){re.escape(one.text.strip())}(?!\w)", about, re.IGNORECASE)
+        return text
+    value = _NEW_VALUE.search(text)
+    for replaced in new.replaced:
+        place = re.search(rf"(?<!\w){re.escape(replaced.text.strip())}(?!\w)", about, re.IGNORECASE)
         if value is not None and place is not None:
-            return f"{about[: place.start()]}{value['value']}{about[place.end() :]} ({said.strip()})"
-    return said
+            return f"{about[: place.start()]}{value['value']}{about[place.end() :]} ({text.strip()})"
+    return text
 
 
 _NEW_VALUE = load_pattern("supersede", "new_value")
@@ -148,16 +140,15 @@ _NEW_VALUE = load_pattern("supersede", "new_value")
 
 def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
     """It names what is no longer so, that stands in the earlier one, and both are about the same."""
-    for gone in new.replaced:
-        named = gone.content_stems & old.content_stems or gone.values & old.values
-        if not named or not (gone.content_stems <= old.content_stems and gone.values <= old.values):
+    for replaced in new.replaced:
+        if not replaced.is_named_in(old):
             continue
-        about = old.content_stems - gone.content_stems
+        about = old.content_stems - replaced.content_stems
         if new.content_stems & about:
-            return not (_names_differ(new, old, beside=gone.content_stems))
+            return not (_names_differ(new, old, beside=replaced.content_stems))
         if not new.content_stems:
             return just_said
-        if gone.content_stems and not about:
+        if replaced.content_stems and not about:
             return True
     return False
 
@@ -241,7 +232,7 @@ def _revalues(new: Statement, old: Statement) -> bool:
     if (new.is_past_event or new.is_indefinite or old.is_indefinite or old.is_past_event) and not new.says_changed:
         return False
     if new.replaced and not any(
-        gone.content_stems & old.content_stems or gone.values & old.values for gone in new.replaced
+        replaced.content_stems & old.content_stems or replaced.values & old.values for replaced in new.replaced
     ):
         # It says itself what it is put in place of.
         return False
@@ -255,15 +246,15 @@ def _renames(new: Statement, old: Statement) -> bool:
     """The same statement, said to have changed, with another name or colour in it."""
     if not new.says_changed or new.is_negated != old.is_negated or old.is_past_event or not _values_agree(new, old):
         return False
-    shared, added, gone = (
+    shared, added, missing = (
         new.main_stems & old.content_stems,
         new.main_stems - old.content_stems,
         old.content_stems - new.content_stems,
     )
-    if not shared or not added or not gone or len(added) > 2:
+    if not shared or not added or not missing or len(added) > 2:
         return False
     colours = frozenset(map(stem_word, read_word_set("colours")))
-    other = bool(added & new.names and gone & old.names) or bool(added & colours and gone & colours)
+    other = bool(added & new.names and missing & old.names) or bool(added & colours and missing & colours)
     return other and len(shared) >= _HALF * len(new.main_stems) and not (new.names & old.names and len(shared) < 2)
 
 
@@ -285,8 +276,8 @@ def _contains(more: Statement, less: Statement) -> bool:
         return False
     if not all(any(is_same_stem(word, other) for other in more.content_stems) for word in less.content_stems):
         return False
-    told, in_all = len(less.content_stems) + len(less.values), len(more.content_stems) + len(more.values)
-    return told >= in_all or (told >= 2 and told >= _HALF * in_all)
+    in_less, in_more = len(less.content_stems) + len(less.values), len(more.content_stems) + len(more.values)
+    return in_less >= in_more or (in_less >= 2 and in_less >= _HALF * in_more)
 
 
 # ------------------------------------------------------------------------------------------------------------ compared
@@ -309,10 +300,10 @@ def _other_subjects(later: ParsedStatement, earlier: ParsedStatement) -> bool:
 
 def _about(text: str) -> tuple[str, ...]:
     """The words of who or what a sentence is about; nothing where that is the person, or cannot be told."""
-    found = _ABOUT.match(fold_text(text[:200]).replace("’", "'"))
-    if found is None:
+    match = _ABOUT.match(fold_text(text[:200]).replace("’", "'"))
+    if match is None:
         return ()
-    words = [word.removesuffix("'s") for word in found["who"].split()]
+    words = [word.removesuffix("'s") for word in match["who"].split()]
     if read_word_set("first_person") & {*words}:
         return ()
     return tuple(word for word in words if word not in read_word_set("little"))
@@ -332,5 +323,5 @@ def _values_agree(new: Statement, old: Statement) -> bool:
     return not any(_differ(new.values_of_kind(kind), old.values_of_kind(kind)) for kind in _KINDS)
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one or other else 0.0
+def _jaccard(stems: frozenset[str], other: frozenset[str]) -> float:
+    return len(stems & other) / len(stems | other) if stems or other else 0.0

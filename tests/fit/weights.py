@@ -29,9 +29,9 @@ from sleep.rules.clauses import (
     is_question_clause,
     is_small_talk_clause,
     is_standing_instruction,
+    is_too_short,
     strip_opening_words,
 )
-from sleep.rules.durable_part import is_too_short
 from sleep.rules.pattern_files import read_classifier
 from sleep.rules.sentences import blank_foreign_text, split_sentences
 from tests.month.conversation import MONTH, SECOND, MonthConversation, has_phrase, read_month
@@ -61,13 +61,7 @@ LabelledClause = tuple[str, bool]
 def shipped_weights() -> dict[str, float]:
     """The weights of `signs.toml` by name, in the order of the file."""
     rules = read_classifier()
-    return {
-        **{sign.name: sign.weight for sign in rules.signs},
-        **{f"of {name}": weight for name, weight in rules.class_weights.items()},
-        "unlinked": rules.unlinked,
-        "so-many": rules.so_many,
-        EXTRA_WORD: rules.word_weight,
-    }
+    return {**rules.weights, EXTRA_WORD: rules.word_weight}
 
 
 def fit_weights(strength: float = STRENGTH) -> dict[str, float]:

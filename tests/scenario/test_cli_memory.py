@@ -46,7 +46,7 @@ def remembered(home: ErasureHome, key: str, text: str, *sources: int, scope: str
     number = home.add_entry(key, text, sources, scope)
     entry = home.journal.read([number], scope)[0]
     draft = ChangePlanDraft([])
-    memory = draft.memory(draft.apply_decision(entry, EntryDecision("new")))
+    memory = draft.memory(draft.apply_decision(entry, EntryDecision()))
     plan = draft.build_plan([entry], 1)
     home.consolidations.save_plan(plan, NOW)
     home.consolidations.mark_applied(plan.key, NOW)

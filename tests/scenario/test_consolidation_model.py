@@ -15,8 +15,7 @@ from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.cycle import SleepCycle
 from sleep.cycle.extract import Extractor
 from sleep.cycle.judge import EntryJudge, ScoringPhase
-from sleep.cycle.llm_json import JsonLinesModel
-from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.phase import JsonLinesModel, PhaseResult
 from tests.support.consolidation_home import (
     JANUARY,
     JUNE,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import StoreError
-from sleep.cycle.journal_sync import sync_journal, sync_journal_or_log
+from sleep.cycle.cycle import sync_journal, sync_journal_or_log
 from tests.support.compactions import plan_compaction, plan_merge, summary_message
 from tests.support.sleep_home import FACTS, LATER, JournalHome, say_facts
 from tests.support.store_home import NOW, CrashingStore, StoreHome
@@ -31,7 +31,7 @@ def compacted(home: StoreHome, count: int, **changes: object) -> int:
 def test_a_summary_and_its_memories_become_entries_with_their_sources(home: JournalHome) -> None:
     say_facts(home)
     made = compacted(home, 5, summary="They talked.", key_facts={"memories": ["Likes boats.", "Has an allergy."]})
-    assert sync_journal(home.conversation, home.journal, LATER).entry_count == 3
+    assert sync_journal(home.conversation, home.journal, LATER).written_count == 3
     found = [(one.key, one.content, one.source_type, one.tags, one.sources) for one in home.entries()]
     assert found == [
         (f"synthesis:{made}", "They talked.", "context_synthesis", ("summary",), (1, 6)),
@@ -40,7 +40,7 @@ def test_a_summary_and_its_memories_become_entries_with_their_sources(home: Jour
     ]
     assert all((one.scope, one.session, one.timestamp) == ("owner", "main", NOW) for one in home.entries())
     again = sync_journal(home.conversation, home.journal, LATER)
-    assert (again.checkpoint_count, again.entry_count) == (0, 0)
+    assert (again.read_count, again.written_count) == (0, 0)
 
 
 def test_f29_what_only_refers_to_the_log_or_says_it_again_is_no_entry(home: JournalHome) -> None:
@@ -53,7 +53,7 @@ def test_f29_what_only_refers_to_the_log_or_says_it_again_is_no_entry(home: Jour
         plan_merge(home, live[:2], summary_message()), key_facts={"merged": [1, 2], "memories": ["Likes boats."]}
     )
     home.conversation.commit_compaction(merged, NOW)
-    assert sync_journal(home.conversation, home.journal, LATER).checkpoint_count == 4
+    assert sync_journal(home.conversation, home.journal, LATER).read_count == 4
     assert home.entries() == []
 
 
@@ -71,7 +71,7 @@ def test_any_number_of_checkpoints_is_settled_at_once(home: JournalHome) -> None
         compacted(home, 1, summary=f"Boat {number}.")
     assert len(home.conversation.list_unjournaled_checkpoints()) == 100
     assert len(home.conversation.list_unjournaled_checkpoints(limit=3)) == 3
-    assert sync_journal(home.conversation, home.journal, LATER).entry_count == 120
+    assert sync_journal(home.conversation, home.journal, LATER).written_count == 120
 
 
 def test_a_compaction_stands_though_the_journal_cannot_be_written(home: JournalHome) -> None:

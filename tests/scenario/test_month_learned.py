@@ -127,7 +127,7 @@ def compared(home: JournalHome) -> list[Compared]:
         decision = decide_entry(reading, entry.timestamp, known)
         for number in decision.superseded_ids:
             held[int(number)].until = entry.timestamp
-        if decision.verdict != "same":
+        if not decision.same_as:
             held.append(Compared(entry.content, reading, entry.timestamp))
     return held
 

@@ -29,7 +29,7 @@ from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
-from sleep.cycle.journal_sync import sync_journal_or_log
+from sleep.cycle.cycle import sync_journal_or_log
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel
 from tests.support.store_home import NOW, StoreHome

@@ -23,8 +23,7 @@ from assistant.store.schema.migrations import character_migrations
 from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.judge import EntryJudge, ScoringPhase
-from sleep.cycle.llm_json import JsonLinesModel
-from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.phase import JsonLinesModel, PhaseResult
 from sleep.rules.classifier import score_importance
 from tests.support.scripted import ScriptedModel
 from tests.support.warm_memory_child import warm_child_command

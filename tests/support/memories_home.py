@@ -35,7 +35,7 @@ from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history, open_memory_search
 from sleep.cycle.change_plan import ChangePlanDraft
 from sleep.cycle.consolidate import ConsolidationPhase
-from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.phase import PhaseResult
 from sleep.cycle.rebuild import ReextractionResult
 from sleep.rules.classifier import score_importance
 from sleep.rules.supersede import EntryDecision
@@ -172,7 +172,7 @@ class MemoriesHome(StoreHome):
         """A memory with its journal entry."""
         entry = self.add_entry(text, *sources, scope=scope, **more)
         draft = ChangePlanDraft([])
-        made = draft.memory(draft.apply_decision(entry, EntryDecision("new")))
+        made = draft.memory(draft.apply_decision(entry, EntryDecision()))
         plan = draft.build_plan([entry], 1)
         self.consolidations.save_plan(plan, NOW)
         self.consolidations.mark_applied(plan.key, NOW)

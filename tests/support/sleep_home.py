@@ -29,11 +29,10 @@ from assistant.store.script.state import CircuitBreakers
 from sleep.compaction.budget import BudgetedModel, SleepBudget
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase
-from sleep.cycle.cycle import CompactedSession, SleepCycle
+from sleep.cycle.cycle import CompactedSession, SleepCycle, sync_journal
 from sleep.cycle.extract import Extractor
-from sleep.cycle.journal_sync import sync_journal
 from sleep.cycle.judge import EntryJudge, ScoringPhase
-from sleep.cycle.llm_json import JsonLinesModel
+from sleep.cycle.phase import JsonLinesModel
 from sleep.cycle.undo import SleepUndo
 from tests.support.compactions import plan_compaction, summary_message
 from tests.support.consolidation_home import zero_cost

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from sleep.rules.classifier import is_small_talk, is_uncertain, score_importance
+from sleep.rules.classifier import UNCERTAIN_BAND, is_small_talk, score_importance
 from tests.support.sentence_tables import every_case
+
+
+def is_uncertain(weight: float) -> bool:
+    low, high = UNCERTAIN_BAND
+    return low <= weight <= high
+
 
 VITAL = (
     "My son Jonas has a peanut allergy.",

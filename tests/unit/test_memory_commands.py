@@ -351,7 +351,7 @@ async def test_an_entry_without_a_memory_is_put_right_and_the_night_makes_both(h
 async def test_what_a_night_had_decided_is_made_before_it_is_put_right(home: MemoriesHome) -> None:
     entry = home.add_entry(OSLO)
     draft = ChangePlanDraft([])
-    draft.apply_decision(entry, EntryDecision("new"))
+    draft.apply_decision(entry, EntryDecision())
     home.consolidations.save_plan(draft.build_plan([entry], 1), NOW)
     done = await home.commands.correct("e1", BERGEN, "owner", "main", LATER)
     assert done.pending_reason == "" and home.consolidations.unapplied_plans() == []

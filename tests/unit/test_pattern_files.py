@@ -35,8 +35,8 @@ def test_every_pattern_of_the_files_compiles(file: str) -> None:
 
 
 def test_every_sign_compiles_and_weighs_something_on_its_side() -> None:
-    signs = read_classifier().signs
-    assert all(sign.pattern.groups == 0 and sign.weight for sign in signs)
+    rules = read_classifier()
+    assert all(sign.pattern.groups == 0 and rules.weights[sign.name] for sign in rules.signs)
 
 
 def test_every_pattern_that_the_rules_name_is_in_its_file() -> None:

@@ -19,7 +19,7 @@ from assistant.core.memories import SleepReport
 from assistant.core.text import format_duration
 from sleep.compaction.values import SummaryEstimate
 from sleep.cycle.dry_run import FullSession, SleepForecast, UnreadSession
-from sleep.cycle.phase_result import PhaseResult
+from sleep.cycle.phase import PhaseResult
 from tests.support.sentence_tables import every_case
 
 OSLO = ZoneInfo("Europe/Oslo")
