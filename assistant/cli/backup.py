@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from pydantic import TypeAdapter
 
-from assistant.backup.restore import RestoredHome, VerifiedBackup
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_json, print_markdown, print_remark, print_text, require_utf8
+from assistant.cli.output import print_json, print_markdown, print_remark, print_text, print_value, require_utf8
 from assistant.cli.shell import with_commands
 from assistant.commands import backups as backup_commands
 from assistant.commands.argv import rewrite_for_shell
@@ -24,6 +23,9 @@ from assistant.settings.settings import Settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.restore import finish_interrupted_restore
 from assistant.wire.checks import build_restorer
+
+if TYPE_CHECKING:
+    from assistant.backup.restore import RestoredHome, VerifiedBackup
 
 _json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _NAME = "NAME|PATH"
@@ -42,7 +44,7 @@ def list_(json_out: bool) -> None:
     # Also where the data folder is gone, and only backups are left.
     items = backup_items(BackupFolder(settings.home.path, settings.values.backup.folder))
     if json_out:
-        print_json(TypeAdapter(list[BackupItem]).dump_python(items, mode="json"))
+        print_value(list[BackupItem], items)
     else:
         print_markdown(rewrite_for_shell(render_backups(items, settings.zone)))
 

@@ -75,8 +75,7 @@ class SocketLink:
         from assistant.commands.table import CommandResult, Confirmation
 
         answer = await self._ask("POST", "/commands", {"argv": list(argv), "session": session}, max_seconds)
-        asked = answer["confirmation"]
-        confirmation = Confirmation(asked["question"], asked["argv"]) if asked else None
+        confirmation = Confirmation(**answer["confirmation"]) if answer["confirmation"] else None
         return CommandResult(answer["text"], answer["value"], answer["exit_code"], confirmation)
 
     async def stop(self, session: str) -> bool:
@@ -107,7 +106,7 @@ async def _checked(response: httpx2.Response) -> None:
     if response.is_success:
         return
     try:
-        said = str(json.loads(await response.aread())["error"])
+        reason = str(json.loads(await response.aread())["error"])
     except (ValueError, KeyError, TypeError):
-        said = f"The daemon answered with status {response.status_code} and no reason."
-    raise (UsageError if 400 <= response.status_code < 500 else AssistantError)(said)
+        reason = f"The daemon answered with status {response.status_code} and no reason."
+    raise (UsageError if 400 <= response.status_code < 500 else AssistantError)(reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -20,12 +20,12 @@ from assistant.wire.stores import Stores
 
 
 @contextmanager
-def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[Stores]:
+def open_home_stores(settings: Settings, *, reading: bool = True, log_level: str = "warning") -> Iterator[Stores]:
     """The stores beside a running daemon; to change them (`reading` False) the caller holds the home's lock.
 
     Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
     require_home(settings)
-    configure_logging("warning")
+    configure_logging(log_level)
     stores = Stores(settings, utc_now(), reading=reading)
     try:
         yield stores
@@ -35,21 +35,24 @@ def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[St
 
 def require_home(settings: Settings) -> None:
     """Raises `HomeError` where nothing was ever said, so that a command which changes a data folder creates none."""
-    if is_restore_interrupted(settings.home.path):
+    home = settings.home.path
+    database = home / "script.db"
+    if is_restore_interrupted(home):
         raise HomeError(
-            f"A restore of {settings.home.path} was interrupted. Nothing is lost; starting the assistant finishes it, "
-            "and so does `assistant backup restore` without a name."
+            f"A restore of {home} was interrupted. Nothing is lost; starting the assistant finishes it, and so does "
+            "`assistant backup restore` without a name."
         )
-    if not (settings.home.path / "script.db").exists() and any(settings.home.path.glob("log/*/*.jsonl")):
+    if database.exists():
+        return
+    if any(home.glob("log/*/*.jsonl")):
         raise HomeError(
-            f"{settings.home.path / 'script.db'} is missing. The message log is there, so nothing is lost; "
-            "`assistant run` rebuilds it from the log."
+            f"{database} is missing. The message log is there, so nothing is lost; `assistant run` rebuilds it from "
+            "the log."
         )
-    if not (settings.home.path / "script.db").exists():
-        raise HomeError(
-            f"There is nothing in {settings.home.path} yet. Begin with `assistant chat`; if there was something, "
-            "bring it back first (is its disk mounted?)."
-        )
+    raise HomeError(
+        f"There is nothing in {home} yet. Begin with `assistant chat`; if there was something, bring it back first (is "
+        "its disk mounted?)."
+    )
 
 
 def scope_of_session(conversation: Conversation, session: str) -> str:
@@ -70,46 +73,40 @@ def load_effective_settings(*, read_only: bool = False) -> Settings:
         return load_settings(home)
     except SettingsError as error:
         if is_listening(home.socket):
-            return _understood(home, error)
-        if not read_only:
+            settings = _load_with(home, read_file_layer(home.last_valid_config, str(home.config)), error)
+            notice = (
+                f"{_describe(error)} The running assistant keeps its last valid settings, and so does this command; "
+                "`assistant config edit` fixes the file."
+            )
+        elif read_only:
+            settings, notice = load_readable_settings(home, error)
+        else:
             raise
-        settings, notice = load_readable_settings(home, error)
-        print_remark(notice)
-        return settings
+    print_remark(notice)
+    return settings
 
 
 def load_readable_settings(home: Home, error: SettingsError) -> tuple[Settings, str]:
     """The settings without those keys of config.toml that were refused with `error`, and what there is to say of it.
     Raises `error` where something else is wrong."""
-    in_file = read_file_layer(home.config, str(home.config))
-    kept: dict[str, Any] = {}
-    settings = _loaded(home, kept, error)
-    for key, value in in_file.values.items():
+    origin = str(home.config)
+    readable: dict[str, Any] = {}
+    settings = _load_with(home, SettingsLayer(origin, {}), error)
+    for key, value in read_file_layer(home.config, origin).values.items():
         with suppress(SettingsError):
-            settings = _loaded(home, {**kept, key: value}, error)
-            kept[key] = value
-    return settings, f"{_first(error)} The other settings are used; `assistant config edit` fixes it."
+            settings = _load_with(home, SettingsLayer(origin, {**readable, key: value}), error)
+            readable[key] = value
+    return settings, f"{_describe(error)} The other settings are used; `assistant config edit` fixes it."
 
 
-def _understood(home: Home, error: SettingsError) -> Settings:
+def _load_with(home: Home, config: SettingsLayer, error: SettingsError) -> Settings:
+    """With `config` in place of config.toml. Raises `error`."""
     try:
-        settings = load_settings(home, config=read_file_layer(home.last_valid_config, str(home.config)))
-    except SettingsError:
-        raise error from None
-    print_remark(
-        f"{_first(error)} The running assistant keeps its last valid settings, and so does this command; "
-        "`assistant config edit` fixes the file."
-    )
-    return settings
-
-
-def _loaded(home: Home, values: Mapping[str, Any], error: SettingsError) -> Settings:
-    try:
-        return load_settings(home, config=SettingsLayer(str(home.config), values))
+        return load_settings(home, config=config)
     except SettingsError:
         raise error from None
 
 
-def _first(error: SettingsError) -> str:
+def _describe(error: SettingsError) -> str:
     more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
     return f"{error.problems[0]}{more}"

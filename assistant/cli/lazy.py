@@ -26,7 +26,7 @@ ARGV = f"{__name__}.argv"
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when one is asked for."""
+    """A group whose commands are imported when one is asked for; some may be its own."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class LazyGroup(click.Group):
         menu: Mapping[str, Mapping[str, str]] | None = None,
         **kwargs: Any,
     ) -> None:
-        """`load` imports one of the commands that `names` has; `menu`, headings to commands and a line on each, is
-        shown without importing any of them."""
+        """`names` are all commands in their order, of which `load` imports one that is not here yet; `menu`, headings
+        to commands and a line on each, is shown without importing any of them."""
         super().__init__(*args, **kwargs)
         self._names = names
         self._load = load
@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
         return list(self._names)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return self._load(name) if name in self._names else None
+        return super().get_command(context, name) or (self._load(name) if name in self._names else None)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         if self._menu is None:
@@ -104,14 +104,12 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
         # The reader of the output closed it; Python would complain once more while it closes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except AssistantError as error:
+    except (AssistantError, OSError) as error:
         if debug:
             traceback.print_exc()
-        click.echo(f"Error: {clean_for_terminal(str(error))}", err=True)
-        return error.exit_code
-    except OSError as error:
-        if debug:
-            traceback.print_exc()
+        if isinstance(error, AssistantError):
+            click.echo(f"Error: {clean_for_terminal(str(error))}", err=True)
+            return error.exit_code
         where = f": {error.filename}" if error.filename else ""
         click.echo(f"Error: {error.strerror or error}{where}. What was accepted before is kept.", err=True)
         return 1

@@ -12,7 +12,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -25,6 +25,7 @@ from assistant.settings.home import Home
 from assistant.settings.settings import Settings
 
 if TYPE_CHECKING:  # the daemon is loaded only where this process serves the home
+    from assistant.bridges.terminal.bridge import TerminalBridge
     from assistant.commands.table import CommandResult
     from assistant.web.deps import DaemonControl
 
@@ -65,39 +66,17 @@ class Link(Protocol):
     async def status(self) -> Mapping[str, Any]: ...
 
 
-class _Attached(Protocol):
-    def events(self) -> AsyncIterator[LinkEvent]: ...
-
-
-class TerminalAttachments(Protocol):
-    """What a link within the process needs of the terminal bridge."""
-
-    name: str
-
-    def attach(self, session: str, inbox_id: int | None = None) -> AbstractContextManager[_Attached]: ...
-    def acknowledge(self, key: str) -> bool: ...
-
-
 class InProcessLink:
     """A `Link` to the runtime of this very process."""
 
-    def __init__(self, control: DaemonControl, terminals: TerminalAttachments) -> None:
+    def __init__(self, control: DaemonControl, terminals: TerminalBridge) -> None:
         self._control = control
         self._terminals = terminals
 
     async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
-        return await self._control.accept(
-            IncomingMessage(
-                self._terminals.name,
-                external_id,
-                session,
-                session_scope(session),
-                "owner",
-                "owner",
-                text,
-                target=session,
-            )
-        )
+        bridge, scope = self._terminals.name, session_scope(session)
+        message = IncomingMessage(bridge, external_id, session, scope, "owner", "owner", text, target=session)
+        return await self._control.accept(message)
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         with self._terminals.attach(session, inbox_id) as attached:
@@ -137,27 +116,23 @@ _WARM_AFTER = 1.0
 async def open_link(settings: Settings, inside: LocalLinkFactory | None = None) -> AsyncIterator[Link]:
     """The daemon's link when one runs, else `inside` this process: `serve_in_process` by default. Raises
     `HomeError`, `StoreError`, `SettingsError`."""
+    home, open_here = settings.home, inside or serve_in_process
     async with contextlib.AsyncExitStack() as stack:
-        yield await _reached(stack, settings, inside or serve_in_process)
+        link: Link | None = None
+        while link is None and not is_listening(home.socket):
+            try:
+                link = await stack.enter_async_context(open_here(settings))
+            except HomeLocked:
+                if not await wait_for_daemon(home) and is_home_served(home.path):
+                    raise
+        yield await stack.enter_async_context(open_daemon_link(home)) if link is None else link
 
 
 def open_daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
-    """The link over the home's socket. Its HTTP client is loaded now, because whoever serves the home itself does
-    without."""
-    from assistant.cli.client import open_socket_link
+    """The link over the home's socket."""
+    from assistant.cli.client import open_socket_link  # an HTTP client, which whoever serves the home does without
 
     return open_socket_link(home.socket)
-
-
-async def _reached(stack: contextlib.AsyncExitStack, settings: Settings, inside: LocalLinkFactory) -> Link:
-    home = settings.home
-    while not is_listening(home.socket):
-        try:
-            return await stack.enter_async_context(inside(settings))
-        except HomeLocked:
-            if not await wait_for_daemon(home) and is_home_served(home.path):
-                raise
-    return await stack.enter_async_context(open_daemon_link(home))
 
 
 @asynccontextmanager

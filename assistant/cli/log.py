@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -58,12 +58,7 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, json_ou
 
 def _since(history: StoredHistory, scope: str, session: str | None, last: int) -> list[LogRecord]:
     """The records after message `last`, oldest first."""
-    fresh: list[LogRecord] = []
-    for record in records_newest_first(history, scope, session):
-        if record.id <= last:
-            break
-        fresh.append(record)
-    return fresh[::-1]
+    return [*takewhile(lambda record: record.id > last, records_newest_first(history, scope, session))][::-1]
 
 
 def _show(record: LogRecord, settings: Settings, json_out: bool) -> None:
@@ -80,11 +75,9 @@ _CONTINUED = "\n    "
 def records_newest_first(history: StoredHistory, scope: str, session: str | None) -> Iterator[LogRecord]:
     """Every record in scope that was not undone, newest first, read a page at a time."""
     before: int | None = None
-    while page := sorted(
-        history.recent(scope, session=session, limit=_PAGE, before_id=before), key=lambda r: r.id, reverse=True
-    ):
-        yield from page
-        before = page[-1].id
+    while page := history.recent(scope, session=session, limit=_PAGE, before_id=before):
+        yield from sorted(page, key=lambda record: record.id, reverse=True)
+        before = min(record.id for record in page)
 
 
 def print_record(record: LogRecord, zone: ZoneInfo) -> None:

@@ -65,144 +65,71 @@ _MENU = {
 
 
 def _load(name: str) -> click.Command:
-    """Talk and remember."""
+    command: click.Command
     match name:
         case "chat":
-            from assistant.cli.chat.command import chat
-
-            return chat
+            from assistant.cli.chat.command import chat as command
         case "log":
-            from assistant.cli.log import log
-
-            return log
+            from assistant.cli.log import log as command
         case "undo":
-            from assistant.commands.general import undo
-
-            return undo
+            from assistant.commands.general import undo as command
         case "sessions":
-            from assistant.cli.sessions import sessions
-
-            return sessions
+            from assistant.cli.exports import sessions as command
         case "reset":
-            from assistant.commands.sessions import reset
-
-            return reset
+            from assistant.commands.sessions import reset as command
         case "compact":
-            from assistant.commands.compaction import compact
-
-            return compact
+            from assistant.commands.compaction import compact as command
         case "branch":
-            from assistant.commands.compaction import branch
-
-            return branch
+            from assistant.commands.compaction import branch as command
         case "requests":
-            from assistant.commands.tasks import requests
-
-            return requests
+            from assistant.commands.tasks import requests as command
         case "pins":
-            from assistant.commands.compaction import pins
-
-            return pins
+            from assistant.commands.compaction import pins as command
         case "memory":
-            from assistant.cli.memory import memory
-
-            return memory
+            from assistant.cli.exports import memory as command
         case "forget":
-            from assistant.commands.erasure import forget
-
-            return forget
+            from assistant.commands.erasure import forget as command
         case "sleep":
-            from assistant.commands.sleep import sleep
-
-            return sleep
+            from assistant.commands.sleep import sleep as command
         case "archive":
-            from assistant.cli.archive import archive
-
-            return archive
-        case _:
-            return _load_time_and_networks(name)
-
-
-def _load_time_and_networks(name: str) -> click.Command:
-    """Time, people and networks."""
-    match name:
+            from assistant.cli.verify import archive as command
         case "web":
-            from assistant.cli.serve import web
-
-            return web
+            from assistant.cli.serve import web as command
         case "todo":
-            from assistant.commands.tasks import todo
-
-            return todo
+            from assistant.commands.tasks import todo as command
         case "remind":
-            from assistant.commands.reminders import remind
-
-            return remind
+            from assistant.commands.reminders import remind as command
         case "schedule":
-            from assistant.commands.schedules import schedule
-
-            return schedule
+            from assistant.commands.schedules import schedule as command
         case "people":
-            from assistant.commands.people import people
-
-            return people
+            from assistant.commands.people import people as command
         case "bridge":
-            from assistant.cli.bridge.command import bridge
-
-            return bridge
+            from assistant.cli.bridge.command import bridge as command
         case "deliveries":
-            from assistant.commands.bridges import deliveries
-
-            return deliveries
-        case _:
-            return _load_operation(name)
-
-
-def _load_operation(name: str) -> click.Command:
-    """Set up, run and look after it."""
-    match name:
+            from assistant.commands.bridges import deliveries as command
         case "setup":
-            from assistant.cli.setup.command import setup
-
-            return setup
+            from assistant.cli.setup import setup as command
         case "config":
-            from assistant.cli.config.command import config
-
-            return config
+            from assistant.cli.config.command import config as command
         case "run":
-            from assistant.cli.serve import run
-
-            return run
+            from assistant.cli.serve import run as command
         case "stop":
-            from assistant.cli.serve import stop
-
-            return stop
+            from assistant.cli.serve import stop as command
         case "service":
-            from assistant.cli.service.command import service
-
-            return service
+            from assistant.cli.service.command import service as command
         case "status":
-            from assistant.cli.status import status
-
-            return status
+            from assistant.cli.status import status as command
         case "doctor":
-            from assistant.cli.status import doctor
-
-            return doctor
+            from assistant.cli.status import doctor as command
         case "verify":
-            from assistant.cli.verify import verify
-
-            return verify
+            from assistant.cli.verify import verify as command
         case "usage":
-            from assistant.cli.usage import usage
-
-            return usage
+            from assistant.cli.usage import usage as command
         case "backup":
-            from assistant.cli.backup import backup
-
-            return backup
+            from assistant.cli.backup import backup as command
         case _:
             raise LookupError(name)
+    return command
 
 
 @click.group(

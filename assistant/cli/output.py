@@ -38,7 +38,7 @@ def clean_for_terminal(text: str) -> str:
 
 
 def shorten_line(text: str, limit: int = 100) -> str:
-    """The beginning of `text` as one clean line of at most `most` characters."""
+    """The beginning of `text` as one clean line of at most `limit` characters."""
     line = clean_for_terminal(" ".join(text[: limit * 4].split()))
     return line if len(line) <= limit and len(text) <= limit * 4 else f"{line[: limit - 1]}…"
 
@@ -87,11 +87,13 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     print_text(json.dumps(value, ensure_ascii=False, indent=indent, default=str))
 
 
-def print_value(kind: Any, value: Any, *, indent: int | None = 2) -> None:
-    """A value of the type `kind`, dataclasses or lists of them, as JSON."""
+def print_value(kind: Any, value: Any) -> None:
+    """A value as the JSON of the type `kind`: dataclasses, items of commands, or lists of them."""
     from pydantic import TypeAdapter
 
-    print_json(TypeAdapter(kind).dump_python(value, mode="json"), indent=indent)
+    from assistant.commands.table import to_json
+
+    print_json(to_json(TypeAdapter(kind), value))
 
 
 def make_console() -> Console:

@@ -7,16 +7,16 @@ again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 import click
 
-from assistant.cli.output import is_utf8, print_remark, print_text
+from assistant.cli.output import is_utf8, print_text
 from assistant.core.errors import AssistantError, UsageError
 
 SKIP_ANSWER = "-"
@@ -60,27 +60,6 @@ def _answer(prompt: str, secret: bool) -> str:
     return line
 
 
-def confirm_or_report(question: str) -> bool:
-    """Whether the answer is yes. After anything else it prints that nothing was changed; raises `click.Abort` for
-    Ctrl-C and the end of the input."""
-    try:
-        yes = click.confirm(question, err=True)
-    except click.Abort:
-        print_remark("\nNothing was changed.")
-        raise
-    if not yes:
-        print_remark("Nothing was changed.")
-    return yes
-
-
-def settings_refusal(config: Path, keys: Iterable[str], problems: Sequence[str]) -> UsageError:
-    """What the settings refuse of the answers for `keys`. Of `problems` with the file `config`, the file is named only
-    where the value is in it already."""
-    of_answers = tuple(f"{config}: `{key}` " for key in keys)
-    lines = [it.removeprefix(f"{config}: ") if it.startswith(of_answers) else it for it in problems]
-    return UsageError("\n".join(lines))
-
-
 def prompt_choice(question: str, choices: dict[str, str], default: str) -> str:
     """One of `choices` (a word, and what it means), by its word or its number."""
     from_number = {str(number): word for number, word in enumerate(choices, 1)}
@@ -103,11 +82,9 @@ async def read_stdin_lines() -> AsyncIterator[str | UsageError]:
     """Each line of standard input that is not blank, without its end; `UsageError` stands for one that is not UTF-8.
 
     The thread reads the descriptor itself: one that waits in Python's own buffer would keep the process from ending."""
-    loop = asyncio.get_running_loop()
-    raw: asyncio.Queue[bytes | None] = asyncio.Queue()
-    threading.Thread(target=_read, args=(loop, raw), name="standard input", daemon=True).start()
+    lines = _read_in_thread()
     number = 0
-    while (line := await raw.get()) is not None:
+    while (line := await lines.get()) is not None:
         number += 1
         if line.strip():
             yield _decoded(line, number)
@@ -115,10 +92,7 @@ async def read_stdin_lines() -> AsyncIterator[str | UsageError]:
 
 async def read_next_line() -> str:
     """The next line of standard input, blank or not, without its end; "" at its end."""
-    loop = asyncio.get_running_loop()
-    raw: asyncio.Queue[bytes | None] = asyncio.Queue()
-    threading.Thread(target=_read, args=(loop, raw), name="standard input", daemon=True).start()
-    return (await raw.get() or b"").decode("utf-8", "replace").rstrip("\r\n")
+    return (await _read_in_thread().get() or b"").decode("utf-8", "replace").rstrip("\r\n")
 
 
 def read_all_stdin() -> str:
@@ -130,21 +104,26 @@ def read_all_stdin() -> str:
     return text
 
 
-def _read(loop: asyncio.AbstractEventLoop, raw: asyncio.Queue[bytes | None]) -> None:
-    rest = b""
-    try:
-        while chunk := os.read(0, _CHUNK):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                loop.call_soon_threadsafe(raw.put_nowait, line)
-        if rest:
-            loop.call_soon_threadsafe(raw.put_nowait, rest)
-        loop.call_soon_threadsafe(raw.put_nowait, None)
-    except OSError:
-        loop.call_soon_threadsafe(raw.put_nowait, None)
-    except RuntimeError:
-        # The loop was closed meanwhile: nobody waits for lines any more.
-        return
+def _read_in_thread() -> asyncio.Queue[bytes | None]:
+    """Lines of standard input as they come, then None."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def read() -> None:
+        rest = b""
+        # The loop may be closed meanwhile (`RuntimeError`): nobody waits for lines any more.
+        with contextlib.suppress(RuntimeError):
+            with contextlib.suppress(OSError):
+                while chunk := os.read(0, _CHUNK):
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        loop.call_soon_threadsafe(queue.put_nowait, line)
+                if rest:
+                    loop.call_soon_threadsafe(queue.put_nowait, rest)
+            loop.call_soon_threadsafe(queue.put_nowait, None)
+
+    threading.Thread(target=read, name="standard input", daemon=True).start()
+    return queue
 
 
 def _decoded(data: bytes, number: int | None) -> str | UsageError:

@@ -1,4 +1,4 @@
-"""`assistant run` and `assistant stop`: the daemon in the foreground, and its end."""
+"""`assistant run` and `stop`: the daemon in the foreground, and its end; `assistant web token`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import service_manager_timeout
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.malloc import limit_heap
-from assistant.settings.home import Home, home_from_environment, notify_target_from_environment
+from assistant.settings.home import home_from_environment, notify_target_from_environment
 from assistant.settings.secrets import IN_FILE
+from assistant.settings.sections import WEB_TOKEN_KEY
 from assistant.settings.settings import Settings, load_settings, parse_settings_values
-from assistant.web.servers import WEB_TOKEN_KEY, create_web_token
+from assistant.store.home.secrets import create_web_token
 
 _HOW_TO_TALK = (
     "The assistant runs with {home}. Talk to it from another terminal with `assistant chat`, "
@@ -87,21 +88,18 @@ def stop() -> None:
     holder = lock_holder(home.path)
     if holder is None:
         raise AssistantError("The assistant is just starting. Try again in a moment.")
+    try:
+        values = load_settings(home, ring=None).values
+    except SettingsError:
+        # That config.toml was edited to nonsense meanwhile keeps nobody from ending.
+        values, _ = parse_settings_values(home, "")
     os.kill(holder, signal.SIGTERM)
-    limit = time.monotonic() + service_manager_timeout(_drain_seconds(home))
+    limit = time.monotonic() + service_manager_timeout(values.daemon.drain_seconds)
     while is_home_served(home.path):
         if time.monotonic() > limit:
             raise AssistantError(f"Process {holder} was asked to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
     print_remark(f"Stopped process {holder}.")
-
-
-def _drain_seconds(home: Home) -> float:
-    """As configured; where config.toml was edited to nonsense meanwhile, the default: that keeps nobody from ending."""
-    try:
-        return load_settings(home, ring=None).values.daemon.drain_seconds
-    except SettingsError:
-        return parse_settings_values(home, "")[0].daemon.drain_seconds
 
 
 def _talks_at_a_terminal() -> bool:
@@ -124,28 +122,22 @@ async def _answer_or_serve(settings: Settings, hint: str) -> int:
             print_remark(hint)
         line = await first
         if line is not None:
-            return await answer_lines(link, _chained(line, lines), MAIN_SESSION)
+            return await answer_lines(link, _with_first(line, lines), MAIN_SESSION)
         if not silent:
             print_remark(hint)
         if not served_elsewhere:
-            await _until_told()
+            # Ctrl-C and SIGTERM cancel; here that is the ordinary end.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
     return 0
 
 
-async def _until_told() -> None:
-    """Ctrl-C and SIGTERM cancel; here that is the ordinary end."""
-    with contextlib.suppress(asyncio.CancelledError):
-        await asyncio.Event().wait()
-
-
-async def _chained(first: str | UsageError, rest: AsyncIterator[str | UsageError]) -> AsyncIterator[str | UsageError]:
+async def _with_first(
+    first: str | UsageError, rest: AsyncIterator[str | UsageError]
+) -> AsyncIterator[str | UsageError]:
     yield first
     async for line in rest:
         yield line
-
-
-_AT_ONCE = "The running assistant accepts the new token from now on, and not the old one."
-_HOW = "The web API is off. `assistant config set web.port 8484` turns it on at the next start."
 
 
 @click.group()
@@ -172,15 +164,15 @@ def token(new: bool) -> None:
       curl -H "Authorization: Bearer $(assistant web token)" http://127.0.0.1:8484/v1/status
     """
     if new:
-        create_web_token(home_from_environment())
+        create_web_token(home_from_environment().secrets)
     settings = load_effective_settings()
-    current = settings.values.web.token.get_secret_value()
-    if new and settings.origins[WEB_TOKEN_KEY] != IN_FILE:
-        print_remark(f"{settings.origins[WEB_TOKEN_KEY]} has another web.token, which overrides the new one.")
+    current, origin = settings.values.web.token.get_secret_value(), settings.origins[WEB_TOKEN_KEY]
+    if new and origin != IN_FILE:
+        print_remark(f"{origin} has another web.token, which overrides the new one.")
     if not current:
         raise UsageError("There is no token yet. It is made at the first start with web.port set, or by --new.")
     print_text(current)
     if not settings.values.web.port:
-        print_remark(_HOW)
-    elif new and settings.origins[WEB_TOKEN_KEY] == IN_FILE and is_home_served(settings.home.path):
-        print_remark(_AT_ONCE)
+        print_remark("The web API is off. `assistant config set web.port 8484` turns it on at the next start.")
+    elif new and origin == IN_FILE and is_home_served(settings.home.path):
+        print_remark("The running assistant accepts the new token from now on, and not the old one.")

@@ -102,32 +102,32 @@ async def _run(settings: Settings, parsed: ParsedCommand, argv: Sequence[str], s
     command = parsed.command
     async with open_link(settings, partial(open_home_locally, begins=command.creates_home)) as link:
         result = await _answer(settings, command, link.run_argv(argv, session, command.max_seconds))
-        asked = result.confirmation
-        if asked is None or parsed.as_json:
+        confirmation = result.confirmation
+        if confirmation is None or parsed.as_json:
             return result
         if result.text:
             print_markdown(rewrite_for_shell(result.text))
-        if not await _is_confirmed(asked.question):
+        if not await _is_confirmed(confirmation.question):
             print_remark("Nothing was changed.")
             return CommandResult("", None, result.exit_code)
-        return await link.run_argv(asked.argv, session, command.max_seconds)
+        return await link.run_argv(confirmation.argv, session, command.max_seconds)
 
 
 async def _answer(
     settings: Settings, command: TableCommand, running: Coroutine[Any, Any, CommandResult]
 ) -> CommandResult:
     """What a command did; a terminal that waits is shown how far it is."""
-    asked = asyncio.create_task(running)
+    task = asyncio.create_task(running)
     try:
         if command.follow is not None and sys.stderr.isatty():
-            await _show_progress(settings, command.follow, asked)
-        return await asked
+            await _show_progress(settings, command.follow, task)
+        return await task
     finally:
-        asked.cancel()
+        task.cancel()
 
 
 async def _show_progress(
-    settings: Settings, follow: Callable[[CommandStores, datetime], str], asked: asyncio.Task[CommandResult]
+    settings: Settings, follow: Callable[[CommandStores, datetime], str], task: asyncio.Task[CommandResult]
 ) -> None:
     """Until there is an answer. The stores are read beside whoever serves the data folder."""
     from rich.console import Console  # only where somebody looks on
@@ -135,12 +135,12 @@ async def _show_progress(
 
     from assistant.wire.commands import command_stores
 
-    with open_home_stores(settings) as stores, Status("Starting", console=Console(stderr=True)) as shown:
+    with open_home_stores(settings) as stores, Status("Starting", console=Console(stderr=True)) as status:
         reading = command_stores(settings, stores)
-        while not asked.done():
+        while not task.done():
             with contextlib.suppress(StoreError):
-                shown.update(clean_for_terminal(follow(reading, utc_now())))
-            await asyncio.wait([asked], timeout=_LOOK_EVERY)
+                status.update(clean_for_terminal(follow(reading, utc_now())))
+            await asyncio.wait([task], timeout=_LOOK_EVERY)
 
 
 async def _is_confirmed(question: str) -> bool:

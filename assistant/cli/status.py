@@ -1,4 +1,6 @@
-"""`assistant status`: how the assistant is, from the daemon when one runs, else from the stores."""
+"""`assistant status` and `doctor`: how the assistant is, from the daemon when one runs, else from the stores; and a
+check of every part.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,16 @@ from typing import Any
 
 import click
 
+from assistant.cli.home_stores import load_readable_settings, open_home_stores
 from assistant.cli.link import LinkLost, open_daemon_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_json, print_text
 from assistant.cli.service.install import (
     DEFAULT_SERVICE_NAME,
-    ServiceDefinition,
-    define_launchd_agent,
-    define_systemd_system_unit,
-    define_systemd_user_unit,
+    define_service,
+    detect_service_manager,
     read_service_file,
 )
-from assistant.cli.service.managers import detect_service_manager
 from assistant.commands.argv import rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
@@ -36,8 +36,9 @@ from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
 from assistant.service.home_lock import is_home_served, is_listening, lock_holder
 from assistant.service.unit_files import was_edited_by_hand
 from assistant.settings.home import Home, home_from_environment
-from assistant.settings.settings import Settings, load_settings
+from assistant.settings.settings import load_settings
 from assistant.wire.checks import doctor_deps
+from assistant.wire.stores import stored_status
 
 # A daemon that gets on answers at once, whatever it is at.
 _ANSWERS_WITHIN = 15.0
@@ -45,9 +46,11 @@ _SILENT = (
     "Process {process} runs the assistant and did not answer for {seconds:g} s. A service manager restarts "
     "it; otherwise `assistant stop`, then start it."
 )
-_WIDEST, _NARROWEST = 110, 40
+_WIDEST, _NARROWEST, _WIDTH_OF_A_FILE = 110, 40, 240
 # Names of sessions may be long; they do not push everything else to the right.
-_SUBJECT_MOST = 24
+_LONGEST_SUBJECT = 24
+# Addresses and commands are read whole.
+_WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False}
 
 
 @click.command()
@@ -65,12 +68,11 @@ def status(context: click.Context, json_out: bool) -> None:
     """
     report = read_status_report(home_from_environment())
     report["problems"] = [rewrite_for_shell(problem) for problem in report["problems"]]
+    columns = shutil.get_terminal_size().columns
     if json_out:
         print_json(report)
-    elif sys.stdout.isatty():
-        print_text("\n".join(wrap_status_report(report, shutil.get_terminal_size().columns)))
     else:
-        print_text("\n".join(render_lines(report)))
+        print_text("\n".join(wrap_status_report(report, columns) if sys.stdout.isatty() else render_lines(report)))
     context.exit(0 if report["ok"] else 1)
 
 
@@ -82,64 +84,42 @@ def wrap_status_report(report: Mapping[str, Any], columns: int) -> Iterator[str]
     for problem in problems:
         yield from textwrap.wrap(problem, width, initial_indent="  ! ", subsequent_indent="    ", **_WRAPPED)
     yield ""
-    subject = min(max(len(name) for name, _ in facts), _SUBJECT_MOST)
+    indent = min(max(len(name) for name, _ in facts), _LONGEST_SUBJECT) + 2
     for name, text in facts:
-        head = f"{name:<{subject}}  "
-        yield from textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * (subject + 2), **_WRAPPED)
-
-
-# Addresses and commands are read whole.
-_WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False}
+        head = f"{name:<{indent - 2}}  "
+        yield from textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * indent, **_WRAPPED)
 
 
 def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str, Any]:
     """How a home is, from the daemon that serves it, if that answers within so many seconds; else from the stores."""
-    silent = []
+    problems = []
     if is_listening(home.socket):
         try:
             # It runs on settings that were understood, whatever config.toml says by now.
-            return {"running": True, **run_with_signals(_of_the_daemon(home, within))}
+            return {"running": True, **run_with_signals(_ask_daemon(home, within))}
         except (LinkLost, TimeoutError):
             if is_home_served(home.path):
-                silent = [_SILENT.format(process=lock_holder(home.path) or "?", seconds=within)]
-    settings, refused = _settings(home)
-    from assistant.cli.home_stores import open_home_stores
-
-    with open_home_stores(settings) as stores:
-        from assistant.wire.stores import stored_status
-
-        found = stored_status(settings, stores, utc_now())
-    served = is_home_served(home.path)
-    unanswered = [] if served else _unanswered(found["waiting"])
-    return {"running": served, **found, **report_verdict([*silent, *refused, *unanswered, *found["problems"]])}
-
-
-def _settings(home: Home) -> tuple[Settings, list[str]]:
-    """Those that can be read, and what of them cannot."""
+                problems.append(_SILENT.format(process=lock_holder(home.path) or "?", seconds=within))
     try:
-        return load_settings(home), []
+        settings = load_settings(home)
     except SettingsError as error:
-        from assistant.cli.home_stores import load_readable_settings
+        settings, notice = load_readable_settings(home, error)
+        problems.append(notice)
+    with open_home_stores(settings) as stores:
+        report = stored_status(settings, stores, utc_now())
+    served = is_home_served(home.path)
+    if not served and report["waiting"]:
+        # That nothing runs is a problem only where somebody waits for an answer.
+        where = pluralize(report["waiting"], "conversation")
+        problems.append(
+            f"The assistant is not running, and in {where} a message waits for an answer. Start `assistant run`."
+        )
+    return {"running": served, **report, **report_verdict([*problems, *report["problems"]])}
 
-        found, told = load_readable_settings(home, error)
-        return found, [told]
 
-
-def _unanswered(sessions: int) -> list[str]:
-    """That nothing runs is a problem only where somebody waits for an answer."""
-    if not sessions:
-        return []
-    where = pluralize(sessions, "conversation")
-    return [f"The assistant is not running, and in {where} a message waits for an answer. Start `assistant run`."]
-
-
-async def _of_the_daemon(home: Home, within: float) -> Mapping[str, Any]:
+async def _ask_daemon(home: Home, within: float) -> Mapping[str, Any]:
     async with asyncio.timeout(within), open_daemon_link(home) as link:
         return await link.status()
-
-
-_OF_A_FILE = 240
-_VERDICT, _SUBJECT = 9, 14
 
 
 @click.command()
@@ -162,7 +142,7 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
     configure_logging("error")
     home = home_from_environment()
     findings: list[Finding] = []
-    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _OF_A_FILE
+    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _WIDTH_OF_A_FILE
     for finding in _findings(home, DoctorOptions(fix, call)):
         findings.append(finding)
         if not json_out:
@@ -177,41 +157,37 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
 
 def wrap_finding(finding: Finding, width: int) -> Iterator[str]:
     """A finding in lines so wide: its verdict, its subject, how it is, what was done, what to do."""
-    head = f"{finding.verdict:<{_VERDICT}}{finding.subject:<{_SUBJECT}} "
-    parts = [
-        part if part.endswith(".") else f"{part}." for part in (finding.text, finding.mended, finding.to_do) if part
-    ]
-    text = " ".join(parts) if len(parts) > 1 else finding.text
+    head = f"{finding.verdict:<9}{finding.subject:<14} "
+    parts = list(filter(None, (finding.text, finding.mended, finding.to_do)))
+    text = " ".join(f"{part.removesuffix('.')}." for part in parts) if len(parts) > 1 else finding.text
     return iter(textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), **_WRAPPED))
 
 
 def _findings(home: Home, options: DoctorOptions) -> Iterator[Finding]:
-    serving = _serving(home)
-    yield from run_doctor(home, serving, options, doctor_deps(utc_now, served=serving.served), utc_now())
-    yield from run_check("service", lambda: _service(home), "`assistant service print` shows what it should be.")
-
-
-def _serving(home: Home) -> DaemonState:
     served = is_home_served(home.path)
     holder = lock_holder(home.path) if served else None
-    return DaemonState(served, holder, is_listening(home.socket), home.socket.exists(), home.socket.unlink)
+    serving = DaemonState(served, holder, is_listening(home.socket), home.socket.exists(), home.socket.unlink)
+    yield from run_doctor(home, serving, options, doctor_deps(utc_now, served=served), utc_now())
+    yield from run_check(
+        "service", lambda: [_check_service(home)], "`assistant service print` shows what it should be."
+    )
 
 
-def _service(home: Home) -> Iterator[Finding]:
+def _check_service(home: Home) -> Finding:
     """Whether a service manager would start what this is, with the settings that are."""
     kind = detect_service_manager()
     if not kind:
-        yield Finding("service", "note", "neither systemd nor launchd runs this machine", "`assistant run` runs it.")
-        return
+        return Finding("service", "note", "neither systemd nor launchd runs this machine", "`assistant run` runs it.")
     try:
-        placed = _installed(kind, home)
+        settings = load_settings(home)
     except SettingsError:
-        yield Finding("service", "note", "not checked, because the settings have mistakes")
-        return
-    if placed is None:
-        yield Finding("service", "note", "not installed", "`assistant service install` runs it in the background.")
-        return
-    yield check_service_file(placed.file, read_service_file(placed.file) or "", placed.text)
+        return Finding("service", "note", "not checked, because the settings have mistakes")
+    for system in (False, True) if kind == "systemd" else (False,):
+        wanted = define_service(kind, DEFAULT_SERVICE_NAME, settings, system=system)
+        written = read_service_file(wanted.file) or ""
+        if str(home.path) in written:
+            return check_service_file(wanted.file, written, wanted.text)
+    return Finding("service", "note", "not installed", "`assistant service install` runs it in the background.")
 
 
 def check_service_file(file: Path, written: str, wanted: str) -> Finding:
@@ -228,16 +204,3 @@ def check_service_file(file: Path, written: str, wanted: str) -> Finding:
         f"{file} does not match this version and the settings.",
         "`assistant service install` updates it; then `assistant service restart`.",
     )
-
-
-def _installed(kind: str, home: Home) -> ServiceDefinition | None:
-    """The service that is installed for this home; None where there is none. Raises `SettingsError`."""
-    settings = load_settings(home)
-    if kind == "launchd":
-        possible = [define_launchd_agent(DEFAULT_SERVICE_NAME, settings)]
-    else:
-        possible = [
-            define_systemd_user_unit(DEFAULT_SERVICE_NAME, settings),
-            define_systemd_system_unit(DEFAULT_SERVICE_NAME, settings),
-        ]
-    return next((it for it in possible if str(home.path) in (read_service_file(it.file) or "")), None)

@@ -9,7 +9,7 @@ from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
-from assistant.cli.output import make_console, print_json
+from assistant.cli.output import make_console, print_value
 from assistant.commands.usage import UsageAnswer, load_usage, usage_lines
 from assistant.core.calendar import utc_now
 from assistant.core.model_api import UsageKey
@@ -50,9 +50,9 @@ def usage(by: UsageKey, days: int, json_out: bool) -> None:
     with open_home_stores(load_effective_settings(read_only=True)) as stores:
         report = load_usage(stores.ledger, by, days, utc_now())
     if json_out:
-        print_json(UsageAnswer.model_validate(report).model_dump(mode="json"))
+        print_value(UsageAnswer, report)
         return
-    out, bars = make_console(), _Bars()
-    with out.use_theme(_COLOURS):
+    console, bars = make_console(), _Bars()
+    with console.use_theme(_COLOURS):
         for line in usage_lines(report):
-            out.print(bars(line), soft_wrap=True, markup=False)
+            console.print(bars(line), soft_wrap=True, markup=False)

@@ -1,19 +1,26 @@
-"""`assistant verify`: proof that the message log is complete and that everything else agrees with it."""
+"""`assistant verify`, `assistant archive verify` and `restore`: whether the message log, all that agrees with it, and
+the archives are complete; and restoring what the log lost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 
 import click
 
-from assistant.cli.home_stores import load_effective_settings, open_home_stores
-from assistant.cli.output import print_json, print_text
+from assistant.cli.home_stores import load_effective_settings, open_home_stores, require_home
+from assistant.cli.output import print_json, print_text, print_value
+from assistant.cli.shell import with_commands
+from assistant.commands import archive as archive_commands
 from assistant.core.calendar import utc_now
+from assistant.core.errors import UsageError
 from assistant.core.records import IntegrityProblem, IntegrityReport
 from assistant.core.text import pluralize
 from assistant.service.home_lock import home_lock
 from assistant.settings.settings import Settings
+from assistant.store.archive.archive import StoredArchive
+from assistant.wire.stores import open_archive, restore_archived_session
 
 
 @click.command()
@@ -33,49 +40,121 @@ def verify(context: click.Context, repair: bool, archives: bool, json_out: bool)
       assistant verify --repair
     """
     settings = load_effective_settings()
-    report = _repaired(settings, archives) if repair else _checked(settings, archives)
+    with (
+        home_lock(settings.home.path) if repair else nullcontext(),
+        open_home_stores(settings, reading=not repair) as stores,
+    ):
+        report = stores.verifier.repair(utc_now()) if repair else stores.verifier.verify()
+        archive_problems = stores.archive.verify_all(remote=archives)
+    report = replace(report, problems=(*report.problems, *archive_problems))
     if json_out:
-        print_json(_as_json(report))
+        print_json({"ok": report.ok, **asdict(report), "seconds": round(report.seconds, 3)})
     else:
-        print_text("\n".join(_lines(report)))
+        print_text("\n".join(_report_lines(report)))
     context.exit(0 if report.ok else 1)
 
 
-def _checked(settings: Settings, archives: bool) -> IntegrityReport:
-    with open_home_stores(settings) as stores:
-        return _with_archives(stores.verifier.verify(), stores.archive.verify_all(remote=archives))
-
-
-def _repaired(settings: Settings, archives: bool) -> IntegrityReport:
-    with home_lock(settings.home.path), open_home_stores(settings, reading=False) as stores:
-        return _with_archives(stores.verifier.repair(utc_now()), stores.archive.verify_all(remote=archives))
-
-
-def _with_archives(report: IntegrityReport, problems: Sequence[IntegrityProblem]) -> IntegrityReport:
-    return replace(report, problems=(*report.problems, *problems))
-
-
-def _as_json(report: IntegrityReport) -> dict[str, object]:
-    return {
-        "ok": report.ok,
-        "sessions": report.sessions,
-        "records": report.records,
-        "bytes": report.bytes,
-        "seconds": round(report.seconds, 3),
-        "problems": [asdict(problem) for problem in report.problems],
-        "redactions": list(report.redactions),
-    }
-
-
-def _lines(report: IntegrityReport) -> list[str]:
-    speed = f", {report.bytes / 1e6 / report.seconds:.0f} MB a second" if report.seconds > 0.01 else ""
+def _report_lines(report: IntegrityReport) -> list[str]:
+    size = report.bytes / 1e6
+    speed = f", {size / report.seconds:.0f} MB a second" if report.seconds > 0.01 else ""
     lines = [
-        f"Read {pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}, "
-        f"{report.bytes / 1e6:,.1f} "
-        f"MB, in {report.seconds:.2f} s{speed}."
+        f"Read {pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}, {size:,.1f} MB, in "
+        f"{report.seconds:.2f} s{speed}."
     ]
     if report.redactions:
         forgotten = pluralize(len(report.redactions), "message")
         lines.append(f"Erased on request: {forgotten}; the log is proved without them.")
     lines += [f"! {p.where}: {p.text}{' (--repair can fix it)' if p.repairable else ''}" for p in report.problems]
     return [*lines, "All is well." if report.ok else f"{pluralize(len(report.problems), 'problem')}."]
+
+
+@click.command("verify")
+@click.argument("session", metavar="[SESSION]", required=False)
+@click.argument("generation", metavar="[GENERATION]", type=click.IntRange(min=1), required=False)
+@click.option("--repair", is_flag=True, help="Archive again from the log what is damaged.")
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON array of problems.")
+@click.pass_context
+def verify_archives(
+    context: click.Context, session: str | None, generation: int | None, repair: bool, json_out: bool
+) -> None:
+    """Read archives where they are stored, and check every record of them.
+
+    Exits with 0 when all are complete and unchanged, else with 1. For --repair, stop the assistant first.
+
+    \b
+    Example:
+      assistant archive verify
+      assistant archive verify main 3 --repair
+    """
+    settings, store = _open_archive()
+    chosen = _chosen(store, session, generation)
+    if repair:
+        with home_lock(settings.home.path):
+            for key, number in chosen:
+                if store.verify(key, number):
+                    store.rebuild(key, number, utc_now())
+    checked = [(key, number, list(store.verify(key, number))) for key, number in chosen]
+    every_problem = [problem for *_, problems in checked for problem in problems]
+    if json_out:
+        print_value(list[IntegrityProblem], every_problem)
+    else:
+        for key, number, problems in checked:
+            print_text(f"{key} {number}: {'damaged' if problems else 'complete'}")
+            for problem in problems:
+                print_text(f"! {problem.where}: {problem.text}")
+        print_text(_verdict(len(checked), len(every_problem)))
+    context.exit(1 if every_problem else 0)
+
+
+@click.command()
+@click.argument("session", metavar="SESSION")
+@click.argument("generation", metavar="GENERATION", type=click.IntRange(min=1))
+def restore(session: str, generation: int) -> None:
+    """Restore records of an archived conversation that the message log lost.
+
+    Existing records are never changed or doubled, and what was erased stays erased. Stop the assistant first.
+
+    \b
+    Example:
+      assistant archive restore main 3
+    """
+    settings, _ = _open_archive()
+    with home_lock(settings.home.path):
+        result = restore_archived_session(settings, session, generation)
+    name = f"{session} {generation}"
+    if result.restored:
+        print_text(
+            f"Restored {pluralize(result.restored, 'record')} of {name}; already there: {result.already_present:,}. "
+            "`assistant verify` checks the result; the assistant uses it from its next start."
+        )
+    else:
+        print_text(f"Nothing is missing: the log has all {pluralize(result.already_present, 'record')} of {name}.")
+
+
+archive = with_commands(archive_commands.archive, verify_archives, restore)
+
+
+def _open_archive() -> tuple[Settings, StoredArchive]:
+    settings = load_effective_settings()
+    require_home(settings)
+    return settings, open_archive(settings)
+
+
+def _chosen(store: StoredArchive, session: str | None, generation: int | None) -> list[tuple[str, int]]:
+    if session and generation:
+        return [(session, generation)]
+    chosen = [(it.session, it.generation) for it in store.list_archives() if session in (None, it.session)]
+    if session and not chosen:
+        raise UsageError(f"Nothing of {session!r} is archived. `assistant archive list` shows what is.")
+    return chosen
+
+
+def _verdict(checked: int, problems: int) -> str:
+    if not checked:
+        return "Nothing is archived yet."
+    if not problems:
+        return "All is well."
+    return (
+        f"{pluralize(problems, 'problem')}. Where the message log is complete (`assistant verify`), "
+        "`assistant archive verify --repair` archives it again; where it is not, keep what is left of both."
+    )

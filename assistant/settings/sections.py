@@ -337,6 +337,7 @@ def check_grants(settings: SettingsValues, tools: AllowedRoles, commands: Allowe
 
 MIN_TOKEN_LENGTH = 16
 """What the web API starts with at all."""
+WEB_TOKEN_KEY = "web.token"
 STRONG_TOKEN_LENGTH = 43
 """Characters of a token that is made here: 256 bits, in base64."""
 _FEWEST_DIFFERENT = 10

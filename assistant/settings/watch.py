@@ -17,15 +17,14 @@ from pydantic import SecretStr
 from assistant.core.errors import SettingsError
 from assistant.settings.home import file_stamp, settings_stamps
 from assistant.settings.secrets import IN_KEYRING
-from assistant.settings.sections import SETTING_FIELDS, SettingsValues
+from assistant.settings.sections import SETTING_FIELDS, WEB_TOKEN_KEY, SettingsValues
 from assistant.settings.settings import Settings
 
 log = structlog.get_logger()
 
 _LIVE_SECTIONS = ("budget.", "telegram.", "matrix.")
-_TOKEN = "web.token"
 _LOG_LEVEL = "log.level"
-_LIVE = (_LOG_LEVEL, _TOKEN)
+_LIVE = (_LOG_LEVEL, WEB_TOKEN_KEY)
 
 
 def is_live_setting(key: str) -> bool:
@@ -130,7 +129,7 @@ def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
 def _is_gone(key: str, found: Settings) -> bool:
     """Without a token nobody is let in; the previous one is valid until the next start, which makes one or asks the
     keyring."""
-    return key == _TOKEN and not found.values.value_of(key).get_secret_value()
+    return key == WEB_TOKEN_KEY and not found.values.value_of(key).get_secret_value()
 
 
 def _with(values: SettingsValues, changed: Mapping[str, Any]) -> SettingsValues:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import socket
 import ssl
 import stat
@@ -34,9 +33,8 @@ from pydantic import SecretStr
 from assistant.core.errors import HomeError, HomeLocked, StoreError
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
-from assistant.settings.home import Home
 from assistant.settings.secrets import IN_FILE
-from assistant.settings.sections import WebSettings
+from assistant.settings.sections import WEB_TOKEN_KEY, WebSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import AccessRules, ApiDeps
 
@@ -50,8 +48,6 @@ LoadServer = Callable[[ssl.SSLContext | None], ServeSocket]
 
 _BACKLOG = 128
 _RETRY_SECONDS = 15.0
-WEB_TOKEN_KEY = "web.token"
-_TOKEN_BYTES = 32
 _NO_TOKEN = (
     "The web API lets nobody in: it has no token, and one could not be kept in secrets.toml. "
     "`assistant web token --new` makes one."
@@ -299,23 +295,16 @@ class _Certificate:
             ) from None
 
 
-def create_web_token(home: Home) -> str:
-    """A new token, stored in secrets.toml: no keyring has to be unlocked to start the daemon. Raises `StoreError`."""
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
-    from assistant.store.home.secrets import HomeSecretStore  # writes TOML, which few need
-
-    HomeSecretStore(home.secrets, None).put(WEB_TOKEN_KEY, token, in_file=True)
-    return token
-
-
 def ensure_web_token(settings: Settings) -> Settings:
     """The settings with a token for the web API: made at the first start with a port. Where it cannot be stored, there
     is none, and `WebServers.problems` says so."""
     web = settings.values.web
     if not web.port or web.token.get_secret_value():
         return settings
+    from assistant.store.home.secrets import create_web_token  # writes TOML, which few need
+
     try:
-        made = web.model_copy(update={"token": SecretStr(create_web_token(settings.home))})
+        made = web.model_copy(update={"token": SecretStr(create_web_token(settings.home.secrets))})
     except StoreError as error:
         log.error("no token could be kept for the web api", error=str(error))
         return settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,13 @@ def command_stores(
         deliveries=stores.deliveries,
         backups=stores.backups,
     )
+
+
+def find_missing_values(text: str, summary: str) -> Mapping[str, Sequence[str]]:
+    """By kind ("identifiers", "numbers", "names", "tasks") what `text` names and `summary` does not."""
+    from sleep.compaction import validate  # patterns that one command needs
+
+    return validate.find_missing_values([text], summary)
 
 
 def _command_services(app: App) -> CommandServices:

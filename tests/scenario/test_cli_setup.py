@@ -15,7 +15,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.cli.lazy import run_guarded
 from assistant.cli.main import assistant as assistant_command
-from assistant.cli.setup.command import offer_service
+from assistant.cli.setup import offer_service
 from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError
 from assistant.service.home_lock import home_lock

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from assistant.cli.config.secrets import store_secret
+from assistant.cli.config.change import store_secret
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
 from tests.support.command_line import one_line_error, run_daemon, run_in_process

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assistant.cli.bridge.add import wait_until_connected, wait_until_owner_known
+from assistant.cli.bridge.command import wait_until_connected, wait_until_owner_known
 from assistant.cli.link import LinkEvent
 from assistant.commands.table import CommandResult
 from assistant.core.calendar import utc_now

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assistant.cli.chat.command import ChatAnswer, ask_and_wait
+from assistant.cli.chat.command import answer_as_json, ask_and_wait
 from assistant.cli.link import LinkEvent, LinkLost
 from assistant.core.errors import StoreError
 from assistant.core.records import InboxReceipt
@@ -71,9 +71,9 @@ class AskLink:
         return {}
 
 
-async def asked(link: AskLink) -> ChatAnswer:
+async def asked(link: AskLink) -> Mapping[str, Any]:
     return await ask_and_wait(
-        link, "well?", "main", "x1", lambda answer: link.done.append(f"shown {answer.reply or answer.error}")
+        link, "well?", "main", "x1", lambda result: link.done.append(f"shown {result['reply'] or result['error']}")
     )
 
 
@@ -81,7 +81,7 @@ async def test_the_answer_is_shown_and_then_confirmed() -> None:
     link = AskLink(ENDED, DELIVERY, answered_at=1)
     answer = await asked(link)
     assert link.done == ["said well? as x1", "shown yes", "confirmed reply:t1"]
-    assert answer.as_json() == {
+    assert answer_as_json(answer) == {
         "reply": "yes",
         "session": "main",
         "turn": "t1",
@@ -112,7 +112,7 @@ async def test_the_end_of_another_turn_is_not_ours() -> None:
 
 async def test_a_failure_keeps_its_exit_code_and_words() -> None:
     answer = await asked(AskLink(ENDED, DELIVERY, answered_at=1, ended="failed"))
-    assert (answer.exit_code, answer.error, answer.as_json()["error"]) == (3, "no model", "no model")
+    assert (answer["exit_code"], answer["error"], answer_as_json(answer)["error"]) == (3, "no model", "no model")
 
 
 async def test_a_stream_that_ends_before_the_answer_is_a_lost_link() -> None:

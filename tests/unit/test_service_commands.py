@@ -8,136 +8,144 @@ import stat
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from assistant.cli.service.install import (
+    Launchd,
     ServiceDefinition,
+    Systemd,
     check_reachable,
     create_system_home,
-    define_systemd_user_unit,
+    define_service,
     describe_where_to_keep,
+    detect_service_manager,
     install_service,
     remove_service,
     variables_hidden_from_service,
 )
-from assistant.cli.service.managers import Launchd, ProcessResult, Systemd, detect_service_manager
 from assistant.core.errors import AssistantError, UsageError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from tests.support.command_line import one_line_error, run_in_process
 
 
+def ended(returncode: int, out: str = "", err: str = "") -> CompletedProcess[str]:
+    return CompletedProcess([], returncode, out, err)
+
+
 class ServiceProgram:
     """Answers to what managers ask; `said` by the beginning of the words."""
 
-    def __init__(self, **said: ProcessResult) -> None:
+    def __init__(self, **said: CompletedProcess[str]) -> None:
         self.asked: list[str] = []
         self.said = said
 
-    def __call__(self, words: Sequence[str]) -> ProcessResult:
+    def __call__(self, words: Sequence[str]) -> CompletedProcess[str]:
         self.asked.append(" ".join(words))
         verb = next(word for word in words[1:] if not word.startswith("-"))
-        return self.said.get(verb.replace("-", "_"), ProcessResult(0))
+        return self.said.get(verb.replace("-", "_"), ended(0))
 
 
 @pytest.fixture
 def placed(tmp_path: Path) -> ServiceDefinition:
     settings = load_settings(Home(tmp_path / "home"), {})
-    ours = define_systemd_user_unit("nocturne", settings)
+    ours = define_service("systemd", "nocturne", settings)
     return ServiceDefinition(ours.name, tmp_path / "units" / "nocturne.service", ours.text, ours.home)
 
 
-class OutputLines(list[str]):
-    def __call__(self, text: str) -> None:
-        self.append(text)
-
-
-def test_an_install_writes_enables_and_may_be_repeated(placed: ServiceDefinition) -> None:
-    program, told = ServiceProgram(), OutputLines()
+def test_an_install_writes_enables_and_may_be_repeated(
+    placed: ServiceDefinition, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = ServiceProgram()
     manager = Systemd("nocturne", False, program)
-    assert install_service(placed, manager, force=False, tell=told)
+    assert install_service(placed, manager, force=False)
     assert placed.file.read_text() == placed.text
     assert program.asked == ["systemctl --user daemon-reload", "systemctl --user enable nocturne"]
-    assert not install_service(placed, manager, force=False, tell=told)
-    assert told == [f"Wrote {placed.file}.", f"{placed.file} is up to date."]
+    assert not install_service(placed, manager, force=False)
+    assert capsys.readouterr().err == f"Wrote {placed.file}.\n{placed.file} is up to date.\n"
 
 
 def test_a_unit_of_an_earlier_version_is_brought_up_to_date_and_the_difference_shown(
-    placed: ServiceDefinition, tmp_path: Path
+    placed: ServiceDefinition, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    earlier = define_systemd_user_unit(
-        "nocturne", load_settings(Home(tmp_path / "home"), {"ASSISTANT_DAEMON__DRAIN_SECONDS": "1"})
+    earlier = define_service(
+        "systemd", "nocturne", load_settings(Home(tmp_path / "home"), {"ASSISTANT_DAEMON__DRAIN_SECONDS": "1"})
     )
     placed.file.parent.mkdir()
     placed.file.write_text(earlier.text)
-    told = OutputLines()
-    assert install_service(placed, Systemd("nocturne", False, ServiceProgram()), force=False, tell=told)
+    assert install_service(placed, Systemd("nocturne", False, ServiceProgram()), force=False)
     assert placed.file.read_text() == placed.text
-    assert "-TimeoutStopSec=34" in told[0]
-    assert "+TimeoutStopSec=53" in told[0]
+    difference = capsys.readouterr().err
+    assert "-TimeoutStopSec=34" in difference
+    assert "+TimeoutStopSec=53" in difference
 
 
-def test_what_a_person_changed_is_not_overwritten_unless_forced_and_then_kept(placed: ServiceDefinition) -> None:
-    manager, told = Systemd("nocturne", False, ServiceProgram()), OutputLines()
-    install_service(placed, manager, force=False, tell=told)
+def test_what_a_person_changed_is_not_overwritten_unless_forced_and_then_kept(
+    placed: ServiceDefinition, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manager = Systemd("nocturne", False, ServiceProgram())
+    install_service(placed, manager, force=False)
     mine = placed.text.replace("RestartSec=15", "RestartSec=1")
     placed.file.write_text(mine)
     with pytest.raises(UsageError, match="was changed manually, and was not overwritten"):
-        install_service(placed, manager, force=False, tell=told)
-    assert "-RestartSec=1\n+RestartSec=15" in told[-1]
+        install_service(placed, manager, force=False)
+    assert "-RestartSec=1\n+RestartSec=15" in capsys.readouterr().err
     assert placed.file.read_text() == mine
     with pytest.raises(UsageError, match="was not removed"):
-        remove_service(placed, manager, force=False, tell=told)
-    assert install_service(placed, manager, force=True, tell=told)
+        remove_service(placed, manager, force=False)
+    assert install_service(placed, manager, force=True)
     assert placed.file.read_text() == placed.text
     assert placed.file.with_name("nocturne.service.edited").read_text() == mine
 
 
-def test_an_uninstall_ends_the_service_and_leaves_the_home(placed: ServiceDefinition) -> None:
-    program, told = ServiceProgram(), OutputLines()
+def test_an_uninstall_ends_the_service_and_leaves_the_home(
+    placed: ServiceDefinition, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = ServiceProgram()
     manager = Systemd("nocturne", True, program)
     placed.home.path.mkdir()
-    install_service(placed, manager, force=False, tell=told)
-    remove_service(placed, manager, force=False, tell=told)
+    install_service(placed, manager, force=False)
+    remove_service(placed, manager, force=False)
     assert program.asked[-2:] == ["systemctl disable --now nocturne", "systemctl daemon-reload"]
     assert not placed.file.exists()
     assert placed.home.path.is_dir()
-    remove_service(placed, manager, force=False, tell=told)
-    assert told[-1].endswith("the service is not installed.")
+    remove_service(placed, manager, force=False)
+    assert capsys.readouterr().err.endswith("the service is not installed.\n")
 
 
 def test_a_manager_that_refuses_is_quoted(placed: ServiceDefinition) -> None:
-    program = ServiceProgram(start=ProcessResult(1, err="Failed to connect to bus: No medium found\n"))
+    program = ServiceProgram(start=ended(1, err="Failed to connect to bus: No medium found\n"))
     with pytest.raises(AssistantError, match=r"`systemctl --user start nocturne` failed: Failed to connect to bus"):
         Systemd("nocturne", False, program).start(placed.file)
 
 
 def test_the_condition_is_told_in_systemds_words() -> None:
     shown = "ActiveState=active\nSubState=running\nMainPID=41\nNRestarts=2\nResult=success\nStatusText=Serves a=b.\n"
-    condition = Systemd("nocturne", False, ServiceProgram(show=ProcessResult(0, shown))).read_status()
+    condition = Systemd("nocturne", False, ServiceProgram(show=ended(0, shown))).read_status()
     assert (condition.running, condition.pid, condition.restarts) == (True, 41, 2)
     assert condition.detail == "active (running); Serves a=b."
     dead = "ActiveState=failed\nSubState=failed\nMainPID=0\nNRestarts=0\nResult=watchdog\nStatusText=Serves.\n"
-    condition = Systemd("nocturne", False, ServiceProgram(show=ProcessResult(0, dead))).read_status()
+    condition = Systemd("nocturne", False, ServiceProgram(show=ended(0, dead))).read_status()
     assert (condition.running, condition.detail) == (False, "failed (failed); last result: watchdog")
 
 
 def test_who_is_logged_out_at_times_is_told_of_lingering() -> None:
-    assert "enable-linger" in Systemd("nocturne", False, ServiceProgram(show_user=ProcessResult(0, "no\n"))).hint()
-    assert Systemd("nocturne", False, ServiceProgram(show_user=ProcessResult(0, "yes\n"))).hint() == ""
+    assert "enable-linger" in Systemd("nocturne", False, ServiceProgram(show_user=ended(0, "no\n"))).hint()
+    assert Systemd("nocturne", False, ServiceProgram(show_user=ended(0, "yes\n"))).hint() == ""
     assert Systemd("nocturne", True, ServiceProgram()).hint() == ""
 
 
 def test_launchd_takes_an_agent_in_before_it_starts_it_and_lets_it_go_for_good(tmp_path: Path) -> None:
     file = tmp_path / "nocturne.plist"
     file.touch()
-    program = ServiceProgram(print=ProcessResult(113, err="Could not find service"))
+    program = ServiceProgram(print=ended(113, err="Could not find service"))
     Launchd("nocturne", tmp_path / "log", program).start(file)
     assert [asked.split()[1] for asked in program.asked] == ["print", "bootstrap", "kickstart"]
     assert str(file) in program.asked[1]
     program = ServiceProgram(
-        print=ProcessResult(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
+        print=ended(0, "gui/501/nocturne = {\n\tstate = running\n\tpid = 77\n\tsub = {\n\t\tstate = active\n")
     )
     launchd = Launchd("nocturne", tmp_path / "log", program)
     assert (launchd.read_status().running, launchd.read_status().pid) == (True, 77)
@@ -215,7 +223,7 @@ def test_a_program_that_the_services_user_cannot_reach_is_refused(tmp_path: Path
 
 def test_the_home_of_a_system_unit_is_made_for_its_user_alone(placed: ServiceDefinition) -> None:
     user = pwd.getpwuid(os.getuid()).pw_name
-    create_system_home(replace(placed, user=user), OutputLines())
+    create_system_home(replace(placed, user=user))
     assert stat.S_IMODE(placed.home.path.stat().st_mode) == 0o700
 
 

@@ -8,7 +8,7 @@ search has only parts of it, the log is read from the newest message back.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from itertools import islice
@@ -16,7 +16,7 @@ from typing import Literal
 
 import click
 
-from assistant.cli.aihistory.compactions import filter_options, select_checkpoints
+from assistant.cli.aihistory.compactions import NEVER_INSTALLED, filter_options, select_checkpoints
 from assistant.cli.log import records_newest_first
 from assistant.cli.output import require_utf8, shorten_line
 from assistant.commands.context import CommandContext, CommandStores
@@ -24,8 +24,6 @@ from assistant.commands.table import TableCommand
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
-from assistant.core.messages import LogByteRange
-from assistant.core.records import SearchHit
 from assistant.core.text import lazy_regex
 
 _WITHOUT_SPACES = lazy_regex(
@@ -33,11 +31,9 @@ _WITHOUT_SPACES = lazy_regex(
     "\U00020000-\U0003ffff]"
 )
 _AROUND = 120
-_MOST_HITS = 1000
+_MAX_HITS = 1000
 # Of the best hit's score; what is worth less shares a common word with the question, or is near an answer.
 _WORTH = 0.5
-# These removed nothing from what a model sees.
-_NEVER_INSTALLED = ("started", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +86,9 @@ def search(
     if not words:
         raise UsageError("The text to search for is empty.")
     checkpoints = select_checkpoints(context.stores.conversation, context.zone, since, session)
-    covered = CompactedRanges(context.stores, checkpoints)
     hits = [
-        *islice(search_summaries(checkpoints, words), limit),
-        *search_messages(context.stores, covered, words, limit),
+        *islice(_search_summaries(checkpoints, words), limit),
+        *_search_messages(context.stores, checkpoints, words, limit),
     ]
     return sorted(hits, key=lambda hit: (hit.at, hit.message_id or 0), reverse=True)
 
@@ -101,21 +96,17 @@ def search(
 # ----------------------------------------------------------------------------------------------------------- summaries
 
 
-def search_summaries(checkpoints: Iterable[Checkpoint], words: str) -> Iterator[CompactionSearchHit]:
+def _search_summaries(checkpoints: Iterable[Checkpoint], words: str) -> Iterator[CompactionSearchHit]:
     """Those that contain the text, or all its words anywhere."""
-    whole = fold_text(words)
+    folded = fold_text(words)
     for checkpoint in checkpoints:
         summary = fold_text(checkpoint.summary)
-        if whole in summary or all(word in summary for word in whole.split()):
-            about = whole if whole in summary else whole.split()[0]
-            yield _hit(checkpoint, checkpoint.created_at, excerpt_around(checkpoint.summary, about))
-
-
-def _hit(
-    checkpoint: Checkpoint, at: datetime, text: str, message_id: int | None = None, role: str | None = None
-) -> CompactionSearchHit:
-    kind: Literal["summary", "message"] = "summary" if message_id is None else "message"
-    return CompactionSearchHit(kind, checkpoint.id, checkpoint.session, at, checkpoint.state, message_id, role, text)
+        if folded in summary or all(word in summary for word in folded.split()):
+            excerpt = excerpt_around(checkpoint.summary, folded if folded in summary else folded.split()[0])
+            at = checkpoint.created_at
+            yield CompactionSearchHit(
+                "summary", checkpoint.id, checkpoint.session, at, checkpoint.state, None, None, excerpt
+            )
 
 
 def fold_text(text: str) -> str:
@@ -134,66 +125,51 @@ def excerpt_around(text: str, words: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ messages
 
 
-class CompactedRanges:
-    """Which compaction covers a message: the live one, else the newest that ever did."""
-
-    def __init__(self, stores: CommandStores, checkpoints: Sequence[Checkpoint]) -> None:
-        installed = [c for c in checkpoints if c.state not in _NEVER_INSTALLED]
-        ends = [message_id for c in installed for message_id in (c.from_message_id, c.to_message_id)]
-        places = stores.conversation.find_log_places(ends)
-        self.scopes = {info.key: info.scope for info in stores.conversation.list_sessions()}
-        self._ranges: dict[str, list[tuple[int, int, Checkpoint]]] = {}
-        for c in sorted(installed, key=lambda c: (c.state == "live", c.id), reverse=True):
-            first, last = places.get(c.from_message_id), places.get(c.to_message_id)
-            if first and last:
-                self._ranges.setdefault(c.session, []).append((first.span.start, last.span.end, c))
-
-    @property
-    def sessions(self) -> list[str]:
-        return list(self._ranges)
-
-    def find_checkpoint(self, session: str, span: LogByteRange) -> Checkpoint | None:
-        for start, end, checkpoint in self._ranges.get(session, ()):
-            if start <= span.start < end:
-                return checkpoint
-        return None
-
-    def hits_in_ranges(self, hits: Iterable[SearchHit]) -> Iterator[CompactionSearchHit]:
-        """Those that a compaction covers."""
-        for hit in hits:
-            checkpoint = self.find_checkpoint(hit.session, hit.location.span)
-            if checkpoint is not None:
-                yield _hit(checkpoint, hit.ts, hit.text, hit.message_id, hit.role)
-
-
-def search_messages(
-    stores: CommandStores, covered: CompactedRanges, words: str, limit: int
+def _search_messages(
+    stores: CommandStores, checkpoints: Sequence[Checkpoint], words: str, limit: int
 ) -> Iterator[CompactionSearchHit]:
-    """Of each session at most `limit`: those that contain the text itself, the newest first. Where none does, those
-    that fit its words best; but of a text without spaces, which has no words, those found by reading everything."""
-    for session in covered.sessions:
-        yield from islice(_of_session(stores, covered, words, session), limit)
+    """Of each session at most `limit`."""
+    scopes = {info.key: info.scope for info in stores.conversation.list_sessions()}
+    for session, ranges in _compacted_ranges(stores, checkpoints).items():
+        hits = (
+            CompactionSearchHit("message", checkpoint.id, session, at, checkpoint.state, message_id, role, text)
+            for place, at, message_id, role, text in _find_messages(stores, words, session, scopes[session])
+            for checkpoint in [next((it for start, end, it in ranges if start <= place < end), None)]
+            if checkpoint is not None
+        )
+        yield from islice(hits, limit)
 
 
-def _of_session(
-    stores: CommandStores, covered: CompactedRanges, words: str, session: str
-) -> Iterable[CompactionSearchHit]:
-    hits = stores.history.search(words, covered.scopes[session], limit=_MOST_HITS, session=session)
-    exact = [hit for hit in hits if fold_text(words) in fold_text(hit.text)]
-    if exact:
-        return covered.hits_in_ranges(sorted(exact, key=lambda hit: hit.message_id, reverse=True))
-    if hits and _WITHOUT_SPACES.search(words):
-        return _by_reading(stores, covered, words, session)
+def _compacted_ranges(
+    stores: CommandStores, checkpoints: Sequence[Checkpoint]
+) -> Mapping[str, Sequence[tuple[int, int, Checkpoint]]]:
+    """By session the bytes of its log that each compaction covers, live ones first, then the newest."""
+    installed = [it for it in checkpoints if it.state not in NEVER_INSTALLED]
+    ends = [message_id for it in installed for message_id in (it.from_message_id, it.to_message_id)]
+    places = stores.conversation.find_log_places(ends)
+    ranges: dict[str, list[tuple[int, int, Checkpoint]]] = {}
+    for checkpoint in sorted(installed, key=lambda it: (it.state == "live", it.id), reverse=True):
+        first, last = places.get(checkpoint.from_message_id), places.get(checkpoint.to_message_id)
+        if first and last:
+            ranges.setdefault(checkpoint.session, []).append((first.span.start, last.span.end, checkpoint))
+    return ranges
+
+
+def _find_messages(
+    stores: CommandStores, words: str, session: str, scope: str
+) -> Iterator[tuple[int, datetime, int, str, str]]:
+    """(first byte, when, id, role, text) of those that contain the text itself, the newest first. Where none does,
+    those that fit its words best; but of a text without spaces, which has no words, those found by reading
+    everything."""
+    folded = fold_text(words)
+    hits = stores.history.search(words, scope, limit=_MAX_HITS, session=session)
+    exact = [hit for hit in hits if folded in fold_text(hit.text)]
+    if hits and not exact and _WITHOUT_SPACES.search(words):
+        for record in records_newest_first(stores.history, scope, session):
+            if folded in fold_text(record.content):
+                yield record.span.start, record.ts, record.id, record.role, excerpt_around(record.content, folded)
+        return
     worth = _WORTH * max((hit.score for hit in hits), default=0.0)
-    return covered.hits_in_ranges(hit for hit in hits if hit.score >= worth)
-
-
-def _by_reading(
-    stores: CommandStores, covered: CompactedRanges, words: str, session: str
-) -> Iterator[CompactionSearchHit]:
-    whole = fold_text(words)
-    for record in records_newest_first(stores.history, covered.scopes[session], session):
-        if whole in fold_text(record.content):
-            checkpoint = covered.find_checkpoint(session, record.span)
-            if checkpoint is not None:
-                yield _hit(checkpoint, record.ts, excerpt_around(record.content, whole), record.id, record.role)
+    exact.sort(key=lambda hit: hit.message_id, reverse=True)
+    for hit in exact or [hit for hit in hits if hit.score >= worth]:
+        yield hit.location.span.start, hit.ts, hit.message_id, hit.role, hit.text

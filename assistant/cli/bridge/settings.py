@@ -11,32 +11,30 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from assistant.bridges import configured as bridge_setup
-from assistant.cli.config import secrets as secret
-from assistant.cli.config.change import change_config_file, print_changes
+from assistant.bridges import configured as networks
+from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
 from assistant.cli.home_stores import open_home_stores
 from assistant.cli.link import run_once
-from assistant.cli.logging_setup import configure_logging
 from assistant.cli.output import print_remark, print_text
-from assistant.cli.prompts import prompt_choice, prompt_until_valid, settings_refusal
+from assistant.cli.prompts import prompt_choice, prompt_until_valid
 from assistant.core.bridge_api import DeviceLogin
 from assistant.core.errors import UsageError
-from assistant.settings.config_text import CONFIG_HEADER, SettingChange, remove_key, set_key
+from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
 from assistant.settings.home import Home
 from assistant.settings.layers import environment_variable
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, read_stored_secrets
 from assistant.settings.sections import SETTING_FIELDS
-from assistant.settings.settings import SYSTEM_KEYRING, Settings, load_settings, settings_problems
+from assistant.settings.settings import SYSTEM_KEYRING, Settings, load_settings
 from assistant.store.home.secrets import HomeSecretStore
+from assistant.wire.stores import Stores
 
-_OURS = ("default.toml", IN_FILE, IN_KEYRING)
+_OUR_PLACES = ("default.toml", IN_FILE, IN_KEYRING)
 _BOTFATHER = (
     "The assistant talks through a bot of your own. In Telegram, send /newbot to @BotFather, choose names, and copy "
     "the token from its reply."
 )
-_ACCOUNT = (
+_MATRIX_ACCOUNT = (
     "The assistant needs its own account on a Matrix homeserver. Register one there as for a person; do not use your "
     "own account."
 )
@@ -48,7 +46,7 @@ _LOGINS = {
 
 @dataclass(frozen=True, slots=True)
 class BridgeOptions:
-    """What the command line said; "" for what is to be asked, or found out."""
+    """The command line; "" for what is to be asked, or found out."""
 
     token: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
@@ -65,170 +63,137 @@ class BridgeOptions:
 
 @dataclass(frozen=True, slots=True)
 class BridgeAnswers:
-    """What is to be set in the network's section, and its token, "" for the one that is set already. `anew`: it is
-    another account than before, so that how far the one before had come means nothing. `owner`: what the network calls
-    the account of whoever answers, "" where a code is to tell."""
+    """What is to be set of a network."""
 
-    keys: dict[str, str] = field(default_factory=dict)
-    token: str = field(default="", repr=False)
-    anew: bool = False
-    owner: str = ""
+    keys: dict[str, str] = field(default_factory=dict)  # of its section
+    token: str = field(default="", repr=False)  # "" for the one that is set already
+    anew: bool = False  # another account than before, so that how far the one before had come means nothing
+    owner: str = ""  # the person's own account there; "" where a code is to tell
 
 
-def ask_bridge_answers(name: str, home: Home, settings: Settings, given: BridgeOptions) -> BridgeAnswers:
+def ask_bridge_answers(home: Home, name: str, settings: Settings, options: BridgeOptions) -> BridgeAnswers:
     """Raises `StepSkipped`, `click.Abort`, `UsageError`, `BridgeError`."""
-    place = _elsewhere(name, settings)
-    if place and not given.is_interactive:
-        raise UsageError(
-            f"{place} has {name}.token, which overrides this one. Nothing was changed; remove it there first."
-        )
-    if place:
-        print_text(f"{place} has {name}.token; it is used and stays as it is.")
-    match name:
-        case "telegram":
-            return _telegram(settings, given, fixed=bool(place))
-        case _:
-            return _matrix(home, settings, given, fixed=bool(place))
-
-
-def _elsewhere(name: str, settings: Settings) -> str:
-    """The place outside this home that the token comes from, in words; "" where there is none."""
     key = f"{name}.token"
-    origin = settings.origins[key]
-    if not getattr(settings.values, name).token.get_secret_value() or origin in (*_OURS, str(settings.home.config)):
-        return ""
-    return f"The environment ({origin})" if origin == environment_variable(key) else f"The {origin}"
+    origin, token = settings.origins[key], getattr(settings.values, name).token.get_secret_value()
+    is_elsewhere = bool(token) and origin not in (*_OUR_PLACES, str(home.config))
+    if is_elsewhere:
+        place = f"The environment ({origin})" if origin == environment_variable(key) else f"The {origin}"
+        if not options.is_interactive:
+            raise UsageError(
+                f"{place} has {key}, which overrides this one. Nothing was changed; remove it there first."
+            )
+        print_text(f"{place} has {key}; it is used and stays as it is.")
+    ask = _ask_telegram if name == "telegram" else _ask_matrix
+    return ask(home, settings, options, is_elsewhere)
 
 
-# ------------------------------------------------------------------------------------------------------------ telegram
+def _ask_telegram(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
+    if token_is_elsewhere:
+        return BridgeAnswers(owner=options.owner)
+    current = settings.values.telegram.token.get_secret_value()
 
+    def parse(answer: str) -> str:
+        if not (current and not answer) and not re.fullmatch(r"\d+:\S+", answer):
+            raise UsageError("That is not a bot token. It looks like 123456:ABC-def; @BotFather sends it.")
+        return answer
 
-def _telegram(settings: Settings, given: BridgeOptions, *, fixed: bool) -> BridgeAnswers:
-    if fixed:
-        return BridgeAnswers(owner=given.owner)
-    known = settings.values.telegram.token.get_secret_value()
-
-    def use(answer: str) -> str:
-        return "" if known and not answer else _bot_token(answer)
-
-    if given.token:
-        token = use(given.token)
+    if options.token:
+        token = parse(options.token)
     else:
         print_text(_BOTFATHER)
-        token = prompt_until_valid("Token (not shown)", "", use, shown="the current one" if known else "", secret=True)
-    return BridgeAnswers(
-        token=token, anew=bool(known and token) and _bot_of(known) != _bot_of(token), owner=given.owner
-    )
+        shown = "the current one" if current else ""
+        token = prompt_until_valid("Token (not shown)", "", parse, shown=shown, secret=True)
+    # The number of a bot is in its token.
+    is_other_bot = bool(current and token) and current.partition(":")[0] != token.partition(":")[0]
+    return BridgeAnswers(token=token, anew=is_other_bot, owner=options.owner)
 
 
-def _bot_token(text: str) -> str:
-    if not re.fullmatch(r"\d+:\S+", text):
-        raise UsageError("That is not a bot token. It looks like 123456:ABC-def; @BotFather sends it.")
-    return text
+def _ask_matrix(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
+    current = settings.values.matrix
 
+    def check_account(answer: str) -> str:
+        if not answer:
+            raise UsageError("An account looks like @nocturne:example.org.")
+        return check_answer(home, "matrix.user", answer)
 
-def _bot_of(token: str) -> str:
-    """Its number, which is in its token."""
-    return token.partition(":")[0]
+    def check_homeserver(answer: str) -> str:
+        return check_answer(home, "matrix.homeserver", answer.rstrip("/"))
 
-
-# -------------------------------------------------------------------------------------------------------------- matrix
-
-
-def _matrix(home: Home, settings: Settings, given: BridgeOptions, *, fixed: bool) -> BridgeAnswers:
-    known = settings.values.matrix
-    if given.is_interactive:
-        print_text(_ACCOUNT)
-    user = _user(home, known.user, given)
-    moved = user != known.user
-    homeserver = _homeserver(home, user, "" if moved else known.homeserver, given)
-    keys = {"homeserver": homeserver, "user": user}
-    answers = BridgeAnswers(keys, anew=moved and bool(known.user), owner=_owner(home, settings, given))
-    if fixed:
+    user, owner = options.user or current.user, options.owner
+    if options.is_interactive:
+        print_text(_MATRIX_ACCOUNT)
+    if options.is_interactive and not options.user:
+        user = prompt_until_valid("The assistant's account, as in @nocturne:example.org", user, check_account)
+    else:
+        user = check_account(user)
+    moved = user != current.user
+    if options.homeserver:
+        homeserver = check_homeserver(options.homeserver)
+    else:
+        default = "" if moved else current.homeserver
+        default = default or asyncio.run(networks.find_homeserver(user.partition(":")[2]))
+        ask = options.is_interactive
+        homeserver = (
+            prompt_until_valid("Its homeserver", default, check_homeserver) if ask else check_homeserver(default)
+        )
+    if options.is_interactive and not owner:
+        # Nobody else's invitation would be accepted.
+        owner = prompt_until_valid(
+            "Your own account, as in @ada:example.org", _linked_matrix_account(settings), check_account
+        )
+    answers = BridgeAnswers({"homeserver": homeserver, "user": user}, anew=moved and bool(current.user), owner=owner)
+    if token_is_elsewhere:
         return answers
-    login = _login(homeserver, user, given, is_set=bool(known.token.get_secret_value()) and not moved)
+    login = _log_in(homeserver, user, options, is_set=bool(current.token.get_secret_value()) and not moved)
     if login is None:
         return answers
-    return replace(answers, keys={**keys, "user": login.user, "device": login.device}, token=login.token)
+    return replace(answers, keys={**answers.keys, "user": login.user, "device": login.device}, token=login.token)
 
 
-def _owner(home: Home, settings: Settings, given: BridgeOptions) -> str:
-    """Nobody else's invitation would be accepted."""
-    if given.owner or not given.is_interactive:
-        return given.owner
-    return prompt_until_valid(
-        "Your own account, as in @ada:example.org", _owners_account(settings), partial(_account, home)
-    )
-
-
-def _owners_account(settings: Settings) -> str:
-    """The one that is known already."""
+def _linked_matrix_account(settings: Settings) -> str:
+    """The owner's, where it is known already."""
     if not (settings.home.path / "script.db").exists():
         return ""
-    with open_home_stores(settings) as stores:
-        known = [one for person in stores.people.list_people() if person.role == "owner" for one in person.identities]
-    configure_logging("error")
-    return next((one.sender for one in known if one.bridge == "matrix"), "")
+    with open_home_stores(settings, log_level="error") as stores:
+        return next(iter(owner_accounts(stores, "matrix")), "")
 
 
-def _user(home: Home, known: str, given: BridgeOptions) -> str:
-    if given.user or not given.is_interactive:
-        return _account(home, given.user or known)
-    return prompt_until_valid("The assistant's account, as in @nocturne:example.org", known, partial(_account, home))
+def owner_accounts(stores: Stores, name: str) -> list[str]:
+    owners = [person for person in stores.people.list_people() if person.role == "owner"]
+    return [it.sender for person in owners for it in person.identities if it.bridge == name]
 
 
-def _account(home: Home, answer: str) -> str:
-    if not answer:
-        raise UsageError("An account looks like @nocturne:example.org.")
-    return _valid(home, "matrix.user", answer)
-
-
-def _homeserver(home: Home, user: str, known: str, given: BridgeOptions) -> str:
-    def use(answer: str) -> str:
-        return _valid(home, "matrix.homeserver", answer.rstrip("/"))
-
-    if given.homeserver:
-        return use(given.homeserver)
-    found = known or asyncio.run(bridge_setup.find_homeserver(user.partition(":")[2]))
-    return prompt_until_valid("Its homeserver", found, use) if given.is_interactive else use(found)
-
-
-def _login(homeserver: str, user: str, given: BridgeOptions, *, is_set: bool) -> DeviceLogin | None:
+def _log_in(homeserver: str, user: str, options: BridgeOptions, *, is_set: bool) -> DeviceLogin | None:
     """None: with the token that is set."""
-    if given.password:
-        return asyncio.run(bridge_setup.matrix_login(homeserver, user, given.password))
-    if given.token:
-        return asyncio.run(bridge_setup.find_matrix_device(homeserver, user, given.token))
-    choices = {**({"set": "as now"} if is_set else {}), **_LOGINS}
-    match prompt_choice("How does it log in?", choices, next(iter(choices))):
-        case "set":
-            return None
-        case "password":
-            password = prompt_until_valid("Password (not shown, not stored)", "", _needed, secret=True)
-            return asyncio.run(bridge_setup.matrix_login(homeserver, user, password))
-        case _:
-            token = prompt_until_valid("Access token (not shown)", "", _needed, secret=True)
-            return asyncio.run(bridge_setup.find_matrix_device(homeserver, user, token))
+    password, token = options.password, options.token
+    if options.is_interactive:
+        choices = {**({"set": "as now"} if is_set else {}), **_LOGINS}
+        match prompt_choice("How does it log in?", choices, next(iter(choices))):
+            case "set":
+                return None
+            case "password":
+                password = prompt_until_valid("Password (not shown, not stored)", "", _require_answer, secret=True)
+            case _:
+                token = prompt_until_valid("Access token (not shown)", "", _require_answer, secret=True)
+    if password:
+        return asyncio.run(networks.matrix_login(homeserver, user, password))
+    return asyncio.run(networks.find_matrix_device(homeserver, user, token))
 
 
-def _needed(answer: str) -> str:
+def _require_answer(answer: str) -> str:
     if not answer:
         raise UsageError("It cannot be empty; - skips this.")
     return answer
 
 
-def _valid(home: Home, key: str, answer: str) -> str:
-    """`answer`, where the settings take it. Raises `UsageError`."""
-    if problems := settings_problems(home, set_key("", key, answer)):
-        raise settings_refusal(home.config, [key], problems)
-    return answer
+# ------------------------------------------------------------------------------------------------- keeping and removing
 
 
 def save_bridge_answers(home: Home, name: str, answers: BridgeAnswers, *, in_file: bool) -> list[str]:
     """Keep the answers and turn the bridge on; what became different. Raises `SettingsError`, `StoreError`."""
     key = f"{name}.token"
 
-    def edited(text: str) -> str:
+    def edit(text: str) -> str:
         text = text or CONFIG_HEADER
         if answers.token:
             # One that stands there would be in plain sight beside the one that is kept elsewhere.
@@ -238,55 +203,18 @@ def save_bridge_answers(home: Home, name: str, answers: BridgeAnswers, *, in_fil
         return set_key(text, f"{name}.enabled", True)
 
     if not answers.token:
-        return _told(home, change_config_file(home, edited))
-    with _as_it_was(home, key):
-        secret.store_secret(home, key, answers.token, in_file=in_file)
-        done = change_config_file(home, edited)
-    return [key, *_told(home, done)]
-
-
-def has_bridge_settings(settings: Settings, name: str) -> bool:
-    """Whether anybody set anything of the bridge."""
-    return any(one.startswith(f"{name}.") and origin != "default.toml" for one, origin in settings.origins.items())
-
-
-def remove_bridge(settings: Settings, name: str) -> None:
-    """Take a bridge away: first its settings, so that whatever comes in between leaves one that is off."""
-    home, key = settings.home, f"{name}.token"
-    keys = [one for one in SETTING_FIELDS if one.startswith(f"{name}.")]
-
-    def edited(text: str) -> str:
-        for one in keys:
-            text = remove_key(text, one)
-        return text
-
-    done = change_config_file(home, edited)
-    _told(home, done)
-    had_secret = HomeSecretStore(home.secrets).remove(key)
-    if had_secret:
-        print_text(f"{key} was removed.")
-    left = load_settings(home)
-    if getattr(left.values, name).enabled:
-        raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; remove that too.")
-    if (home.path / "script.db").exists():
-        # Also where nothing was kept: an earlier removal may have been cut off before this.
-        print_text(run_once(left, ["bridge", "remove", name]).text)
-    if not done and not had_secret:
-        print_remark(f"{name} is not set up, so nothing was removed.")
-        return
-    print_text(f"{name} is removed. Your account there stays linked; `assistant people unlink` unlinks it.")
-
-
-def _told(home: Home, done: list[SettingChange]) -> list[str]:
-    print_changes(home, done)
-    return [change.key for change in done]
+        return print_changes(home, change_config_file(home, edit))
+    with _secret_restored(home, key):
+        store_secret(home, key, answers.token, in_file=in_file)
+        changes = change_config_file(home, edit)
+    return [key, *print_changes(home, changes)]
 
 
 @contextmanager
-def _as_it_was(home: Home, name: str) -> Iterator[None]:
+def _secret_restored(home: Home, name: str) -> Iterator[None]:
     """Whatever ends this early leaves the secret as it was before."""
     store = HomeSecretStore(home.secrets)
-    before = {found.name: found for found in read_stored_secrets(home.secrets, SYSTEM_KEYRING).found}.get(name)
+    before = {secret.name: secret for secret in read_stored_secrets(home.secrets, SYSTEM_KEYRING).found}.get(name)
     try:
         yield
     except BaseException:
@@ -295,3 +223,33 @@ def _as_it_was(home: Home, name: str) -> Iterator[None]:
         else:
             store.put(name, before.value.get_secret_value(), in_file=before.origin == IN_FILE)
         raise
+
+
+def has_bridge_settings(settings: Settings, name: str) -> bool:
+    """Whether anybody set anything of the bridge."""
+    return any(key.startswith(f"{name}.") and origin != "default.toml" for key, origin in settings.origins.items())
+
+
+def remove_bridge(settings: Settings, name: str) -> None:
+    """Take a bridge away: first its settings, so that whatever comes in between leaves one that is off."""
+    home = settings.home
+
+    def edit(text: str) -> str:
+        for key in SETTING_FIELDS:
+            text = remove_key(text, key) if key.startswith(f"{name}.") else text
+        return text
+
+    changed = print_changes(home, change_config_file(home, edit))
+    had_secret = HomeSecretStore(home.secrets).remove(f"{name}.token")
+    if had_secret:
+        print_text(f"{name}.token was removed.")
+    left = load_settings(home)
+    if getattr(left.values, name).enabled:
+        raise UsageError(f"{left.origins[f'{name}.enabled']} still turns {name} on; remove that too.")
+    if (home.path / "script.db").exists():
+        # Also where nothing was kept: an earlier removal may have been cut off before this.
+        print_text(run_once(left, ["bridge", "remove", name]).text)
+    if not changed and not had_secret:
+        print_remark(f"{name} is not set up, so nothing was removed.")
+        return
+    print_text(f"{name} is removed. Your account there stays linked; `assistant people unlink` unlinks it.")

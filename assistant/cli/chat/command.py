@@ -12,7 +12,6 @@ import sys
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 import click
@@ -77,19 +76,17 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
 
 def talk_here(settings: Settings, session: str) -> int:
     """A conversation in this terminal, until the person leaves or the process is told to end; the exit code."""
+    from assistant.cli.chat.dialog import run_dialog  # draws, which a pipe does without
+
+    async def talk() -> None:
+        async with open_link(settings) as link:
+            await run_dialog(link, session, settings)
+
     try:
-        run_with_signals(_conversation(settings, session))
-    except ProcessTerminated as ended:
-        print_remark(str(ended))
+        run_with_signals(talk())
+    except ProcessTerminated as error:
+        print_remark(str(error))
     return 0
-
-
-async def _conversation(settings: Settings, session: str) -> None:
-    from assistant.cli.chat.dialog import run_dialog
-
-    talk = run_dialog
-    async with open_link(settings) as link:
-        await talk(link, session, settings)
 
 
 async def one_question(settings: Settings, text: str, session: str, json_out: bool) -> int:
@@ -100,7 +97,7 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
     for _ in range(_TRIES):
         with contextlib.suppress(LinkLost):
             async with open_link(settings) as link:
-                return await _one(link, text, session, external_id, json_out)
+                return await _answer(link, text, session, external_id, json_out)
         await wait_for_daemon(settings.home)
     raise LinkLost()
 
@@ -113,40 +110,43 @@ async def from_pipe(settings: Settings, session: str, json_out: bool) -> int:
 async def answer_lines(link: Link, lines: AsyncIterator[str | UsageError], session: str, json_out: bool = False) -> int:
     """Answer each line in turn. A line that fails is told and does not keep the next from being answered; the exit
     code is that of the first failure."""
-    worst = 0
+    exit_code = 0
     async for line in lines:
         if isinstance(line, str) and is_leave_command(line):
             break
         try:
             if isinstance(line, UsageError):
                 raise line
-            code = await _one(link, line, session, new_external_id(), json_out, indent=None)
+            code = await _answer(link, line, session, new_external_id(), json_out, indent=None)
             session = session_after_command(line, session)
         except LinkLost:
             raise
         except AssistantError as error:
             print_remark(f"Error: {error}")
             code = error.exit_code
-        worst = worst or code
-    return worst
+        exit_code = exit_code or code
+    return exit_code
 
 
-async def _one(link: Link, text: str, session: str, external_id: str, json_out: bool, *, indent: int | None = 2) -> int:
+async def _answer(
+    link: Link, text: str, session: str, external_id: str, json_out: bool, *, indent: int | None = 2
+) -> int:
     if is_slash_command(text):
-        shown = await link.run_command(text.strip(), session)
-        _print(ChatAnswer(shown, "", 0, session, None, None), json_out, indent)
+        reply = await link.run_command(text.strip(), session)
+        nothing = dict.fromkeys(("turn", "model", "usage", "pressure"))
+        _print({"reply": reply, "error": "", "session": session, **nothing}, json_out, indent)
         return 0
-    answer = await ask_and_wait(link, text, session, external_id, lambda answer: _print(answer, json_out, indent))
-    return answer.exit_code
+    result = await ask_and_wait(link, text, session, external_id, lambda result: _print(result, json_out, indent))
+    return int(result["exit_code"])
 
 
-def _print(answer: ChatAnswer, json_out: bool, indent: int | None) -> None:
+def _print(result: Mapping[str, Any], json_out: bool, indent: int | None) -> None:
     if json_out:
-        print_json(answer.as_json(), indent=indent)
-    elif not answer.error:
-        print_markdown(answer.reply)
-    if answer.error:
-        print_remark(f"Error: {answer.error}")
+        print_json(answer_as_json(result), indent=indent)
+    elif not result["error"]:
+        print_markdown(result["reply"])
+    if result["error"]:
+        print_remark(f"Error: {result['error']}")
 
 
 _ENDS = ("answered", "failed", "superseded")
@@ -155,23 +155,11 @@ _NO_USAGE: Mapping[str, Any] = {"input": 0, "output": 0, "cache_read": 0, "cache
 _DELIVERED_WITHIN = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class ChatAnswer:
-    """What became of one message; `exit_code` as on the command line, `error` in words."""
-
-    reply: str
-    error: str
-    exit_code: int
-    session: str
-    turn: str | None
-    model: str | None
-    usage: Mapping[str, Any] = field(default_factory=lambda: _NO_USAGE)
-    pressure: float | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The keys of `chat --json`; `error` only where there is one."""
-        keys = ("reply", "session", "turn", "model", "usage", "pressure")
-        return {key: getattr(self, key) for key in keys} | ({"error": self.error} if self.error else {})
+def answer_as_json(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of `chat --json`; `error` only where there is one."""
+    answer = {key: result[key] for key in ("reply", "session", "turn", "model", "usage", "pressure")}
+    answer["usage"] = answer["usage"] or _NO_USAGE
+    return answer | ({"error": result["error"]} if result["error"] else {})
 
 
 def new_external_id() -> str:
@@ -179,22 +167,21 @@ def new_external_id() -> str:
 
 
 async def ask_and_wait(
-    link: Link, text: str, session: str, external_id: str, show: Callable[[ChatAnswer], None]
-) -> ChatAnswer:
-    """Say `text`, wait until its turn has ended, `show` the answer, then confirm its delivery.
+    link: Link, text: str, session: str, external_id: str, show: Callable[[Mapping[str, Any]], None]
+) -> Mapping[str, Any]:
+    """Say `text`, wait until its turn has ended, `show` what became of it (`Link.result`), then confirm its delivery.
 
     Cancelled, it stops the turn. Raises what a `Link` raises, and `StoreError` where the home cannot be written."""
     accepted = await link.send_message(text, external_id, session)
     try:
         async with aclosing(link.events(session, accepted.inbox_id)) as events:
             result, key = await _until_ended(link, events, accepted)
-            answer = _answer(result)
-            show(answer)
+            show(result)
             with contextlib.suppress(LinkLost):
                 key = key or await _late_key(events)
                 if key:
                     await link.acknowledge(key)
-        return answer
+        return result
     except asyncio.CancelledError:
         await _give_up(link, accepted)
         raise
@@ -229,16 +216,3 @@ async def _late_key(events: AsyncGenerator[LinkEvent]) -> str | None:
                 if name == "deliver":
                     return str(data["key"])
     return None
-
-
-def _answer(result: Mapping[str, Any]) -> ChatAnswer:
-    return ChatAnswer(
-        reply=result["reply"],
-        error=result["error"],
-        exit_code=result["exit_code"],
-        session=result["session"],
-        turn=result["turn"],
-        model=result["model"],
-        usage=result["usage"] or _NO_USAGE,
-        pressure=result["pressure"],
-    )

@@ -297,8 +297,7 @@ class StreamingDraft:
 
     def unprinted_part(self, body: str) -> str | None:
         """What of the final `body` is not on the screen yet; None when the screen shows something else."""
-        shown = self.text[: self.printed]
-        return body[self.printed :] if body.startswith(shown) else None
+        return body[self.printed :] if body.startswith(self.text[: self.printed]) else None
 
     def clear(self) -> bool:
         """Forget all of it; True when some of it stands on the screen and has to be taken back in words."""

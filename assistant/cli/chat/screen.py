@@ -35,7 +35,7 @@ class Screen:
     """`words` are offered for completion. `on_interrupt` is called at Ctrl-C on an empty line."""
 
     def __init__(self, console: Console, history: Path, words: Sequence[str]) -> None:
-        self.on_interrupt: Callable[[], None] = _nothing
+        self.on_interrupt: Callable[[], None] = lambda: None
         self._console = console
         self._above = ""
         self._prompt: PromptSession[str] = PromptSession(
@@ -105,10 +105,6 @@ def _private_file(path: Path) -> Path:
     os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
     path.chmod(0o600)
     return path
-
-
-def _nothing() -> None:
-    """Until somebody hooks `on_interrupt`."""
 
 
 def _keys(on_interrupt: Callable[[], None]) -> KeyBindings:

@@ -1,11 +1,13 @@
-"""`assistant config set|unset|edit`: config.toml changed by command, never to something that could not be started with.
+"""`assistant config set|unset|edit|secret`: config.toml and secrets changed by command, never to something that could
+not be started with.
 
 What is refused is refused in the words that starting would use. A file that has other problems already may be mended
-one by one: only what a change adds to them is refused.
+one by one: only what a change adds to them is refused. No secret is ever printed.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,17 +15,18 @@ import click
 from pydantic import SecretStr
 
 from assistant.cli.config.command import unknown_setting_error
-from assistant.cli.output import print_remark, print_text
+from assistant.cli.output import is_utf8, print_json, print_remark, print_text
 from assistant.core.errors import SettingsError, UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, diff_keys, remove_key, set_key
 from assistant.settings.home import Home, home_from_environment
-from assistant.settings.layers import format_setting_value, parse_setting_text
-from assistant.settings.secrets import SECRET_NAMES
-from assistant.settings.sections import SETTING_FIELDS
+from assistant.settings.layers import environment_variable, format_setting_value, parse_setting_text
+from assistant.settings.secrets import IN_FILE, IN_KEYRING, PROVIDER_KEYS, SECRET_NAMES, canonical_secret_name
+from assistant.settings.sections import SETTING_FIELDS, STRONG_TOKEN_LENGTH, WEB_TOKEN_KEY, is_weak_token
 from assistant.settings.settings import Settings, load_settings, parse_settings_values, settings_problems
 from assistant.settings.watch import is_live_setting
 from assistant.store.home.config_file import ConfigFile
+from assistant.store.home.secrets import HomeSecretStore
 
 AFTER_RESTART_NOTE = "It takes effect after a restart: `assistant stop`, then `assistant run`."
 LIVE_CHANGE_NOTE = "The running assistant uses it within half a minute."
@@ -44,11 +47,13 @@ def set_(key: str, value: str) -> None:
       assistant config set home.timezone Europe/Oslo
       assistant config set model.fallback '["openai:qwen3", "offline"]'
     """
-    _must_be_open(key)
-    home = home_from_environment()
-    report_changes(
-        home, change_config_file(home, lambda text: set_key(text or CONFIG_HEADER, key, parse_setting_text(key, value)))
-    )
+    if key in SECRET_NAMES:  # what is typed in a shell is kept in its history
+        raise UsageError(
+            f"{key} is a secret. Nothing was changed; `assistant config secret set {key}` asks for it without echo."
+        )
+    if key not in SETTING_FIELDS:
+        raise unknown_setting_error(key)
+    _change_and_report(lambda text: set_key(text or CONFIG_HEADER, key, parse_setting_text(key, value)))
 
 
 @click.command()
@@ -62,8 +67,7 @@ def unset(key: str) -> None:
     """
     if key not in SETTING_FIELDS:
         raise unknown_setting_error(key)
-    home = home_from_environment()
-    report_changes(home, change_config_file(home, lambda text: remove_key(text, key)))
+    _change_and_report(lambda text: remove_key(text, key))
 
 
 @click.command()
@@ -77,60 +81,65 @@ def edit() -> None:
     home = home_from_environment()
     file = ConfigFile(home.config)
     before = file.read()
-    written = click.edit(before or CONFIG_HEADER, extension=".toml", require_save=True)
-    while written is not None:
-        text = written
+    edited = click.edit(before or CONFIG_HEADER, extension=".toml", require_save=True)
+    while edited is not None:
         try:
-            report_changes(home, _replaced(home, before, text))
+            _report_changes(home, _replace_config(home, before, edited))
             return
         except SettingsError as error:
             print_remark("\n".join(error.problems))
-        if not _again():
+        try:
+            click.confirm("Go back to editing?", default=True, err=True, abort=True)
+        except click.Abort:
             break
         before = file.read()
-        written = click.edit(text, extension=".toml", require_save=False)
+        edited = click.edit(edited, extension=".toml", require_save=False)
     print_remark("Nothing was changed.")
-    if written is not None:
+    if edited is not None:
         raise click.exceptions.Exit(SettingsError.exit_code)
 
 
-def _replaced(home: Home, before: str, text: str) -> list[SettingChange]:
+def _replace_config(home: Home, before: str, text: str) -> list[SettingChange]:
     """Put `text` in place of `before`, and of nothing else. Raises `SettingsError` for any problem that it has."""
 
-    def checked(now: str) -> str:
+    def replace(current: str) -> str:
         problems = list(settings_problems(home, text))
-        if now != before:
+        if current != before:
             problems.append(f"{home.config} was changed by someone else in the meantime.")
         if problems:
             raise SettingsError("\n".join(problems), problems=problems)
         return text
 
-    return diff_keys(*ConfigFile(home.config).change(checked))
+    return diff_keys(*ConfigFile(home.config).change(replace))
 
 
-def change_config_file(home: Home, edited: Callable[[str], str]) -> list[SettingChange]:
+def _change_and_report(edit_text: Callable[[str], str]) -> None:
+    home = home_from_environment()
+    _report_changes(home, change_config_file(home, edit_text))
+
+
+def change_config_file(home: Home, edit_text: Callable[[str], str]) -> list[SettingChange]:
     """Change config.toml; which keys became different. Raises `SettingsError` for what starting would refuse, and then
     nothing is changed; `UsageError`, `HomeError`, `StoreError`."""
 
-    def checked(text: str) -> str:
-        new = edited(text)
-        had = settings_problems(home, text)
-        added = [problem for problem in settings_problems(home, new) if problem not in had]
+    def change(text: str) -> str:
+        new, former_problems = edit_text(text), settings_problems(home, text)
+        added = [problem for problem in settings_problems(home, new) if problem not in former_problems]
         if added:
             raise SettingsError("\n".join([*added, "Nothing was changed."]), problems=added)
         return new
 
-    return diff_keys(*ConfigFile(home.config).change(checked))
+    return diff_keys(*ConfigFile(home.config).change(change))
 
 
-def report_changes(home: Home, done: list[SettingChange]) -> None:
+def _report_changes(home: Home, changes: list[SettingChange]) -> None:
     """Say what became different, what wins over it, and when it holds."""
-    if not done:
+    if not changes:
         print_text("Nothing changed.")
         return
-    print_changes(home, done)
+    print_changes(home, changes)
     if is_home_served(home.path):
-        print_remark(describe_when_effective(change.key for change in done))
+        print_remark(describe_when_effective(change.key for change in changes))
 
 
 def describe_when_effective(changed: Iterable[str]) -> str:
@@ -138,55 +147,159 @@ def describe_when_effective(changed: Iterable[str]) -> str:
     return LIVE_CHANGE_NOTE if all(map(is_live_setting, changed)) else AFTER_RESTART_NOTE
 
 
-def print_changes(home: Home, done: list[SettingChange]) -> None:
-    """Say what became different, and what wins over it."""
-    for change in done:
-        print_text(f"{change.key}: {_words(change, change.old)} -> {_words(change, change.new)}")
+def print_changes(home: Home, changes: list[SettingChange]) -> list[str]:
+    """Say what became different, and what wins over it; returns the changed keys."""
+    for change in changes:
+        print_text(f"{change.key}: {_describe(change, change.old)} -> {_describe(change, change.new)}")
     try:
-        settings = load_settings(home)
+        origins = load_settings(home).origins
     except SettingsError as error:
         for problem in error.problems:
             print_remark(problem)
     else:
-        for change in done:
-            _tell_what_wins(settings, change)
+        for change in changes:
+            origin = origins.get(change.key, "")
+            if origin not in ("", "default.toml", str(home.config)):
+                print_remark(f"{origin} overrides config.toml: `{change.key}` stays as it is set there.")
+    return [change.key for change in changes]
 
 
-def _must_be_open(key: str) -> None:
-    """A setting, and no secret: what is typed in a shell is kept in its history. Raises `UsageError`."""
-    if key in SECRET_NAMES:
-        raise UsageError(
-            f"{key} is a secret. Nothing was changed; `assistant config secret set {key}` asks for it without echo."
-        )
-    if key not in SETTING_FIELDS:
-        raise unknown_setting_error(key)
-
-
-def _words(change: SettingChange, value: Any) -> str:
-    spec = SETTING_FIELDS.get(change.key)
+def _describe(change: SettingChange, value: Any) -> str:
+    field = SETTING_FIELDS.get(change.key)
+    if value is None and field is None:
+        return "nothing (the default)"
     if value is None:
-        return f"{_default(change.key)} (the default)"
-    return (
-        format_setting_value(SecretStr(value))
-        if spec is not None and spec.annotation is SecretStr
-        else format_setting_value(value)
-    )
+        defaults, _ = parse_settings_values(home_from_environment(), "")
+        return f"{format_setting_value(defaults.value_of(change.key))} (the default)"
+    return format_setting_value(SecretStr(value) if field is not None and field.annotation is SecretStr else value)
 
 
-def _default(key: str) -> str:
-    """What the shipped defaults say."""
-    values, _ = parse_settings_values(home_from_environment(), "")
-    return format_setting_value(values.value_of(key)) if key in SETTING_FIELDS else "nothing"
+def check_answer(home: Home, key: str, answer: str) -> str:
+    """`answer`, where the setting `key` may be that. Raises `UsageError`."""
+    if problems := settings_problems(home, set_key("", key, answer)):
+        raise settings_refusal(home, key, problems)
+    return answer
 
 
-def _tell_what_wins(settings: Settings, change: SettingChange) -> None:
-    origin = settings.origins.get(change.key, "")
-    if origin not in ("", "default.toml", str(settings.home.config)):
-        print_remark(f"{origin} overrides config.toml: `{change.key}` stays as it is set there.")
+def settings_refusal(home: Home, key: str, problems: Iterable[str]) -> UsageError:
+    """What the settings refuse of an answer for `key`. config.toml is named only where the value is in it already."""
+    place = f"{home.config}: "
+    return UsageError("\n".join(it.removeprefix(place) if it.startswith(f"{place}`{key}` ") else it for it in problems))
 
 
-def _again() -> bool:
+# ------------------------------------------------------------------------------------------------------------- secrets
+
+_PLACES = {
+    IN_KEYRING: "in the keyring of this machine",
+    IN_FILE: "in secrets.toml of your data folder, readable by you alone (0600)",
+}
+
+
+@click.group()
+def secret() -> None:
+    """Store API keys, passwords and tokens. They are never printed.
+
+    \b
+    Example:
+      assistant config secret set ANTHROPIC_API_KEY
+      assistant config secret list
+    """
+
+
+@secret.command("set")
+@click.argument("name")
+@click.option("--file", "in_file", is_flag=True, help="Store it in secrets.toml, not in the keyring.")
+def set_secret(name: str, in_file: bool) -> None:
+    """Store the secret NAME: type it without echo, or pipe it in.
+
+    It is stored in the keyring of the operating system if that works, else in secrets.toml (mode 0600).
+
+    \b
+    Example:
+      assistant config secret set ANTHROPIC_API_KEY
+      pass show anthropic | assistant config secret set ANTHROPIC_API_KEY --file
+    """
+    spelled = canonical_secret_name(name)
+    home = home_from_environment()
+    place = store_secret(home, spelled, _read_secret(spelled), in_file=in_file)
+    if is_home_served(home.path):
+        # The keyring is asked once, at the start.
+        print_remark(describe_when_effective([spelled]) if place == IN_FILE else AFTER_RESTART_NOTE)
+
+
+@secret.command("list")
+@click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
+def list_secrets(json_out: bool) -> None:
+    """List all secrets, and where each that is set comes from.
+
+    \b
+    Example:
+      assistant config secret list
+    """
+    settings = load_settings()
+    rows = [(name, _origin(settings, name)) for name in SECRET_NAMES]
+    if json_out:
+        print_json([{"name": name, "set": bool(origin), "origin": origin or None} for name, origin in rows])
+    else:
+        widest = max(len(name) for name in SECRET_NAMES)
+        print_text("\n".join(f"{name:<{widest}}  {origin or 'not set'}" for name, origin in rows))
+    for warning in settings.warnings:
+        print_remark(warning)
+
+
+@secret.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Remove the secret NAME from the keyring and from secrets.toml.
+
+    One in the environment or in config.toml stays.
+
+    \b
+    Example:
+      assistant config secret remove OPENAI_API_KEY
+    """
+    spelled = canonical_secret_name(name)
+    home = home_from_environment()
+    if not HomeSecretStore(home.secrets).remove(spelled):
+        raise UsageError(f"{spelled} is neither in the keyring nor in secrets.toml. Nothing was changed.")
+    print_text(f"{spelled} was removed.")
+    if is_home_served(home.path):
+        print_remark(AFTER_RESTART_NOTE)
+
+
+def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) -> str:
+    """Keep a secret and say where (`IN_KEYRING` or `IN_FILE`), and what wins over it. Raises `UsageError` for what is
+    none, `StoreError`."""
+    if not value or not is_utf8(value):
+        raise UsageError("A secret must be text (UTF-8) and not empty. Nothing was changed.")
+    if name == WEB_TOKEN_KEY and is_weak_token(value):
+        raise UsageError(
+            f"This web.token could be guessed. Use a random one of {STRONG_TOKEN_LENGTH} characters or more. "
+            "Nothing was changed; `assistant web token --new` makes one."
+        )
+    place = HomeSecretStore(home.secrets).put(name, value, in_file=in_file)
+    print_text(f"{name} is {_PLACES[place]}.")
     try:
-        return click.confirm("Go back to editing?", default=True, err=True)
-    except click.Abort:
-        return False
+        winner = _origin(load_settings(home), name)
+    except SettingsError as error:
+        print_remark("\n".join(error.problems))
+    else:
+        if winner not in ("", place):
+            where = "The environment" if winner in (name, environment_variable(name)) else winner
+            print_remark(f"{where} has another {name}, which overrides this one.")
+    return place
+
+
+def _origin(settings: Settings, name: str) -> str:
+    """Where a secret that is in force was found; "" where none is."""
+    origin = settings.origins.get(name, "")
+    if name in PROVIDER_KEYS:
+        return origin
+    return origin if settings.values.value_of(name).get_secret_value() else ""
+
+
+def _read_secret(name: str) -> str:
+    if sys.stdin is not None and sys.stdin.isatty():
+        value: str = click.prompt(name, hide_input=True, err=True)
+        return value.strip()
+    return sys.stdin.read().strip() if sys.stdin is not None else ""

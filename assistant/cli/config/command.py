@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from dataclasses import asdict
 from itertools import groupby
 
 import click
@@ -21,23 +22,16 @@ _NAMES = ("show", "get", "set", "unset", "edit", "check", "path", "secret")
 
 
 def _load(name: str) -> click.Command:
+    command: click.Command
     match name:
-        case "show":
-            command = show
-        case "get":
-            command = get
         case "set":
             from assistant.cli.config.change import set_ as command
         case "unset":
             from assistant.cli.config.change import unset as command
         case "edit":
             from assistant.cli.config.change import edit as command
-        case "check":
-            command = check
-        case "path":
-            command = path
         case "secret":
-            from assistant.cli.config.secrets import secret as command
+            from assistant.cli.config.change import secret as command
         case _:
             raise LookupError(name)
     return command
@@ -57,7 +51,7 @@ def config() -> None:
     """
 
 
-@click.command()
+@config.command()
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON array, with what each key means.")
 def show(json_out: bool) -> None:
     """Show each value and where it came from; of secrets only whether they are set.
@@ -68,14 +62,14 @@ def show(json_out: bool) -> None:
     """
     rows = describe_settings(load_settings())
     if json_out:
-        print_json([_as_json(row) for row in rows])
+        print_json([asdict(row) for row in rows])
         return
     widest = max(len(row.key) for row in rows)
     for _, section in groupby(rows, key=lambda row: row.key.partition(".")[0] if "." in row.key else ""):
         print_text("\n".join(f"{row.key:<{widest}} = {row.value}  # {row.origin}" for row in section) + "\n")
 
 
-@click.command()
+@config.command()
 @click.argument("key")
 @click.option("--json", "json_out", is_flag=True, help="Print JSON, with its origin and what is allowed.")
 def get(key: str, json_out: bool) -> None:
@@ -91,12 +85,12 @@ def get(key: str, json_out: bool) -> None:
         raise unknown_setting_error(key)
     value = _in_force(settings, row)
     if json_out:
-        print_json({**_as_json(row), "value": value})
+        print_json({**asdict(row), "value": value})
     else:
         print_text(value)
 
 
-@click.command()
+@config.command()
 def check() -> None:
     """Check the settings. Exits with 2 and names each mistake.
 
@@ -108,7 +102,7 @@ def check() -> None:
     print_text(f"The settings are fine. Data folder: {settings.home.path}; model: {settings.provider}.")
 
 
-@click.command()
+@config.command()
 def path() -> None:
     """Print the path of config.toml, even where it does not exist yet.
 
@@ -127,18 +121,8 @@ def unknown_setting_error(key: str) -> UsageError:
 
 def _in_force(settings: Settings, row: SettingRow) -> str:
     """A value as a script wants it: text without quotes, anything else as TOML; no secret."""
-    if row.key not in SETTING_FIELDS:
+    field = SETTING_FIELDS.get(row.key)
+    if field is None:
         return row.value.strip('"')
     text = mask_secrets(settings.values.value_of(row.key))
-    return str(json.loads(text)) if is_text_setting(SETTING_FIELDS[row.key]) and text.startswith('"') else text
-
-
-def _as_json(row: SettingRow) -> dict[str, str]:
-    return {
-        "key": row.key,
-        "value": row.value,
-        "origin": row.origin,
-        "variable": row.variable,
-        "about": row.about,
-        "allowed": row.allowed,
-    }
+    return str(json.loads(text)) if is_text_setting(field) and text.startswith('"') else text

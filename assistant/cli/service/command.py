@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from assistant.cli.output import print_json, print_remark, print_text
 from assistant.cli.service.install import (
     DEFAULT_SERVICE_NAME,
+    Launchd,
     ServiceDefinition,
+    ServiceManager,
+    ServiceStatus,
+    Systemd,
     check_reachable,
     create_system_home,
-    define_launchd_agent,
-    define_systemd_system_unit,
-    define_systemd_user_unit,
+    define_service,
     describe_where_to_keep,
+    detect_service_manager,
+    find_program,
     install_service,
     launchd_log_path,
     load_system_settings,
     read_service_file,
     remove_service,
-    required_files,
-    variables_hidden_from_service,
-)
-from assistant.cli.service.managers import (
-    Launchd,
-    ServiceManager,
-    ServiceStatus,
-    Systemd,
-    detect_service_manager,
     run_subprocess,
+    variables_hidden_from_service,
 )
 from assistant.core.errors import AssistantError, UsageError
 from assistant.service.home_lock import is_home_served, lock_holder
@@ -47,7 +45,7 @@ _NO_MANAGER = (
 
 @dataclass(frozen=True, slots=True)
 class _ServiceOptions:
-    """What the group's options said."""
+    """The options of the group."""
 
     system: bool
     name: str
@@ -75,21 +73,21 @@ def service(context: click.Context, system: bool, name: str) -> None:
 @click.option("--force", is_flag=True, help="Overwrite a manually changed file; a copy is kept.")
 @click.option("--no-start", is_flag=True, help="Do not start it now.")
 @click.pass_obj
-def install(asked: _ServiceOptions, force: bool, no_start: bool) -> None:
+def install(options: _ServiceOptions, force: bool, no_start: bool) -> None:
     """Install, enable and start the service. Safe to repeat: it shows what changes.
 
     \b
     Example:
       assistant service install
     """
-    placed, manager = _here(asked)
+    placed, manager = _on_this_machine(options)
     if placed.user:
         _prepare_system(placed)
-    changed = install_service(placed, manager, force=force, tell=print_remark)
+    changed = install_service(placed, manager, force=force)
     for variable in variables_hidden_from_service(load_settings()):
         how = describe_where_to_keep(variable, placed)
         print_remark(f"{variable} is set in this shell only, and the service does not see it: {how}.")
-    if hint := manager.hint():
+    if isinstance(manager, Systemd) and (hint := manager.hint()):
         print_remark(hint)
     if manager.read_status().running:
         print_remark("It runs." + (" `assistant service restart` applies the changes." if changed else ""))
@@ -104,63 +102,63 @@ def install(asked: _ServiceOptions, force: bool, no_start: bool) -> None:
 @service.command()
 @click.option("--force", is_flag=True, help="Also remove a manually changed file; a copy is kept.")
 @click.pass_obj
-def uninstall(asked: _ServiceOptions, force: bool) -> None:
+def uninstall(options: _ServiceOptions, force: bool) -> None:
     """Stop the service and remove its file. Your data stays.
 
     \b
     Example:
       assistant service uninstall
     """
-    placed, manager = _here(asked)
-    remove_service(placed, manager, force=force, tell=print_remark)
+    placed, manager = _on_this_machine(options)
+    remove_service(placed, manager, force=force)
 
 
 @service.command()
 @click.pass_obj
-def start(asked: _ServiceOptions) -> None:
+def start(options: _ServiceOptions) -> None:
     """Start the service; returns when it is ready.
 
     \b
     Example:
       assistant service start
     """
-    placed, manager = _installed(asked)
+    placed, manager = _installed(options)
     manager.start(placed.file)
     print_remark("It runs.")
 
 
 @service.command()
 @click.pass_obj
-def stop(asked: _ServiceOptions) -> None:
+def stop(options: _ServiceOptions) -> None:
     """Stop the service. Answers under way get `daemon.drain_seconds` to finish.
 
     \b
     Example:
       assistant service stop
     """
-    _, manager = _installed(asked)
+    _, manager = _installed(options)
     manager.stop()
     print_remark("It is stopped.")
 
 
 @service.command()
 @click.pass_obj
-def restart(asked: _ServiceOptions) -> None:
+def restart(options: _ServiceOptions) -> None:
     """Restart the service, for example after an upgrade.
 
     \b
     Example:
       assistant service restart
     """
-    placed, manager = _installed(asked)
+    placed, manager = _installed(options)
     manager.restart(placed.file)
     print_remark("It was restarted.")
 
 
-@service.command()
+@service.command("status")
 @click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` is false when it does not run as it should.")
 @click.pass_context
-def status(context: click.Context, json_out: bool) -> None:
+def show_status(context: click.Context, json_out: bool) -> None:
     """Show the state of the service. Exits with 1 when it is stopped or out of date.
 
     `assistant status` shows the state of the assistant itself.
@@ -169,10 +167,10 @@ def status(context: click.Context, json_out: bool) -> None:
     Example:
       assistant service status
     """
-    placed, manager = _here(context.obj)
-    known = read_service_file(placed.file)
-    condition = manager.read_status() if known is not None else ServiceStatus(False, 0, "not installed")
-    ok = condition.running and known == placed.text
+    placed, manager = _on_this_machine(context.obj)
+    current = read_service_file(placed.file)
+    status = manager.read_status() if current is not None else ServiceStatus(False, 0, "not installed")
+    ok = status.running and current == placed.text
     if json_out:
         print_json(
             {
@@ -180,17 +178,17 @@ def status(context: click.Context, json_out: bool) -> None:
                 "manager": manager.name,
                 "name": placed.name,
                 "file": str(placed.file),
-                "installed": known is not None,
-                "current": known == placed.text,
-                "running": condition.running,
-                "process": condition.pid or None,
-                "restarts": condition.restarts,
-                "detail": condition.detail,
+                "installed": current is not None,
+                "current": current == placed.text,
+                "running": status.running,
+                "process": status.pid or None,
+                "restarts": status.restarts,
+                "detail": status.detail,
             }
         )
     else:
-        process = f", process {condition.pid}" if condition.pid else ""
-        print_text(f"{placed.name} ({manager.name}): {condition.detail}{process}\n{_file_line(placed, known)}")
+        process = f", process {status.pid}" if status.pid else ""
+        print_text(f"{placed.name} ({manager.name}): {status.detail}{process}\n{_describe_file(placed, current)}")
     context.exit(0 if ok else 1)
 
 
@@ -216,7 +214,7 @@ def logs(context: click.Context, lines: int, follow: bool) -> None:
 @click.option("--systemd", "kind", flag_value="systemd", help="The systemd unit.")
 @click.option("--launchd", "kind", flag_value="launchd", help="The launchd agent.")
 @click.pass_obj
-def print_(asked: _ServiceOptions, kind: str | None) -> None:
+def print_(options: _ServiceOptions, kind: str | None) -> None:
     """Print the file that `install` would write, on any machine.
 
     \b
@@ -224,36 +222,32 @@ def print_(asked: _ServiceOptions, kind: str | None) -> None:
       assistant service print
       assistant service --system print --systemd
     """
-    print_text(_placed(asked, kind or detect_service_manager() or "systemd").text.rstrip("\n"))
+    print_text(_define(options, kind or detect_service_manager() or "systemd").text.rstrip("\n"))
 
 
-def _here(asked: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:
-    """The service and its manager on this machine. Raises `AssistantError` where none can run it."""
+def _on_this_machine(options: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:
+    """The service and its manager. Raises `AssistantError` where none can run it."""
     kind = detect_service_manager()
     if not kind:
         raise AssistantError(_NO_MANAGER)
-    placed = _placed(asked, kind)
+    placed = _define(options, kind)
     if kind == "launchd":
-        log = launchd_log_path(placed.name)
-        return placed, Launchd(placed.name, log, run_subprocess)
-    return placed, Systemd(placed.name, asked.system, run_subprocess)
+        return placed, Launchd(placed.name, launchd_log_path(placed.name), run_subprocess)
+    return placed, Systemd(placed.name, options.system, run_subprocess)
 
 
-def _installed(asked: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:
-    placed, manager = _here(asked)
+def _installed(options: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:
+    placed, manager = _on_this_machine(options)
     if not placed.file.exists():
         raise AssistantError(f"There is no {placed.file}. `assistant service install` writes it.")
     return placed, manager
 
 
-def _placed(asked: _ServiceOptions, kind: str) -> ServiceDefinition:
-    if kind == "launchd":
-        if asked.system:
-            raise UsageError("--system is for systemd; launchd runs the agent of a user. Nothing was done.")
-        return define_launchd_agent(asked.name, load_settings())
-    if asked.system:
-        return define_systemd_system_unit(asked.name, load_system_settings())
-    return define_systemd_user_unit(asked.name, load_settings())
+def _define(options: _ServiceOptions, kind: str) -> ServiceDefinition:
+    if kind == "launchd" and options.system:
+        raise UsageError("--system is for systemd; launchd runs the agent of a user. Nothing was done.")
+    settings = load_system_settings() if options.system else load_settings()
+    return define_service(kind, options.name, settings, system=options.system)
 
 
 def _prepare_system(placed: ServiceDefinition) -> None:
@@ -261,14 +255,15 @@ def _prepare_system(placed: ServiceDefinition) -> None:
         raise AssistantError(
             "A system unit needs root. Nothing was done; run `sudo assistant service --system install`."
         )
-    check_reachable(required_files(), placed.user)
-    create_system_home(placed, print_remark)
+    # What the user has to reach to run the program: itself, and the interpreter that it names.
+    check_reachable([find_program(), Path(sys.executable)], placed.user)
+    create_system_home(placed)
 
 
-def _file_line(placed: ServiceDefinition, known: str | None) -> str:
-    if known is None:
+def _describe_file(placed: ServiceDefinition, current: str | None) -> str:
+    if current is None:
         return f"{placed.file}: missing; `assistant service install` writes it"
-    if known == placed.text:
+    if current == placed.text:
         return f"{placed.file}: up to date"
-    how = "changed manually" if was_edited_by_hand(known) else "does not match this version and the settings"
+    how = "changed manually" if was_edited_by_hand(current) else "does not match this version and the settings"
     return f"{placed.file}: {how}; `assistant service install` shows the difference"

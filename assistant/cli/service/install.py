@@ -1,5 +1,5 @@
-"""The service of this machine, as a file: where it belongs (its program, its home, its user), writing it, taking it
-away.
+"""The service of this machine: its file (its program, its home, its user), writing it, taking it away; and the service
+managers that can run it, systemd (of a user or of the system) and launchd, each asked by its own program.
 
 Nothing that a person wrote is overwritten without being asked for. A file that was written by an earlier install is
 brought up to date, and the difference shown. One that a person changed since is left alone unless forced, and then
@@ -15,13 +15,15 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import ClassVar
 
 from platformdirs import user_config_path
 
-from assistant.cli.service.managers import ServiceManager
+from assistant.cli.output import print_remark
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.shutdown import service_manager_timeout
 from assistant.service.unit_files import ServiceSpec, render_launchd_plist, render_systemd_unit, was_edited_by_hand
@@ -29,6 +31,175 @@ from assistant.settings.home import Home
 from assistant.settings.layers import environment_variable
 from assistant.settings.secrets import SECRET_NAMES
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, Settings, load_settings, shipped_config_dir
+
+# --------------------------------------------------------------------------------------------------------- its manager
+
+_BOOTED = Path("/run/systemd/system")
+_SHOWN = "ActiveState,SubState,MainPID,NRestarts,Result,StatusText"
+
+CommandRunner = Callable[[Sequence[str]], CompletedProcess[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """How a service is, as its manager tells: `pid` is 0 where nothing runs; `detail` is in the manager's words."""
+
+    running: bool
+    pid: int
+    detail: str
+    restarts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Systemd:
+    """A unit of systemd."""
+
+    unit: str  # without ".service"
+    system: bool
+    run: CommandRunner
+
+    @property
+    def name(self) -> str:
+        return "systemd" if self.system else "systemd, user"
+
+    def enable(self, file: Path) -> None:
+        """Take in a file that was written, and start it with the machine (or the user) from now on."""
+        self._ask("daemon-reload")
+        self._ask("enable", self.unit)
+
+    def disable(self, file: Path) -> None:
+        """End it, remove the file, and forget it."""
+        self._ask("disable", "--now", self.unit)
+        file.unlink(missing_ok=True)
+        self._ask("daemon-reload")
+
+    def start(self, file: Path) -> None:
+        self._ask("start", self.unit)
+
+    def stop(self) -> None:
+        self._ask("stop", self.unit)
+
+    def restart(self, file: Path) -> None:
+        self._ask("restart", self.unit)
+
+    def read_status(self) -> ServiceStatus:
+        shown = _pairs(self._ask("show", f"--property={_SHOWN}", self.unit).stdout)
+        state, pid = shown.get("ActiveState", "unknown"), int(shown.get("MainPID") or 0)
+        result = shown.get("Result", "success")
+        details = [
+            f"{state} ({shown.get('SubState', '')})",
+            shown.get("StatusText", "") if pid else "",
+            f"last result: {result}" if result != "success" else "",
+        ]
+        is_running = state in ("active", "reloading")
+        return ServiceStatus(is_running, pid, "; ".join(filter(None, details)), int(shown.get("NRestarts") or 0))
+
+    def logs(self, lines: int, follow: bool) -> list[str]:
+        """The command that shows what the service said."""
+        whose = "--unit" if self.system else "--user-unit"
+        return ["journalctl", whose, self.unit, "--lines", str(lines), *(["--follow"] if follow else ["--no-pager"])]
+
+    def hint(self) -> str:
+        """What a person may want to know after an install, or ""."""
+        if self.system:
+            return ""
+        shown = self.run(["loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value"])
+        if shown.returncode == 0 and shown.stdout.strip() == "yes":
+            return ""
+        return "It runs while you are logged in. `loginctl enable-linger` lets it start with the machine."
+
+    def _ask(self, *words: str) -> CompletedProcess[str]:
+        return _run_checked(self.run, ["systemctl", *([] if self.system else ["--user"]), *words])
+
+
+@dataclass(frozen=True, slots=True)
+class Launchd:
+    """An agent of launchd; the methods do what those of `Systemd` do."""
+
+    label: str
+    log: Path  # where launchd writes its output
+    run: CommandRunner
+    name: ClassVar[str] = "launchd"
+
+    def enable(self, file: Path) -> None:
+        """It begins with the next login, or by `start`."""
+        self._ask("enable", self._target)
+
+    def disable(self, file: Path) -> None:
+        self._unload()
+        file.unlink(missing_ok=True)
+
+    def start(self, file: Path) -> None:
+        if not self._is_loaded():
+            self._ask("bootstrap", f"gui/{os.getuid()}", str(file))
+        self._ask("kickstart", self._target)
+
+    def stop(self) -> None:
+        if self.read_status().running:
+            self._ask("kill", "SIGTERM", self._target)
+
+    def restart(self, file: Path) -> None:
+        """launchd reads an agent's file only when it takes it in."""
+        self._unload()
+        self.start(file)
+
+    def read_status(self) -> ServiceStatus:
+        printed = self.run(["launchctl", "print", self._target])
+        if printed.returncode:
+            return ServiceStatus(False, 0, "not loaded")
+        shown = _pairs(printed.stdout, " = ")
+        return ServiceStatus(shown.get("state") == "running", int(shown.get("pid") or 0), shown.get("state", "unknown"))
+
+    def logs(self, lines: int, follow: bool) -> list[str]:
+        return ["tail", "-n", str(lines), *(["-F"] if follow else []), str(self.log)]
+
+    def _unload(self) -> None:
+        if self._is_loaded():
+            self._ask("bootout", self._target)
+
+    def _is_loaded(self) -> bool:
+        return self.run(["launchctl", "print", self._target]).returncode == 0
+
+    @property
+    def _target(self) -> str:
+        return f"gui/{os.getuid()}/{self.label}"
+
+    def _ask(self, *words: str) -> CompletedProcess[str]:
+        return _run_checked(self.run, ["launchctl", *words])
+
+
+ServiceManager = Systemd | Launchd
+
+
+def detect_service_manager(*, booted: Path = _BOOTED, platform: str = sys.platform) -> str:
+    """ "systemd" or "launchd", whichever runs this machine; "" where neither does, as in most containers."""
+    if platform == "darwin":
+        return "launchd" if shutil.which("launchctl") else ""
+    return "systemd" if booted.is_dir() and shutil.which("systemctl") else ""
+
+
+def run_subprocess(words: Sequence[str]) -> CompletedProcess[str]:
+    """Carry a command out and keep what it said."""
+    return subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
+
+
+def _run_checked(run: CommandRunner, words: Sequence[str]) -> CompletedProcess[str]:
+    result = run(words)
+    if result.returncode:
+        why = (result.stderr or result.stdout).strip().splitlines() or [f"exit code {result.returncode}"]
+        raise AssistantError(f"`{' '.join(words)}` failed: {why[0]}. `assistant service logs` may say more.")
+    return result
+
+
+def _pairs(text: str, between: str = "=") -> Mapping[str, str]:
+    pairs = [line.strip().partition(between) for line in text.splitlines()]
+    # What comes first is the service's own; launchd describes its surroundings after.
+    return {name: value for name, sign, value in reversed(pairs) if sign}
+
+
+# ------------------------------------------------------------------------------------------------------------ its file
 
 DEFAULT_SERVICE_NAME = "nocturne-assistant"
 SYSTEM_USER = "nocturne"
@@ -40,54 +211,56 @@ _PEOPLE = (Path("/home"), Path(pwd.getpwuid(0).pw_dir), Path("/run/user"))
 
 @dataclass(frozen=True, slots=True)
 class ServiceDefinition:
-    """A service as it should be: `file` holds `text`. `home` is where what is said is kept; `user` is "" but for a
-    system unit."""
+    """A service as it should be: `file` holds `text`."""
 
     name: str
     file: Path
     text: str
     home: Home
-    user: str = ""
+    user: str = ""  # who runs a system unit
 
 
-def define_systemd_user_unit(name: str, settings: Settings) -> ServiceDefinition:
-    unit = render_systemd_unit(_template("systemd-user.service"), _service(name, settings))
-    return ServiceDefinition(name, user_config_path("systemd") / "user" / f"{name}.service", unit, settings.home)
-
-
-def define_systemd_system_unit(name: str, settings: Settings) -> ServiceDefinition:
-    user = _owner(settings.home.path)
-    service = _service(name, settings, user=user)
-    unit = render_systemd_unit(_template("systemd-system.service"), service)
-    return ServiceDefinition(name, _SYSTEM_UNITS / f"{name}.service", unit, settings.home, user)
-
-
-def define_launchd_agent(name: str, settings: Settings) -> ServiceDefinition:
-    service = _service(name, settings, log=launchd_log_path(name))
-    plist = render_launchd_plist(_template("launchd.plist"), service)
-    return ServiceDefinition(name, Path.home() / "Library" / "LaunchAgents" / f"{name}.plist", plist, settings.home)
+def define_service(kind: str, name: str, settings: Settings, *, system: bool = False) -> ServiceDefinition:
+    """An agent for "launchd"; for "systemd" a unit, of the user or of the system. Raises `AssistantError`."""
+    program, home = find_program(), settings.home
+    lives_with_people = any(path.is_relative_to(people) for path in (program, home.path) for people in _PEOPLE)
+    user = _owner(home.path) if system else ""
+    spec = ServiceSpec(
+        program=program,
+        home=home.path,
+        label=name,
+        stop_seconds=service_manager_timeout(settings.values.daemon.drain_seconds),
+        watchdog_seconds=settings.values.daemon.watchdog_seconds,
+        user=user,
+        log=launchd_log_path(name) if kind == "launchd" else Path(),
+        protect_home="read-only" if lives_with_people else "yes",
+    )
+    if kind == "launchd":
+        agent = Path.home() / "Library" / "LaunchAgents" / f"{name}.plist"
+        return ServiceDefinition(name, agent, render_launchd_plist(_template("launchd.plist"), spec), home)
+    folder = _SYSTEM_UNITS if system else user_config_path("systemd") / "user"
+    template = _template("systemd-system.service" if system else "systemd-user.service")
+    return ServiceDefinition(name, folder / f"{name}.service", render_systemd_unit(template, spec), home, user)
 
 
 def load_system_settings() -> Settings:
     """Of the home that ASSISTANT_HOME names, else of the one that a system unit has by itself."""
-    named = load_settings()
-    return named if "ASSISTANT_HOME" in named.origins else load_settings(Home(_SYSTEM_HOME))
+    settings = load_settings()
+    return settings if "ASSISTANT_HOME" in settings.origins else load_settings(Home(_SYSTEM_HOME))
 
 
 def find_program() -> Path:
     """This interpreter's own `assistant`. Raises `AssistantError` where it was started from something else."""
-    for path in _programs():
-        if path.is_file() and os.access(path, os.X_OK):
-            return path
+    user_scheme = sysconfig.get_preferred_scheme("user")
+    scripts = (sysconfig.get_path("scripts"), sysconfig.get_path("scripts", user_scheme))
+    for folder in (Path(sys.executable).parent, *map(Path, scripts)):
+        program = folder / "assistant"
+        if program.is_file() and os.access(program, os.X_OK):
+            return program
     raise AssistantError(
         f"No program `assistant` belongs to {sys.executable}. Nothing was done; install the package (pipx or uv), then "
         "try again."
     )
-
-
-def required_files() -> list[Path]:
-    """What a user has to reach to run the program: itself, and the interpreter that it names."""
-    return [find_program(), Path(sys.executable)]
 
 
 def check_reachable(paths: Iterable[Path], user: str) -> None:
@@ -107,9 +280,9 @@ def launchd_log_path(name: str) -> Path:
 
 def variables_hidden_from_service(settings: Settings) -> list[str]:
     """Variables of this shell that settings came from; a service sees none of them but ASSISTANT_HOME."""
-    ours = {name for name in ENVIRONMENT_VARIABLES if name.startswith(("ANTHROPIC_", "OPENAI_"))}
-    found = {origin for origin in settings.origins.values() if origin in ours or origin.startswith("ASSISTANT_")}
-    return sorted(found - {"ASSISTANT_HOME"})
+    providers = {name for name in ENVIRONMENT_VARIABLES if name.startswith(("ANTHROPIC_", "OPENAI_"))}
+    origins = set(settings.origins.values())
+    return sorted({it for it in origins if it in providers or it.startswith("ASSISTANT_")} - {"ASSISTANT_HOME"})
 
 
 def describe_where_to_keep(name: str, placed: ServiceDefinition) -> str:
@@ -117,34 +290,10 @@ def describe_where_to_keep(name: str, placed: ServiceDefinition) -> str:
     secret = next((it for it in SECRET_NAMES if name in (it, environment_variable(it))), "")
     if not secret:
         return f"write it into {placed.home.config}"
-    if not placed.user:
-        return f"`assistant config secret set {secret}` keeps it where the service finds it"
-    return (
-        f"`sudo -u {placed.user} env ASSISTANT_HOME={placed.home.path} assistant config secret set {secret} --file` "
-        "keeps it where the service finds it"
-    )
-
-
-def _service(name: str, settings: Settings, *, user: str = "", log: Path = Path()) -> ServiceSpec:
-    daemon = settings.values.daemon
-    ours, home = find_program(), settings.home.path
-    lives_with_people = any(path.is_relative_to(people) for path in (ours, home) for people in _PEOPLE)
-    return ServiceSpec(
-        program=ours,
-        home=home,
-        label=name,
-        stop_seconds=service_manager_timeout(daemon.drain_seconds),
-        watchdog_seconds=daemon.watchdog_seconds,
-        user=user,
-        log=log,
-        protect_home="read-only" if lives_with_people else "yes",
-    )
-
-
-def _programs() -> Iterator[Path]:
-    yield Path(sys.executable).parent / "assistant"
-    yield Path(sysconfig.get_path("scripts")) / "assistant"
-    yield Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))) / "assistant"
+    command = f"assistant config secret set {secret}"
+    if placed.user:
+        command = f"sudo -u {placed.user} env ASSISTANT_HOME={placed.home.path} {command} --file"
+    return f"`{command}` keeps it where the service finds it"
 
 
 def _owner(home: Path) -> str:
@@ -160,43 +309,33 @@ def _template(name: str) -> str:
     return (shipped_config_dir() / "service" / name).read_text(encoding="utf-8")
 
 
-ReportLine = Callable[[str], None]
-_EDITED = ".edited"
-
-
-def install_service(placed: ServiceDefinition, manager: ServiceManager, *, force: bool, tell: ReportLine) -> bool:
+def install_service(placed: ServiceDefinition, manager: ServiceManager, *, force: bool) -> bool:
     """Write the file and enable the service; whether the file is another one than before. Safe to repeat.
 
     Raises `UsageError` where a person changed the file."""
-    changed = write_service_file(placed, force=force, tell=tell)
-    manager.enable(placed.file)
-    return changed
+    file, current = placed.file, read_service_file(placed.file)
+    if current == placed.text:
+        print_remark(f"{file} is up to date.")
+    else:
+        if current is not None:
+            texts = current.splitlines(), placed.text.splitlines()
+            print_remark("\n".join(difflib.unified_diff(*texts, f"{file}", f"{file} (new)", lineterm="")))
+            _keep_edited(file, current, force, "overwritten")
+        _replace(file, placed.text)
+        print_remark(f"Wrote {file}.")
+    manager.enable(file)
+    return current != placed.text
 
 
-def write_service_file(placed: ServiceDefinition, *, force: bool, tell: ReportLine) -> bool:
-    file, known = placed.file, read_service_file(placed.file)
-    if known == placed.text:
-        tell(f"{file} is up to date.")
-        return False
-    if known is not None:
-        tell(diff_service_file(known, placed.text, file))
-        if was_edited_by_hand(known):
-            _refuse_or_keep(file, force, "overwritten", tell)
-    _replace(file, placed.text)
-    tell(f"Wrote {file}.")
-    return True
-
-
-def remove_service(placed: ServiceDefinition, manager: ServiceManager, *, force: bool, tell: ReportLine) -> None:
+def remove_service(placed: ServiceDefinition, manager: ServiceManager, *, force: bool) -> None:
     """End the service and remove its file; what was said stays in the home."""
-    known = read_service_file(placed.file)
-    if known is None:
-        tell(f"There is no {placed.file}; the service is not installed.")
+    current = read_service_file(placed.file)
+    if current is None:
+        print_remark(f"There is no {placed.file}; the service is not installed.")
         return
-    if was_edited_by_hand(known):
-        _refuse_or_keep(placed.file, force, "removed", tell)
+    _keep_edited(placed.file, current, force, "removed")
     manager.disable(placed.file)
-    tell(f"Removed {placed.file}. Your data in {placed.home.path} is unchanged.")
+    print_remark(f"Removed {placed.file}. Your data in {placed.home.path} is unchanged.")
 
 
 def read_service_file(file: Path) -> str | None:
@@ -207,41 +346,38 @@ def read_service_file(file: Path) -> str | None:
         return None
 
 
-def diff_service_file(current: str, new: str, file: Path) -> str:
-    """From what is there to what would be written, line by line."""
-    lines = difflib.unified_diff(current.splitlines(), new.splitlines(), f"{file}", f"{file} (new)", "", "")
-    return "\n".join(line.rstrip("\n") for line in lines)
-
-
-def create_system_home(placed: ServiceDefinition, tell: ReportLine) -> None:
+def create_system_home(placed: ServiceDefinition) -> None:
     """The user that a system unit runs as, and its home, where they are missing. Needs root."""
     home = placed.home.path
     try:
         user = pwd.getpwnam(placed.user)
     except KeyError:
         words = ["useradd", "--system", "--no-create-home", "--home-dir", str(home), "--shell", "/usr/sbin/nologin"]
-        done = subprocess.run([*words, placed.user], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise AssistantError(f"The user {placed.user} could not be created: {done.stderr.strip()}") from None
+        result = subprocess.run([*words, placed.user], capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise AssistantError(f"The user {placed.user} could not be created: {result.stderr.strip()}") from None
         user = pwd.getpwnam(placed.user)
-        tell(f"Created the user {placed.user}.")
+        print_remark(f"Created the user {placed.user}.")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if home.stat().st_uid != user.pw_uid:
         if any(home.iterdir()):
             raise UsageError(f"{home} does not belong to the user {placed.user}. Nothing was done; change its owner.")
         os.chown(home, user.pw_uid, user.pw_gid)
-        tell(f"Its data folder is {home}.")
+        print_remark(f"Its data folder is {home}.")
 
 
-def _refuse_or_keep(file: Path, force: bool, done: str, tell: ReportLine) -> None:
+def _keep_edited(file: Path, current: str, force: bool, done: str) -> None:
+    """Copy a file that a person changed. Raises `UsageError` without `force`."""
+    if not was_edited_by_hand(current):
+        return
     if not force:
         raise UsageError(
             f"{file} was changed manually, and was not {done}. Move your changes to a drop-in (docs/service.md), or "
             "use --force, which keeps a copy."
         )
-    copy = file.with_name(file.name + _EDITED)
+    copy = file.with_name(f"{file.name}.edited")
     shutil.copy2(file, copy)
-    tell(f"Kept a copy of your file as {copy}.")
+    print_remark(f"Kept a copy of your file as {copy}.")
 
 
 def _replace(file: Path, text: str) -> None:

@@ -7,6 +7,7 @@ never one that is looked for and missing.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,12 +15,24 @@ import tomlkit
 
 from assistant.core.errors import SecretsUnavailable, StoreError
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, SecretIndex, SystemKeyring, parse_secret_index
+from assistant.settings.sections import WEB_TOKEN_KEY
 from assistant.settings.settings import SYSTEM_KEYRING
 from assistant.store.home.config_file import ConfigFile
 
 _HEADER = """\
 # Secrets of the assistant. Keep this file to yourself; no backup has it. Change them with `assistant config secret`.
 """
+
+
+_TOKEN_BYTES = 32
+
+
+def create_web_token(path: Path) -> str:
+    """A new token of the web API, stored in the `secrets.toml` at `path`: no keyring has to be unlocked to start the
+    daemon. Raises `StoreError`."""
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    HomeSecretStore(path, None).put(WEB_TOKEN_KEY, token, in_file=True)
+    return token
 
 
 class HomeSecretStore:
