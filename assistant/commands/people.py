@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
-from typing import Annotated, Any
+from datetime import datetime, tzinfo
 
 import click
-from pydantic import PlainSerializer
+from pydantic import Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, phrase_option, words_argument
+from assistant.commands.table import CommandGroup, Item, phrase_option, words_argument
 from assistant.core.errors import UsageError
-from assistant.core.people import AccessState, Identity, KnownRoom, Pairing, Person, clean_display_name
-from assistant.people.pairing import DeniedMessages
-from assistant.people.report import people_json, people_lines, room_lines, rooms_json
+from assistant.core.people import AccessState, Identity, KnownRoom, Pairing, Person, PersonRole, clean_display_name
+from assistant.people.pairing import as_verbatim, describe_applicant, strip_markdown, supersede_denied
 
 # What networks call accounts and rooms may begin with a hyphen.
 _NAMES = {"ignore_unknown_options": True}
@@ -23,7 +21,7 @@ _WHO = "WHO is a number or a name of the list, or BRIDGE ID, or room BRIDGE ID. 
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleList:
+class KnownPeople:
     """Who is known, and who waits to be let in."""
 
     people: Sequence[Person]
@@ -31,36 +29,103 @@ class PeopleList:
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleChange:
+class PeopleChange(KnownPeople):
     """What was decided, and who is known since."""
 
     text: str
-    known: PeopleList
     rooms: Sequence[KnownRoom]
 
 
-def _list_json(known: PeopleList) -> dict[str, Any]:
-    return people_json(known.people, known.waiting)
+def _render_list(known: KnownPeople, zone: tzinfo) -> str:
+    """A code that somebody waits with is never shown; names that strangers chose stay on their line."""
+    lines = [_person_line(person) for person in known.people]
+    lines = lines or ["You are the only person so far. `/people link BRIDGE` links your account on a bridge."]
+    if known.waiting:
+        lines += ["", "Waiting for approval; ask them for their code, then `/pair CODE`, or `/pair allow NUMBER`:"]
+    for pairing in known.waiting:
+        locked = " (locked after wrong codes)" if pairing.locked else ""
+        lines.append(f"- {pairing.id}: {describe_applicant(pairing)}, since {_local(pairing.created_at, zone)}{locked}")
+    return "\n".join(lines)
 
 
-def _change_json(change: PeopleChange) -> dict[str, Any]:
-    return {"text": change.text, **_list_json(change.known), "rooms": rooms_json(change.rooms)}
-
-
-def _render_list(known: PeopleList, zone: tzinfo) -> str:
-    return "\n".join(people_lines(known.people, known.waiting, zone))
+def _person_line(person: Person) -> str:
+    accounts = [f"{as_verbatim(identity.sender)} on {identity.bridge}" for identity in person.identities]
+    denied = ", denied" if person.state == "denied" else ""
+    known_as = f"#{person.id} {strip_markdown(person.name)} ({person.role}{denied})"
+    return f"- {known_as}: {', '.join(accounts) or 'no account'}"
 
 
 def _render_rooms(rooms: Sequence[KnownRoom], zone: tzinfo) -> str:
-    return "\n".join(room_lines(rooms, zone))
+    lines = [
+        f"- {strip_markdown(room.name) or '(no name)'}: {as_verbatim(room.room)} on {room.bridge}, {room.state} since "
+        f"{_local(room.decided_at, zone)}"
+        for room in rooms
+    ]
+    return "\n".join(lines) or "No room is known. `/people allow room BRIDGE ID` approves one."
 
 
-def _render_change(change: PeopleChange, _: tzinfo) -> str:
-    return change.text
+def _local(moment: datetime, zone: tzinfo) -> str:
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
-_ROOMS = Annotated[Any, PlainSerializer(rooms_json)]
-_LIST = Annotated[Any, PlainSerializer(_list_json)]
+# ----------------------------------------------------------------------------------------------------------------- JSON
+
+
+class IdentityItem(Item):
+    """One account of a person."""
+
+    bridge: str
+    id: str = Field(validation_alias="sender")
+
+
+class PersonItem(Item):
+    """Somebody who is known."""
+
+    id: int
+    name: str
+    role: PersonRole
+    state: AccessState
+    since: datetime = Field(validation_alias="created_at")
+    identities: list[IdentityItem]
+
+
+class WaitingItem(Item):
+    """Somebody, or a room, that waits to be let in."""
+
+    bridge: str
+    id: str = Field(validation_alias="sender")
+    room: str | None
+    name: str
+    since: datetime = Field(validation_alias="created_at")
+    until: datetime = Field(validation_alias="expires_at")
+    locked: bool  # after wrong codes
+
+
+class RoomItem(Item):
+    """A room that somebody decided on."""
+
+    bridge: str
+    room: str
+    name: str
+    state: AccessState
+    since: datetime = Field(validation_alias="decided_at")
+
+
+class PeopleItem(Item):
+    """Who is known, and who waits to be let in."""
+
+    people: list[PersonItem]
+    waiting: list[WaitingItem]
+
+
+class PeopleChangeItem(PeopleItem):
+    """What was decided, and who is known since."""
+
+    text: str
+    rooms: list[RoomItem]
+
+
+# -------------------------------------------------------------------------------------------------------------- looking
 
 
 @click.group(cls=CommandGroup)
@@ -80,18 +145,18 @@ def people() -> None:
     """
 
 
-@people.command("list", result=_LIST, render=_render_list, reads=True, with_session=False)
-def list_people(context: CommandContext) -> PeopleList:
+@people.command("list", result=PeopleItem, render=_render_list, reads=True, with_session=False)
+def list_people(context: CommandContext) -> KnownPeople:
     """List people, their accounts, and who waits to be let in.
 
     \b
     Example:
       assistant people list --json
     """
-    return _known(context)
+    return KnownPeople(context.stores.people.list_people(), context.stores.pairing.list_requests(context.now))
 
 
-@people.command("rooms", result=_ROOMS, render=_render_rooms, reads=True, with_session=False)
+@people.command("rooms", result=list[RoomItem], render=_render_rooms, reads=True, with_session=False)
 def list_rooms(context: CommandContext) -> list[KnownRoom]:
     """List the rooms that were let in, or denied.
 
@@ -106,8 +171,7 @@ def _command(name: str, *, names: bool = True) -> Callable[[Callable[..., People
     """A command that changes who is known; `names`: it takes what networks call accounts and rooms."""
     return people.command(
         name,
-        result=Annotated[Any, PlainSerializer(_change_json)],
-        render=_render_change,
+        result=PeopleChangeItem,
         creates_home=True,
         with_session=False,
         context_settings=_NAMES if names else {},
@@ -171,7 +235,7 @@ def pair(context: CommandContext, code: str, words: str, owner: bool, name: str 
     pairing = context.stores.pairing
     if code in ("allow", "deny") and words.isascii() and words.isdigit() and len(words) < 16:
         decided = pairing.decide_request(int(words), "allowed" if code == "allow" else "denied", context.now)
-        return _change(context, decided, denied=True)
+        return _change(context, decided)
     called = clean_display_name(name or words)
     return _change(context, pairing.approve(code, called, context.now, as_owner=owner))
 
@@ -203,7 +267,7 @@ def deny(context: CommandContext, who: tuple[str, ...]) -> PeopleChange:
       assistant people deny Ann
       assistant people deny room telegram 7654321
     """
-    return _change(context, _decide(context, who, "denied"), denied=True)
+    return _change(context, _decide(context, who, "denied"))
 
 
 @_command("rename")
@@ -222,10 +286,10 @@ def rename(context: CommandContext, who: tuple[str, ...], name: str) -> PeopleCh
         raise UsageError("A name needs letters. Nothing was changed.")
     match _whom(context, who):
         case ["room", bridge, room]:
-            known = store.get_room(bridge, room)
-            if known is None:
+            known_room = store.get_room(bridge, room)
+            if known_room is None:
                 raise UsageError(f"There is no room {room!r} on {bridge}. Nothing was changed.")
-            store.decide_room(bridge, room, name, known.state, context.now)
+            store.decide_room(bridge, room, name, known_room.state, context.now)
         case [bridge, sender]:
             person = store.find_by_identity(Identity(bridge, sender))
             if person is None:
@@ -239,20 +303,17 @@ def rename(context: CommandContext, who: tuple[str, ...], name: str) -> PeopleCh
 
 
 def _decide(context: CommandContext, who: Sequence[str], state: AccessState) -> str:
-    store, now = context.stores.people, context.now
+    store, pairing, now = context.stores.people, context.stores.pairing, context.now
     done = "may talk to me" if state == "allowed" else "is not answered any more"
     if not all(who):
         raise UsageError(_WHO)
     match _whom(context, who):
         case ["room", bridge, room]:
-            store.decide_room(_bridge(context, bridge), room, "", state, now)
-            context.stores.pairing.remove_requests(bridge, "", room)
+            pairing.decide(_bridge(context, bridge), "", room, "", state, now)
             return f"The room {room} on {bridge} {done}."
         case [bridge, sender]:
-            identity = Identity(_bridge(context, bridge), sender)
-            _require_guest(store.find_by_identity(identity))
-            store.admit_guest(identity, sender, state, now)
-            context.stores.pairing.remove_requests(bridge, sender, None)
+            _require_guest(store.find_by_identity(Identity(_bridge(context, bridge), sender)))
+            pairing.decide(bridge, sender, None, sender, state, now)
             return f"{sender} on {bridge} {done}."
         case [word]:
             person = _find_person(context, word)
@@ -262,16 +323,12 @@ def _decide(context: CommandContext, who: Sequence[str], state: AccessState) -> 
     raise UsageError(_WHO)
 
 
-def _change(context: CommandContext, text: str, *, denied: bool = False) -> PeopleChange:
-    """`denied`: somebody may have been denied, of whom nothing may wait any more."""
+def _change(context: CommandContext, text: str) -> PeopleChange:
+    """Of somebody who is denied since, nothing waits any more."""
     stores = context.stores
-    if denied:
-        DeniedMessages(stores.conversation, stores.people).supersede_denied(context.now)
-    return PeopleChange(text, _known(context), stores.people.list_rooms())
-
-
-def _known(context: CommandContext) -> PeopleList:
-    return PeopleList(context.stores.people.list_people(), context.stores.pairing.list_requests(context.now))
+    supersede_denied(stores.conversation, stores.people, context.now)
+    waiting = stores.pairing.list_requests(context.now)
+    return PeopleChange(stores.people.list_people(), waiting, text, stores.people.list_rooms())
 
 
 def _bridge(context: CommandContext, name: str) -> str:

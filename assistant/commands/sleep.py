@@ -8,27 +8,26 @@ is not shown as nothing (I11).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any
 
 import click
+from pydantic import AliasPath, Field
 
 from assistant.commands.context import CommandContext, CommandStores
-from assistant.commands.table import TableCommand
+from assistant.commands.table import Item, TableCommand
 from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import SleepReport
 from assistant.core.text import format_duration, pluralize
 from sleep.cycle.cycle import PHASES
-from sleep.cycle.dry_run import FullSession, SleepForecast
+from sleep.cycle.dry_run import SleepForecast
 from sleep.cycle.undo import SleepUndoResult
 
 _MOST_SECONDS = 12 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class SleepItem:
+class SleepItem(Item):
     """What a sleep did, or has done so far."""
 
     id: int
@@ -40,32 +39,29 @@ class SleepItem:
     is_new: bool = False  # this command started it
 
 
-@dataclass(frozen=True, slots=True)
-class UndoneSleep:
+class UndoneSleep(Item):
     """What was undone of a sleep."""
 
-    id: int
-    started_at: datetime
-    memories: int  # changes of memories
-    entries: int  # journal entries
+    id: int = Field(validation_alias=AliasPath("cycle", "id"))
+    started_at: datetime = Field(validation_alias=AliasPath("cycle", "started_at"))
+    memories: int = Field(validation_alias="memory_count")  # changes of memories
+    entries: int = Field(validation_alias="entry_count")  # journal entries
     edits: tuple[str, ...]  # of profiles and files, by their targets
     sessions: tuple[str, ...]  # whose compactions were undone
-    left: tuple[str, ...]  # a line for each thing that was left as it is
+    left: tuple[str, ...] = Field(validation_alias="not_undone")  # a line for each thing that was left as it is
 
 
-SleepValue = SleepItem | SleepForecast | UndoneSleep | None
+SleepValue = SleepItem | SleepForecast | SleepUndoResult | None
 
 
 def _render(value: SleepValue, zone: tzinfo) -> str:
     match value:
         case SleepForecast():
             return render_forecast(value)
-        case UndoneSleep():
+        case SleepUndoResult():
             return render_sleep_undo(value, zone)
-        case SleepItem():
+        case _:
             return render_sleep_report(value, zone, utc_now())
-        case None:
-            return NO_SLEEP
 
 
 def _exit_code(value: SleepValue) -> int:
@@ -79,7 +75,7 @@ def _follow(stores: CommandStores, now: datetime) -> str:
 
 @click.command(
     cls=TableCommand,
-    result=SleepValue,
+    result=SleepItem | SleepForecast | UndoneSleep | None,
     render=_render,
     max_seconds=_MOST_SECONDS,
     with_session=False,
@@ -111,37 +107,20 @@ async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last:
         return await services.sleep_dry_run.run()
     if last:
         report = next(iter(context.stores.journal.list_cycles(limit=1)), None)
-        return None if report is None else _item(report)
+        return None if report is None else SleepItem.model_validate(report)
     if undo:
         async with services.keep_awake():
-            return _undone(await services.sleep_undo.undo_last_sleep(context.now))
-    report = await services.sleep_now("manual" if phase is None else "phase", parse_phase(phase) if phase else "")
+            return await services.sleep_undo.undo_last_sleep(context.now)
+    if phase is not None and phase not in PHASES:
+        raise UsageError(f"There is no phase {phase!r}; the phases are {', '.join(PHASES)}. Nothing was changed.")
+    report = await services.sleep_now("manual" if phase is None else "phase", phase or "")
     if report is None:
-        raise AssistantError(SLEEP_FAILED)
-    return replace(_item(report), is_new=True)
+        raise AssistantError(_FAILED)
+    return SleepItem.model_validate(report).model_copy(update={"is_new": True})
 
 
-def _item(report: SleepReport) -> SleepItem:
-    return SleepItem(report.id, report.trigger, report.state, report.started_at, report.ended_at, report.phases)
-
-
-def _undone(done: SleepUndoResult) -> UndoneSleep:
-    cycle = done.cycle
-    return UndoneSleep(
-        cycle.id, cycle.started_at, done.memory_count, done.entry_count, done.edits, done.sessions, done.not_undone
-    )
-
-
-def parse_phase(name: str) -> str:
-    """Raises `UsageError` for one that there is not."""
-    if name not in PHASES:
-        raise UsageError(f"There is no phase {name!r}; the phases are {', '.join(PHASES)}. Nothing was changed.")
-    return name
-
-
-NO_SLEEP = "No sleep yet."
-SLEEP_FAILED = "The sleep failed; `assistant status` says why. Nothing was lost; the next one continues where it was."
-PHASE_NAMES = {
+_FAILED = "The sleep failed; `assistant status` says why. Nothing was lost; the next one continues where it was."
+_PHASE_NAMES = {
     "settle": "compactions into the journal",
     "extract": "reading",
     "score": "weighing",
@@ -161,199 +140,159 @@ _ENDS = {
 
 
 def render_sleep_report(report: SleepReport | SleepItem | None, zone: tzinfo, now: datetime) -> str:
-    """The report of a sleep; None where there was none."""
     if report is None:
-        return NO_SLEEP
+        return "No sleep yet."
     begun = f"{report.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
     lasted = format_duration(((report.ended_at or now) - report.started_at).total_seconds())
     took = f", {lasted}" if report.ended_at is not None or report.state == "running" else ""
     lines = [f"Sleep {report.id} ({_KINDS.get(report.trigger, report.trigger)}), {begun}{took}: {_end(report)}."]
-    lines += [f"- {line}" for line in _lines(report)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"- {line}" for line in _lines(report))])
 
 
 def render_sleep_progress(report: SleepReport, now: datetime) -> str:
     """Where a sleep that is under way is, in a line."""
     name, phase = next(reversed(report.phases.items()), ("", {}))
-    lines = render_phase(name, {**phase, "state": ""})
-    so_far = f": {lines[0].rstrip('.')}" if lines else ""
+    line = next(_phase_lines(name, phase), "")
+    so_far = f": {line.rstrip('.')}" if line else ""
     lasts = format_duration((now - report.started_at).total_seconds())
-    return f"{PHASE_NAMES.get(name, name or 'falling asleep').capitalize()}{so_far} ({lasts})"
+    return f"{_PHASE_NAMES.get(name, name or 'falling asleep').capitalize()}{so_far} ({lasts})"
 
 
 def _end(report: SleepReport | SleepItem) -> str:
-    failed = [PHASE_NAMES.get(name, name) for name, phase in report.phases.items() if phase.get("state") == "failed"]
+    failed = [_PHASE_NAMES.get(name, name) for name, phase in report.phases.items() if phase.get("state") == "failed"]
     which = f" ({', '.join(failed)} failed)" if failed and report.state == "failed" else ""
     return f"{_ENDS.get(report.state, report.state)}{which}"
 
 
-def _lines(report: SleepReport | SleepItem) -> Iterator[str]:
+def _lines(report: SleepReport | SleepItem) -> list[str]:
     phases = report.phases
-    told_of = False
-    for name, phase in phases.items():
-        for line in render_phase(name, phase):
-            told_of = True
-            yield line
-    if not told_of and report.state != "running":
-        yield "There was nothing to do."
-    yield f"Spent: {_spent(phases)}"
-    for name, phase in phases.items():
-        for key in ("warning", "error", "model", "budget"):
-            if phase.get(key):
-                yield f"! {PHASE_NAMES.get(name, name)}: {phase[key]}"
+    done = [line for name, phase in phases.items() for line in render_phase(name, phase)]
+    if not done and report.state != "running":
+        done = ["There was nothing to do."]
+    wrong = [
+        f"! {_PHASE_NAMES.get(name, name)}: {phase[key]}"
+        for name, phase in phases.items()
+        for key in ("warning", "error", "model", "budget")
+        if phase.get(key)
+    ]
+    return [*done, f"Spent: {_spent(phases)}", *wrong]
 
 
 def render_phase(name: str, phase: Mapping[str, Any]) -> list[str]:
     """What one phase did; nothing where it did nothing."""
-    lines = list(_TOLD.get(name, _other)(phase))
-    return [f"{line} (running)" for line in lines] if phase.get("state") == "running" else lines
+    running = " (running)" if phase.get("state") == "running" else ""
+    return [f"{line}{running}" for line in _phase_lines(name, phase)]
 
 
-def _settled(phase: Mapping[str, Any]) -> Iterator[str]:
-    if phase.get("written"):
-        yield f"Compactions: {pluralize(phase['written'], 'entry', 'entries')} were written into the journal."
-
-
-def _read(phase: Mapping[str, Any]) -> Iterator[str]:
-    if phase.get("read"):
-        known = f", {phase['repeated']:,} known already" if phase.get("repeated") else ""
-        entries = pluralize(phase.get("written", 0), "entry", "entries")
-        yield f"Read: {pluralize(phase['read'], 'message')}; {entries} for the journal{known}."
-    yield from _rejected("Not taken from a model's answer", phase)
-    if phase.get("waiting"):
-        yield f"Left for the next sleep: {pluralize(phase['waiting'], 'session')} not read to the end."
-
-
-def _scored(phase: Mapping[str, Any]) -> Iterator[str]:
-    if phase.get("read"):
-        entries = pluralize(phase["read"], "uncertain entry", "uncertain entries")
-        yield f"Weighed: {phase.get('written', 0):,} of {entries}."
-    yield from _rejected("Weighed by rules", phase)
-
-
-def _consolidated(phase: Mapping[str, Any]) -> Iterator[str]:
-    if phase.get("read"):
-        done = [
-            f"learned {pluralize(phase.get('learned', 0), 'memory', 'memories')}",
-            f"{phase.get('merged', 0):,} merged",
-            f"{phase.get('superseded', 0):,} superseded",
-            f"{phase.get('junk', 0):,} rejected as junk",
-        ]
-        why = f" ({'; '.join(phase['rejected'])})" if phase.get("rejected") else ""
-        yield f"Remembered: of {pluralize(phase['read'], 'entry', 'entries')} {', '.join(done)}{why}."
-    if phase.get("waiting"):
-        yield f"Left for the next sleep: {pluralize(phase['waiting'], 'entry', 'entries')} that are no memories yet."
-
-
-def _curated(phase: Mapping[str, Any]) -> Iterator[str]:
-    done = [
-        *([pluralize(phase["notes"], "note of a day", "notes of days")] if phase.get("notes") else []),
-        *([pluralize(phase["profiles"], "profile")] if phase.get("profiles") else []),
-        *(["MEMORY.md"] if phase.get("curated") else []),
-    ]
-    if done:
-        yield f"Written: {', '.join(done)}."
-
-
-def _compacted(phase: Mapping[str, Any]) -> Iterator[str]:
-    for session, one in phase.get("compacted", {}).items():
-        yield (
-            f"Compacted: {session}, {pluralize(one['messages'], 'message')} ({one['tier']}): {one['tokens_before']:,} "
-            f"tokens became {one['tokens_after']:,}."
-        )
-
-
-def _other(phase: Mapping[str, Any]) -> Iterator[str]:
-    yield from ()
-
-
-def _rejected(what: str, phase: Mapping[str, Any]) -> Iterator[str]:
-    if phase.get("rejected"):
-        yield f"{what}: {'; '.join(phase['rejected'])}."
-
-
-_TOLD = {
-    "settle": _settled,
-    "extract": _read,
-    "score": _scored,
-    "consolidate": _consolidated,
-    "curate": _curated,
-    "compact": _compacted,
-}
+def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
+    read, written, waiting = (phase.get(key, 0) for key in ("read", "written", "waiting"))
+    rejected = "; ".join(phase.get("rejected", ()))
+    match name:
+        case "settle" if written:
+            yield f"Compactions: {pluralize(written, 'entry', 'entries')} were written into the journal."
+        case "extract":
+            if read:
+                repeated = f", {phase['repeated']:,} known already" if phase.get("repeated") else ""
+                entries = pluralize(written, "entry", "entries")
+                yield f"Read: {pluralize(read, 'message')}; {entries} for the journal{repeated}."
+            if rejected:
+                yield f"Not taken from a model's answer: {rejected}."
+            if waiting:
+                yield f"Left for the next sleep: {pluralize(waiting, 'session')} not read to the end."
+        case "score":
+            if read:
+                yield f"Weighed: {written:,} of {pluralize(read, 'uncertain entry', 'uncertain entries')}."
+            if rejected:
+                yield f"Weighed by rules: {rejected}."
+        case "consolidate":
+            if read:
+                counts = [f"{phase.get(key, 0):,} {key}" for key in ("merged", "superseded")]
+                learned = pluralize(phase.get("learned", 0), "memory", "memories")
+                why = f" ({rejected})" if rejected else ""
+                yield (
+                    f"Remembered: of {pluralize(read, 'entry', 'entries')} learned {learned}, {', '.join(counts)}, "
+                    f"{phase.get('junk', 0):,} rejected as junk{why}."
+                )
+            if waiting:
+                yield f"Left for the next sleep: {pluralize(waiting, 'entry', 'entries')} that are no memories yet."
+        case "curate":
+            notes = pluralize(phase.get("notes", 0), "note of a day", "notes of days") if phase.get("notes") else ""
+            profiles = pluralize(phase.get("profiles", 0), "profile") if phase.get("profiles") else ""
+            if files := ", ".join(filter(None, [notes, profiles, "MEMORY.md" if phase.get("curated") else ""])):
+                yield f"Written: {files}."
+        case "compact":
+            for session, compacted in phase.get("compacted", {}).items():
+                yield (
+                    f"Compacted: {session}, {pluralize(compacted['messages'], 'message')} ({compacted['tier']}): "
+                    f"{compacted['tokens_before']:,} tokens became {compacted['tokens_after']:,}."
+                )
 
 
 def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
     calls = sum(phase.get("calls", 0) for phase in phases.values())
     costs = [phase["cost_usd"] for phase in phases.values() if "cost_usd" in phase]
-    compacted = [one for phase in phases.values() for one in phase.get("compacted", {}).values()]
     if not calls and not any(costs) and None not in costs:
-        return "nothing; no model was asked." if not compacted else "nothing."
-    known = f"${sum(cost for cost in costs if cost):.4f}"
-    unknown = f"{known} and what has no known price" if any(costs) else "no known price"
-    asked = f" in {pluralize(calls, 'call')}" if calls else ""
-    return f"{unknown if None in costs else known}{asked}."
+        compacted = any(phase.get("compacted") for phase in phases.values())
+        return "nothing." if compacted else "nothing; no model was asked."
+    amount = f"${sum(cost for cost in costs if cost):.4f}"
+    if None in costs:
+        amount = f"{amount} and what has no known price" if any(costs) else "no known price"
+    return f"{amount} in {pluralize(calls, 'call')}." if calls else f"{amount}."
 
 
 # ------------------------------------------------------------------------------------------------------------- foreseen
 
 
-def render_forecast(found: SleepForecast) -> str:
+def render_forecast(forecast: SleepForecast) -> str:
     """What a sleep would do."""
     lines = [
-        f"{one.session}: {pluralize(one.messages, 'message')} to read"
-        + (f", about {pluralize(one.calls, 'call')} and {one.tokens:,} tokens." if one.calls else ".")
-        for one in found.unread
+        f"{unread.session}: {pluralize(unread.messages, 'message')} to read"
+        + (f", about {pluralize(unread.calls, 'call')} and {unread.tokens:,} tokens." if unread.calls else ".")
+        for unread in forecast.unread
     ]
-    if found.pending:
-        weighed = f", {found.unscored:,} of them to be weighed" if found.unscored else ""
-        lines.append(f"{pluralize(found.pending, 'journal entry', 'journal entries')} to remember{weighed}.")
-    if found.planned:
-        lines.append(
-            f"{pluralize(found.planned, 'batch', 'batches')} of changes to finish, decided on by an earlier sleep."
-        )
-    lines += [_full(one) for one in found.full]
+    if forecast.pending:
+        weighed = f", {forecast.unscored:,} of them to be weighed" if forecast.unscored else ""
+        lines.append(f"{pluralize(forecast.pending, 'journal entry', 'journal entries')} to remember{weighed}.")
+    if forecast.planned:
+        batches = pluralize(forecast.planned, "batch", "batches")
+        lines.append(f"{batches} of changes to finish, decided on by an earlier sleep.")
+    lines += [
+        f"{full.session} to compact: it takes {full.ratio:.0%} of the context; {full.tokens_before:,} tokens would "
+        f"become about {full.tokens_after:,}."
+        for full in forecast.full
+    ]
     if not lines:
         return "A sleep would find nothing to do now. Nothing was changed."
-    lines.append(_price(found))
+    lines.append(_price(forecast))
     return "\n".join(["Nothing was changed. A sleep would find now:", *(f"- {line}" for line in lines)])
 
 
-def _full(one: FullSession) -> str:
-    tokens = f"{one.tokens_before:,} tokens would become about {one.tokens_after:,}"
-    return f"{one.session} to compact: it takes {one.ratio:.0%} of the context; {tokens}."
-
-
-def _price(found: SleepForecast) -> str:
-    if not found.calls:
+def _price(forecast: SleepForecast) -> str:
+    if not forecast.calls:
         return "No model is asked; it costs nothing."
-    price = "no known price" if found.usd is None else f"about ${found.usd:.4f}"
-    return f"About {pluralize(found.calls, 'call')} of {found.model or 'a model'}, {found.tokens:,} tokens in: {price}."
+    price = "no known price" if forecast.usd is None else f"about ${forecast.usd:.4f}"
+    model = forecast.model or "a model"
+    return f"About {pluralize(forecast.calls, 'call')} of {model}, {forecast.tokens:,} tokens in: {price}."
 
 
 # ----------------------------------------------------------------------------------------------------------- taken back
 
 
-def render_sleep_undo(done: UndoneSleep, zone: tzinfo) -> str:
+def render_sleep_undo(undone: SleepUndoResult, zone: tzinfo) -> str:
     """What was taken back of a sleep, and what was left and why."""
-    begun = f"{done.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
-    profiles = sum(target.startswith("profile:") for target in done.edits)
-    files = [target.partition(":")[2] for target in done.edits if target.startswith("file:")]
-    lines = [
-        *([f"Memories: {pluralize(done.memories, 'change')} undone."] if done.memories else []),
-        *(
-            [
-                f"Journal: {pluralize(done.entries, 'entry', 'entries')} set aside: they are kept, but no "
-                f"memories are made of them.",
-                "None of it is learned again from what was said, not by `assistant memory rebuild --from-log` "
-                "either; what "
-                "is said again is.",
-            ]
-            if done.entries
-            else []
-        ),
-        *([f"Profiles: {pluralize(profiles, 'change')} undone."] if profiles else []),
-        *([f"Files restored: {', '.join(dict.fromkeys(files))}."] if files else []),
-        *(f"Compaction of {session} undone." for session in done.sessions),
-        *(f"! Left as it is: {line}" for line in done.left),
-    ]
-    return "\n".join([f"Undid sleep {done.id} of {begun}.", *(f"- {line}" for line in lines)])
+    lines = [f"Undid sleep {undone.cycle.id} of {undone.cycle.started_at.astimezone(zone):%Y-%m-%d %H:%M}."]
+    if undone.memory_count:
+        lines.append(f"- Memories: {pluralize(undone.memory_count, 'change')} undone.")
+    if undone.entry_count:
+        entries = pluralize(undone.entry_count, "entry", "entries")
+        lines.append(f"- Journal: {entries} set aside: they are kept, but no memories are made of them.")
+        lines.append(
+            "- None of it is learned again from what was said, not by `assistant memory rebuild --from-log` either; "
+            "what is said again is."
+        )
+    if profiles := sum(target.startswith("profile:") for target in undone.edits):
+        lines.append(f"- Profiles: {pluralize(profiles, 'change')} undone.")
+    if files := dict.fromkeys(target.partition(":")[2] for target in undone.edits if target.startswith("file:")):
+        lines.append(f"- Files restored: {', '.join(files)}.")
+    lines += [f"- Compaction of {session} undone." for session in undone.sessions]
+    return "\n".join([*lines, *(f"- ! Left as it is: {line}" for line in undone.not_undone)])

@@ -4,7 +4,7 @@ sends from another bridge.
 A stranger's code gives nothing to anybody who knows it, since only the owner can approve it; whoever sends the
 owner's code in time becomes the owner there, which is why it is shown to the owner alone, works once, on one
 bridge, and is locked after a few wrong ones. Strangers learn one line, whatever they try. What people wrote before they
-were denied was accepted, so the log has it; no turn takes it up (`DeniedMessages`).
+were denied was accepted, so the log has it; no turn takes it up (`supersede_denied`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ from assistant.core.people import (
     new_pairing_code,
     parse_pairing_code,
 )
-from assistant.core.records import InboxItem, OutgoingMessage
+from assistant.core.records import Button, InboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, peer_session_key, room_session_key, session_role
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
-from assistant.people.report import access_request_notice
 from assistant.store.script.people import ConversationRoutes, Pairings, People
 
 NOT_LET_IN = "I do not know you yet, and I did not keep what you wrote."
@@ -102,11 +101,19 @@ class PairingService:
         if not self._pairings.request_access(request, offer, notice, asking):
             self._people.notify_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
 
-    def _owner_question(self, pairing: int, knock: AccessRequest, until: datetime) -> OutgoingMessage:
-        """The owner is asked where they are on that bridge, or at the terminal."""
-        body, buttons = access_request_notice(pairing, knock, until, self._zone)
-        target = self._routes.find_owner_target(knock.bridge)
-        place = (self._terminal_bridge, MAIN_SESSION) if target is None else (knock.bridge, target)
+    def _owner_question(self, pairing: int, request: AccessRequest, until: datetime) -> OutgoingMessage:
+        """The owner is asked where they are on that bridge, or at the terminal; names that strangers chose stay on
+        their line."""
+        allow, deny = f"/pair allow {pairing}", f"/pair deny {pairing}"
+        body = (
+            f"{describe_applicant(request)} asks to talk to me. They chose the name; the account is verified by the "
+            f"network. `{allow}` approves them as a guest, until {until.astimezone(self._zone):%H:%M}; `{deny}` stops "
+            "all answers to them."
+        )
+        body = body[0].upper() + body[1:]
+        buttons = (Button("Approve", allow), Button("Deny", deny))
+        target = self._routes.find_owner_target(request.bridge)
+        place = (self._terminal_bridge, MAIN_SESSION) if target is None else (request.bridge, target)
         return OutgoingMessage(f"knock:{pairing}", MAIN_SESSION, OWNER_SCOPE, *place, body, "notice", buttons=buttons)
 
     def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool:
@@ -155,16 +162,22 @@ class PairingService:
         if pairing is None:
             raise UsageError(f"No request has the number {number}. Nothing was changed; `/people` lists the requests.")
         if decision == "denied":
-            if pairing.room is not None:
-                self._people.decide_room(pairing.bridge, pairing.room, pairing.name, "denied", now)
-            else:
-                self._people.admit_guest(Identity(pairing.bridge, pairing.sender), pairing.name, "denied", now)
-            self.remove_requests(pairing.bridge, pairing.sender, pairing.room)
+            self.decide(pairing.bridge, pairing.sender, pairing.room, pairing.name, "denied", now)
             return f"{clean_display_name(pairing.name) or pairing.sender} on {pairing.bridge} is not answered any more."
         if pairing.locked:
             raise UsageError(self._locked([pairing]))
         self._pairings.approve(pairing, as_owner=False, outgoing=_welcome(pairing, as_owner=False), now=now)
         return _let_in_text(pairing, pairing.name, as_owner=False)
+
+    def decide(
+        self, bridge: str, sender: str, room: str | None, name: str, decision: AccessState, now: datetime
+    ) -> None:
+        """On a room, or without one on somebody as a guest. Nothing of theirs waits any more."""
+        if room is not None:
+            self._people.decide_room(bridge, room, name, decision, now)
+        else:
+            self._people.admit_guest(Identity(bridge, sender), name, decision, now)
+        self.remove_requests(bridge, sender, room)
 
     def offer_link(self, bridge: str, now: datetime) -> str:
         """A code for the owner to send from that bridge. Raises `UsageError` where too many wait."""
@@ -172,8 +185,7 @@ class PairingService:
         if not self._pairings.offer_link(bridge, offer):
             raise UsageError(
                 f"{pluralize(self._rules.max_pending, 'code')} for links wait already (people.pairing_pending). Use "
-                f"one of "
-                "them, or wait until they have expired. Nothing was changed."
+                "one of them, or wait until they have expired. Nothing was changed."
             )
         until = offer.valid_until.astimezone(self._zone)
         return (
@@ -211,6 +223,24 @@ class PairingService:
         )
 
 
+def strip_markdown(text: str) -> str:
+    """Words of somebody else's on one line, without what would format it."""
+    return "".join(" " if not letter.isprintable() or letter in "`*_[]<>|" else letter for letter in text).strip()
+
+
+def as_verbatim(name: str) -> str:
+    """A name as a network has it, as Markdown that is shown as it is."""
+    return "`" + "".join("?" if letter == "`" or not letter.isprintable() else letter for letter in name) + "`"
+
+
+def describe_applicant(applicant: Pairing | AccessRequest) -> str:
+    """Who asks to be let in, as Markdown on one line."""
+    name = strip_markdown(applicant.name) or "(no name)"
+    if applicant.room is not None:
+        return f"the room {name}, {as_verbatim(applicant.room)} on {applicant.bridge}"
+    return f"{name}, {as_verbatim(applicant.sender)} on {applicant.bridge}"
+
+
 def _is_of(pairing: Pairing, arrival: InboundMessage) -> bool:
     """A room knocks once, whoever speaks there."""
     if (pairing.bridge, pairing.room) != (arrival.bridge, arrival.room):
@@ -218,25 +248,20 @@ def _is_of(pairing: Pairing, arrival: InboundMessage) -> bool:
     return arrival.room is not None or pairing.sender == arrival.sender
 
 
-def _session(arrival: InboundMessage) -> str:
-    if arrival.room is not None:
-        return room_session_key(arrival.bridge, arrival.room)
-    return peer_session_key(arrival.bridge, arrival.sender)
+def _session(whose: InboundMessage | Pairing) -> str:
+    if whose.room is not None:
+        return room_session_key(whose.bridge, whose.room)
+    return peer_session_key(whose.bridge, whose.sender)
 
 
-def _notice(arrival: InboundMessage, key: str, body: str) -> OutgoingMessage:
-    session = _session(arrival)
-    return OutgoingMessage(key, session, session, arrival.bridge, arrival.target, body, "notice")
+def _notice(whose: InboundMessage | Pairing, key: str, body: str) -> OutgoingMessage:
+    session = _session(whose)
+    return OutgoingMessage(key, session, session, whose.bridge, whose.target, body, "notice")
 
 
 def _welcome(pairing: Pairing, *, as_owner: bool) -> OutgoingMessage:
-    if pairing.room is not None:
-        session, body = room_session_key(pairing.bridge, pairing.room), WELCOME_ROOM
-    else:
-        session, body = peer_session_key(pairing.bridge, pairing.sender), WELCOME_OWNER if as_owner else WELCOME
-    return OutgoingMessage(
-        f"paired:{pairing.id}:{session}", session, session, pairing.bridge, pairing.target, body, "notice"
-    )
+    body = WELCOME_ROOM if pairing.room is not None else WELCOME_OWNER if as_owner else WELCOME
+    return _notice(pairing, f"paired:{pairing.id}:{_session(pairing)}", body)
 
 
 def _let_in_text(pairing: Pairing, name: str, *, as_owner: bool) -> str:
@@ -250,25 +275,18 @@ def _let_in_text(pairing: Pairing, name: str, *, as_owner: bool) -> str:
 _AT_A_TIME = 100_000
 
 
-class DeniedMessages:
-    def __init__(self, conversation: Conversation, people: People) -> None:
-        self._conversation = conversation
-        self._people = people
+def supersede_denied(conversation: Conversation, people: People, now: datetime) -> None:
+    """After the owner decided on somebody, and at start: nothing of whoever is denied waits any more. Raises
+    `StoreError`."""
+    denied_rooms = {room_session_key(room.bridge, room.room) for room in people.list_rooms() if room.state == "denied"}
 
-    def supersede_denied(self, now: datetime) -> None:
-        """After the owner decided on somebody, and at start: nothing of whoever is denied waits any more. Raises
-        `StoreError`."""
-        denied = {
-            room_session_key(room.bridge, room.room) for room in self._people.list_rooms() if room.state == "denied"
-        }
-        for session in self._conversation.sessions_waiting():
-            if session_role(session) == "owner":
-                continue
-            items = self._conversation.list_accepted(session, limit=_AT_A_TIME)
-            denied_items = [item for item in items if session in denied or self._is_denied(item)]
-            if denied_items:
-                self._conversation.supersede_items(denied_items, [], now)
-
-    def _is_denied(self, item: InboxItem) -> bool:
-        person = self._people.find_by_identity(Identity(item.incoming.bridge, item.incoming.sender))
+    def is_denied(item: InboxItem) -> bool:
+        person = people.find_by_identity(Identity(item.incoming.bridge, item.incoming.sender))
         return person is not None and person.state == "denied"
+
+    for session in conversation.sessions_waiting():
+        if session_role(session) != "owner":
+            items = conversation.list_accepted(session, limit=_AT_A_TIME)
+            denied_items = [item for item in items if session in denied_rooms or is_denied(item)]
+            if denied_items:
+                conversation.supersede_items(denied_items, [], now)

@@ -23,7 +23,7 @@ from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
 from assistant.models.factory import ModelDeps, build_models
 from assistant.models.offline.model import OfflineModel
-from assistant.people.pairing import DeniedMessages
+from assistant.people.pairing import supersede_denied
 from assistant.runtime.context_meter import TokenEstimates
 from assistant.runtime.current_models import CurrentModels, ModelChoice
 from assistant.runtime.maintenance import Maintenance
@@ -203,7 +203,7 @@ class App:
         stores = self.stores
         stores.message_edits.recover_after_crash(now)
         stores.workspace.remove_partial()
-        DeniedMessages(stores.conversation, stores.people).supersede_denied(now)
+        supersede_denied(stores.conversation, stores.people, now)
         self.agenda_scheduler.recover_after_crash(now)
         self.sync_journal(now)
         self.maintenance.recover_files()

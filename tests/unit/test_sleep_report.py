@@ -8,7 +8,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from assistant.commands.sleep import (
-    UndoneSleep,
     render_forecast,
     render_phase,
     render_sleep_progress,
@@ -20,6 +19,7 @@ from assistant.core.text import format_duration
 from sleep.compaction.values import SummaryEstimate
 from sleep.cycle.dry_run import FullSession, SleepForecast, UnreadSession
 from sleep.cycle.phase import PhaseResult
+from sleep.cycle.undo import SleepUndoResult
 from tests.support.sentence_tables import every_case
 
 OSLO = ZoneInfo("Europe/Oslo")
@@ -191,7 +191,7 @@ def test_where_nothing_waits_that_is_foreseen() -> None:
 
 def test_what_was_taken_back_and_what_was_left_is_told() -> None:
     edits = ("profile:1", "profile:2", "file:MEMORY.md", "file:memory/2026-11-20.md", "file:memory/2026-11-20.md")
-    done = UndoneSleep(7, BEGUN, 3, 1, edits, ("main",), ("peer:x:ann: it was compacted again since",))
+    done = SleepUndoResult(NIGHT, 3, 1, edits, ("main",), ("peer:x:ann: it was compacted again since",))
     assert render_sleep_undo(done, OSLO).splitlines() == [
         "Undid sleep 7 of 2026-11-20 03:30.",
         "- Memories: 3 changes undone.",
